@@ -3,12 +3,12 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use podgraft::edit::{Written, lower};
+use podgraft::edit::{TextCache, lower};
 use podgraft::graft::{Options, graft_on_threads};
 use podgraft::inventory::Inventory;
-use podgraft::manifest::object::{Found, Object, find_objects};
+use podgraft::manifest::object::{DocumentContent, Object, find_objects};
 use podgraft::manifest::pod::Workload;
-use podgraft::manifest::prefilter::glance;
+use podgraft::manifest::prefilter::classify;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::plan::draft::Draft;
 use podgraft::plan::plan;
@@ -16,7 +16,7 @@ use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::source::Source;
 use podgraft::verify::verify;
-use podgraft::yaml::parse::{Change, parse, parse_again};
+use podgraft::yaml::parse::{ReplacedRange, parse, reparse};
 use podgraft::yaml::splice::{Edit, splice_text};
 use podgraft::yaml::stream::chunks;
 use podgraft::yaml::tree::Tree;
@@ -80,7 +80,7 @@ fn prefilter(bencher: Bencher<'_, '_>) {
     let documents: Vec<&[u8]> = chunks(text.as_bytes()).map(|chunk| chunk.text).collect();
     bencher.counter(bytes(&text)).bench(|| {
         for document in &documents {
-            divan::black_box(glance(document, &KINDS));
+            divan::black_box(classify(document, &KINDS));
         }
     });
 }
@@ -109,8 +109,8 @@ impl Parsed {
 
     fn object(&self) -> Object {
         match find_objects(&self.tree, &KINDS).remove(0) {
-            Found::Object(object) => object,
-            Found::Untyped { .. } => unreachable!("the sample says what it is"),
+            DocumentContent::Object(object) => object,
+            DocumentContent::Untyped { .. } => unreachable!("the sample says what it is"),
         }
     }
 
@@ -130,7 +130,7 @@ impl Parsed {
     }
 
     fn edits(&self) -> Vec<Edit> {
-        lower(&self.draft(), self.object().node, &mut Written::default())
+        lower(&self.draft(), self.object().node, &mut TextCache::default())
             .expect("the sample is plain")
     }
 }
@@ -146,7 +146,7 @@ fn plan_workload(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn edit_workload(bencher: Bencher<'_, '_>) {
     let parsed = Parsed::new();
-    let (draft, object, mut written) = (parsed.draft(), parsed.object(), Written::default());
+    let (draft, object, mut written) = (parsed.draft(), parsed.object(), TextCache::default());
     bencher
         .counter(bytes(&WORKLOAD))
         .bench_local(|| lower(&draft, object.node, &mut written).is_ok());
@@ -164,7 +164,7 @@ fn splice_workload(bencher: Bencher<'_, '_>) {
 fn verify_workload(bencher: Bencher<'_, '_>) {
     let parsed = Parsed::new();
     let edits = parsed.edits();
-    let changes: Vec<Change> = edits
+    let changes: Vec<ReplacedRange> = edits
         .iter()
         .map(|edit| (edit.at.clone(), edit.text.len()))
         .collect();
@@ -172,7 +172,7 @@ fn verify_workload(bencher: Bencher<'_, '_>) {
     let drafts = [(parsed.object().node, parsed.draft())];
     bencher.counter(bytes(&WORKLOAD)).bench_local(|| {
         let output =
-            parse_again(&parsed.tree, &edited, &changes).expect("the edited sample is YAML");
+            reparse(&parsed.tree, &edited, &changes).expect("the edited sample is YAML");
         verify(&output, &parsed.tree, &drafts, &[]).expect("it is what was planned");
     });
 }

@@ -9,7 +9,7 @@ pub struct Change {
     /// What was done.
     pub operation: Operation,
     /// To what.
-    pub target: Target,
+    pub target: ChangeTarget,
 }
 
 /// What is done to a target.
@@ -48,7 +48,7 @@ pub struct Join {
     /// Where it goes.
     pub place: JoinPlace,
     /// Where the variable's own text comes from elsewhere.
-    pub original: Option<Original>,
+    pub original: Option<OriginalVariable>,
 }
 
 /// Where a text goes that is joined to another.
@@ -62,18 +62,18 @@ pub enum JoinPlace {
     Merge,
 }
 
-/// A variable that has the text which another had before something was joined to it.
+/// The variable that keeps the original value of a variable that was extended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Original {
+pub struct OriginalVariable {
     /// Its name.
     pub name: String,
     /// An entry of `envFrom` had brought it.
     pub is_of_env_from: bool,
 }
 
-/// What an operation comes to for a target, as people read it.
+/// The verb of a change in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
+pub enum ChangeVerb {
     /// It was not there.
     Add,
     /// It was there, and is another now.
@@ -86,7 +86,7 @@ pub enum Verb {
 
 /// What a policy changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum ChangeTarget {
     /// The pod.
     Pod,
     /// A volume, a container, an image pull secret of a pod.
@@ -155,32 +155,32 @@ pub enum ContainerItem {
 
 impl Change {
     /// Something is done to a target.
-    pub fn new(operation: Operation, target: Target) -> Self {
+    pub fn new(operation: Operation, target: ChangeTarget) -> Self {
         Change { operation, target }
     }
 
     /// What the operation comes to.
-    pub fn verb(&self) -> Verb {
+    pub fn verb(&self) -> ChangeVerb {
         match self.operation {
-            Operation::Add => Verb::Add,
-            Operation::TakeOut => Verb::TakeOut,
-            Operation::Adopt => Verb::Adopt,
+            Operation::Add => ChangeVerb::Add,
+            Operation::TakeOut => ChangeVerb::TakeOut,
+            Operation::Adopt => ChangeVerb::Adopt,
             Operation::Replace
             | Operation::Extend
             | Operation::Join(_)
             | Operation::Patch(_)
             | Operation::Update
             | Operation::Reclassify { .. }
-            | Operation::Remove => Verb::Change,
+            | Operation::Remove => ChangeVerb::Change,
         }
     }
 
     /// Whether an object beside the workload is new.
     pub fn is_generated(&self) -> bool {
-        self.operation == Operation::Add && matches!(self.target, Target::Object(_))
+        self.operation == Operation::Add && matches!(self.target, ChangeTarget::Object(_))
     }
 
-    /// What it is, behind its [`Verb`]: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
+    /// What it is, behind its [`ChangeVerb`]: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
     pub fn object_of_verb(&self) -> String {
         match self.operation {
             Operation::Update => self.target.to_string(),
@@ -202,26 +202,26 @@ impl fmt::Display for Change {
             Operation::Reclassify { before, now } => {
                 write!(f, "{target} is {now} instead of {before}")
             }
-            Operation::Patch(done) => write!(f, "{target}: {}", done.join(" and ")),
+            Operation::Patch(operations) => write!(f, "{target}: {}", operations.join(" and ")),
             Operation::Join(join) => join.write(target, f),
         }
     }
 }
 
 impl Join {
-    fn write(&self, target: &Target, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(&self, target: &ChangeTarget, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = match self.place {
             JoinPlace::Append => "appended to",
             JoinPlace::Prepend => "prepended to",
             JoinPlace::Merge => "merged into",
         };
         match target {
-            Target::ContainerItem(container, item, name) => {
+            ChangeTarget::ContainerItem(container, item, name) => {
                 write!(f, "{container}: {verb} {item} {name}")
             }
-            other => write!(f, "{verb} {other}"),
+            target => write!(f, "{verb} {target}"),
         }?;
-        let Some(Original {
+        let Some(OriginalVariable {
             name,
             is_of_env_from,
         }) = &self.original
@@ -233,24 +233,24 @@ impl Join {
     }
 }
 
-impl Verb {
+impl ChangeVerb {
     /// In the imperative.
     pub fn word(self) -> &'static str {
         match self {
-            Verb::Add => "add",
-            Verb::Change => "change",
-            Verb::TakeOut => "take out",
-            Verb::Adopt => "adopt",
+            ChangeVerb::Add => "add",
+            ChangeVerb::Change => "change",
+            ChangeVerb::TakeOut => "take out",
+            ChangeVerb::Adopt => "adopt",
         }
     }
 
     /// As what a policy does.
     pub fn third_person(self) -> &'static str {
         match self {
-            Verb::Add => "adds",
-            Verb::Change => "changes",
-            Verb::TakeOut => "takes out",
-            Verb::Adopt => "adopts",
+            ChangeVerb::Add => "adds",
+            ChangeVerb::Change => "changes",
+            ChangeVerb::TakeOut => "takes out",
+            ChangeVerb::Adopt => "adopts",
         }
     }
 }
@@ -263,13 +263,13 @@ pub fn unescape(segment: &str) -> Cow<'_, str> {
     }
 }
 
-impl Target {
+impl ChangeTarget {
     /// What a record's path names: `pod/spec/containers/app/env/X`, `pod/spec/volumes/agent`.
-    pub fn at(path: &str) -> Self {
+    pub fn from_path(path: &str) -> Self {
         let keys: Vec<Cow<'_, str>> = path.split('/').map(unescape).collect();
         let parts: Vec<&str> = keys.iter().map(|key| &**key).collect();
         let owned = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
-        let pod_item = |item: PodItem, name: &str| Target::PodItem(item, name.to_owned());
+        let pod_item = |item: PodItem, name: &str| ChangeTarget::PodItem(item, name.to_owned());
         match parts.as_slice() {
             [
                 "pod",
@@ -282,32 +282,32 @@ impl Target {
             ["pod", "spec", "initContainers", name] => pod_item(PodItem::InitContainer, name),
             ["pod", "spec", "volumes", name] => pod_item(PodItem::Volume, name),
             ["pod", "spec", "imagePullSecrets", name] => pod_item(PodItem::ImagePullSecret, name),
-            ["pod", "spec", rest @ ..] => Target::PodField(owned(rest)),
+            ["pod", "spec", rest @ ..] => ChangeTarget::PodField(owned(rest)),
             ["pod", "metadata", field, key] => Self::metadata(true, field, key),
             ["metadata", field, key] => Self::metadata(false, field, key),
-            other => Target::Field(owned(other)),
+            field_path => ChangeTarget::Field(owned(field_path)),
         }
     }
 
     fn in_container(container: &str, parts: &[&str]) -> Self {
         let item = |item: ContainerItem, name: String| {
-            Target::ContainerItem(container.to_owned(), item, name)
+            ChangeTarget::ContainerItem(container.to_owned(), item, name)
         };
         match parts {
             ["env", name, ..] => item(ContainerItem::Env, (*name).to_owned()),
             ["volumeMounts", path, ..] => item(ContainerItem::Mount, (*path).to_owned()),
             ["ports", port, ..] => item(ContainerItem::Port, (*port).to_owned()),
             ["envFrom", source, ..] => item(ContainerItem::EnvFrom, source.replacen('-', " ", 1)),
-            other => {
-                let keys = other.iter().map(|&key| key.to_owned());
-                Target::ContainerField(container.to_owned(), keys.collect())
+            field_path => {
+                let keys = field_path.iter().map(|&key| key.to_owned());
+                ChangeTarget::ContainerField(container.to_owned(), keys.collect())
             }
         }
     }
 
     /// A label or an annotation; `field` is `labels` or `annotations`.
     pub fn metadata(is_of_pod: bool, field: &str, key: &str) -> Self {
-        Target::Metadata {
+        ChangeTarget::Metadata {
             is_of_pod,
             field: field.to_owned(),
             key: key.to_owned(),
@@ -316,23 +316,23 @@ impl Target {
 
     /// A variable of a container.
     pub fn env(container: &str, name: &str) -> Self {
-        Target::ContainerItem(container.to_owned(), ContainerItem::Env, name.to_owned())
+        ChangeTarget::ContainerItem(container.to_owned(), ContainerItem::Env, name.to_owned())
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for ChangeTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Pod => f.write_str("pod"),
-            Target::PodItem(item, name) => write!(f, "{item} {name}"),
-            Target::PodField(path) => write!(f, "pod {}", path.join(".")),
-            Target::PodDefault(path) => write!(f, "pod default {}", path.join(".")),
-            Target::ContainerItem(container, item, name) => write!(f, "{container}: {item} {name}"),
-            Target::ContainerField(container, path) => write!(f, "{container}: {}", path.join(".")),
-            Target::ContainerDefault(container, path) => {
+            ChangeTarget::Pod => f.write_str("pod"),
+            ChangeTarget::PodItem(item, name) => write!(f, "{item} {name}"),
+            ChangeTarget::PodField(path) => write!(f, "pod {}", path.join(".")),
+            ChangeTarget::PodDefault(path) => write!(f, "pod default {}", path.join(".")),
+            ChangeTarget::ContainerItem(container, item, name) => write!(f, "{container}: {item} {name}"),
+            ChangeTarget::ContainerField(container, path) => write!(f, "{container}: {}", path.join(".")),
+            ChangeTarget::ContainerDefault(container, path) => {
                 write!(f, "{container}: default {}", path.join("."))
             }
-            Target::Metadata {
+            ChangeTarget::Metadata {
                 is_of_pod,
                 field,
                 key,
@@ -340,16 +340,16 @@ impl fmt::Display for Target {
                 let owner = if *is_of_pod { "pod " } else { "" };
                 write!(f, "{owner}{} {key}", field.trim_end_matches('s'))
             }
-            Target::Patched {
+            ChangeTarget::Patched {
                 container: Some(container),
                 number,
             } => write!(f, "{container}: patch {number}"),
-            Target::Patched {
+            ChangeTarget::Patched {
                 container: None,
                 number,
             } => write!(f, "patch {number}"),
-            Target::Field(path) => f.write_str(&path.join(".")),
-            Target::Object(name) => f.write_str(name),
+            ChangeTarget::Field(path) => f.write_str(&path.join(".")),
+            ChangeTarget::Object(name) => f.write_str(name),
         }
     }
 }
@@ -381,14 +381,14 @@ impl fmt::Display for ContainerItem {
 /// `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change.verb() {
-        Verb::TakeOut => format!("{change} taken out"),
-        Verb::Add | Verb::Change | Verb::Adopt => change.to_string(),
+        ChangeVerb::TakeOut => format!("{change} taken out"),
+        ChangeVerb::Add | ChangeVerb::Change | ChangeVerb::Adopt => change.to_string(),
     });
     words.collect::<Vec<_>>().join(", ")
 }
 
 /// Of what was taken out as a whole.
-pub(crate) fn list_gone(changes: &[Change]) -> String {
+pub(crate) fn list_removed(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "nothing was left of it".to_owned();
     }
@@ -398,11 +398,11 @@ pub(crate) fn list_gone(changes: &[Change]) -> String {
 
 /// `add volume agent, app: mount /agent and change app: env X`.
 pub(crate) fn in_sentence(changes: &[Change]) -> String {
-    let verbs = [Verb::Add, Verb::Change, Verb::TakeOut, Verb::Adopt];
+    let verbs = [ChangeVerb::Add, ChangeVerb::Change, ChangeVerb::TakeOut, ChangeVerb::Adopt];
     let parts = verbs.into_iter().filter_map(|verb| {
-        let own = changes.iter().filter(|change| change.verb() == verb);
-        let what: Vec<String> = own.map(Change::object_of_verb).collect();
-        (!what.is_empty()).then(|| format!("{} {}", verb.word(), what.join(", ")))
+        let matching = changes.iter().filter(|change| change.verb() == verb);
+        let objects: Vec<String> = matching.map(Change::object_of_verb).collect();
+        (!objects.is_empty()).then(|| format!("{} {}", verb.word(), objects.join(", ")))
     });
     parts.collect::<Vec<_>>().join(" and ")
 }

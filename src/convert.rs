@@ -2,9 +2,9 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit;
-use crate::policy::conversion::Reading;
+use crate::policy::conversion::ReadOptions;
 use crate::policy::params::ParamSetting;
-use crate::policy::read::{Converted, PolicyFile, convert_all};
+use crate::policy::read::{ConvertedResource, PolicyFile, convert_all};
 use crate::wording::one_line;
 
 /// Longest line of a comment.
@@ -17,7 +17,7 @@ const WIDTH: usize = 118;
 pub fn convert(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
-    reading: Reading,
+    reading: ReadOptions,
 ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
     let (converted, mut problems) = convert_all(files, settings, reading);
     if converted.is_empty() && !problems.iter().any(Diagnostic::is_error) {
@@ -36,15 +36,15 @@ pub fn convert(
     Ok((documents.join("---\n"), problems))
 }
 
-fn document(converted: &Converted) -> String {
+fn document(converted: &ConvertedResource) -> String {
     let origin = format!(
         "Converted from {} ({}).",
         converted.identity,
         one_line(&converted.file)
     );
-    let remarks = converted.remarks.iter().map(String::as_str);
+    let comments = converted.remarks.iter().map(String::as_str);
     let comments: Vec<String> = std::iter::once(origin.as_str())
-        .chain(remarks)
+        .chain(comments)
         .map(comment)
         .collect();
     comments.concat() + &emit::document(&converted.policy)
@@ -75,7 +75,7 @@ mod tests {
             name: "p.yaml".into(),
             text: text.to_owned(),
         };
-        convert(vec![file], &[], Reading::default()).map(|(text, _)| text)
+        convert(vec![file], &[], ReadOptions::default()).map(|(text, _)| text)
     }
 
     #[test]

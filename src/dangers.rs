@@ -70,7 +70,7 @@ impl Danger {
     pub fn find(name: &str) -> Option<Danger> {
         NAMES
             .iter()
-            .find(|(_, own)| *own == name)
+            .find(|(_, known_name)| *known_name == name)
             .map(|(danger, _)| *danger)
     }
 
@@ -89,23 +89,23 @@ impl fmt::Display for Danger {
     }
 }
 
-/// A danger and the words that bring it.
+/// A danger, and the setting that causes it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
+pub struct FoundDanger {
     /// Which.
     pub danger: Danger,
     /// As it stands there: `hostPath: /var/log`.
-    pub what: String,
+    pub excerpt: String,
 }
 
 /// All dangers in a value: a container, a volume, a part of a pod spec.
-pub fn find(value: &Value) -> Vec<Found> {
+pub fn find(value: &Value) -> Vec<FoundDanger> {
     let mut found = Vec::new();
     walk(value, "", &mut found);
     found
 }
 
-fn walk(value: &Value, parent: &str, found: &mut Vec<Found>) {
+fn walk(value: &Value, parent: &str, found: &mut Vec<FoundDanger>) {
     match value {
         Value::Object(map) => {
             found.extend(clear_secret(map));
@@ -119,30 +119,30 @@ fn walk(value: &Value, parent: &str, found: &mut Vec<Found>) {
     }
 }
 
-fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<Found> {
-    let is = |wanted: bool| value.as_bool() == Some(wanted);
+fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<FoundDanger> {
+    let is_bool = |wanted: bool| value.as_bool() == Some(wanted);
     let danger = match key {
         "image" | "reference" => return value.as_str().map(image).unwrap_or_default(),
-        "privileged" if is(true) => Danger::Privileged,
+        "privileged" if is_bool(true) => Danger::Privileged,
         "hostPath" if value.is_object() => Danger::HostPath,
-        "hostNetwork" | "hostPID" | "hostIPC" if is(true) => Danger::HostNamespaces,
+        "hostNetwork" | "hostPID" | "hostIPC" if is_bool(true) => Danger::HostNamespaces,
         "hostPort" if value.as_i64() != Some(0) => Danger::HostPort,
         // The one that Pod Security's level "restricted" allows.
         "add"
             if parent == "capabilities"
                 && value
                     .as_array()
-                    .is_some_and(|all| all.iter().any(|one| one != "NET_BIND_SERVICE")) =>
+                    .is_some_and(|capabilities| capabilities.iter().any(|capability| capability != "NET_BIND_SERVICE")) =>
         {
             Danger::Capabilities
         }
-        "allowPrivilegeEscalation" if is(true) => Danger::PrivilegeEscalation,
+        "allowPrivilegeEscalation" if is_bool(true) => Danger::PrivilegeEscalation,
         "runAsUser" if value.as_i64() == Some(0) => Danger::RunAsRoot,
-        "runAsNonRoot" if is(false) => Danger::RunAsRoot,
+        "runAsNonRoot" if is_bool(false) => Danger::RunAsRoot,
         "type" if value == "Unconfined" => Danger::Unconfined,
         "procMount" if value == "Unmasked" => Danger::Unconfined,
-        "shareProcessNamespace" if is(true) => Danger::ShareProcessNamespace,
-        "automountServiceAccountToken" if is(true) => Danger::ServiceAccountToken,
+        "shareProcessNamespace" if is_bool(true) => Danger::ShareProcessNamespace,
+        "automountServiceAccountToken" if is_bool(true) => Danger::ServiceAccountToken,
         "serviceAccountToken" if value.is_object() => Danger::ServiceAccountToken,
         _ => return Vec::new(),
     };
@@ -151,14 +151,14 @@ fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<Found> {
         (_, Value::String(text)) => text.clone(),
         _ => value.to_string(),
     };
-    vec![Found {
+    vec![FoundDanger {
         danger,
-        what: format!("{key}: {shown}"),
+        excerpt: format!("{key}: {shown}"),
     }]
 }
 
 /// What cannot be relied on in an image's name; one that is not known yet (`${...}`) is not judged.
-fn image(name: &str) -> Vec<Found> {
+fn image(name: &str) -> Vec<FoundDanger> {
     if name.contains("${") || name.is_empty() {
         return Vec::new();
     }
@@ -174,11 +174,11 @@ fn image(name: &str) -> Vec<Found> {
         (is_latest, Danger::LatestTag),
         (!has_digest, Danger::NoDigest),
     ];
-    let dangers = dangers.into_iter().filter(|(is_so, _)| *is_so);
+    let dangers = dangers.into_iter().filter(|(is_present, _)| *is_present);
     dangers
-        .map(|(_, danger)| Found {
+        .map(|(_, danger)| FoundDanger {
             danger,
-            what: format!("image: {name}"),
+            excerpt: format!("image: {name}"),
         })
         .collect()
 }
@@ -206,7 +206,7 @@ const WHERE_WORDS: [&str; 8] = [
     "_HEADER",
 ];
 
-fn clear_secret(variable: &Map<String, Value>) -> Option<Found> {
+fn clear_secret(variable: &Map<String, Value>) -> Option<FoundDanger> {
     let name = variable.get("name")?.as_str()?;
     let value = variable.get("value")?.as_str()?;
     let upper = name.to_uppercase();
@@ -215,9 +215,9 @@ fn clear_secret(variable: &Map<String, Value>) -> Option<Found> {
         // Composed of others, or not known yet.
         && !value.is_empty() && !value.contains("$(") && !value.contains("${")
         && !matches!(value, "true" | "false");
-    is_secret.then(|| Found {
+    is_secret.then(|| FoundDanger {
         danger: Danger::ClearSecret,
-        what: format!("{name}: ..."),
+        excerpt: format!("{name}: ..."),
     })
 }
 
@@ -229,7 +229,7 @@ mod tests {
     fn found(value: Value) -> Vec<(Danger, String)> {
         find(&value)
             .into_iter()
-            .map(|found| (found.danger, found.what))
+            .map(|found| (found.danger, found.excerpt))
             .collect()
     }
 

@@ -21,11 +21,11 @@ const SAID_IN_THE_LINE: [&str; 8] = [
 ];
 
 fn workloads<'r>(reports: &[&'r FileReport]) -> impl Iterator<Item = &'r WorkloadReport> {
-    let all: Vec<&'r WorkloadReport> = reports
+    let workloads: Vec<&'r WorkloadReport> = reports
         .iter()
         .flat_map(|report| &report.workloads)
         .collect();
-    all.into_iter()
+    workloads.into_iter()
         .filter(|workload| !workload.ephemeral_containers.is_empty())
 }
 

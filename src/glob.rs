@@ -12,7 +12,7 @@ const SHOWN: usize = 200;
 
 /// What a glob is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Of {
+pub enum GlobSubject {
     /// A text: `*` also goes over `/`.
     Text,
     /// A text without regard to case.
@@ -25,21 +25,21 @@ pub enum Of {
 ///
 /// # Errors
 /// That it is no glob, and why.
-pub fn compile(text: &str, of: Of) -> Result<GlobMatcher, String> {
+pub fn compile(text: &str, subject: GlobSubject) -> Result<GlobMatcher, String> {
     let compiled = check(text).and_then(|()| {
         let mut builder = GlobBuilder::new(text);
         builder
-            .literal_separator(of == Of::Path)
-            .case_insensitive(of == Of::TextOfAnyCase);
+            .literal_separator(subject == GlobSubject::Path)
+            .case_insensitive(subject == GlobSubject::TextOfAnyCase);
         builder
             .build()
             .map(|glob| glob.compile_matcher())
             .map_err(|error| error.kind().to_string())
     });
-    compiled.map_err(|why| {
+    compiled.map_err(|reason| {
         let shown: String = text.chars().take(SHOWN).collect();
         let dots = if shown.len() < text.len() { "..." } else { "" };
-        format!("`{shown}{dots}` is no glob: {why}")
+        format!("`{shown}{dots}` is no glob: {reason}")
     })
 }
 
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn braces_nest_only_so_deep() {
         let nested = |depth: usize| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
-        assert!(compile(&nested(MAX_BRACES), Of::Text).is_ok_and(|glob| glob.is_match("a")));
+        assert!(compile(&nested(MAX_BRACES), GlobSubject::Text).is_ok_and(|glob| glob.is_match("a")));
         for depth in [MAX_BRACES + 1, 300, 100_000] {
-            assert!(compile(&nested(depth), Of::Text).is_err(), "{depth}");
+            assert!(compile(&nested(depth), GlobSubject::Text).is_err(), "{depth}");
         }
     }
 
@@ -105,7 +105,7 @@ mod tests {
         ] {
             let text = part.repeat((MAX_LENGTH - 2 * MAX_BRACES) / part.len());
             for text in [deep(&text), text] {
-                for of in [Of::Text, Of::TextOfAnyCase, Of::Path] {
+                for of in [GlobSubject::Text, GlobSubject::TextOfAnyCase, GlobSubject::Path] {
                     let _ = compile(&text, of);
                 }
             }
@@ -115,6 +115,6 @@ mod tests {
     #[test]
     fn a_star_goes_over_slashes_in_texts_alone() {
         let fits = |of| compile("a*", of).is_ok_and(|glob| glob.is_match("a/b"));
-        assert!(fits(Of::Text) && fits(Of::TextOfAnyCase) && !fits(Of::Path));
+        assert!(fits(GlobSubject::Text) && fits(GlobSubject::TextOfAnyCase) && !fits(GlobSubject::Path));
     }
 }

@@ -37,12 +37,12 @@ mod write;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::inventory::{self, DataIndex, InMemory, Inventory, Needs, Standing};
+use crate::inventory::{self, DataIndex, InMemoryText, Inventory, InventoryNeeds, SourceRole};
 use crate::manifest::object::find_objects;
-use crate::manifest::prefilter::{Glance, Glanced};
+use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
-use crate::outcome::{Companion, FileReport};
+use crate::outcome::{GeneratedObject, FileReport};
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::yaml::stream::chunks;
@@ -52,30 +52,30 @@ use document::{ChunkPlace, Document, Memory};
 use marked::MarkedWorkloads;
 pub use refusals::RENDER_FIRST;
 use refusals::{refuse_encoding, refuse_root};
-pub use runs::Run;
+pub use runs::DocumentRun;
 use runs::on_threads;
-use settle::Settling;
-use words::PodWords;
+use settle::WrittenObjects;
+use words::PodKeywordSearch;
 
 /// Plans and edits one file that is a run by itself. Nothing is changed where a diagnostic of the report is an error.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
-    let mut needs = Needs::of(policies);
+    let mut needs = InventoryNeeds::of(policies);
     let index = std::mem::take(&mut needs.data).then(|| {
-        let text = InMemory {
+        let text = InMemoryText {
             name: Arc::clone(name),
             text: Arc::new(text.to_vec()),
         };
         DataIndex::of(vec![Arc::new(text)], options)
     });
     let (mut inventory, problems) =
-        inventory::read(name, text, Standing::Manifest, &needs, options);
+        inventory::read(name, text, SourceRole::Manifest, &needs, options);
     inventory.index = index.into();
-    for companion in foresee(NonZeroUsize::MIN, name, text, policies, options, &inventory) {
+    for companion in generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory) {
         inventory.add_companion(companion);
     }
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
-    Settling::default().settle(&mut report);
-    let unproven = prove::retire_proven(
+    WrittenObjects::default().write_workloads(&mut report);
+    let unproven = prove::prune_proven(
         &mut [(Arc::clone(name), text, &mut report)],
         options,
         inventory.locks(),
@@ -87,19 +87,19 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
 }
 
 /// What policies generate beside the workloads of one file of a run, to be added to the inventory of all files.
-pub fn foresee(
+pub fn generated_companions(
     threads: NonZeroUsize,
     name: &Arc<str>,
     text: &[u8],
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Vec<Companion> {
+) -> Vec<GeneratedObject> {
     if policies.iter().all(|policy| policy.generate.is_empty()) {
         return Vec::new();
     }
     let (length, kinds) = (text.len(), &PodKinds::of(options));
-    let setting = Setting {
+    let setting = FileContext {
         name,
         length,
         marked: None,
@@ -107,7 +107,7 @@ pub fn foresee(
         options,
         inventory,
         kinds,
-        aim: Aim::Foresee,
+        mode: GraftMode::Foresee,
     };
     let report = work(threads, text, setting);
     report
@@ -118,7 +118,7 @@ pub fn foresee(
 }
 
 /// Plans and edits one file of a run, on as many threads. What comes of it does not depend on their number. The
-/// inventory is that of all files, and what policies generate is written by [`settle`] when all files are planned.
+/// inventory is that of all files, and what policies generate is written by [`write_workloads`] when all files are planned.
 pub fn graft_on_threads(
     threads: NonZeroUsize,
     name: &Arc<str>,
@@ -138,7 +138,7 @@ pub fn graft_on_threads(
     work(
         threads,
         text,
-        Setting {
+        FileContext {
             name,
             length,
             marked,
@@ -146,15 +146,15 @@ pub fn graft_on_threads(
             options,
             inventory,
             kinds,
-            aim: Aim::Edit,
+            mode: GraftMode::Edit,
         },
     )
 }
 
-fn work(threads: NonZeroUsize, text: &[u8], setting: Setting<'_>) -> FileReport {
-    let graft_run = |run: Run<'_>| graft_run(run, setting);
+fn work(threads: NonZeroUsize, text: &[u8], setting: FileContext<'_>) -> FileReport {
+    let graft_run = |run: DocumentRun<'_>| graft_run(run, setting);
     match threads.get() {
-        1 => graft_run(Run {
+        1 => graft_run(DocumentRun {
             start: 0,
             text,
             first_line: 1,
@@ -164,9 +164,9 @@ fn work(threads: NonZeroUsize, text: &[u8], setting: Setting<'_>) -> FileReport 
     }
 }
 
-/// What is the same for all documents of a file.
+/// The context that all documents of a file share.
 #[derive(Clone, Copy)]
-struct Setting<'s> {
+struct FileContext<'s> {
     name: &'s Arc<str>,
     /// Bytes of the file; more where that is not known.
     length: usize,
@@ -176,12 +176,12 @@ struct Setting<'s> {
     options: &'s Options,
     inventory: &'s Inventory,
     kinds: &'s PodKinds,
-    aim: Aim,
+    mode: GraftMode,
 }
 
-/// What is done with workloads.
+/// Whether workloads are edited.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Aim {
+enum GraftMode {
     /// They are planned and edited.
     Edit,
     /// Only what policies generate beside them is reported.
@@ -191,7 +191,7 @@ enum Aim {
 /// Plans and edits a part of a file, with places and lines of the whole.
 pub fn graft_part(
     name: &Arc<str>,
-    part: Run<'_>,
+    part: DocumentRun<'_>,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
@@ -209,7 +209,7 @@ pub fn graft_part(
     let (length, kinds) = (usize::MAX, &PodKinds::of(options));
     graft_run(
         part,
-        Setting {
+        FileContext {
             name,
             length,
             marked: None,
@@ -217,34 +217,34 @@ pub fn graft_part(
             options,
             inventory,
             kinds,
-            aim: Aim::Edit,
+            mode: GraftMode::Edit,
         },
     )
 }
 
 /// The documents of a run, one after the other.
-fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
+fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     let mut report = FileReport::default();
     let mut memory = Memory::of(&run);
-    let mut pods = PodWords::of(run.text);
-    let mut glanced = Glanced::of(run.text, setting.kinds);
-    while let Some((chunk, glance)) = glanced.next() {
-        let has_more = run.has_more || glanced.has_more();
+    let mut pods = PodKeywordSearch::of(run.text);
+    let mut chunks = ScannedDocuments::of(run.text, setting.kinds);
+    while let Some((chunk, class)) = chunks.next() {
+        let has_more = run.has_more || chunks.has_more();
         let place = ChunkPlace {
             in_run: chunk.start,
             start: run.start + chunk.start,
             has_more,
         };
         let may_hold_pods = setting.options.details
-            && matches!(glance, Glance::LetThrough { kind: Some(_), .. })
+            && matches!(class, DocumentScan::LetThrough { kind: Some(_), .. })
             && pods.stand_in(&chunk);
         let document = Document {
             setting,
             place,
             bytes: chunk.text,
         };
-        match glance {
-            Glance::LetThrough {
+        match class {
+            DocumentScan::LetThrough {
                 kind,
                 is_object,
                 has_content,
@@ -253,7 +253,7 @@ fn graft_run(run: Run<'_>, setting: Setting<'_>) -> FileReport {
                 report.objects += usize::from(is_object);
             }
             // Nothing here can be edited; only `--parse-all` asks whether it is right.
-            Glance::LetThrough { .. } if !setting.options.parse_all => {
+            DocumentScan::LetThrough { .. } if !setting.options.parse_all => {
                 report.append(document.read_loosely(&mut memory));
             }
             _ => report.append(document.read(&mut memory)),
@@ -277,7 +277,7 @@ fn graft_document<'t>(
         };
     }
     let found = find_objects(tree, document.setting.kinds);
-    if document.setting.aim == Aim::Foresee {
+    if document.setting.mode == GraftMode::Foresee {
         return document.foresee_all(tree, source, found);
     }
     let records = match document.read_records(tree, source, &found) {

@@ -14,23 +14,23 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
-use crate::outcome::{Companion, ObjectName};
+use crate::outcome::{GeneratedObject, ObjectName};
 use crate::policy::expression::ObjectKinds;
-use crate::policy::{Filter, Generate, OptFrom, Policy, Rule};
-use crate::record::lock::Locks;
+use crate::policy::{WorkloadFilter, GenerateEntry, OptFrom, Policy, Rule};
+use crate::record::lock::LockSet;
 use crate::source::Place;
-use asked::Asked;
-pub use asked::Name;
-pub use index::{DataIndex, InMemory, OptionalIndex, SourceText, TextPart};
-use nearest::{is_another_answer, nearest, own_or_above};
+use asked::RequestedKeys;
+pub use asked::InventoryKey;
+pub use index::{DataIndex, InMemoryText, OptionalIndex, SourceText, TextPart};
+use nearest::{is_another_answer, nearest, in_nearest_folder};
 use object::data_of;
-pub use object::{DataKind, DataName, Entries, Entry, NamespaceMeta, name_in, written_name};
+pub use object::{DataKind, DataName, DataEntries, DataValue, NamespaceMeta, name_in, written_name};
 pub use read::{read, read_part};
 pub use sum::sum;
 
-/// What the policies of a run have to know of other objects. Where it is nothing, no source is read for it.
+/// The objects that the policies of a run look up. No source is read if there are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct InventoryNeeds {
     /// Labels and annotations of Namespaces.
     pub namespaces: bool,
     /// What ConfigMaps and Secrets hold.
@@ -41,7 +41,7 @@ pub struct Needs {
     pub looked_up: ObjectKinds,
 }
 
-impl Needs {
+impl InventoryNeeds {
     /// What these policies ask for.
     pub fn of(policies: &[Policy]) -> Self {
         let active = || policies.iter().filter(|policy| !policy.suspend);
@@ -58,7 +58,7 @@ impl Needs {
                 || filters.any(asks_namespace)
                 || opts.any(|opt| opt.from.contains(&OptFrom::Namespace))
         };
-        Needs {
+        InventoryNeeds {
             namespaces: active().any(asks_namespace),
             data: active().any(|policy| {
                 !policy.config_keys.is_empty()
@@ -80,15 +80,15 @@ impl Needs {
 
     /// What ConfigMaps and Secrets hold, and nothing else.
     fn of_data() -> Self {
-        Needs {
+        InventoryNeeds {
             data: true,
-            ..Needs::default()
+            ..InventoryNeeds::default()
         }
     }
 
     /// Whether nothing is asked for.
     pub fn is_nothing(&self) -> bool {
-        *self == Needs::default()
+        *self == InventoryNeeds::default()
     }
 
     /// The kinds of object that answer.
@@ -105,7 +105,7 @@ impl Needs {
     }
 }
 
-fn type_of(generate: &Generate) -> (String, String) {
+fn type_of(generate: &GenerateEntry) -> (String, String) {
     let (api_version, kind) = generate.resource.type_of();
     (group_of(api_version).to_owned(), kind.to_owned())
 }
@@ -115,13 +115,13 @@ fn asks_data(rule: &Rule) -> bool {
     rule.has("checksums", |inject| !inject.checksums.is_empty()) || rule.joins_env()
 }
 
-fn asks_namespace(filter: &Filter) -> bool {
+fn asks_namespace(filter: &WorkloadFilter) -> bool {
     filter.namespace_selector.is_some() || filter.any.iter().any(asks_namespace)
 }
 
-/// What a text is to a run.
+/// The role of a text in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum SourceRole {
     /// A manifest: it says what will be applied.
     Manifest,
     /// A policy of this run generates it.
@@ -136,32 +136,32 @@ pub struct Inventory {
     /// Where ConfigMaps and Secrets stand in the manifests, to be read when one is asked for.
     pub index: OptionalIndex,
     /// What earlier runs put into the files, as their lock files say.
-    locks: Arc<Locks>,
-    namespaces: BTreeMap<String, Known<NamespaceMeta>>,
-    data: BTreeMap<DataName, Known<Data>>,
-    objects: BTreeMap<ObjectName, Known<Arc<Value>>>,
+    locks: Arc<LockSet>,
+    namespaces: BTreeMap<String, KnownObject<NamespaceMeta>>,
+    data: BTreeMap<DataName, KnownObject<DataResult>>,
+    objects: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
     /// Objects that records of manifests name, with their digests.
     recorded: BTreeSet<(String, String)>,
-    asked: Asked,
+    lookups: RequestedKeys,
 }
 
 /// What a ConfigMap or Secret holds, or why an API server would refuse it.
-type Data = Result<Arc<Entries>, String>;
+type DataResult = Result<Arc<DataEntries>, String>;
 
-/// What is known of one object.
+/// A known object and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known<T> {
+pub struct KnownObject<T> {
     /// What the text is that says so.
-    pub standing: Standing,
+    pub standing: SourceRole,
     /// What it says.
-    pub says: T,
+    pub value: T,
     /// Where.
     pub place: Place,
     /// Where another text of the same standing says something else.
     pub contradiction: Option<Place>,
 }
 
-impl<T: PartialEq> Known<T> {
+impl<T: PartialEq> KnownObject<T> {
     /// Of two that speak of the same object. The order of the two makes no difference.
     fn join(self, other: Self) -> Self {
         let key = |known: &Self| {
@@ -177,7 +177,7 @@ impl<T: PartialEq> Known<T> {
             (other, self)
         };
         if first.standing == second.standing && first.contradiction.is_none() {
-            first.contradiction = if first.says == second.says {
+            first.contradiction = if first.value == second.value {
                 second.contradiction
             } else {
                 Some(second.place)
@@ -187,17 +187,17 @@ impl<T: PartialEq> Known<T> {
     }
 }
 
-fn add<K: Ord, T: PartialEq>(to: &mut BTreeMap<K, Known<T>>, key: K, known: Known<T>) {
+fn add<K: Ord, T: PartialEq>(to: &mut BTreeMap<K, KnownObject<T>>, key: K, known: KnownObject<T>) {
     let joined = match to.remove(&key) {
-        Some(there) => there.join(known),
+        Some(existing) => existing.join(known),
         None => known,
     };
     to.insert(key, joined);
 }
 
-/// Why it cannot be told what an object says.
+/// Why the content of an object is unclear.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doubt {
+pub struct UnclearObject {
     /// In words.
     pub message: String,
     /// Where.
@@ -206,7 +206,7 @@ pub struct Doubt {
     pub help: &'static str,
 }
 
-impl Doubt {
+impl UnclearObject {
     /// As an error, with the places.
     pub fn into_diagnostic(self) -> Diagnostic {
         let problem = Diagnostic::error(Code::UnclearObject, self.message);
@@ -218,34 +218,34 @@ impl Doubt {
 }
 
 impl Inventory {
-    /// Notes from now on what is asked for, for [`Inventory::too_late`].
-    pub fn watch(&mut self) {
-        self.asked = Asked::nothing_yet();
+    /// Notes from now on what is asked for, for [`Inventory::outdated_lookups`].
+    pub fn track_lookups(&mut self) {
+        self.lookups = RequestedKeys::tracking();
     }
 
     /// What other texts say that would have been another answer to what was asked before, with its place.
-    pub fn too_late(&self, others: &Inventory) -> Vec<(Name, Place)> {
+    pub fn outdated_lookups(&self, others: &Inventory) -> Vec<(InventoryKey, Place)> {
         let mut late = Vec::new();
         for (name, known) in &others.namespaces {
             let is_same = self
                 .namespaces
                 .get(name)
-                .is_some_and(|before| before.says == known.says);
-            let asked = Name::Namespace(name.clone());
-            if !is_same && self.asked.any(|other| *other == asked) {
+                .is_some_and(|before| before.value == known.value);
+            let asked = InventoryKey::Namespace(name.clone());
+            if !is_same && self.lookups.any(|tracked| *tracked == asked) {
                 late.push((asked, known.place.clone()));
             }
         }
         for (name, known) in &others.data {
-            let is_late = |asked: &Name| {
-                let Name::Data(asked) = asked else {
+            let is_late = |asked: &InventoryKey| {
+                let InventoryKey::Data(asked) = asked else {
                     return false;
                 };
                 let (before, new) = (self.data_of(name), others.data_of(name));
-                asked.is_but_folder(name) && is_another_answer(asked.folder.as_deref(), before, new)
+                asked.is_same_except_folder(name) && is_another_answer(asked.folder.as_deref(), before, new)
             };
-            if self.asked.any(is_late) {
-                late.push((Name::Data(name.clone()), known.place.clone()));
+            if self.lookups.any(is_late) {
+                late.push((InventoryKey::Data(name.clone()), known.place.clone()));
             }
         }
         for (name, known) in &others.objects {
@@ -253,18 +253,18 @@ impl Inventory {
             let is_known = self
                 .objects
                 .get(name)
-                .is_some_and(|before| before.standing == Standing::Manifest);
-            let is_late = |asked: &Name| match asked {
-                Name::Object(asked) => asked == name && !is_known,
-                Name::LookedUp(asked) => {
+                .is_some_and(|before| before.standing == SourceRole::Manifest);
+            let is_late = |asked: &InventoryKey| match asked {
+                InventoryKey::Object(asked) => asked == name && !is_known,
+                InventoryKey::LookedUp(asked) => {
                     let (before, new) = (self.objects_of(name), others.objects_of(name));
-                    asked.is_but_folder(name)
+                    asked.is_same_except_folder(name)
                         && is_another_answer(asked.folder.as_deref(), before, new)
                 }
-                Name::Namespace(_) | Name::Data(_) => false,
+                InventoryKey::Namespace(_) | InventoryKey::Data(_) => false,
             };
-            if self.asked.any(is_late) {
-                late.push((Name::Object(name.clone()), known.place.clone()));
+            if self.lookups.any(is_late) {
+                late.push((InventoryKey::Object(name.clone()), known.place.clone()));
             }
         }
         late
@@ -284,7 +284,7 @@ impl Inventory {
     }
 
     /// Adds what the lock files of the run say.
-    pub fn add_locks(&mut self, locks: Arc<Locks>) {
+    pub fn add_locks(&mut self, locks: Arc<LockSet>) {
         let generated = locks.generated();
         let generated = generated.map(|(name, digest)| (name.clone(), digest.clone()));
         self.recorded.extend(generated);
@@ -292,7 +292,7 @@ impl Inventory {
     }
 
     /// What the lock files of the run say.
-    pub fn locks(&self) -> &Arc<Locks> {
+    pub fn locks(&self) -> &Arc<LockSet> {
         &self.locks
     }
 
@@ -314,23 +314,23 @@ impl Inventory {
     }
 
     /// Adds an object that a policy generates.
-    pub fn add_companion(&mut self, companion: Companion) {
-        let (standing, place) = (Standing::Companion, companion.place);
+    pub fn add_companion(&mut self, companion: GeneratedObject) {
+        let (standing, place) = (SourceRole::Companion, companion.place);
         if let Some((name, says)) = data_of(&companion.name, &companion.object) {
             add(
                 &mut self.data,
                 name,
-                Known {
+                KnownObject {
                     standing,
-                    says: says.map(Arc::new),
+                    value: says.map(Arc::new),
                     place: place.clone(),
                     contradiction: None,
                 },
             );
         }
-        let known = Known {
+        let known = KnownObject {
             standing,
-            says: companion.object,
+            value: companion.object,
             place,
             contradiction: None,
         };
@@ -339,23 +339,23 @@ impl Inventory {
 
     /// An object of a kind that policies generate, where it is among the manifests or is generated. Another folder's is
     /// not meant: it may be applied elsewhere.
-    pub fn object(&self, name: &ObjectName) -> Option<&Known<Arc<Value>>> {
-        self.asked.note(|| Name::Object(name.clone()));
-        let known = own_or_above(name.folder.as_deref(), self.objects_of(name))?;
-        (known.standing != Standing::Context).then_some(known)
+    pub fn object(&self, name: &ObjectName) -> Option<&KnownObject<Arc<Value>>> {
+        self.lookups.note(|| InventoryKey::Object(name.clone()));
+        let known = in_nearest_folder(name.folder.as_deref(), self.objects_of(name))?;
+        (known.standing != SourceRole::Context).then_some(known)
     }
 
     /// The objects of a name, with their folders.
     fn objects_of<'i>(
         &'i self,
         name: &ObjectName,
-    ) -> impl Iterator<Item = (Option<&'i str>, &'i Known<Arc<Value>>)> + Clone {
+    ) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<Arc<Value>>)> + Clone {
         let first = ObjectName {
             folder: None,
             ..name.clone()
         };
-        let all = self.objects.range(first..);
-        all.take_while(move |(other, _)| other.is_but_folder(name))
+        let entries = self.objects.range(first..);
+        entries.take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
             .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
@@ -363,13 +363,13 @@ impl Inventory {
     fn data_of<'i>(
         &'i self,
         name: &DataName,
-    ) -> impl Iterator<Item = (Option<&'i str>, &'i Known<Data>)> + Clone {
+    ) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<DataResult>)> + Clone {
         let first = DataName {
             folder: None,
             ..name.clone()
         };
-        let all = self.data.range(first..);
-        all.take_while(move |(other, _)| other.is_but_folder(name))
+        let entries = self.data.range(first..);
+        entries.take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
             .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
@@ -377,8 +377,8 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, Doubt> {
-        self.asked.note(|| Name::LookedUp(name.clone()));
+    pub fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, UnclearObject> {
+        self.lookups.note(|| InventoryKey::LookedUp(name.clone()));
         let Some(found) = nearest(name.folder.as_deref(), self.objects_of(name)) else {
             return Ok(None);
         };
@@ -390,7 +390,7 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub fn namespace_object(&self, name: &str) -> Result<Option<&Value>, Doubt> {
+    pub fn namespace_object(&self, name: &str) -> Result<Option<&Value>, UnclearObject> {
         let named = |namespace: Option<&str>| ObjectName {
             group: String::new(),
             kind: "Namespace".to_owned(),
@@ -398,10 +398,10 @@ impl Inventory {
             name: name.to_owned(),
             folder: None,
         };
-        let is_it = |other: &&ObjectName| {
-            other.group.is_empty() && other.kind == "Namespace" && other.name == name
+        let is_wanted = |candidate: &&ObjectName| {
+            candidate.group.is_empty() && candidate.kind == "Namespace" && candidate.name == name
         };
-        let found = self.objects.keys().find(is_it);
+        let found = self.objects.keys().find(is_wanted);
         self.looked_up(found.unwrap_or(&named(None)))
     }
 
@@ -409,8 +409,8 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, Doubt> {
-        self.asked.note(|| Name::Namespace(name.to_owned()));
+    pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, UnclearObject> {
+        self.lookups.note(|| InventoryKey::Namespace(name.to_owned()));
         let Some(known) = self.namespaces.get(name) else {
             return Ok(None);
         };
@@ -422,21 +422,21 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it, or it holds what no API server takes.
-    pub fn entries(&self, name: &DataName) -> Result<Option<Arc<Entries>>, Doubt> {
-        self.asked.note(|| Name::Data(name.clone()));
+    pub fn entries(&self, name: &DataName) -> Result<Option<Arc<DataEntries>>, UnclearObject> {
+        self.lookups.note(|| InventoryKey::Data(name.clone()));
         let any = DataName {
             folder: None,
             ..name.clone()
         };
-        let mut all = match &self.index.0 {
+        let mut candidates = match &self.index.0 {
             Some(index) => index.data(&any)?,
             None => Arc::default(),
         };
         let known = self.data.range(any.clone()..);
-        for (name, known) in known.take_while(|(other, _)| other.is_but_folder(name)) {
-            add(Arc::make_mut(&mut all), name.clone(), known.clone());
+        for (name, known) in known.take_while(|(candidate, _)| candidate.is_same_except_folder(name)) {
+            add(Arc::make_mut(&mut candidates), name.clone(), known.clone());
         }
-        let with_folders = all
+        let with_folders = candidates
             .iter()
             .map(|(name, known)| (name.folder.as_deref(), known));
         let Some(found) = nearest(name.folder.as_deref(), with_folders) else {
@@ -444,8 +444,8 @@ impl Inventory {
         };
         match found.agreed(|| format!("the {}", name.title()))? {
             Ok(entries) => Ok(Some(Arc::clone(entries))),
-            Err(why) => Err(Doubt {
-                message: format!("the {} cannot be read: {why}", name.title()),
+            Err(reason) => Err(UnclearObject {
+                message: format!("the {} cannot be read: {reason}", name.title()),
                 places: vec![(found.place().clone(), "this object")],
                 help: "an API server would refuse it, too",
             }),
@@ -454,7 +454,7 @@ impl Inventory {
 
     /// Where an object of the same kind and name stands that is in another namespace, or in none.
     pub fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
-        let is_namesake = |other: &&DataName| other.kind == name.kind && other.name == name.name;
+        let is_namesake = |candidate: &&DataName| candidate.kind == name.kind && candidate.name == name.name;
         match self.data.keys().find(is_namesake) {
             Some(found) => Some((found.clone(), self.data[found].place.clone())),
             None => self.index.0.as_ref()?.namesake(name),
@@ -462,19 +462,19 @@ impl Inventory {
     }
 }
 
-impl<T> Known<T> {
-    fn agreed(&self, title: impl Fn() -> String) -> Result<&T, Doubt> {
+impl<T> KnownObject<T> {
+    fn agreed(&self, title: impl Fn() -> String) -> Result<&T, UnclearObject> {
         match &self.contradiction {
-            None => Ok(&self.says),
-            Some(other) => Err(disagree(&title(), &self.place, other)),
+            None => Ok(&self.value),
+            Some(contradicting) => Err(contradiction(&title(), &self.place, contradicting)),
         }
     }
 }
 
-fn disagree(title: &str, one: &Place, other: &Place) -> Doubt {
-    Doubt {
+fn contradiction(title: &str, first: &Place, second: &Place) -> UnclearObject {
+    UnclearObject {
         message: format!("{title} stands twice, and does not say the same"),
-        places: vec![(one.clone(), "one of them"), (other.clone(), "the other")],
+        places: vec![(first.clone(), "one of them"), (second.clone(), "the other")],
         help: "take one of the two out",
     }
 }

@@ -78,8 +78,8 @@ pub(crate) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
         return Vec::new();
     };
     // An item of a list in brackets ends in a comma.
-    let whole = text.trim_end().trim_end_matches(',');
-    match parse(whole) {
+    let trimmed = text.trim_end().trim_end_matches(',');
+    match parse(trimmed) {
         Ok(tree) => tree.ids().flat_map(|id| secrets_of(&tree, id)).collect(),
         Err(_) => secrets_by_sight(text),
     }

@@ -39,7 +39,7 @@ pub struct Options {
     /// `--policy-set`: noted with the policies, and the set of `--prune`.
     pub set: Option<String>,
     /// Which policies of a workload's record are taken out, beside the given ones that no longer apply.
-    pub take_out: TakeOut,
+    pub take_out: RemovalSelection,
     /// Take out what somebody changed since it was put there, too.
     pub force: bool,
     /// Parse documents that no policy can concern, too.
@@ -88,7 +88,7 @@ impl Default for Options {
             preview: false,
             adopt: false,
             set: None,
-            take_out: TakeOut::Nothing,
+            take_out: RemovalSelection::Nothing,
             force: false,
             parse_all: false,
             workloads: Vec::new(),
@@ -130,9 +130,9 @@ impl Options {
     }
 }
 
-/// Policies of a record that are taken out.
+/// The recorded policies that are removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum TakeOut {
+pub enum RemovalSelection {
     /// None: what is not given stays.
     #[default]
     Nothing,
@@ -144,10 +144,10 @@ pub enum TakeOut {
     NotGiven(Vec<String>),
 }
 
-impl TakeOut {
+impl RemovalSelection {
     /// Whether the run is there for nothing but taking out.
     pub fn is_undo(&self) -> bool {
-        matches!(self, TakeOut::All | TakeOut::Only(_))
+        matches!(self, RemovalSelection::All | RemovalSelection::Only(_))
     }
 }
 
@@ -237,7 +237,7 @@ impl ImageEnv {
     }
 
     /// Whether it is about a container of this name; then it is met.
-    pub fn meet(&self, container: &str) {
+    pub fn match_container(&self, container: &str) {
         if self.container == container {
             self.is_met.store(true, Ordering::Relaxed);
         }

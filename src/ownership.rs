@@ -19,11 +19,11 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Effects::is_empty")]
     pub marker: Effects,
     /// What was done to the text to make room for objects beside the workload.
-    #[serde(default, skip_serializing_if = "Room::is_nothing")]
-    pub room: Room,
+    #[serde(default, skip_serializing_if = "TextAdjustment::is_nothing")]
+    pub room: TextAdjustment,
     /// Where taking out alone does not give back the bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<Texts>,
+    pub text: Option<TextDifferences>,
 }
 
 /// What one policy did.
@@ -62,13 +62,13 @@ pub struct Effects {
     pub filled: BTreeMap<String, Value>,
     /// Variables that a text was joined to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub joined: BTreeMap<String, Joined>,
+    pub joined: BTreeMap<String, JoinedText>,
     /// Values that had others in their place.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub replaced: BTreeMap<String, Replaced>,
+    pub replaced: BTreeMap<String, ReplacedValue>,
     /// What was taken out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub removed: BTreeMap<String, Removed>,
+    pub removed: BTreeMap<String, RemovedValue>,
 }
 
 impl Effects {
@@ -89,9 +89,9 @@ impl Effects {
     }
 }
 
-/// A text joined to a variable.
+/// A text that was joined to a variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Joined {
+pub struct JoinedText {
     /// Ours.
     pub text: String,
     /// What stands between it and the rest; one space when it is not stated.
@@ -119,18 +119,18 @@ pub(crate) fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// A value that had another one in its place.
+/// A value that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replaced {
+pub struct ReplacedValue {
     /// What stood there.
     pub was: Value,
     /// The digest of what was put there.
     pub now: String,
 }
 
-/// A value that was taken out.
+/// A value that was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Removed {
+pub struct RemovedValue {
     /// What stood there.
     pub was: Value,
     /// The identity of the item, or the key of the field, that it stood behind.
@@ -138,21 +138,21 @@ pub struct Removed {
     pub after: Option<String>,
 }
 
-/// Places at which the text without the injection differs from the original's, though both say the same.
+/// Differences in formatting between the original text and the text after removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Texts {
+pub struct TextDifferences {
     /// The digest of the object's text without the injection, before these.
     pub of: String,
     /// In order.
-    pub places: Vec<TextPlace>,
+    pub places: Vec<TextDifference>,
 }
 
 /// Line (from the object's first, which is 0), byte in that line, what stands there, and what stood there.
-pub type TextPlace = (usize, usize, String, String);
+pub type TextDifference = (usize, usize, String, String);
 
-/// What a text became so that an object could stand behind a workload.
+/// How a text was adjusted so that an object could follow a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Room {
+pub struct TextAdjustment {
     /// It had no last line end.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unended: bool,
@@ -161,14 +161,14 @@ pub struct Room {
     pub list: bool,
 }
 
-impl Room {
+impl TextAdjustment {
     /// Nothing was done.
     pub fn is_nothing(&self) -> bool {
-        *self == Room::default()
+        *self == TextAdjustment::default()
     }
 
     /// Of several objects of one text.
-    pub fn join(&mut self, other: &Room) {
+    pub fn join(&mut self, other: &TextAdjustment) {
         self.unended |= other.unended;
         self.list |= other.list;
     }

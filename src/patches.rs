@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit::{BlockStyle, block_items, document, needs_line_end};
-use crate::outcome::{Companion, ObjectName, ReportedFile, WorkloadReport};
+use crate::outcome::{GeneratedObject, ObjectName, ReportedFile, WorkloadReport};
 use crate::source::Source;
 use crate::wording;
 
@@ -33,23 +33,23 @@ const NO_NAMESPACE: &str = "default";
 pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
     let mut entries: Vec<Value> = Vec::new();
     for file in files {
-        for (at, workload) in file.report.workloads.iter().enumerate() {
+        for (index, workload) in file.report.workloads.iter().enumerate() {
             if let Some(patch) = &workload.patch {
                 let target = target(&workload.api_version, &name_of(workload));
                 entries.push(json!({"target": target, "patch": patch}));
             }
-            let own = file
+            let workload_companions = file
                 .report
                 .companions
                 .iter()
-                .filter(|placed| placed.workload == at);
-            entries.extend(own.map(|placed| whole(&placed.companion)));
+                .filter(|placed| placed.workload == index);
+            entries.extend(workload_companions.map(|placed| companion_entry(&placed.companion)));
         }
     }
     wording::json(serde_json::to_string_pretty(&entries).expect("values are always JSON")) + "\n"
 }
 
-fn whole(companion: &Companion) -> Value {
+fn companion_entry(companion: &GeneratedObject) -> Value {
     let api_version = companion.object["apiVersion"].as_str().unwrap_or_default();
     let patch = json!([{"op": "add", "path": "", "value": *companion.object}]);
     json!({"target": target(api_version, &companion.name), "patch": patch})
@@ -170,14 +170,14 @@ fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
                 );
                 let problem = Diagnostic::error(Code::UnclearTarget, message);
                 problems.push(
-                    at(problem, file, workload, "has no metadata.name")
+                    with_place(problem, file, workload, "has no metadata.name")
                         .help("-o json-patch does without"),
                 );
                 continue;
             }
-            let twin = seen.insert(name_of(workload), (file, workload));
-            let Some((other_file, other)) =
-                twin.filter(|(_, other)| is_changed || other.patch.is_some())
+            let previous = seen.insert(name_of(workload), (file, workload));
+            let Some((other_file, other_workload)) =
+                previous.filter(|(_, other_workload)| is_changed || other_workload.patch.is_some())
             else {
                 continue;
             };
@@ -186,8 +186,8 @@ fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
                 workload.title()
             );
             let problem = Diagnostic::error(Code::UnclearTarget, message);
-            let problem = at(
-                at(problem, other_file, other, "one"),
+            let problem = with_place(
+                with_place(problem, other_file, other_workload, "one"),
                 file,
                 workload,
                 "the other",
@@ -202,7 +202,7 @@ fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
     problems
 }
 
-fn at(
+fn with_place(
     problem: Diagnostic,
     file: &ReportedFile<'_>,
     workload: &WorkloadReport,

@@ -20,32 +20,32 @@ use crate::diagnostic::Diagnostic;
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::expression::Memory;
-use crate::policy::{Hooks, Inject, Mark, Policy, Rule};
+use crate::policy::expression::EvaluationCache;
+use crate::policy::{Hooks, Injection, MetadataKey, Policy, Rule};
 use crate::yaml::tree::NodeId;
 pub use containers::choose_containers;
-use namespaces::{Unknown, does_not_hold};
+use namespaces::{NamespaceUncertainty, does_not_hold};
 pub use scope::WorkloadFacts;
 
 /// The input minus what podgraft put there before: selection sees this, so that no policy fails to match, or matches,
 /// because of its own output.
 #[derive(Debug, Default)]
-pub struct Base {
+pub struct Baseline {
     /// Nodes of list items and field values that are left out.
     pub left_out: BTreeSet<NodeId>,
     /// Containers that stand there as policies of the run make them, one after the other.
-    pub injected: BTreeMap<NodeId, Injected>,
+    pub injected: BTreeMap<NodeId, InjectedContainer>,
     /// Objects that expressions looked up for this workload, and that are not known.
     pub missing: RefCell<BTreeSet<String>>,
     /// What the names in expressions stand for, by policy and container.
-    memories: RefCell<BTreeMap<String, Memories>>,
+    memories: RefCell<BTreeMap<String, EvaluationCaches>>,
     /// What rules with expressions inject.
     pub expanded: RefCell<Expansions>,
 }
 
-/// A container that stands there as policies of the run make it.
+/// A container that is already injected in the form of this run.
 #[derive(Debug, Default)]
-pub struct Injected {
+pub struct InjectedContainer {
     /// As the first of them adds it.
     pub added: Arc<Value>,
     /// As it is before a policy that is for such containers, by its identity.
@@ -53,25 +53,25 @@ pub struct Injected {
 }
 
 /// What goes into the pod and into each container, by the address of a rule's template and the chosen containers.
-pub type Expansions = BTreeMap<(usize, Vec<NodeId>), Rc<(Inject, Vec<Inject>)>>;
+pub type Expansions = BTreeMap<(usize, Vec<NodeId>), Rc<(Injection, Vec<Injection>)>>;
 
 #[derive(Debug, Default)]
-struct Memories {
-    of_workload: Memory,
-    of_containers: BTreeMap<NodeId, Memory>,
+struct EvaluationCaches {
+    of_workload: EvaluationCache,
+    of_containers: BTreeMap<NodeId, EvaluationCache>,
 }
 
-impl Base {
+impl Baseline {
     /// The input without these nodes.
     pub fn without(left_out: BTreeSet<NodeId>) -> Self {
-        Base {
+        Baseline {
             left_out,
-            ..Base::default()
+            ..Baseline::default()
         }
     }
 
     /// What is known of the names in a policy's expressions, for those that evaluate over this base.
-    pub fn memory(&self, policy: &Policy, container: Option<NodeId>) -> Memory {
+    pub fn memory(&self, policy: &Policy, container: Option<NodeId>) -> EvaluationCache {
         let mut memories = self.memories.borrow_mut();
         let of_policy = match memories.get_mut(&policy.identity) {
             Some(found) => found,
@@ -93,15 +93,15 @@ const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 
 /// Why a policy does not apply.
 #[derive(Debug, Clone)]
-pub enum No {
+pub enum NotApplied {
     /// A condition does not hold.
     Skip(Box<Skip>),
     /// It cannot be decided.
     Undecided(Box<Diagnostic>),
 }
 
-fn skip(cause: SkipCause, reason: String) -> No {
-    No::Skip(Box::new(Skip::because(cause, reason)))
+fn skip(cause: SkipCause, reason: String) -> NotApplied {
+    NotApplied::Skip(Box::new(Skip::because(cause, reason)))
 }
 
 /// Decides whether a policy applies to a workload.
@@ -111,29 +111,29 @@ fn skip(cause: SkipCause, reason: String) -> No {
 pub fn select(
     policy: &Policy,
     workload: &Workload<'_>,
-    base: &Base,
+    base: &Baseline,
     inventory: &Inventory,
     warnings: &mut Vec<Diagnostic>,
-) -> Result<(), No> {
-    let view = View {
+) -> Result<(), NotApplied> {
+    let view = BaselineView {
         workload,
         base,
         inventory,
     };
     check(&view, policy, warnings).map_err(|no| match no {
         // Who opts in wants to be selected: whatever stands in the way is worth a word.
-        No::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
-            No::Skip(Box::new(Skip {
+        NotApplied::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
+            NotApplied::Skip(Box::new(Skip {
                 is_near_miss: true,
                 is_opted_in: true,
                 ..*skip
             }))
         }
-        other => other,
+        result => result,
     })
 }
 
-fn check(view: &View<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), No> {
+fn check(view: &BaselineView<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), NotApplied> {
     let workload = view.workload;
     if policy.suspend {
         let reason = if policy.kind().is_some() {
@@ -161,7 +161,7 @@ fn check(view: &View<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -
                     format!("the policy is of namespace `{wanted}`, the workload of `{namespace}`"),
                 ));
             }
-            None => return Err(does_not_hold(policy, workload, Unknown::Name, warnings)),
+            None => return Err(does_not_hold(policy, workload, NamespaceUncertainty::Name, warnings)),
         }
     }
     view.check_filters(
@@ -182,12 +182,12 @@ pub fn select_rule(
     policy: &Policy,
     rule: &Rule,
     workload: &Workload<'_>,
-    base: &Base,
+    base: &Baseline,
     inventory: &Inventory,
     warnings: &mut Vec<Diagnostic>,
-) -> Result<(), No> {
+) -> Result<(), NotApplied> {
     // Whether hooks are meant at all is the policy's `match` to say.
-    let view = View {
+    let view = BaselineView {
         workload,
         base,
         inventory,
@@ -201,14 +201,14 @@ pub fn select_rule(
     view.check_conditions(policy, &rule.match_conditions)
 }
 
-/// A workload as the base shows it.
-struct View<'v, 't> {
+/// A view of a workload on the baseline.
+struct BaselineView<'v, 't> {
     workload: &'v Workload<'t>,
-    base: &'v Base,
+    base: &'v Baseline,
     inventory: &'v Inventory,
 }
 
-impl View<'_, '_> {
+impl BaselineView<'_, '_> {
     fn annotation(&self, key: &str) -> Option<&str> {
         let metadata = self.workload.metadata()?;
         self.text_under(self.workload.tree.get(metadata, "annotations"), key)
@@ -224,10 +224,10 @@ impl View<'_, '_> {
         self.pod_annotation(key).or_else(|| self.annotation(key))
     }
 
-    fn mark_in(&self, metadata: Option<NodeId>, mark: &Mark) -> Option<&str> {
+    fn mark_in(&self, metadata: Option<NodeId>, mark: &MetadataKey) -> Option<&str> {
         let (field, key) = match mark {
-            Mark::Annotation(key) => ("annotations", key),
-            Mark::Label(key) => ("labels", key),
+            MetadataKey::Annotation(key) => ("annotations", key),
+            MetadataKey::Label(key) => ("labels", key),
         };
         self.text_under(self.workload.tree.get(metadata?, field), key)
     }

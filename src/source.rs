@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(span.start)).max(start);
         let (counted_to, lines) = counted.get();
-        let mut lines = Lines {
+        let mut lines = LineCounter {
             text: self.text.as_bytes(),
             counted: counted_to,
             line: lines,
@@ -69,18 +69,18 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Counts lines as far as somebody asks for them.
+/// Counts lines lazily.
 #[derive(Debug)]
-pub struct Lines<'a> {
+pub struct LineCounter<'a> {
     text: &'a [u8],
     counted: usize,
     line: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineCounter<'a> {
     /// A text and the 1-based number of its first line.
     pub fn new(text: &'a [u8], first_line: usize) -> Self {
-        Lines {
+        LineCounter {
             text,
             counted: 0,
             line: first_line,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::inventory::written_name;
-use crate::manifest::object::{Found, Object, find_objects};
+use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::workload::{PodKinds, group_of};
 use crate::options::Options;
 use crate::source::{Place, Source};
@@ -15,9 +15,9 @@ use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-/// What asks for a policy.
+/// A mark in a manifest that suggests a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum SuggestionRule {
     /// A label or annotation of this key, on the object or its pod template, with one of these values, in small letters;
     /// none: any.
     Key(&'static str, &'static [&'static str]),
@@ -34,119 +34,119 @@ const ANY: &[&str] = &[];
 pub const INSTRUMENTATION: &str = "Instrumentation";
 
 /// The policies that something asks for, each with its marks: built-in ones by name, resources of operators by kind.
-pub const MARKS: &[(&str, &[Mark])] = &[
-    ("aws-irsa", &[Mark::Key("eks.amazonaws.com/role-arn", ANY)]),
+pub const MARKS: &[(&str, &[SuggestionRule])] = &[
+    ("aws-irsa", &[SuggestionRule::Key("eks.amazonaws.com/role-arn", ANY)]),
     (
         "aws-pod-identity",
         &[
-            Mark::Key("eks.amazonaws.com/pod-identity", ANY),
-            Mark::Resource("eks.services.k8s.aws", "PodIdentityAssociation"),
+            SuggestionRule::Key("eks.amazonaws.com/pod-identity", ANY),
+            SuggestionRule::Resource("eks.services.k8s.aws", "PodIdentityAssociation"),
         ],
     ),
     (
         "azure-workload-identity",
-        &[Mark::Key("azure.workload.identity/use", &["true"])],
+        &[SuggestionRule::Key("azure.workload.identity/use", &["true"])],
     ),
     (
         "cloud-sql-proxy",
-        &[Mark::Resource(
+        &[SuggestionRule::Resource(
             "cloudsql.cloud.google.com",
             "AuthProxyWorkload",
         )],
     ),
     (
         "config-monitor",
-        &[Mark::Resource("magalix.com", "ConfigMonitor")],
+        &[SuggestionRule::Resource("magalix.com", "ConfigMonitor")],
     ),
-    ("dapr", &[Mark::Key("dapr.io/enabled", YES)]),
+    ("dapr", &[SuggestionRule::Key("dapr.io/enabled", YES)]),
     (
         "datadog-config",
-        &[Mark::Key("admission.datadoghq.com/enabled", &["true"])],
+        &[SuggestionRule::Key("admission.datadoghq.com/enabled", &["true"])],
     ),
     (
         "elastic-apm-java",
-        &[Mark::Key("co.elastic.apm/attach", &["java"])],
+        &[SuggestionRule::Key("co.elastic.apm/attach", &["java"])],
     ),
     (
         "linkerd",
-        &[Mark::Key("linkerd.io/inject", &["enabled", "ingress"])],
+        &[SuggestionRule::Key("linkerd.io/inject", &["enabled", "ingress"])],
     ),
     (
         "newrelic-java",
-        &[Mark::Key("app.newrelic.instrumentation", &["java"])],
+        &[SuggestionRule::Key("app.newrelic.instrumentation", &["java"])],
     ),
     (
         "podbuggertool",
-        &[Mark::Resource("ualter.com", "Podbuggertool")],
+        &[SuggestionRule::Resource("ualter.com", "Podbuggertool")],
     ),
     (
         "prometheus-jmx-exporter",
-        &[Mark::Resource("banzaicloud.com", "PrometheusJmxExporter")],
+        &[SuggestionRule::Resource("banzaicloud.com", "PrometheusJmxExporter")],
     ),
     (
         "rookout",
-        &[Mark::Resource("rookout.rookout.com", "Rookout")],
+        &[SuggestionRule::Resource("rookout.rookout.com", "Rookout")],
     ),
     (
         "vault-agent",
-        &[Mark::Key("vault.hashicorp.com/agent-inject", YES)],
+        &[SuggestionRule::Key("vault.hashicorp.com/agent-inject", YES)],
     ),
     (
         INSTRUMENTATION,
         &[
-            Mark::Resource("opentelemetry.io", INSTRUMENTATION),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-java"),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-nodejs"),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-python"),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-dotnet"),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-go"),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-apache-httpd"),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-nginx"),
-            Mark::OnPod("instrumentation.opentelemetry.io/inject-sdk"),
+            SuggestionRule::Resource("opentelemetry.io", INSTRUMENTATION),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-java"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-nodejs"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-python"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-dotnet"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-go"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-apache-httpd"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-nginx"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-sdk"),
         ],
     ),
     (
         "opentelemetry-java",
-        &[Mark::OnPod("instrumentation.opentelemetry.io/inject-java")],
+        &[SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-java")],
     ),
     (
         "opentelemetry-nodejs",
-        &[Mark::OnPod(
+        &[SuggestionRule::OnPod(
             "instrumentation.opentelemetry.io/inject-nodejs",
         )],
     ),
     (
         "opentelemetry-python",
-        &[Mark::OnPod(
+        &[SuggestionRule::OnPod(
             "instrumentation.opentelemetry.io/inject-python",
         )],
     ),
     (
         "opentelemetry-dotnet",
-        &[Mark::OnPod(
+        &[SuggestionRule::OnPod(
             "instrumentation.opentelemetry.io/inject-dotnet",
         )],
     ),
     (
         "onepassword",
-        &[Mark::Key("operator.1password.io/inject", ANY)],
+        &[SuggestionRule::Key("operator.1password.io/inject", ANY)],
     ),
     (
         "reloader",
         &[
-            Mark::Key("reloader.stakater.com/auto", &["true"]),
-            Mark::Key("reloader.stakater.com/search", &["true"]),
-            Mark::Key("configmap.reloader.stakater.com/auto", &["true"]),
-            Mark::Key("secret.reloader.stakater.com/auto", &["true"]),
-            Mark::Key("configmap.reloader.stakater.com/reload", ANY),
-            Mark::Key("secret.reloader.stakater.com/reload", ANY),
+            SuggestionRule::Key("reloader.stakater.com/auto", &["true"]),
+            SuggestionRule::Key("reloader.stakater.com/search", &["true"]),
+            SuggestionRule::Key("configmap.reloader.stakater.com/auto", &["true"]),
+            SuggestionRule::Key("secret.reloader.stakater.com/auto", &["true"]),
+            SuggestionRule::Key("configmap.reloader.stakater.com/reload", ANY),
+            SuggestionRule::Key("secret.reloader.stakater.com/reload", ANY),
         ],
     ),
 ];
 
-/// What asks for a policy, and where.
+/// A suggested policy, and the place of the mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct Suggestion {
     /// The built-in policy's name, or the kind of the operator's resource.
     pub policy: &'static str,
     /// `Deployment shop/orders`.
@@ -158,8 +158,8 @@ pub struct Wish {
 }
 
 /// What a text asks for. Documents that cannot be read are passed over: who applies a policy says what is wrong.
-pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Wish> {
-    let mut wishes = Vec::new();
+pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
+    let mut suggestions = Vec::new();
     let (mut line, mut counted) = (1, 0);
     for chunk in chunks(text) {
         line += memchr::memchr_iter(b'\n', &text[counted..chunk.start]).count();
@@ -177,72 +177,72 @@ pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Wish> {
         };
         if let Ok(tree) = parse(text) {
             for found in find_objects(&tree, &PodKinds::of(&Options::default())) {
-                if let Found::Object(object) = found {
-                    wishes_of(&object, &tree, &source, &mut wishes);
+                if let DocumentContent::Object(object) = found {
+                    add_suggestions(&object, &tree, &source, &mut suggestions);
                 }
             }
         }
     }
-    wishes
+    suggestions
 }
 
 fn has_word(text: &[u8]) -> bool {
     let words = MARKS.iter().flat_map(|(_, marks)| *marks);
     words
         .map(|mark| match mark {
-            Mark::Key(key, _) | Mark::OnPod(key) => key,
-            Mark::Resource(_, kind) => kind,
+            SuggestionRule::Key(key, _) | SuggestionRule::OnPod(key) => key,
+            SuggestionRule::Resource(_, kind) => kind,
         })
         .any(|word| memmem::find(text, word.as_bytes()).is_some())
 }
 
-fn wishes_of(object: &Object, tree: &Tree<'_>, source: &Source<'_>, wishes: &mut Vec<Wish>) {
+fn add_suggestions(object: &Object, tree: &Tree<'_>, source: &Source<'_>, suggestions: &mut Vec<Suggestion>) {
     let Ok(value) = to_value(tree, object.node) else {
         return;
     };
     for (policy, marks) in MARKS {
-        let Some(mark) = marks.iter().find(|mark| has(object, &value, mark)) else {
+        let Some(mark) = marks.iter().find(|mark| has_mark(object, &value, mark)) else {
             continue;
         };
         let name = tree
             .get(object.node, "metadata")
             .and_then(|metadata| tree.get(metadata, "name"));
-        wishes.push(Wish {
+        suggestions.push(Suggestion {
             policy,
             object: written_name(&value),
             key: match mark {
-                Mark::Key(key, _) | Mark::OnPod(key) => Some(key),
-                Mark::Resource(..) => None,
+                SuggestionRule::Key(key, _) | SuggestionRule::OnPod(key) => Some(key),
+                SuggestionRule::Resource(..) => None,
             },
             place: source.place(tree.span(name.unwrap_or(object.node))),
         });
     }
 }
 
-fn has(object: &Object, value: &Value, mark: &Mark) -> bool {
+fn has_mark(object: &Object, value: &Value, mark: &SuggestionRule) -> bool {
     match mark {
-        Mark::Resource(group, kind) => {
+        SuggestionRule::Resource(group, kind) => {
             object.kind == *kind && group_of(&object.api_version) == *group
         }
-        Mark::Key(key, values) => metadata_of(value, true)
+        SuggestionRule::Key(key, values) => metadata_of(value, true)
             .flat_map(|metadata| [&metadata["annotations"], &metadata["labels"]])
             .filter_map(|keys| keys.get(key)?.as_str())
             .any(|found| values.is_empty() || values.contains(&found.to_lowercase().as_str())),
-        Mark::OnPod(key) => metadata_of(value, matches!(object.kind.as_str(), "Pod" | "Namespace"))
+        SuggestionRule::OnPod(key) => metadata_of(value, matches!(object.kind.as_str(), "Pod" | "Namespace"))
             .filter_map(|metadata| metadata["annotations"].get(key)?.as_str())
             .any(|found| !found.is_empty() && !found.eq_ignore_ascii_case("false")),
     }
 }
 
 /// The metadata of an object's pod template, and its own where that counts.
-fn metadata_of(value: &Value, own_counts: bool) -> impl Iterator<Item = &Value> {
+fn metadata_of(value: &Value, includes_object: bool) -> impl Iterator<Item = &Value> {
     [
         "/metadata",
         "/spec/template/metadata",
         "/spec/jobTemplate/spec/template/metadata",
     ]
     .into_iter()
-    .skip(usize::from(!own_counts))
+    .skip(usize::from(!includes_object))
     .filter_map(|place| value.pointer(place))
 }
 
@@ -276,7 +276,7 @@ mod tests {
                 marks.any(|(_, marks)| {
                     marks
                         .iter()
-                        .any(|mark| matches!(mark, Mark::OnPod(own) if *own == key))
+                        .any(|mark| matches!(mark, SuggestionRule::OnPod(own) if *own == key))
                 })
             };
             assert!(of(INSTRUMENTATION), "{language}");

@@ -3,19 +3,19 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::edit::companion::Beside;
-use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
+use crate::edit::companion::ObjectPlacement;
+use crate::plan::draft::{Draft, DraftField, DraftKey, OpenId, OpenedCollection, DraftValue};
 use crate::yaml::scalar::resolve_typed;
-use crate::yaml::tree::{Kind, NodeId, Tree, is_same_text};
+use crate::yaml::tree::{NodeKind, NodeId, Tree, is_same_text};
 use crate::yaml::value::scalar_value;
 
-/// Where output and plan differ: bytes of the output, and what was found.
+/// A difference between output and plan: the node of the output, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The output's node; `None` for the document as a whole.
     pub node: Option<NodeId>,
     /// What is wrong with it.
-    pub what: &'static str,
+    pub description: &'static str,
 }
 
 /// Compares an edited text's tree with the input's tree, in which some objects have drafts, and some have others
@@ -27,10 +27,10 @@ pub fn verify(
     output: &Tree<'_>,
     input: &Tree<'_>,
     drafts: &[(NodeId, Draft<'_>)],
-    written: &[(Beside, Arc<Value>)],
+    written: &[(ObjectPlacement, Arc<Value>)],
 ) -> Result<(), Difference> {
-    let missing = |what| Difference { node: None, what };
-    let is_document = |(beside, _): &&(Beside, _)| matches!(beside, Beside::Documents(_));
+    let missing = |what| Difference { node: None, description: what };
+    let is_document = |(beside, _): &&(ObjectPlacement, _)| matches!(beside, ObjectPlacement::Documents(_));
     let documents = written.iter().filter(is_document).count();
     if output.roots().len() != input.roots().len() + documents {
         return Err(missing("another number of documents"));
@@ -39,7 +39,7 @@ pub fn verify(
         drafts.is_sorted_by_key(|(root, _)| *root),
         "objects are found in the order of the text"
     );
-    let check = Check {
+    let check = Verifier {
         output,
         input,
         drafts,
@@ -48,41 +48,41 @@ pub fn verify(
     for &node in input.roots() {
         let mut next = || outs.next().ok_or(missing("a document is missing"));
         let out = next()?;
-        let is_list = |(beside, _): &(Beside, _)| *beside == Beside::NewList(node);
+        let is_list = |(beside, _): &(ObjectPlacement, _)| *beside == ObjectPlacement::NewList(node);
         match written.iter().any(is_list) {
-            true => check.new_list(out, node, written)?,
-            false => check.node(out, node)?,
+            true => check.check_new_list(out, node, written)?,
+            false => check.check_node(out, node)?,
         }
-        let is_behind = |(beside, _): &&(Beside, _)| *beside == Beside::Documents(node);
+        let is_behind = |(beside, _): &&(ObjectPlacement, _)| *beside == ObjectPlacement::Documents(node);
         for (_, object) in written.iter().filter(is_behind) {
-            check.value(next()?, object)?;
+            check.check_value(next()?, object)?;
         }
     }
     Ok(())
 }
 
-struct Check<'c, 't> {
+struct Verifier<'c, 't> {
     output: &'c Tree<'t>,
     input: &'c Tree<'t>,
     /// In the order of the text.
     drafts: &'c [(NodeId, Draft<'c>)],
 }
 
-type Checked = Result<(), Difference>;
+type VerifyResult = Result<(), Difference>;
 
-fn differ(node: NodeId, what: &'static str) -> Checked {
+fn difference(node: NodeId, description: &'static str) -> VerifyResult {
     Err(Difference {
         node: Some(node),
-        what,
+        description,
     })
 }
 
-impl Check<'_, '_> {
+impl Verifier<'_, '_> {
     /// A List around an object and those that are written behind it.
-    fn new_list(&self, out: NodeId, node: NodeId, written: &[(Beside, Arc<Value>)]) -> Checked {
+    fn check_new_list(&self, out: NodeId, node: NodeId, written: &[(ObjectPlacement, Arc<Value>)]) -> VerifyResult {
         let fields: Vec<(NodeId, NodeId)> = self.output.entries(out).collect();
         let [(_, version), (_, kind), (_, items)] = fields[..] else {
-            return differ(out, "no List");
+            return difference(out, "no List");
         };
         let is_list = self.output.is_text(version, "v1") && self.output.is_text(kind, "List");
         let keys = ["apiVersion", "kind", "items"];
@@ -92,33 +92,33 @@ impl Check<'_, '_> {
                 .zip(keys)
                 .all(|((key, _), name)| self.output.is_text(*key, name))
         {
-            return differ(out, "no List");
+            return difference(out, "no List");
         }
         let mut items = self.output.children(items);
         match items.next() {
-            Some(first) => self.node(first, node)?,
-            None => return differ(out, "an item is missing"),
+            Some(first) => self.check_node(first, node)?,
+            None => return difference(out, "an item is missing"),
         }
         for (_, object) in written {
             let Some(item) = items.next() else {
-                return differ(out, "an item is missing");
+                return difference(out, "an item is missing");
             };
-            self.value(item, object)?;
+            self.check_value(item, object)?;
         }
         if items.next().is_some() {
-            differ(out, "an item too many")
+            difference(out, "an item too many")
         } else {
             Ok(())
         }
     }
 
-    fn node(&self, out: NodeId, node: NodeId) -> Checked {
+    fn check_node(&self, out: NodeId, node: NodeId) -> VerifyResult {
         if self.is_untouched(out, node) {
             return Ok(());
         }
         match self.drafts_from(node) {
-            [(root, draft), ..] if *root == node => self.part(draft, out, &draft.root()),
-            _ => self.same(out, node),
+            [(root, draft), ..] if *root == node => self.check_part(draft, out, &draft.root()),
+            _ => self.check_same(out, node),
         }
     }
 
@@ -141,112 +141,112 @@ impl Check<'_, '_> {
     }
 
     /// A subtree that no edit touches: same kinds, same texts, same properties.
-    fn same(&self, out: NodeId, node: NodeId) -> Checked {
+    fn check_same(&self, out: NodeId, node: NodeId) -> VerifyResult {
         let (output, input) = (self.output, self.input);
         if output.kind(out) != input.kind(node) {
-            return differ(out, "another style than the input's");
+            return difference(out, "another style than the input's");
         }
         self.same_properties(out, node)?;
-        if input.kind(node) == Kind::Alias {
+        if input.kind(node) == NodeKind::Alias {
             return if output.slice(out) == input.slice(node) {
                 Ok(())
             } else {
-                differ(out, "another alias")
+                difference(out, "another alias")
             };
         }
         if !input.kind(node).is_collection() {
             return if output.scalar(out) == input.scalar(node) {
                 Ok(())
             } else {
-                differ(out, "another text")
+                difference(out, "another text")
             };
         }
-        let mut ours = output.children(out);
+        let mut output_children = output.children(out);
         for child in input.children(node) {
-            let Some(our_child) = ours.next() else {
-                return differ(out, "something is missing");
+            let Some(output_child) = output_children.next() else {
+                return difference(out, "something is missing");
             };
-            self.node(our_child, child)?;
+            self.check_node(output_child, child)?;
         }
-        if ours.next().is_some() {
-            differ(out, "something more")
+        if output_children.next().is_some() {
+            difference(out, "something more")
         } else {
             Ok(())
         }
     }
 
-    fn same_properties(&self, out: NodeId, node: NodeId) -> Checked {
+    fn same_properties(&self, out: NodeId, node: NodeId) -> VerifyResult {
         let is_same = self.output.tag(out) == self.input.tag(node)
             && self.output.anchor(out) == self.input.anchor(node);
         if is_same {
             Ok(())
         } else {
-            differ(out, "another tag or anchor")
+            difference(out, "another tag or anchor")
         }
     }
 
-    fn part(&self, draft: &Draft<'_>, out: NodeId, part: &Part) -> Checked {
+    fn check_part(&self, draft: &Draft<'_>, out: NodeId, part: &DraftValue) -> VerifyResult {
         match part {
-            Part::Node(node) if self.is_untouched(out, *node) => Ok(()),
-            Part::Node(node) => match self.drafts_from(*node) {
+            DraftValue::Node(node) if self.is_untouched(out, *node) => Ok(()),
+            DraftValue::Node(node) => match self.drafts_from(*node) {
                 // An item of a list that is a draft itself.
-                [(root, own), ..] if root == node && !std::ptr::eq(own, draft) => {
-                    self.part(own, out, &own.root())
+                [(root, item_draft), ..] if root == node && !std::ptr::eq(item_draft, draft) => {
+                    self.check_part(item_draft, out, &item_draft.root())
                 }
-                _ => self.same(out, *node),
+                _ => self.check_same(out, *node),
             },
-            Part::New(value) | Part::Instead { value, .. } => self.value(out, value),
-            Part::Open(id) => self.opened(draft, out, *id),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => self.check_value(out, value),
+            DraftValue::Open(id) => self.opened(draft, out, *id),
         }
     }
 
-    fn opened(&self, draft: &Draft<'_>, out: NodeId, id: OpenId) -> Checked {
+    fn opened(&self, draft: &Draft<'_>, out: NodeId, id: OpenId) -> VerifyResult {
         match draft.opened(id) {
             _ if draft.stays_null(id) => match self.output.is_null(out) {
                 true => Ok(()),
-                false => differ(out, "no null"),
+                false => difference(out, "no null"),
             },
-            Opened::Mapping { fields, .. } => self.mapping(draft, out, fields),
-            Opened::List { items, .. } => self.list(draft, out, items),
+            OpenedCollection::Mapping { fields, .. } => self.mapping(draft, out, fields),
+            OpenedCollection::List { items, .. } => self.list(draft, out, items),
         }
     }
 
-    fn mapping(&self, draft: &Draft<'_>, out: NodeId, fields: &[Field]) -> Checked {
+    fn mapping(&self, draft: &Draft<'_>, out: NodeId, fields: &[DraftField]) -> VerifyResult {
         if !self.output.kind(out).is_mapping() {
-            return differ(out, "no mapping");
+            return difference(out, "no mapping");
         }
         let mut entries = self.output.entries(out);
         for field in fields {
             let Some((key, value)) = entries.next() else {
-                return differ(out, "a field is missing");
+                return difference(out, "a field is missing");
             };
             match &field.key {
-                Key::Node(node) if self.is_same_text(key, *node) => {}
-                Key::Node(node) => self.same(key, *node)?,
-                Key::New(text) if self.output.scalar(key) == Some(text) => {}
-                Key::New(_) => return differ(key, "another key"),
+                DraftKey::Node(node) if self.is_same_text(key, *node) => {}
+                DraftKey::Node(node) => self.check_same(key, *node)?,
+                DraftKey::New(text) if self.output.scalar(key) == Some(text) => {}
+                DraftKey::New(_) => return difference(key, "another key"),
             }
-            self.part(draft, value, &field.value)?;
+            self.check_part(draft, value, &field.value)?;
         }
         match entries.next() {
-            Some(_) => differ(out, "a field too many"),
+            Some(_) => difference(out, "a field too many"),
             None => Ok(()),
         }
     }
 
-    fn list(&self, draft: &Draft<'_>, out: NodeId, items: &[Part]) -> Checked {
+    fn list(&self, draft: &Draft<'_>, out: NodeId, items: &[DraftValue]) -> VerifyResult {
         if !self.output.kind(out).is_sequence() {
-            return differ(out, "no list");
+            return difference(out, "no list");
         }
         let mut children = self.output.children(out);
         for item in items {
             let Some(child) = children.next() else {
-                return differ(out, "an item is missing");
+                return difference(out, "an item is missing");
             };
-            self.part(draft, child, item)?;
+            self.check_part(draft, child, item)?;
         }
         match children.next() {
-            Some(_) => differ(out, "an item too many"),
+            Some(_) => difference(out, "an item too many"),
             None => Ok(()),
         }
     }
@@ -254,8 +254,8 @@ impl Check<'_, '_> {
     /// Whether a node without a tag is a string of this text, without making a value of it.
     fn is_string(&self, out: NodeId, text: &str) -> bool {
         let is_string_by_style = match self.output.kind(out) {
-            Kind::Plain => resolve_typed(text).is_none(),
-            Kind::SingleQuoted | Kind::DoubleQuoted | Kind::Literal | Kind::Folded => true,
+            NodeKind::Plain => resolve_typed(text).is_none(),
+            NodeKind::SingleQuoted | NodeKind::DoubleQuoted | NodeKind::Literal | NodeKind::Folded => true,
             _ => false,
         };
         is_string_by_style
@@ -264,39 +264,39 @@ impl Check<'_, '_> {
     }
 
     /// A new value: every reader must find exactly it.
-    fn value(&self, out: NodeId, value: &Value) -> Checked {
+    fn check_value(&self, out: NodeId, value: &Value) -> VerifyResult {
         match value {
             Value::Array(items) => {
                 if !self.output.kind(out).is_sequence()
                     || self.output.children(out).count() != items.len()
                 {
-                    return differ(out, "another list");
+                    return difference(out, "another list");
                 }
                 self.output
                     .children(out)
                     .zip(items)
-                    .try_for_each(|(child, item)| self.value(child, item))
+                    .try_for_each(|(child, item)| self.check_value(child, item))
             }
             Value::Object(map) => {
                 if !self.output.kind(out).is_mapping()
                     || self.output.entries(out).count() != map.len()
                 {
-                    return differ(out, "another mapping");
+                    return difference(out, "another mapping");
                 }
                 self.output
                     .entries(out)
                     .zip(map)
                     .try_for_each(|((key, child), (name, item))| {
                         if !self.output.is_text(key, name) {
-                            return differ(key, "another key");
+                            return difference(key, "another key");
                         }
-                        self.value(child, item)
+                        self.check_value(child, item)
                     })
             }
             Value::String(text) if self.is_string(out, text) => Ok(()),
             scalar => match scalar_value(self.output, out) {
-                Ok(found) if found == *scalar && self.output.kind(out) != Kind::Alias => Ok(()),
-                _ => differ(out, "another value"),
+                Ok(found) if found == *scalar && self.output.kind(out) != NodeKind::Alias => Ok(()),
+                _ => difference(out, "another value"),
             },
         }
     }

@@ -47,12 +47,12 @@ pub fn without_marks(text: String, escape: impl Fn(char) -> String) -> String {
     }
     let mut places: Vec<usize> = marks(&text).collect();
     places.sort_unstable();
-    let mut tamed = text;
+    let mut escaped = text;
     for at in places.into_iter().rev() {
-        let sign = char::from(tamed.as_bytes()[at]);
-        tamed.replace_range(at..=at, &escape(sign));
+        let sign = char::from(escaped.as_bytes()[at]);
+        escaped.replace_range(at..=at, &escape(sign));
     }
-    tamed
+    escaped
 }
 
 fn as_escape(sign: char) -> String {
@@ -67,11 +67,11 @@ pub fn for_log(text: String) -> String {
     if !text.lines().any(is_command) {
         return text;
     }
-    let tamed = |line: &str| match is_command(line) {
+    let escape_command = |line: &str| match is_command(line) {
         true => line.replacen(':', &as_escape(':'), 1),
         false => line.to_owned(),
     };
-    text.split('\n').map(tamed).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(escape_command).collect::<Vec<_>>().join("\n")
 }
 
 /// Text that is to stand in one line: what is unsafe, a line end and a tab too, is written as an escape (`\n`, `\u{202e}`).
@@ -181,9 +181,9 @@ impl Paint {
 }
 
 /// `1 workload`, `2 workloads`.
-pub(crate) fn count(number: usize, thing: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{plural}")
+    format!("{number} {noun}{plural}")
 }
 
 #[cfg(test)]

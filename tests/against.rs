@@ -1,6 +1,6 @@
 //! `diff --against-policy`: the way from the old result to the new one is exactly the difference of both.
 
-use podgraft::graft::against::{Versions, against};
+use podgraft::graft::against::{PolicyVersions, against};
 use podgraft::graft::{Options, graft};
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
@@ -63,7 +63,7 @@ fn the_old_text_with_the_edits_is_the_new_text() {
             let (Some(old), Some(new)) = (graft_with(&text, old), graft_with(&text, new)) else {
                 continue;
             };
-            let versions = Versions {
+            let versions = PolicyVersions {
                 old: &old,
                 new: &new,
                 upgrade: &new,

@@ -7,8 +7,8 @@ use podgraft::graft::{Options, graft};
 use podgraft::policy::builtin::{BUILTINS, Builtin, Group};
 use podgraft::policy::params::ParamSetting;
 use podgraft::policy::read::read;
-use podgraft::policy::schema::{POD_TEMPLATE, Templates};
-use podgraft::policy::{Inject, Policy};
+use podgraft::policy::schema::{POD_TEMPLATE, TemplateMode};
+use podgraft::policy::{Injection, Policy};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
@@ -126,12 +126,12 @@ fn assert_strict(name: &str, output: &[u8]) {
     let tree = parse(text).expect("YAML");
     for &root in tree.roots() {
         let value = to_value(&tree, root).expect("a value");
-        let problems = POD_TEMPLATE.check(&value["spec"]["template"], Templates::Filled);
+        let problems = POD_TEMPLATE.check(&value["spec"]["template"], TemplateMode::Filled);
         assert!(problems.is_empty(), "{name}: {problems:?}");
     }
 }
 
-fn containers(inject: &Inject) -> Vec<&Value> {
+fn containers(inject: &Injection) -> Vec<&Value> {
     let init = inject.init_containers.iter().map(|(item, _)| &*item.value);
     init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value))
         .collect()

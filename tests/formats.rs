@@ -1,7 +1,7 @@
 //! Resources of other operators that are broken at random: they are read or refused, and never more than that.
 
 use podgraft::convert::convert;
-use podgraft::policy::conversion::{DebugMode, Reading};
+use podgraft::policy::conversion::{DebugMode, ReadOptions};
 use podgraft::policy::read::{PolicyFile, read_as};
 use std::fs;
 
@@ -102,9 +102,9 @@ fn a_broken_resource_is_refused_or_becomes_a_policy_that_can_be_read() {
         } else {
             DebugMode::Sidecar
         };
-        let reading = Reading {
+        let reading = ReadOptions {
             debug_mode,
-            ..Reading::default()
+            ..ReadOptions::default()
         };
         let file = || {
             vec![PolicyFile {
@@ -132,7 +132,7 @@ fn a_broken_resource_is_refused_or_becomes_a_policy_that_can_be_read() {
             name: "converted.yaml".into(),
             text: converted.clone(),
         };
-        let (read, problems) = read_as(vec![file], &[], Reading::default());
+        let (read, problems) = read_as(vec![file], &[], ReadOptions::default());
         assert_eq!(
             (read.len(), problems),
             (policies.len(), Vec::new()),

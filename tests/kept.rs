@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft};
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::yaml::splice::splice;
@@ -32,7 +32,7 @@ fn pod(containers: &Value, more: &Value) -> String {
     podgraft::edit::yaml_document(&pod)
 }
 
-fn run(text: &str, policies: &[Policy], take_out: TakeOut) -> FileReport {
+fn run(text: &str, policies: &[Policy], take_out: RemovalSelection) -> FileReport {
     let options = Options {
         record: !take_out.is_undo(),
         take_out,
@@ -41,7 +41,7 @@ fn run(text: &str, policies: &[Policy], take_out: TakeOut) -> FileReport {
     graft(&Arc::from("pod.yaml"), text.as_bytes(), policies, &options)
 }
 
-fn done(text: &str, policies: &[Policy], take_out: TakeOut) -> String {
+fn done(text: &str, policies: &[Policy], take_out: RemovalSelection) -> String {
     let report = run(text, policies, take_out);
     let errors = promises::errors(&report);
     assert!(errors.is_empty(), "{errors:?}\n{text}");
@@ -56,8 +56,8 @@ fn invalid(report: &FileReport) -> &str {
     &errors[0].message
 }
 
-fn only(name: &str) -> TakeOut {
-    TakeOut::Only(vec![name.to_owned()])
+fn only(name: &str) -> RemovalSelection {
+    RemovalSelection::Only(vec![name.to_owned()])
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_default_does_not_stay_beside_rights_that_come_back() {
     let replaces = json!({"sidecars": [{"type": "Container", "name": "app", "image": "c:3"}]});
     let default = json!({"defaults": {"securityContext": {"allowPrivilegeEscalation": false}}});
     let both = [policy("a", &replaces), policy("b", &default)];
-    let applied = done(&text, &both, TakeOut::Nothing);
+    let applied = done(&text, &both, RemovalSelection::Nothing);
     let report = run(&applied, &[], only("a"));
     let message = invalid(&report);
     assert!(
@@ -78,8 +78,8 @@ fn a_default_does_not_stay_beside_rights_that_come_back() {
     );
     // The same where a new version of the one no longer takes the rights away.
     let labels = policy("a", &json!({"podLabels": {"k": "v"}}));
-    invalid(&run(&applied, &[labels], TakeOut::Nothing));
-    assert_eq!(done(&applied, &[], TakeOut::All), text);
+    invalid(&run(&applied, &[labels], RemovalSelection::Nothing));
+    assert_eq!(done(&applied, &[], RemovalSelection::All), text);
     let without_b = done(&applied, &[], only("b"));
     assert_eq!(done(&without_b, &[], only("a")), text);
 }
@@ -95,10 +95,10 @@ fn a_port_of_the_node_is_not_put_back_beside_its_own() {
     let web =
         json!({"sidecars": [{"type": "Container", "name": "web", "image": "w:1", "ports": ports}]});
     let both = [policy("a", &without), policy("b", &web)];
-    let applied = done(&text, &both, TakeOut::Nothing);
+    let applied = done(&text, &both, RemovalSelection::Nothing);
     let report = run(&applied, &[], only("a"));
     assert!(invalid(&report).contains("the port 80/TCP of the node"));
-    assert_eq!(done(&applied, &[], TakeOut::All), text);
+    assert_eq!(done(&applied, &[], RemovalSelection::All), text);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn what_was_wrong_before_the_run_does_not_stop_it() {
         &json!({}),
     );
     let [a, b] = ["a", "b"].map(|name| policy(name, &json!({"podLabels": {name: "1"}})));
-    let applied = done(&text, &[a, b], TakeOut::Nothing);
+    let applied = done(&text, &[a, b], RemovalSelection::Nothing);
     // Somebody breaks it once more.
     let broken = applied.replace(
         "image: a:1",
@@ -132,14 +132,14 @@ fn one_that_comes_to_nothing_before_a_kept_one_is_planned_as_the_next_run_plans_
         policy("q", &json!({"env": [{"name": "Q", "value": "1"}]})),
         policy("b", &json!({"env": [{"name": "A", "op": "Remove"}]})),
     ];
-    let applied = done(&text, &first, TakeOut::Nothing);
+    let applied = done(&text, &first, RemovalSelection::Nothing);
     // In front of the one that is kept it has nothing to do, and behind it it has.
     let absent = json!({"env": [{"name": "A", "op": "SetIfAbsent", "value": "y"}]});
     let second = [policy("q", &absent)];
-    let once = done(&applied, &second, TakeOut::Nothing);
+    let once = done(&applied, &second, RemovalSelection::Nothing);
     assert!(once.contains("value: \"y\""), "{once}");
-    assert_eq!(done(&once, &second, TakeOut::Nothing), once);
-    assert_eq!(done(&once, &[], TakeOut::All), text);
+    assert_eq!(done(&once, &second, RemovalSelection::Nothing), once);
+    assert_eq!(done(&once, &[], RemovalSelection::All), text);
 }
 
 #[test]
@@ -152,11 +152,11 @@ fn a_container_that_two_policies_changed_is_found_again_under_another_name() {
     // Takes the mount away again.
     let replaces = json!({"sidecars": [{"type": "Container", "name": "app", "image": "c:3"}]});
     let both = [policy("a", &mount), policy("b", &replaces)];
-    let applied = done(&text, &both, TakeOut::Nothing);
+    let applied = done(&text, &both, RemovalSelection::Nothing);
     let rename = |text: &str| text.replace("- name: app\n", "- name: main\n");
     let renamed = rename(&applied);
     assert_ne!(renamed, applied);
-    assert_eq!(done(&renamed, &[], TakeOut::All), rename(&text));
+    assert_eq!(done(&renamed, &[], RemovalSelection::All), rename(&text));
 }
 
 #[test]
@@ -172,10 +172,10 @@ fn a_text_that_is_put_back_is_told_from_others_as_when_its_policy_is_given() {
         // Its key is there with another value.
         policy("d", &merge("k=w")),
     ];
-    let applied = done(&text, &all, TakeOut::Nothing);
+    let applied = done(&text, &all, RemovalSelection::Nothing);
     assert!(applied.contains("z k=v,k=v"), "{applied}");
-    assert_eq!(done(&applied, &all[1..2], TakeOut::Nothing), applied);
-    assert_eq!(done(&applied, &[], TakeOut::All), text);
+    assert_eq!(done(&applied, &all[1..2], RemovalSelection::Nothing), applied);
+    assert_eq!(done(&applied, &[], RemovalSelection::All), text);
 }
 
 #[test]
@@ -188,11 +188,11 @@ fn a_mount_that_comes_back_without_its_volume_is_named() {
         "volumes": [{"name": "agent", "emptyDir": {}}],
         "volumeMounts": [{"name": "agent", "mountPath": "/agent"}],
     });
-    let applied = done(&text, &[policy("agent", &inject)], TakeOut::Nothing);
+    let applied = done(&text, &[policy("agent", &inject)], RemovalSelection::Nothing);
     let remove = |text: &str| text.replace("  - name: data\n    emptyDir: {}\n", "");
     let without = remove(&applied);
     assert_ne!(without, applied);
-    let report = run(&without, &[], TakeOut::All);
+    let report = run(&without, &[], RemovalSelection::All);
     let warnings: Vec<_> = report.diagnostics.iter().collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0].code, Code::Invalid);

@@ -2,12 +2,12 @@
 //! they are there; a second run changes nothing, and undo gives back the bytes.
 
 use podgraft::graft::{Options, graft};
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
-use podgraft::policy::conversion::Reading;
+use podgraft::policy::conversion::ReadOptions;
 use podgraft::policy::opentelemetry::language::Language;
-use podgraft::policy::opentelemetry::release::Feature;
+use podgraft::policy::opentelemetry::release::OperatorFeature;
 use podgraft::policy::read::{PolicyFile, read_as};
 use podgraft::yaml::splice::splice;
 use serde_json::{Map, Value};
@@ -36,11 +36,11 @@ fn folders(root: &Path) -> Vec<PathBuf> {
 
 /// With Go and nginx switched on.
 fn policies(path: &Path) -> Vec<Policy> {
-    let mut reading = Reading::default();
+    let mut reading = ReadOptions::default();
     for language in [Language::Go, Language::Nginx] {
         reading
             .opentelemetry
-            .switch(Feature::Language(language), true);
+            .switch(OperatorFeature::Language(language), true);
     }
     let text = fs::read_to_string(path).expect("the policy is there");
     let name = "policy.yaml".into();
@@ -97,7 +97,7 @@ fn settles_and_undoes(case: &Path, policy: &Path, text: &str) {
         assert_eq!(once, twice, "{}", case.display());
         if is_recording {
             let undo = Options {
-                take_out: TakeOut::All,
+                take_out: RemovalSelection::All,
                 ..Options::default()
             };
             let (_, undone) = run(&once, &[], &undo);

@@ -8,7 +8,7 @@ use std::env;
 use std::sync::Arc;
 
 use podgraft::graft::{Options, graft};
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::yaml::parse::parse_with_granit;
@@ -244,7 +244,7 @@ fn examine(text: &str, new: &str, policies: &[Policy]) -> Result<(), String> {
     };
     let recorded = applied(text, policies, recording, "applied with a record")?;
     let undoing = Options {
-        take_out: TakeOut::All,
+        take_out: RemovalSelection::All,
         ..Options::default()
     };
     let undone = applied(&recorded, &[], undoing, "undone")?;

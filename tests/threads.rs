@@ -3,7 +3,7 @@
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft, graft_on_threads};
 use podgraft::inventory::Inventory;
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
@@ -127,7 +127,7 @@ fn what_is_wrong_in_a_pod_that_no_policy_selects_is_nothing_wherever_it_stands()
             documents
         );
         let undo = Options {
-            take_out: TakeOut::All,
+            take_out: RemovalSelection::All,
             ..Options::default()
         };
         assert_eq!(broken(&graft(&name, text.as_bytes(), &[], &undo)), 0);

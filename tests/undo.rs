@@ -3,7 +3,7 @@
 
 use podgraft::diagnostic::Code;
 use podgraft::graft::{Options, graft};
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
@@ -62,7 +62,7 @@ fn recording() -> Options {
 
 fn undoing() -> Options {
     Options {
-        take_out: TakeOut::All,
+        take_out: RemovalSelection::All,
         ..Options::default()
     }
 }
@@ -361,7 +361,7 @@ fn one_of_three_policies_can_be_taken_out() {
         let injected = splice(&input, &report.edits);
         for policy in &three {
             let only = Options {
-                take_out: TakeOut::Only(vec![policy.identity.clone()]),
+                take_out: RemovalSelection::Only(vec![policy.identity.clone()]),
                 ..Options::default()
             };
             let report = graft(&name, &injected, &[], &only);
@@ -412,7 +412,7 @@ fn several_agents_with_what_they_generate_can_be_undone() {
     );
     for policy in &policies {
         let only = Options {
-            take_out: TakeOut::Only(vec![policy.identity.clone()]),
+            take_out: RemovalSelection::Only(vec![policy.identity.clone()]),
             ..Options::default()
         };
         let rest = graft(&"all".into(), &injected, &[], &only);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::{Options, graft};
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::{FileReport, Outcome};
 use podgraft::policy::Policy;
 use podgraft::yaml::parse::parse;
@@ -270,7 +270,7 @@ fn read(values: &[Value]) -> Option<Vec<Policy>> {
     promises::policies(&text.join("\n---\n")).ok()
 }
 
-fn options(take_out: TakeOut) -> Options {
+fn options(take_out: RemovalSelection) -> Options {
     Options {
         record: !take_out.is_undo(),
         take_out,
@@ -283,7 +283,7 @@ fn options(take_out: TakeOut) -> Options {
 fn step(
     text: &str,
     policies: &[Policy],
-    take_out: TakeOut,
+    take_out: RemovalSelection,
 ) -> Result<Option<(String, bool)>, String> {
     let once = |text: &str| -> Result<Option<(String, FileReport)>, String> {
         let report = graft(
@@ -422,13 +422,13 @@ fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
         return Ok(Vec::new());
     };
     let mut texts = Vec::new();
-    let mut steps = vec![(first.as_slice(), TakeOut::Nothing)];
+    let mut steps = vec![(first.as_slice(), RemovalSelection::Nothing)];
     if !second.is_empty() {
-        steps.push((second.as_slice(), TakeOut::Nothing));
+        steps.push((second.as_slice(), RemovalSelection::Nothing));
     }
     let gone = format!("q{}", random.below(number));
-    steps.push((&[], TakeOut::Only(vec![gone])));
-    steps.push((&[], TakeOut::All));
+    steps.push((&[], RemovalSelection::Only(vec![gone])));
+    steps.push((&[], RemovalSelection::All));
     let (mut text, mut wanted, mut is_inexact) = (input.clone(), input.clone(), false);
     let edit = [
         None,
@@ -437,7 +437,7 @@ fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
         Some(Identity::Container),
     ][random.below(4)];
     for (at, (policies, take_out)) in steps.into_iter().enumerate() {
-        let is_last = take_out == TakeOut::All;
+        let is_last = take_out == RemovalSelection::All;
         let failed = |why: String| format!("step {at}: {why}\nof\n{text}");
         match step(&text, policies, take_out).map_err(failed)? {
             Some((output, is_said)) => (text, is_inexact) = (output, is_inexact || is_said),

@@ -2,14 +2,14 @@
 //! as the line in front of it.
 
 use podgraft::yaml::parse::{MAX_DEPTH, ParseErrorKind, parse, parse_with_granit};
-use podgraft::yaml::tree::{Kind, NodeId, Tree};
+use podgraft::yaml::tree::{NodeKind, NodeId, Tree};
 
-use Kind::{
+use NodeKind::{
     Absent, Alias, BlockMapping, BlockSequence, DoubleQuoted, FlowMapping, FlowSequence, Folded,
     Literal, Plain, SingleQuoted,
 };
 
-type Shown = (Kind, String);
+type Shown = (NodeKind, String);
 
 fn show(tree: &Tree<'_>) -> Vec<Shown> {
     let mut shown = Vec::new();
@@ -35,7 +35,7 @@ fn show_node(tree: &Tree<'_>, id: NodeId, shown: &mut Vec<Shown>) {
 }
 
 #[track_caller]
-fn check(text: &str, expected: &[(Kind, &str)]) {
+fn check(text: &str, expected: &[(NodeKind, &str)]) {
     let expected: Vec<Shown> = expected
         .iter()
         .map(|&(kind, slice)| (kind, slice.to_owned()))
@@ -48,7 +48,7 @@ fn check(text: &str, expected: &[(Kind, &str)]) {
 
 /// The spans of the values of a block mapping whose keys are plain.
 #[track_caller]
-fn check_values(text: &str, expected: &[(Kind, &str)]) {
+fn check_values(text: &str, expected: &[(NodeKind, &str)]) {
     for parser in [parse, parse_with_granit] {
         let tree = parser(text).unwrap_or_else(|error| panic!("{text:?}: {error:?}"));
         let mut shown = Vec::new();

@@ -5,10 +5,10 @@ use crate::options::{Acknowledgement, WorkloadPattern};
 use crate::policy::schema::meant_code;
 use crate::yaml::value::Path;
 
-use super::read::Reader;
+use super::read::ConfigReader;
 use super::types::AcknowledgeEntry;
 
-impl Reader<'_, '_> {
+impl ConfigReader<'_, '_> {
     /// The accepted findings.
     pub(super) fn acknowledged(
         &mut self,
@@ -22,7 +22,7 @@ impl Reader<'_, '_> {
                 continue;
             };
             if entry.reason.trim().is_empty() {
-                self.bad(
+                self.report_error(
                     &at.key("reason"),
                     "`reason` must say why the finding is accepted",
                 );
@@ -36,7 +36,7 @@ impl Reader<'_, '_> {
             {
                 Ok(workload) => workload,
                 Err(message) => {
-                    self.bad(&at.key("workload"), message);
+                    self.report_error(&at.key("workload"), message);
                     continue;
                 }
             };
@@ -71,12 +71,12 @@ impl Reader<'_, '_> {
 
 /// A warning for each entry that covered nothing: what it was about is gone, or it is misspelt.
 pub fn unused(acknowledged: &[Acknowledgement]) -> Vec<Diagnostic> {
-    let warn = |one: &Acknowledgement| {
-        let message = format!("no finding `{}` is covered by this entry", one.code.name());
+    let warn = |entry: &Acknowledgement| {
+        let message = format!("no finding `{}` is covered by this entry", entry.code.name());
         Diagnostic::warning(Code::Unused, message)
-            .at(one.at.clone(), "used by nothing")
+            .at(entry.at.clone(), "used by nothing")
             .help("take the entry out, or correct its workload and policy")
     };
-    let unused = acknowledged.iter().filter(|one| !one.is_used());
+    let unused = acknowledged.iter().filter(|entry| !entry.is_used());
     unused.map(warn).collect()
 }

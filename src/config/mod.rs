@@ -19,10 +19,10 @@ use crate::source::Place;
 
 pub use acknowledge::unused;
 pub use overlay::PolicyUse;
-pub use params::{Given, choose};
+pub use params::{PolicySource, choose};
 pub use read::{FUNCTION_KIND, read, read_application, read_function};
-pub use require::Requirement;
-pub use types::{Mode, Record};
+pub use require::CoverageRequirement;
+pub use types::{FunctionMode, RecordMode};
 
 /// The name by which the file is found.
 pub const FILE_NAME: &str = "podgraft.yaml";
@@ -39,7 +39,7 @@ pub struct Config {
     /// The name of this set of policies.
     pub set: Option<String>,
     /// When the record is written.
-    pub record: Option<Record>,
+    pub record: Option<RecordMode>,
     /// What no policy may inject.
     pub forbid: Vec<Danger>,
     /// Globs of files to read in folders.
@@ -53,7 +53,7 @@ pub struct Config {
     /// Other places for the images that are injected.
     pub image_mirrors: Vec<ImageMirror>,
     /// How the OpenTelemetry Operator is set up.
-    pub opentelemetry: release::Settings,
+    pub opentelemetry: release::OperatorSettings,
     /// Globs of folders and the namespace of what states none there; the first that fits counts.
     pub namespaces: Vec<(GlobMatcher, String)>,
     /// The namespace of objects that state none.
@@ -63,7 +63,7 @@ pub struct Config {
     /// Warnings fail.
     pub strict: bool,
     /// What must be true of all workloads together.
-    pub require: Vec<Requirement>,
+    pub require: Vec<CoverageRequirement>,
     /// Findings that are accepted.
     pub acknowledged: Vec<Acknowledgement>,
     /// An application's own folder may set the parameters that a policy marks `overridable`.

@@ -61,8 +61,8 @@ impl PolicyUse {
         if self.selects.is_empty() && self.containers.is_empty() {
             return Ok(vec![file]);
         }
-        let text = self.overlaid(&file.text).map_err(|why| {
-            refuse(format!("`{}` {why}", self.given)).help(
+        let text = self.overlaid(&file.text).map_err(|reason| {
+            refuse(format!("`{}` {reason}", self.given)).help(
                 "`match` and `containers` here change a file with one InjectionPolicy; `podgraft policy convert` makes \
                  one of another operator's resource",
             )
@@ -138,8 +138,8 @@ fn edit_of(
         let at = if is_flow { at + 1 } else { at };
         return Ok((at..at, entry));
     };
-    let own = to_value(tree, node).map_err(|_| "has a value that readers disagree about")?;
-    let mut whole = own.as_object().cloned().unwrap_or_default();
+    let existing = to_value(tree, node).map_err(|_| "has a value that readers disagree about")?;
+    let mut whole = existing.as_object().cloned().unwrap_or_default();
     for (name, value) in fields {
         whole.insert(name.clone(), value.clone());
     }

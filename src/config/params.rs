@@ -3,12 +3,12 @@
 
 use super::ConfigParam;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::params::{Declared, ParamSetting};
+use crate::policy::params::{DeclaredParams, ParamSetting};
 use crate::policy::schema::{did_you_mean, nearest};
 
 /// Where the policies of a run come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Given {
+pub enum PolicySource {
     /// From the configuration that sets the parameters: each must be one of theirs.
     #[default]
     WithParams,
@@ -19,16 +19,16 @@ pub enum Given {
 /// The settings for the given policies, the operator's before the application's, so that the latter win; and what is
 /// wrong with them.
 pub fn choose(
-    operator: &[(Given, ConfigParam)],
+    operator: &[(PolicySource, ConfigParam)],
     application: &[ConfigParam],
-    declared: &[Declared],
+    declared: &[DeclaredParams],
 ) -> (Vec<ParamSetting>, Vec<Diagnostic>) {
     let (mut settings, mut problems) = (Vec::new(), Vec::new());
     for (given, param) in operator {
         match owner(param, declared) {
             Ok(_) => settings.push(param.setting.clone()),
-            Err(Stray::Policy(_)) if *given == Given::Elsewhere => {}
-            Err(Stray::Policy(problem) | Stray::Param(problem)) => problems.push(*problem),
+            Err(UnmatchedParam::Policy(_)) if *given == PolicySource::Elsewhere => {}
+            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => problems.push(*problem),
         }
     }
     for param in application {
@@ -37,19 +37,19 @@ pub fn choose(
                 settings.push(param.setting.clone())
             }
             Ok(policy) => problems.push(not_overridable(param, policy)),
-            Err(Stray::Policy(problem) | Stray::Param(problem)) => problems.push(*problem),
+            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => problems.push(*problem),
         }
     }
     (settings, problems)
 }
 
-/// A parameter without a policy of its own.
-enum Stray {
+/// A parameter that no policy declares.
+enum UnmatchedParam {
     Policy(Box<Diagnostic>),
     Param(Box<Diagnostic>),
 }
 
-fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declared, Stray> {
+fn owner<'d>(param: &ConfigParam, declared: &'d [DeclaredParams]) -> Result<&'d DeclaredParams, UnmatchedParam> {
     let ParamSetting { policy, name, .. } = &param.setting;
     let scope = || {
         declared.iter().filter(|known| match policy {
@@ -57,19 +57,19 @@ fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declar
             None => !known.is_resource,
         })
     };
-    let owners: Vec<&Declared> = scope().filter(|known| known.names.contains(name)).collect();
+    let owners: Vec<&DeclaredParams> = scope().filter(|known| known.names.contains(name)).collect();
     match owners[..] {
         [] => {}
         [owner] => return Ok(owner),
-        _ => return Err(Stray::Param(Box::new(ambiguous(param, &owners)))),
+        _ => return Err(UnmatchedParam::Param(Box::new(ambiguous(param, &owners)))),
     }
     let policy = policy.clone().unwrap_or_default();
     if scope().next().is_none() {
         let identities: Vec<&str> = declared.iter().map(|known| &*known.identity).collect();
         let message = format!("no given policy is called `{policy}`");
         let code = Code::UnknownPolicy;
-        let problem = stray(param, code, message, &policy, &identities);
-        return Err(Stray::Policy(problem));
+        let problem = unknown_param(param, code, message, &policy, &identities);
+        return Err(UnmatchedParam::Policy(problem));
     }
     let names: Vec<&str> = scope()
         .flat_map(|known| known.names.iter().map(String::as_str))
@@ -78,12 +78,12 @@ fn owner<'d>(param: &ConfigParam, declared: &'d [Declared]) -> Result<&'d Declar
         true => format!("no given policy has a parameter `{name}`"),
         false => format!("the policy `{policy}` has no parameter `{name}`"),
     };
-    let problem = stray(param, Code::UnknownParam, message, name, &names);
-    Err(Stray::Param(problem))
+    let problem = unknown_param(param, Code::UnknownParam, message, name, &names);
+    Err(UnmatchedParam::Param(problem))
 }
 
 /// Several policies have the parameter.
-fn ambiguous(param: &ConfigParam, owners: &[&Declared]) -> Diagnostic {
+fn ambiguous(param: &ConfigParam, owners: &[&DeclaredParams]) -> Diagnostic {
     let name = &param.setting.name;
     let names = owners.iter();
     let names = names.map(|owner| format!("`{}:{name}`", owner.identity));
@@ -94,7 +94,7 @@ fn ambiguous(param: &ConfigParam, owners: &[&Declared]) -> Diagnostic {
     problem.help(format!("say which: {}", names.join(" or ")))
 }
 
-fn stray(
+fn unknown_param(
     param: &ConfigParam,
     code: Code,
     message: String,
@@ -109,7 +109,7 @@ fn stray(
     })
 }
 
-fn not_overridable(param: &ConfigParam, policy: &Declared) -> Diagnostic {
+fn not_overridable(param: &ConfigParam, policy: &DeclaredParams) -> Diagnostic {
     let message = format!(
         "the parameter `{}` of `{}` is not an application's to set",
         param.setting.name, policy.identity

@@ -5,20 +5,20 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use super::types::{
-    ChangedPolicy, ConfigFile, FunctionFile, Mode, OpenTelemetry, PolicyEntry, Settings,
+    ChangedPolicy, ConfigFile, FunctionFile, FunctionMode, OpenTelemetry, PolicyEntry, Settings,
 };
 use super::{Config, ConfigParam, PolicyUse};
 use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::glob::{self, Of};
+use crate::glob::{self, GlobSubject};
 use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
 use crate::policy::document::{Document, Places};
 use crate::policy::images::ImageMirror;
 use crate::policy::opentelemetry::language::Language;
-use crate::policy::opentelemetry::release::{self, Feature, Release};
+use crate::policy::opentelemetry::release::{self, OperatorFeature, Release};
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
-use crate::policy::schema::{Schema, Templates, did_you_mean, nearest};
+use crate::policy::schema::{Schema, TemplateMode, did_you_mean, nearest};
 use crate::policy::{PolicyText, stored, template};
 use crate::yaml::parse::parse;
 use crate::yaml::value::{Path, to_value};
@@ -41,7 +41,7 @@ pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
         check(document, &CONFIG)?;
         let file: ConfigFile = typed(document)?;
         let config = settings(document, file.settings, &Path::default())?;
-        let mut reader = Reader {
+        let mut reader = ConfigReader {
             document,
             problems: Vec::new(),
         };
@@ -71,7 +71,7 @@ pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// All that is wrong, with the places.
-pub fn read_function(file: PolicyFile) -> Result<(Config, Mode), Vec<Diagnostic>> {
+pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Diagnostic>> {
     with_document(file, |document| {
         check_kind(document, FUNCTION_KIND)?;
         check(document, &FUNCTION)?;
@@ -92,7 +92,7 @@ pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagno
             text: file.text.clone(),
         },
         |document| {
-            let own = ["apiVersion", "kind", "metadata", "params"];
+            let allowed = ["apiVersion", "kind", "metadata", "params"];
             let keys = document
                 .value
                 .as_object()
@@ -100,7 +100,7 @@ pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagno
                 .flatten()
                 .map(|(key, _)| key);
             let refused: Vec<Diagnostic> = keys
-                .filter(|key| !own.contains(&key.as_str()))
+                .filter(|key| !allowed.contains(&key.as_str()))
                 .map(|key| not_for_applications(document, key))
                 .collect();
             if refused.is_empty() {
@@ -167,7 +167,7 @@ fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>
 }
 
 fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>> {
-    let found = schema.check(&document.value, Templates::Filled);
+    let found = schema.check(&document.value, TemplateMode::Filled);
     let problems: Vec<Diagnostic> = found
         .iter()
         .map(|problem| of_config(document.problem(problem)))
@@ -203,7 +203,7 @@ fn settings(
     settings: Settings,
     at: &Path,
 ) -> Result<Config, Vec<Diagnostic>> {
-    let mut reader = Reader {
+    let mut reader = ConfigReader {
         document,
         problems: Vec::new(),
     };
@@ -231,13 +231,13 @@ fn settings(
     }
 }
 
-pub(super) struct Reader<'d, 't> {
+pub(super) struct ConfigReader<'d, 't> {
     pub document: &'d Document<'t>,
     pub problems: Vec<Diagnostic>,
 }
 
-impl Reader<'_, '_> {
-    pub(super) fn bad(&mut self, path: &Path, message: impl Into<String>) {
+impl ConfigReader<'_, '_> {
+    pub(super) fn report_error(&mut self, path: &Path, message: impl Into<String>) {
         self.problems
             .push(self.document.error(Code::BadPolicy, path, message));
     }
@@ -296,13 +296,13 @@ impl Reader<'_, '_> {
                     given: given.clone(),
                     ..PolicyUse::default()
                 },
-                PolicyEntry::Changed(changed) => self.changed(changed, &at.index(index)),
+                PolicyEntry::Changed(changed) => self.policy_use(changed, &at.index(index)),
             });
         }
         found
     }
 
-    fn changed(&mut self, changed: &ChangedPolicy, at: &Path) -> PolicyUse {
+    fn policy_use(&mut self, changed: &ChangedPolicy, at: &Path) -> PolicyUse {
         let fields = |key: &str| {
             let field = at.key(key).get(&self.document.value);
             field
@@ -322,7 +322,7 @@ impl Reader<'_, '_> {
         let is_digest =
             |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if sha256.as_ref().is_some_and(|(text, _)| !is_digest(text)) {
-            self.bad(
+            self.report_error(
                 &at.key("sha256"),
                 "`sha256` must be 64 hexadecimal digits, as `sha256sum FILE` prints them",
             );
@@ -343,9 +343,9 @@ impl Reader<'_, '_> {
         let mut found = Vec::new();
         for (folder, namespace) in entries.into_iter().flatten() {
             let plain = folder.trim_start_matches("./").trim_end_matches('/');
-            match glob::compile(plain, Of::Path) {
+            match glob::compile(plain, GlobSubject::Path) {
                 Ok(glob) => found.push((glob, namespace.as_str().unwrap_or_default().to_owned())),
-                Err(message) => self.bad(&at.key(folder), message),
+                Err(message) => self.report_error(&at.key(folder), message),
             }
         }
         found
@@ -355,11 +355,11 @@ impl Reader<'_, '_> {
         let mut found = Vec::new();
         for (index, text) in entries.iter().enumerate() {
             match ImageEnv::parse(text) {
-                Ok(mut one) => {
-                    one.is_configured = true;
-                    found.push(one);
+                Ok(mut image_env) => {
+                    image_env.is_configured = true;
+                    found.push(image_env);
                 }
-                Err(message) => self.bad(&at.index(index), message),
+                Err(message) => self.report_error(&at.index(index), message),
             }
         }
         found
@@ -370,7 +370,7 @@ impl Reader<'_, '_> {
         for (index, text) in settings.pod_templates.iter().enumerate() {
             match PodTemplatePath::parse(text) {
                 Ok(path) => found.push(path),
-                Err(message) => self.bad(&at.index(index), message),
+                Err(message) => self.report_error(&at.index(index), message),
             }
         }
         found
@@ -381,7 +381,7 @@ impl Reader<'_, '_> {
         match parse_kube_version(self.document.written(at).unwrap_or_default()) {
             Ok(minor) => Some(minor),
             Err(message) => {
-                self.bad(at, message);
+                self.report_error(at, message);
                 None
             }
         }
@@ -390,7 +390,7 @@ impl Reader<'_, '_> {
     fn image_mirrors(&mut self, settings: &Settings, at: &Path) -> Vec<ImageMirror> {
         for (index, image) in settings.image_mirrors.iter().enumerate() {
             if image.name.is_empty() {
-                self.bad(&at.index(index).key("name"), "`name` must not be empty");
+                self.report_error(&at.index(index).key("name"), "`name` must not be empty");
             }
             let news = [
                 &image.new_name,
@@ -399,7 +399,7 @@ impl Reader<'_, '_> {
                 &image.digest,
             ];
             if news.iter().all(|new| new.is_none()) {
-                self.bad(
+                self.report_error(
                     &at.index(index),
                     "this changes nothing: add `newName`, `newTag`, `tagSuffix` or `digest`",
                 );
@@ -415,12 +415,12 @@ impl Reader<'_, '_> {
         settings.image_mirrors.iter().map(mirror).collect()
     }
 
-    fn opentelemetry(&mut self, stated: &OpenTelemetry, at: &Path) -> release::Settings {
-        let mut settings = release::Settings::default();
+    fn opentelemetry(&mut self, stated: &OpenTelemetry, at: &Path) -> release::OperatorSettings {
+        let mut settings = release::OperatorSettings::default();
         if let Some(version) = &stated.operator_release {
             match Release::parse(version) {
                 Ok(release) => settings.set_release(release),
-                Err(message) => self.bad(&at.key("operatorRelease"), message),
+                Err(message) => self.report_error(&at.key("operatorRelease"), message),
             }
         }
         for (key, words, is_on) in [
@@ -428,16 +428,16 @@ impl Reader<'_, '_> {
             ("disable", &stated.disable, false),
         ] {
             for (index, word) in words.iter().enumerate() {
-                match Feature::parse(word) {
+                match OperatorFeature::parse(word) {
                     Ok(feature) => settings.switch(feature, is_on),
-                    Err(message) => self.bad(&at.key(key).index(index), message),
+                    Err(message) => self.report_error(&at.key(key).index(index), message),
                 }
             }
         }
         for (word, image) in &stated.images {
             match Language::with_image(word) {
                 Ok(language) => settings.set_image(language, image),
-                Err(message) => self.bad(&at.key("images").key(word), message),
+                Err(message) => self.report_error(&at.key("images").key(word), message),
             }
         }
         settings
@@ -456,7 +456,7 @@ impl Reader<'_, '_> {
                 .iter()
                 .filter(|(_, value)| value.as_str().is_some_and(template::has_expression))
             {
-                self.bad(
+                self.report_error(
                     &at.key(policy).key(name.0),
                     "a parameter takes no `${...}`: write the value itself",
                 );

@@ -10,15 +10,15 @@ use crate::source::Place;
 use crate::wording::count;
 use crate::yaml::value::Path;
 
-use super::read::Reader;
+use super::read::ConfigReader;
 use super::types::RequireEntry;
 
 /// So many workloads are named in a message.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
-/// A requirement, from a configuration or a flag.
+/// A required coverage of a policy, from a configuration or a flag.
 #[derive(Debug, Clone)]
-pub struct Requirement {
+pub struct CoverageRequirement {
     /// The policy's identity.
     pub policy: String,
     /// What it must be for.
@@ -27,7 +27,7 @@ pub struct Requirement {
     pub at: Option<Place>,
 }
 
-/// What a policy must be for.
+/// The workloads that a policy must cover.
 #[derive(Debug, Clone)]
 pub enum Coverage {
     /// So many workloads.
@@ -36,7 +36,7 @@ pub enum Coverage {
     All(Box<LabelSelector>, String),
 }
 
-impl Requirement {
+impl CoverageRequirement {
     /// Reads `POLICY=NUMBER` and `POLICY:SELECTOR`, the selector as `kubectl -l` takes it.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Requirement {
     pub fn parse(text: &str) -> Result<Self, String> {
         const WANTED: &str = "wanted POLICY=NUMBER, such as agent=3, or POLICY:SELECTOR with the selector as \
                               `kubectl -l` takes it, such as agent:runtime=java";
-        let of = |policy: &str, coverage| Requirement {
+        let of = |policy: &str, coverage| CoverageRequirement {
             policy: policy.to_owned(),
             coverage,
             at: None,
@@ -73,20 +73,20 @@ impl Requirement {
     fn check(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
         let workloads = || {
             let of_file = |file: &ReportedFile<'_>| -> Vec<(String, WorkloadReport)> {
-                let own = file.report.own_workloads();
-                own.map(|workload| (file.name.to_owned(), workload.clone()))
+                let reported = file.report.input_workloads();
+                reported.map(|workload| (file.name.to_owned(), workload.clone()))
                     .collect()
             };
             files.iter().flat_map(of_file)
         };
         match &self.coverage {
             Coverage::AtLeast(wanted) => {
-                let met: Vec<String> = workloads()
+                let covered: Vec<String> = workloads()
                     .filter(|(_, workload)| self.is_met(workload))
                     .map(|(_, workload)| workload.title())
                     .collect();
-                let problem = || self.too_few(*wanted, &met);
-                (met.len() < *wanted).then(problem).into_iter().collect()
+                let problem = || self.too_few(*wanted, &covered);
+                (covered.len() < *wanted).then(problem).into_iter().collect()
             }
             Coverage::All(selector, text) => {
                 let found =
@@ -104,24 +104,24 @@ impl Requirement {
                 }
                 let missed = found().filter(|(_, workload)| !self.is_met(workload));
                 missed
-                    .map(|(file, workload)| self.missed(&file, &workload, text))
+                    .map(|(file, workload)| self.not_covered(&file, &workload, text))
                     .collect()
             }
         }
     }
 
     fn is_met(&self, workload: &WorkloadReport) -> bool {
-        workload.policies.iter().any(|met| {
-            *met.policy == *self.policy
-                && matches!(met.outcome, Outcome::Injected(_) | Outcome::UpToDate)
+        workload.policies.iter().any(|policy_report| {
+            *policy_report.policy == *self.policy
+                && matches!(policy_report.outcome, Outcome::Injected(_) | Outcome::UpToDate)
         })
     }
 
-    fn too_few(&self, wanted: usize, met: &[String]) -> Diagnostic {
-        let named = match met {
+    fn too_few(&self, wanted: usize, covered: &[String]) -> Diagnostic {
+        let named = match covered {
             [] => String::new(),
             some => {
-                let (first, others) = some.split_at(some.len().min(MOST_NAMED));
+                let (first, others) = some.split_at(some.len().min(MAX_NAMED));
                 let more = match others.len() {
                     0 => String::new(),
                     more => format!(" and {more} more"),
@@ -133,7 +133,7 @@ impl Requirement {
             "policy `{}` must be for at least {}, and is for {}{named}",
             self.policy,
             count(wanted, "workload"),
-            met.len()
+            covered.len()
         );
         self.problem(
             message,
@@ -142,19 +142,19 @@ impl Requirement {
         )
     }
 
-    fn missed(&self, file: &str, workload: &WorkloadReport, selector: &str) -> Diagnostic {
+    fn not_covered(&self, file: &str, workload: &WorkloadReport, selector: &str) -> Diagnostic {
         let title = workload.title();
-        let met = workload
+        let policy_report = workload
             .policies
             .iter()
-            .find(|met| *met.policy == *self.policy);
-        let why = match met.map(|met| &met.outcome) {
+            .find(|policy_report| *policy_report.policy == *self.policy);
+        let reason = match policy_report.map(|policy_report| &policy_report.outcome) {
             Some(Outcome::Skipped(skip)) => format!(": {}", skip.reason),
             Some(_) => String::new(),
             None => ": the policy is not among the given ones".to_owned(),
         };
         let message = format!(
-            "policy `{}` must be for all workloads with {selector}, and is not for {title}{why}",
+            "policy `{}` must be for all workloads with {selector}, and is not for {title}{reason}",
             self.policy
         );
         let place = Place {
@@ -185,18 +185,18 @@ impl Requirement {
 }
 
 /// All that is not as it is required.
-pub fn check(requirements: &[Requirement], files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
-    let found = requirements.iter().flat_map(|one| one.check(files));
+pub fn check(requirements: &[CoverageRequirement], files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
+    let found = requirements.iter().flat_map(|requirement| requirement.check(files));
     found.collect()
 }
 
 fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-    let is_met = |one: &LabelSelectorRequirement| {
-        let found = labels.get(&one.key);
+    let is_met = |requirement: &LabelSelectorRequirement| {
+        let found = labels.get(&requirement.key);
         let is_among =
-            found.is_some_and(|found| one.values.iter().flatten().any(|value| value == found));
-        match one.operator.as_str() {
+            found.is_some_and(|found| requirement.values.iter().flatten().any(|value| value == found));
+        match requirement.operator.as_str() {
             "In" => is_among,
             "NotIn" => !is_among,
             "Exists" => found.is_some(),
@@ -231,7 +231,7 @@ fn parse_part(text: &str) -> Option<LabelSelectorRequirement> {
             values: (!values.is_empty()).then_some(values),
         })
     };
-    let one = |value: &str| vec![value.trim().trim_start_matches('=').trim().to_owned()];
+    let single = |value: &str| vec![value.trim().trim_start_matches('=').trim().to_owned()];
     let listed = |values: &str| -> Option<Vec<String>> {
         let inner = values.trim().strip_prefix('(')?.strip_suffix(')')?;
         Some(
@@ -248,35 +248,35 @@ fn parse_part(text: &str) -> Option<LabelSelectorRequirement> {
         return of(key, "In", listed(values)?);
     }
     if let Some((key, value)) = text.split_once("!=") {
-        return of(key, "NotIn", one(value));
+        return of(key, "NotIn", single(value));
     }
     match (text.split_once('='), text.strip_prefix('!')) {
-        (Some((key, value)), _) => of(key, "In", one(value)),
+        (Some((key, value)), _) => of(key, "In", single(value)),
         (None, Some(key)) => of(key, "DoesNotExist", Vec::new()),
         (None, None) => of(text, "Exists", Vec::new()),
     }
 }
 
-impl Reader<'_, '_> {
+impl ConfigReader<'_, '_> {
     /// The requirements of a configuration.
     pub(super) fn requirements(
         &mut self,
         entries: Vec<RequireEntry>,
         at: &Path,
-    ) -> Vec<Requirement> {
+    ) -> Vec<CoverageRequirement> {
         let mut found = Vec::new();
         for (index, entry) in entries.into_iter().enumerate() {
             let at = at.index(index);
             let coverage = match (entry.at_least, entry.selector) {
                 (Some(0), None) => {
-                    self.bad(&at.key("atLeast"), "`atLeast` must be at least 1");
+                    self.report_error(&at.key("atLeast"), "`atLeast` must be at least 1");
                     continue;
                 }
                 (Some(number), None) => Coverage::AtLeast(number as usize),
                 (None, Some(selector)) => {
                     let text = words_of(&selector);
                     if text.is_empty() {
-                        self.bad(
+                        self.report_error(
                             &at.key("selector"),
                             "this selector finds everything: name a label",
                         );
@@ -285,11 +285,11 @@ impl Reader<'_, '_> {
                     Coverage::All(Box::new(selector), text)
                 }
                 (Some(_), Some(_)) | (None, None) => {
-                    self.bad(&at, "write either `atLeast` or `selector`");
+                    self.report_error(&at, "write either `atLeast` or `selector`");
                     continue;
                 }
             };
-            found.push(Requirement {
+            found.push(CoverageRequirement {
                 policy: entry.policy,
                 coverage,
                 at: Some(self.document.place(&at)),
@@ -305,19 +305,19 @@ fn words_of(selector: &LabelSelector) -> String {
     let mut words: Vec<String> = labels
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
-    for one in selector.match_expressions.iter().flatten() {
-        let values = one
+    for requirement in selector.match_expressions.iter().flatten() {
+        let values = requirement
             .values
             .iter()
             .flatten()
             .cloned()
             .collect::<Vec<_>>()
             .join(",");
-        words.push(match one.operator.as_str() {
-            "In" => format!("{} in ({values})", one.key),
-            "NotIn" => format!("{} notin ({values})", one.key),
-            "Exists" => one.key.clone(),
-            _ => format!("!{}", one.key),
+        words.push(match requirement.operator.as_str() {
+            "In" => format!("{} in ({values})", requirement.key),
+            "NotIn" => format!("{} notin ({values})", requirement.key),
+            "Exists" => requirement.key.clone(),
+            _ => format!("!{}", requirement.key),
         });
     }
     words.join(",")
@@ -362,12 +362,12 @@ mod tests {
 
     #[test]
     fn a_flag_says_how_many_or_all_of_a_selector() {
-        let number = Requirement::parse("agent=3").expect("it is read");
+        let number = CoverageRequirement::parse("agent=3").expect("it is read");
         assert!(matches!(number.coverage, Coverage::AtLeast(3)));
-        let all = Requirement::parse("Rookout/shop/java:runtime=java").expect("it is read");
+        let all = CoverageRequirement::parse("Rookout/shop/java:runtime=java").expect("it is read");
         assert_eq!(all.policy, "Rookout/shop/java");
         for wrong in ["agent", "agent=x", "=3", "agent:", ":a=b"] {
-            assert!(Requirement::parse(wrong).is_err(), "{wrong}");
+            assert!(CoverageRequirement::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

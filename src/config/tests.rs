@@ -1,7 +1,7 @@
 use super::*;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::opentelemetry::language::Language;
-use crate::policy::params::Declared;
+use crate::policy::params::DeclaredParams;
 use crate::policy::read::PolicyFile;
 
 const HEAD: &str = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n";
@@ -132,8 +132,8 @@ fn param(policy: &str, name: &str) -> ConfigParam {
     read(file(&text)).unwrap().params.remove(0)
 }
 
-fn declared() -> Vec<Declared> {
-    vec![Declared {
+fn declared() -> Vec<DeclaredParams> {
+    vec![DeclaredParams {
         identity: "jmx".into(),
         names: vec!["image".into(), "port".into()],
         overridable: vec!["port".into()],
@@ -157,12 +157,12 @@ fn an_application_sets_only_what_a_policy_lets_it_set() {
 #[test]
 fn params_of_other_policies_matter_only_where_the_policies_stand_beside_them() {
     let strays = |given| [(given, param("jmy", "port")), (given, param("jmx", "prot"))];
-    let (_, problems) = choose(&strays(Given::WithParams), &[], &declared());
+    let (_, problems) = choose(&strays(PolicySource::WithParams), &[], &declared());
     let helps: Vec<_> = problems
         .iter()
         .filter_map(|problem| problem.help.as_deref())
         .collect();
     assert_eq!(helps, ["did you mean `jmx`?", "did you mean `port`?"]);
-    let (_, problems) = choose(&strays(Given::Elsewhere)[..1], &[], &declared());
+    let (_, problems) = choose(&strays(PolicySource::Elsewhere)[..1], &[], &declared());
     assert_eq!(problems, []);
 }

@@ -129,13 +129,14 @@ pub struct FunctionSpec {
     pub settings: Settings,
     /// Apply the policies, or check that they are applied.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: FunctionMode,
 }
 
 /// What a function does with its policies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum Mode {
+#[cfg_attr(feature = "schemas", schemars(rename = "Mode"))]
+pub enum FunctionMode {
     /// Applies them.
     #[default]
     Apply,
@@ -165,7 +166,7 @@ pub struct Settings {
     /// The name of this set of policies, for `--prune`.
     pub set: Option<String>,
     /// When the record is written.
-    pub record: Option<Record>,
+    pub record: Option<RecordMode>,
     /// What no policy may inject.
     #[serde(default)]
     pub forbid: Vec<String>,
@@ -198,7 +199,8 @@ pub struct OpenTelemetry {
 /// When the record is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum Record {
+#[cfg_attr(feature = "schemas", schemars(rename = "Record"))]
+pub enum RecordMode {
     /// With `--in-place`, in `podgraft.lock`.
     InPlace,
     /// By every run, in annotations.

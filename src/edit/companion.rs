@@ -5,46 +5,46 @@ use serde_json::Value;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::manifest::object::{Object, Within};
-use crate::outcome::CompanionText;
-use crate::ownership::Room;
-use crate::plan::draft::{Draft, Opened, Part, Refusal};
+use crate::manifest::object::{Object, ListMembership};
+use crate::outcome::ObjectText;
+use crate::ownership::TextAdjustment;
+use crate::plan::draft::{Draft, OpenedCollection, DraftValue, Refusal};
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::tree::{NodeKind, NodeId, Tree};
 
-use super::emit::{Entry, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
+use super::emit::{FieldContent, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
 use super::layout::{
-    Layout, behind_blanks, behind_own_comments, column, flow_style, line_end_at, next_line,
+    Layout, behind_blanks, behind_attached_comments, column, flow_style, line_end_at, next_line,
 };
-use super::lower::{CannotWrite, lower};
-use super::written::Written;
+use super::lower::{LoweringError, lower};
+use super::written::TextCache;
 
 /// Why nothing is written behind an object that ends so: undo could not tell the blanks from what it takes out.
 pub(crate) const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
 
-/// Where the objects behind a workload stand.
+/// Where the objects generated for a workload are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beside {
+pub enum ObjectPlacement {
     /// Behind it in its list.
-    InList(Within),
+    InList(ListMembership),
     /// In documents of their own behind the one with this root.
     Documents(NodeId),
     /// In a List that is made around the one object of a JSON text.
     NewList(NodeId),
 }
 
-impl Beside {
+impl ObjectPlacement {
     /// Where they stand for an object. `is_whole` says that the tree is a whole file.
     pub fn of(object: &Object, tree: &Tree<'_>, is_whole: bool) -> Self {
         if let Some(within) = object.within {
-            return Beside::InList(within);
+            return ObjectPlacement::InList(within);
         }
         let is_json =
             || tree.slice(object.node).starts_with('{') && flow_style(tree, object.node).is_json;
         match tree.roots() {
-            [root] if is_whole && is_json() => Beside::NewList(*root),
-            _ => Beside::Documents(object.node),
+            [root] if is_whole && is_json() => ObjectPlacement::NewList(*root),
+            _ => ObjectPlacement::Documents(object.node),
         }
     }
 
@@ -52,38 +52,38 @@ impl Beside {
     ///
     /// # Errors
     /// Where the text is written in a way that leaves no safe place for it.
-    pub fn write(self, tree: &Tree<'_>, object: &Arc<Value>) -> Result<CompanionText, CannotWrite> {
+    pub fn write(self, tree: &Tree<'_>, object: &Arc<Value>) -> Result<ObjectText, LoweringError> {
         match self {
-            Beside::InList(within) => write_item(tree, within, object),
-            Beside::Documents(root) => Ok(write_document(tree, root, object)),
-            Beside::NewList(root) => Ok(write_list(tree, root, object)),
+            ObjectPlacement::InList(within) => write_item(tree, within, object),
+            ObjectPlacement::Documents(root) => Ok(write_document(tree, root, object)),
+            ObjectPlacement::NewList(root) => Ok(write_list(tree, root, object)),
         }
     }
 }
 
-impl Beside {
+impl ObjectPlacement {
     /// What becomes of the text beside the objects when they are written there.
-    pub fn room(self, tree: &Tree<'_>) -> Room {
+    pub fn room(self, tree: &Tree<'_>) -> TextAdjustment {
         let text = tree.text();
         let is_last = |node: NodeId, column| {
-            behind_own_comments(text, line_behind(tree, node), column) == text.len()
+            behind_attached_comments(text, line_behind(tree, node), column) == text.len()
         };
         let is_line_made = match self {
-            Beside::NewList(_) => {
-                return Room {
+            ObjectPlacement::NewList(_) => {
+                return TextAdjustment {
                     list: true,
-                    ..Room::default()
+                    ..TextAdjustment::default()
                 };
             }
-            Beside::Documents(root) => tree.roots().len() == 1 || is_last(root, 0),
-            Beside::InList(within) => {
+            ObjectPlacement::Documents(root) => tree.roots().len() == 1 || is_last(root, 0),
+            ObjectPlacement::InList(within) => {
                 !tree.kind(within.list).is_flow() && is_last(within.item, column(tree, within.list))
             }
         };
         if !is_line_made || text.ends_with('\n') {
-            return Room::default();
+            return TextAdjustment::default();
         }
-        Room {
+        TextAdjustment {
             unended: true,
             list: false,
         }
@@ -97,18 +97,18 @@ pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
     let &[(_, version), (_, kind), (last, items)] = entries.as_slice() else {
         return None;
     };
-    let is_ours = tree.kind(root) == Kind::FlowMapping
+    let is_generated_list = tree.kind(root) == NodeKind::FlowMapping
         && (tree.get(root, "apiVersion"), tree.get(root, "kind")) == (Some(version), Some(kind))
         && (tree.scalar(version), tree.scalar(kind), tree.scalar(last))
             == (Some("v1"), Some("List"), Some("items"));
     let mut items = tree.children(items);
-    let item = items.next().filter(|_| is_ours && items.next().is_none())?;
+    let item = items.next().filter(|_| is_generated_list && items.next().is_none())?;
     let (outer, inner) = (tree.span(root), tree.span(item));
-    let gone = |at: Range<usize>| Edit {
+    let removal = |at: Range<usize>| Edit {
         at,
         text: "".into(),
     };
-    Some([gone(outer.start..inner.start), gone(inner.end..outer.end)])
+    Some([removal(outer.start..inner.start), removal(inner.end..outer.end)])
 }
 
 /// The list with more items behind one of them, as a draft: to write it, and to compare the output with it.
@@ -117,55 +117,55 @@ pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
 /// When the list may not be edited.
 pub(crate) fn extend_list<'t>(
     draft: &mut Draft<'t>,
-    within: Within,
+    within: ListMembership,
     objects: &[Arc<Value>],
 ) -> Result<(), Refusal> {
     let root = draft.open_root()?;
     let items = draft.open_list(root, "items", &[])?;
-    let Opened::List { items: own, .. } = draft.opened(items) else {
+    let OpenedCollection::List { items: parts, .. } = draft.opened(items) else {
         return Ok(());
     };
-    let at = own
+    let index = parts
         .iter()
-        .position(|item| *item == Part::Node(within.item))
-        .map_or(own.len(), |at| at + 1);
+        .position(|item| *item == DraftValue::Node(within.item))
+        .map_or(parts.len(), |index| index + 1);
     // Behind those that are there already.
-    let new = own[at..]
+    let new = parts[index..]
         .iter()
-        .take_while(|item| matches!(item, Part::New(_)))
+        .take_while(|item| matches!(item, DraftValue::New(_)))
         .count();
     for (more, object) in objects.iter().enumerate() {
-        draft.insert(items, at + new + more, Arc::clone(object));
+        draft.insert(items, index + new + more, Arc::clone(object));
     }
     Ok(())
 }
 
 fn write_item(
     tree: &Tree<'_>,
-    within: Within,
+    within: ListMembership,
     object: &Arc<Value>,
-) -> Result<CompanionText, CannotWrite> {
+) -> Result<ObjectText, LoweringError> {
     let mut draft = Draft::new(tree, within.list);
     extend_list(&mut draft, within, std::slice::from_ref(object)).map_err(|refusal| {
-        CannotWrite {
+        LoweringError {
             node: refusal.node,
-            why: "is a list that cannot be edited",
+            reason: "is a list that cannot be edited",
         }
     })?;
-    let mut room = lower(&draft, within.list, &mut Written::default())?;
+    let mut room = lower(&draft, within.list, &mut TextCache::default())?;
     // The longest is the item; the others make room for it.
-    let at = (0..room.len()).max_by_key(|&at| room[at].text.len());
-    let edit = at.map(|at| room.remove(at));
-    let mut edit = edit.ok_or(CannotWrite {
+    let index = (0..room.len()).max_by_key(|&index| room[index].text.len());
+    let edit = index.map(|index| room.remove(index));
+    let mut edit = edit.ok_or(LoweringError {
         node: within.item,
-        why: "has no place behind it",
+        reason: "has no place behind it",
     })?;
     let text = tree.text();
     if edit.at.start == text.len() && !text.ends_with('\n') && !tree.kind(within.list).is_flow() {
         if text.ends_with([' ', '\t']) {
-            return Err(CannotWrite {
+            return Err(LoweringError {
                 node: within.item,
-                why: BLANKS_WITHOUT_END,
+                reason: BLANKS_WITHOUT_END,
             });
         }
         // With a line end of its own the item may end in a block.
@@ -179,7 +179,7 @@ fn write_item(
         edit.text = [item, end].concat().into();
     }
     let has_comma = room.iter().any(|edit| &*edit.text == ",");
-    Ok(CompanionText {
+    Ok(ObjectText {
         room,
         edit,
         between: if has_comma { "," } else { "" },
@@ -198,7 +198,7 @@ fn line_behind(tree: &Tree<'_>, root: NodeId) -> usize {
     }
 }
 
-fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
+fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     let text = tree.text();
     let layout = Layout::read(tree, root);
     let eol = layout.block.line_end;
@@ -206,14 +206,14 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionTex
         .as_object()
         .into_iter()
         .flatten()
-        .map(|(key, value)| (key.as_str(), Entry::Value(value)));
+        .map(|(key, value)| (key.as_str(), FieldContent::Value(value)));
     let body = block_fields(fields, 0, layout.block);
     let at = match tree.roots() {
         [_] => text.len(),
         // What stands behind it may be the end of this document, and another one.
         _ => behind_blanks(
             text,
-            behind_own_comments(text, line_behind(tree, root), 0),
+            behind_attached_comments(text, line_behind(tree, root), 0),
             0,
             object,
         ),
@@ -229,7 +229,7 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionTex
         at: at..at,
         text: format!("---{eol}{body}{eol}").into(),
     };
-    CompanionText {
+    ObjectText {
         room,
         edit,
         between: "",
@@ -237,7 +237,7 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionTex
     }
 }
 
-fn write_list(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
+fn write_list(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     let span = tree.span(root);
     let eol = line_end_at(tree.text(), span.start);
     let style = FlowStyle {
@@ -254,7 +254,7 @@ fn write_list(tree: &Tree<'_>, root: NodeId, object: &Value) -> CompanionText {
         r#"{{"apiVersion"{colon}"v1"{comma}"kind"{colon}"List"{comma}"items"{colon}[{line}"#
     );
     let comma = if line.is_empty() { comma } else { "," };
-    CompanionText {
+    ObjectText {
         room: vec![Edit {
             at: span.start..span.start,
             text: head.into(),

@@ -46,9 +46,9 @@ pub fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
     text
 }
 
-/// A value of a field.
+/// The content of a field.
 #[derive(Debug, Clone, Copy)]
-pub enum Entry<'v> {
+pub enum FieldContent<'v> {
     /// As one.
     Value(&'v Value),
     /// The items of a list, some of which are mappings or lists.
@@ -57,7 +57,7 @@ pub enum Entry<'v> {
 
 /// The lines `key: value` of a mapping's fields, the first without its indentation, without the last line end.
 pub fn block_fields<'v>(
-    fields: impl IntoIterator<Item = (&'v str, Entry<'v>)>,
+    fields: impl IntoIterator<Item = (&'v str, FieldContent<'v>)>,
     column: usize,
     style: BlockStyle,
 ) -> String {
@@ -77,13 +77,13 @@ pub fn document(value: &Value) -> String {
         .as_object()
         .into_iter()
         .flatten()
-        .map(|(key, value)| (key.as_str(), Entry::Value(value)));
+        .map(|(key, value)| (key.as_str(), FieldContent::Value(value)));
     block_fields(fields, 0, style) + "\n"
 }
 
 fn write_fields<'v>(
     text: &mut String,
-    fields: impl IntoIterator<Item = (&'v str, Entry<'v>)>,
+    fields: impl IntoIterator<Item = (&'v str, FieldContent<'v>)>,
     column: usize,
     style: BlockStyle,
 ) {
@@ -94,8 +94,8 @@ fn write_fields<'v>(
         write_plain_or_quoted(text, key);
         text.push(':');
         match value {
-            Entry::Value(value) => write_value(text, value, column, style),
-            Entry::Items(items) => write_list(text, items, column, style),
+            FieldContent::Value(value) => write_value(text, value, column, style),
+            FieldContent::Items(items) => write_list(text, items, column, style),
         }
     }
 }
@@ -104,7 +104,7 @@ fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: 
     write_fields(
         text,
         map.iter()
-            .map(|(key, value)| (key.as_str(), Entry::Value(value))),
+            .map(|(key, value)| (key.as_str(), FieldContent::Value(value))),
         column,
         style,
     );
@@ -190,9 +190,9 @@ fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyl
             text.push(' ');
             write_plain_or_quoted(text, string);
         }
-        other => {
+        inline => {
             text.push(' ');
-            text.push_str(&flow_value(other, &FlowStyle::in_block()));
+            text.push_str(&flow_value(inline, &FlowStyle::in_block()));
         }
     }
 }
@@ -364,7 +364,7 @@ pub fn flow_lines(
                 .map(|(key, value)| style.field(key, &lines(value)))
                 .collect()
         }
-        other => return flow_value(other, style),
+        scalar => return flow_value(scalar, style),
     };
     let (open, close) = if value.is_array() {
         ('[', ']')

@@ -4,29 +4,29 @@ use serde_json::Value;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::plan::draft::{Field, Key, Part};
+use crate::plan::draft::{DraftField, DraftKey, DraftValue};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
 use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start, next_line};
-use super::lower::{Around, CannotWrite, Lowering};
+use super::lower::{ParentContext, LoweringError, Lowering};
 
 /// An entry of the draft: as in the input, with its first and last node, or new.
-enum Slot {
+enum FlowEntry {
     Kept {
         first: NodeId,
         last: NodeId,
-        part: Part,
+        part: DraftValue,
     },
     New(Option<String>, Arc<Value>),
 }
 
-impl Slot {
+impl FlowEntry {
     fn new_entry(&self) -> Option<(Option<&str>, &Value)> {
         match self {
-            Slot::New(key, value) => Some((key.as_deref(), value)),
-            Slot::Kept { .. } => None,
+            FlowEntry::New(key, value) => Some((key.as_deref(), value)),
+            FlowEntry::Kept { .. } => None,
         }
     }
 }
@@ -34,22 +34,22 @@ impl Slot {
 pub(super) fn mapping(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
-    fields: &[Field],
-) -> Result<(), CannotWrite> {
+    fields: &[DraftField],
+) -> Result<(), LoweringError> {
     let mut slots = Vec::new();
     for field in fields {
         slots.push(match &field.key {
-            Key::New(key) => Slot::New(
+            DraftKey::New(key) => FlowEntry::New(
                 Some(key.to_string()),
                 lowering.value_of(&field.value, origin)?,
             ),
-            Key::Node(key) => {
+            DraftKey::Node(key) => {
                 let value = lowering
                     .tree
                     .entries(origin)
-                    .find(|(own, _)| own == key)
+                    .find(|(entry_key, _)| entry_key == key)
                     .map_or(*key, |(_, value)| value);
-                Slot::Kept {
+                FlowEntry::Kept {
                     first: *key,
                     last: value,
                     part: field.value.clone(),
@@ -63,17 +63,17 @@ pub(super) fn mapping(
 pub(super) fn sequence(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
-    items: &[Part],
-) -> Result<(), CannotWrite> {
+    items: &[DraftValue],
+) -> Result<(), LoweringError> {
     let mut slots = Vec::new();
     for item in items {
         slots.push(match lowering.draft.origin(item) {
-            Some(node) => Slot::Kept {
+            Some(node) => FlowEntry::Kept {
                 first: node,
                 last: node,
                 part: item.clone(),
             },
-            None => Slot::New(None, lowering.value_of(item, origin)?),
+            None => FlowEntry::New(None, lowering.value_of(item, origin)?),
         });
     }
     collection(lowering, origin, slots)
@@ -82,8 +82,8 @@ pub(super) fn sequence(
 fn collection(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
-    slots: Vec<Slot>,
-) -> Result<(), CannotWrite> {
+    slots: Vec<FlowEntry>,
+) -> Result<(), LoweringError> {
     let tree = lowering.tree;
     // `[a: b]`, `[{a: b}: c]` and `[?]` hold mappings without brackets of their own, which nothing may be put beside.
     let begins_with_key = |node: NodeId| {
@@ -96,33 +96,33 @@ fn collection(
             && (!tree.slice(node).starts_with(['{', '[']) || begins_with_key(node))
     };
     if is_bare(origin) || tree.children(origin).any(is_bare) {
-        return Err(CannotWrite {
+        return Err(LoweringError {
             node: origin,
-            why: "is a pair without brackets",
+            reason: "is a pair without brackets",
         });
     }
-    let writer = Writer::new(tree, origin);
+    let writer = FlowWriter::new(tree, origin);
     let is_tail_replaced = remove(lowering, origin, &slots, &writer);
     let mut previous: Option<(NodeId, NodeId)> = None;
     let mut waiting: Vec<String> = Vec::new();
     for slot in slots {
         match slot {
-            Slot::New(key, value) => waiting.push(writer.entry(key.as_deref(), &value)),
-            Slot::Kept { first, last, part } => {
+            FlowEntry::New(key, value) => waiting.push(writer.entry(key.as_deref(), &value)),
+            FlowEntry::Kept { first, last, part } => {
                 match previous {
-                    Some(previous) => writer.behind(previous, &waiting, &mut lowering.edits),
+                    Some(previous) => writer.insert_behind(previous, &waiting, &mut lowering.edits),
                     None => waiting
                         .iter()
-                        .for_each(|text| writer.before(first, text, &mut lowering.edits)),
+                        .for_each(|text| writer.insert_before(first, text, &mut lowering.edits)),
                 }
                 waiting.clear();
-                lowering.part(&part, Around::Flow)?;
+                lowering.lower_part(&part, ParentContext::Flow)?;
                 previous = Some((first, last));
             }
         }
     }
     if let Some(previous) = previous.filter(|_| !is_tail_replaced) {
-        writer.behind(previous, &waiting, &mut lowering.edits);
+        writer.insert_behind(previous, &waiting, &mut lowering.edits);
     }
     Ok(())
 }
@@ -154,8 +154,8 @@ fn gone(at: Range<usize>) -> Edit {
 fn remove(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
-    slots: &[Slot],
-    writer: &Writer<'_>,
+    slots: &[FlowEntry],
+    writer: &FlowWriter<'_>,
 ) -> bool {
     let tree = lowering.tree;
     let children: Vec<NodeId> = tree.children(origin).collect();
@@ -165,10 +165,10 @@ fn remove(
         all: children.chunks(width).collect(),
     };
     let is_kept = |entry: &[NodeId]| {
-        let is_it = |slot: &Slot| matches!(slot, Slot::Kept { first, .. } if *first == entry[0]);
+        let is_it = |slot: &FlowEntry| matches!(slot, FlowEntry::Kept { first, .. } if *first == entry[0]);
         slots.iter().any(is_it)
     };
-    let tail = writer.joined(slots.iter().rev().map_while(Slot::new_entry).collect());
+    let tail = writer.joined(slots.iter().rev().map_while(FlowEntry::new_entry).collect());
     let mut is_tail_replaced = false;
     let mut at = 0;
     while at < entries.all.len() {
@@ -183,7 +183,7 @@ fn remove(
                 }
                 (Some(next), _) => {
                     let next = entries.start(next);
-                    lowering.edits.push(gone(writer.up_to(run.start, next)));
+                    lowering.edits.push(gone(writer.range_up_to(run.start, next)));
                 }
                 (None, Some(_)) if !tail.is_empty() => {
                     is_tail_replaced = true;
@@ -191,7 +191,7 @@ fn remove(
                     lowering.edits.push(Edit { at: run, text });
                 }
                 (None, Some(before)) => {
-                    let last = writer.last_ones(before, run).into_iter();
+                    let last = writer.trailing_ranges(before, run).into_iter();
                     lowering.edits.extend(last.map(gone));
                 }
                 (None, None) => {}
@@ -203,14 +203,14 @@ fn remove(
 }
 
 /// What stands in the place of a value inside brackets.
-pub(super) fn inner_value(tree: &Tree<'_>, of: NodeId, value: &Value) -> String {
-    let style = flow_style(tree, of);
+pub(super) fn inner_value(tree: &Tree<'_>, node: NodeId, value: &Value) -> String {
+    let style = flow_style(tree, node);
     let text = tree.text();
     let is_over_lines = style.is_json && (value.is_object() || value.is_array());
-    let Some(unit) = is_over_lines.then(|| json_unit(tree, of)).flatten() else {
+    let Some(unit) = is_over_lines.then(|| json_unit(tree, node)).flatten() else {
         return flow_value(value, &style);
     };
-    let start = tree.span(of).start;
+    let start = tree.span(node).start;
     flow_lines(
         value,
         indent_of_line(text, start),
@@ -222,23 +222,23 @@ pub(super) fn inner_value(tree: &Tree<'_>, of: NodeId, value: &Value) -> String 
 
 /// One level of indentation of a JSON document over several lines, as the outermost collection around a node has it whose
 /// entries begin their lines; `None` when all is on one.
-pub(super) fn json_unit(tree: &Tree<'_>, of: NodeId) -> Option<String> {
+pub(super) fn json_unit(tree: &Tree<'_>, node: NodeId) -> Option<String> {
     let text = tree.text();
     let mut around = tree
         .roots()
         .iter()
         .copied()
-        .find(|&root| root <= of && of < tree.after(root));
+        .find(|&root| root <= node && node < tree.after(root));
     while let Some(outer) = around {
         let first = tree.children(outer).next()?;
-        let unit = own_indent(text, tree.span(first).start)
+        let unit = leading_indent(text, tree.span(first).start)
             .and_then(|indent| indent.strip_prefix(indent_of_line(text, tree.span(outer).start)));
         if let Some(unit) = unit.filter(|unit| !unit.is_empty()) {
             return Some(unit.to_owned());
         }
         around = tree
             .children(outer)
-            .find(|&inner| inner <= of && of < tree.after(inner));
+            .find(|&inner| inner <= node && node < tree.after(inner));
     }
     None
 }
@@ -250,19 +250,19 @@ fn indent_of_line(text: &str, at: usize) -> &str {
 }
 
 /// The blanks before an offset that begins its line.
-fn own_indent(text: &str, at: usize) -> Option<&str> {
+fn leading_indent(text: &str, at: usize) -> Option<&str> {
     // A compact text is one long line: it is not looked through to its start.
     let before = text[..at].trim_end_matches([' ', '\t']);
     (before.is_empty() || before.ends_with('\n')).then(|| &text[before.len()..at])
 }
 
-/// What stands between two entries.
-struct Between {
+/// The text between two entries.
+struct EntryGap {
     comma: Option<usize>,
     has_comment: bool,
 }
 
-struct Writer<'t> {
+struct FlowWriter<'t> {
     text: &'t str,
     tree: &'t Tree<'t>,
     style: FlowStyle,
@@ -271,15 +271,15 @@ struct Writer<'t> {
     unit: String,
 }
 
-impl<'t> Writer<'t> {
+impl<'t> FlowWriter<'t> {
     fn new(tree: &'t Tree<'t>, origin: NodeId) -> Self {
         let text = tree.text();
         let last = tree
             .children(origin)
             .enumerate()
-            .filter(|(at, _)| !tree.kind(origin).is_mapping() || at % 2 == 0)
+            .filter(|(index, _)| !tree.kind(origin).is_mapping() || index % 2 == 0)
             .last();
-        let begins_line = |node: NodeId| own_indent(text, tree.start_with_properties(node));
+        let begins_line = |node: NodeId| leading_indent(text, tree.start_with_properties(node));
         let spans_lines = tree.slice(origin).contains('\n');
         let indent = last
             .and_then(|(_, node)| begins_line(node))
@@ -287,7 +287,7 @@ impl<'t> Writer<'t> {
         let style = flow_style(tree, origin);
         let unit = indent.filter(|_| style.is_json);
         let unit = unit.and_then(|_| json_unit(tree, origin));
-        Writer {
+        FlowWriter {
             text,
             tree,
             style,
@@ -322,12 +322,12 @@ impl<'t> Writer<'t> {
     }
 
     /// From one entry up to the next: whole lines where both begin theirs, but not the comments of the next.
-    fn up_to(&self, from: usize, next: usize) -> Range<usize> {
-        if own_indent(self.text, next).is_none() {
+    fn range_up_to(&self, from: usize, next: usize) -> Range<usize> {
+        if leading_indent(self.text, next).is_none() {
             return from..next;
         }
         let above = comments_above(self.text, next);
-        match own_indent(self.text, from) {
+        match leading_indent(self.text, from) {
             Some(_) => line_start(self.text, from)..above,
             // The line end before it stays.
             None => from..from + self.text[from..above].trim_end_matches(['\n', '\r']).len(),
@@ -343,18 +343,18 @@ impl<'t> Writer<'t> {
 
     /// What goes with the last entries of a collection behind a kept one: the comma before them, or the one behind them,
     /// and whole lines where they have such. Comments of the kept one stay, and none comes to stand beside it.
-    fn last_ones(&self, kept: usize, last: Range<usize>) -> Vec<Range<usize>> {
-        let between = self.between(kept, last.start);
+    fn trailing_ranges(&self, kept: usize, last: Range<usize>) -> Vec<Range<usize>> {
+        let between = self.separator_between(kept, last.start);
         let behind = self.comma_behind(last.end);
         let tail = behind.map_or(last.end, |comma| comma + 1);
         let rest = self.text[tail..line_end(self.text, tail)].trim_start();
-        let has_own_lines = own_indent(self.text, last.start).is_some()
+        let has_whole_lines = leading_indent(self.text, last.start).is_some()
             && (rest.is_empty() || rest.starts_with('#'));
         let comma = |comma: usize| comma..comma + 1;
-        if !has_own_lines && !between.has_comment {
+        if !has_whole_lines && !between.has_comment {
             return std::iter::once(kept..last.end).collect();
         }
-        if !has_own_lines {
+        if !has_whole_lines {
             return between.comma.map(comma).into_iter().chain([last]).collect();
         }
         let lines = line_start(self.text, last.start)..next_line(self.text, tail);
@@ -362,8 +362,8 @@ impl<'t> Writer<'t> {
         comma.into_iter().chain([lines]).collect()
     }
 
-    fn between(&self, from: usize, to: usize) -> Between {
-        let mut between = Between {
+    fn separator_between(&self, from: usize, to: usize) -> EntryGap {
+        let mut between = EntryGap {
             comma: None,
             has_comment: false,
         };
@@ -382,14 +382,14 @@ impl<'t> Writer<'t> {
         between
     }
 
-    fn before(&self, first: NodeId, entry: &str, edits: &mut Vec<Edit>) {
+    fn insert_before(&self, first: NodeId, entry: &str, edits: &mut Vec<Edit>) {
         let at = self.tree.start_with_properties(first);
         let insert = |at: usize, text: String| Edit {
             at: at..at,
             text: text.into(),
         };
         // A compact text is one long line, whose ends are not looked for.
-        let Some(indent) = self.indent.filter(|_| own_indent(self.text, at).is_some()) else {
+        let Some(indent) = self.indent.filter(|_| leading_indent(self.text, at).is_some()) else {
             return edits.push(insert(at, format!("{entry}{}", self.style.comma())));
         };
         let eol = line_end_at(self.text, at);
@@ -402,7 +402,7 @@ impl<'t> Writer<'t> {
     }
 
     /// Behind an entry: on lines of their own where the entries have such, else right behind it.
-    fn behind(&self, (first, last): (NodeId, NodeId), entries: &[String], edits: &mut Vec<Edit>) {
+    fn insert_behind(&self, (first, last): (NodeId, NodeId), entries: &[String], edits: &mut Vec<Edit>) {
         if entries.is_empty() {
             return;
         }

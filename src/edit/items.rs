@@ -2,22 +2,22 @@
 
 use std::collections::HashSet;
 
-use crate::plan::draft::Part;
+use crate::plan::draft::DraftValue;
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{Kind, NodeId};
+use crate::yaml::tree::{NodeKind, NodeId};
 
 use super::layout::{column, line_start, next_line};
-use super::lower::{Around, CannotWrite, Lowering};
-use super::written::Lines;
+use super::lower::{ParentContext, LoweringError, Lowering};
+use super::written::InsertedLines;
 
 impl Lowering<'_, '_> {
     pub(super) fn block_sequence(
         &mut self,
         origin: NodeId,
-        items: &[Part],
-    ) -> Result<(), CannotWrite> {
+        items: &[DraftValue],
+    ) -> Result<(), LoweringError> {
         let dashes = self.dashes(origin);
-        let own_column = column(self.tree, origin);
+        let sequence_column = column(self.tree, origin);
         let width = dashes
             .first()
             .map_or(2, |&(dash, node)| self.item_width(dash, node));
@@ -40,26 +40,26 @@ impl Lowering<'_, '_> {
                     next_dash = index + 1;
                     let dash = dashes[index].0;
                     if !pending.is_empty() {
-                        let lines = Lines::Items(&pending, width);
+                        let lines = InsertedLines::Items(&pending, width);
                         match previous {
-                            Some(previous) => self.insert_behind(previous, own_column, lines),
-                            None => self.insert_before(node, dash, own_column, lines)?,
+                            Some(previous) => self.insert_behind(previous, sequence_column, lines),
+                            None => self.insert_before(node, dash, sequence_column, lines)?,
                         }
                         pending.clear();
                     }
-                    self.part(item, Around::BlockItem(dash))?;
+                    self.lower_part(item, ParentContext::BlockItem(dash))?;
                     previous = Some(node);
                 }
             }
         }
         if let Some(previous) = previous.filter(|_| !pending.is_empty()) {
-            self.insert_behind(previous, own_column, Lines::Items(&pending, width));
+            self.insert_behind(previous, sequence_column, InsertedLines::Items(&pending, width));
         }
         Ok(())
     }
 
     /// The input's item that an item of the draft is, or stands for; aliases as written.
-    fn item_node(&self, item: &Part) -> Option<NodeId> {
+    fn item_node(&self, item: &DraftValue) -> Option<NodeId> {
         self.draft.origin(item)
     }
 
@@ -69,7 +69,7 @@ impl Lowering<'_, '_> {
         let children = self.tree.children(sequence);
         children
             .map(|child| {
-                let dash = seek_dash(self.tree.text(), from);
+                let dash = find_dash(self.tree.text(), from);
                 from = self.tree.span(child).end.max(dash + 1);
                 (dash, child)
             })
@@ -80,20 +80,20 @@ impl Lowering<'_, '_> {
     pub(super) fn item_width(&self, dash: usize, item: NodeId) -> usize {
         let start = self.tree.start_with_properties(item);
         let is_on_line = start > dash && !self.tree.text()[dash..start].contains('\n');
-        if is_on_line && self.tree.kind(item) != Kind::Absent {
+        if is_on_line && self.tree.kind(item) != NodeKind::Absent {
             start - dash
         } else {
             2
         }
     }
 
-    fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), CannotWrite> {
+    fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), LoweringError> {
         let text = self.tree.text();
         let start = line_start(text, dash);
         if !text[start..dash].bytes().all(|byte| byte == b' ') {
-            return Err(CannotWrite {
+            return Err(LoweringError {
                 node,
-                why: "shares its line with the list around it",
+                reason: "shares its line with the list around it",
             });
         }
         let end = self.tree.span(node).end;
@@ -111,19 +111,19 @@ impl Lowering<'_, '_> {
 }
 
 /// Where an item stands in the list; mostly behind the one that was found last.
-fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usize, CannotWrite> {
+fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usize, LoweringError> {
     let is_node = |(_, own): &(usize, NodeId)| *own == node;
     let behind = dashes[next..].iter().position(is_node);
     let found = behind
         .map(|steps| next + steps)
         .or_else(|| dashes.iter().position(is_node));
-    found.ok_or(CannotWrite {
+    found.ok_or(LoweringError {
         node,
-        why: "is not an item of this list",
+        reason: "is not an item of this list",
     })
 }
 
-fn seek_dash(text: &str, from: usize) -> usize {
+fn find_dash(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
     while at < bytes.len() && bytes[at] != b'-' {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::tree::{NodeKind, NodeId, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_at_end};
 
-/// What the document's own text prefers.
+/// The layout that prevails in the document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     /// Block style; the line end is the document's first.
@@ -16,27 +16,27 @@ pub(super) struct Layout {
 impl Layout {
     /// Reads the preferences of an object: the majority of its block collections.
     pub(super) fn read(tree: &Tree<'_>, object: NodeId) -> Self {
-        let mut steps = Votes::default();
-        let mut offsets = Votes::default();
+        let mut steps = IndentVotes::default();
+        let mut offsets = IndentVotes::default();
         // The block collections around the node that is looked at: mapping or not, column, and the id behind it.
         let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
         let is_block =
-            |&id: &NodeId| matches!(tree.kind(id), Kind::BlockMapping | Kind::BlockSequence);
+            |&id: &NodeId| matches!(tree.kind(id), NodeKind::BlockMapping | NodeKind::BlockSequence);
         for id in tree.within(object).filter(is_block) {
             let kind = tree.kind(id);
             while around.pop_if(|(.., after)| *after <= id).is_some() {}
-            let own = column(tree, id);
+            let node_column = column(tree, id);
             if let Some(&(true, outer, _)) = around.last()
-                && let Some(offset) = own.checked_sub(outer)
+                && let Some(offset) = node_column.checked_sub(outer)
             {
-                let votes = if kind == Kind::BlockSequence {
+                let votes = if kind == NodeKind::BlockSequence {
                     &mut offsets
                 } else {
                     &mut steps
                 };
                 votes.cast(offset);
             }
-            around.push((kind == Kind::BlockMapping, own, tree.after(id)));
+            around.push((kind == NodeKind::BlockMapping, node_column, tree.after(id)));
         }
         let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);
         let line_end = tree.line_end();
@@ -50,11 +50,11 @@ impl Layout {
     }
 }
 
-/// Counts of small numbers; the first of several winners wins.
+/// Counts how often each indentation occurs. The first of several winners wins.
 #[derive(Default)]
-struct Votes(Vec<(usize, usize)>);
+struct IndentVotes(Vec<(usize, usize)>);
 
-impl Votes {
+impl IndentVotes {
     fn cast(&mut self, value: usize) {
         match self.0.iter_mut().find(|(known, _)| *known == value) {
             Some((_, votes)) => *votes += 1,
@@ -63,10 +63,10 @@ impl Votes {
     }
 
     fn winner(&self) -> Option<usize> {
-        let most = self.0.iter().map(|(_, votes)| *votes).max()?;
+        let most_votes = self.0.iter().map(|(_, votes)| *votes).max()?;
         self.0
             .iter()
-            .find(|(_, votes)| *votes == most)
+            .find(|(_, votes)| *votes == most_votes)
             .map(|(value, _)| *value)
     }
 }
@@ -110,9 +110,9 @@ pub(super) fn next_line(text: &str, at: usize) -> usize {
 /// The start of the comment lines right above a line whose content begins at `at`, in the same column: they speak of
 /// that content. Without such lines, the start of its own line.
 pub(super) fn comments_above(text: &str, at: usize) -> usize {
-    let own = line_start(text, at);
-    let blanks = &text[own..at];
-    let mut start = own;
+    let content_line = line_start(text, at);
+    let blanks = &text[content_line..at];
+    let mut start = content_line;
     while start > 0 && blanks.bytes().all(|byte| matches!(byte, b' ' | b'\t')) {
         let above = line_start(text, start - 1);
         if !text[above..start]
@@ -129,7 +129,7 @@ pub(super) fn comments_above(text: &str, at: usize) -> usize {
 /// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
 /// a line of it, commented out). So does a block of comments in the column of the new line that holds a commented-out
 /// item, `# - `: the block is not cut in two.
-pub(super) fn behind_own_comments(text: &str, from: usize, column: usize) -> usize {
+pub(super) fn behind_attached_comments(text: &str, from: usize, column: usize) -> usize {
     let (mut at, mut cursor) = (from, from);
     while cursor < text.len() {
         match comment_at(text, cursor) {
@@ -194,12 +194,12 @@ pub(super) fn behind_blanks(text: &str, from: usize, column: usize, value: &Valu
         if !is_blank(line) {
             break;
         }
-        let Some(own) = block.or_else(|| block_at_end(value)) else {
+        let Some(block_scalar) = block.or_else(|| block_at_end(value)) else {
             break;
         };
-        block = Some(own);
+        block = Some(block_scalar);
         cursor = next_line(text, cursor);
-        if line.len() > column || line.contains('\t') || own.ends_with("\n\n") {
+        if line.len() > column || line.contains('\t') || block_scalar.ends_with("\n\n") {
             at = cursor;
         }
     }
@@ -268,5 +268,5 @@ pub(super) fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
 
 fn keys_are_quoted(tree: &Tree<'_>, mapping: NodeId) -> bool {
     tree.entries(mapping)
-        .all(|(key, _)| tree.kind(key) == Kind::DoubleQuoted)
+        .all(|(key, _)| tree.kind(key) == NodeKind::DoubleQuoted)
 }

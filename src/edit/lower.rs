@@ -3,25 +3,25 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::plan::draft::{Draft, Field, Key, OpenId, Opened, Part};
+use crate::plan::draft::{Draft, DraftField, DraftKey, OpenId, OpenedCollection, DraftValue};
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::tree::{NodeKind, NodeId, Tree};
 
 use super::emit::{FlowStyle, block_item, block_value, flow_value, needs_line_end};
 use super::layout::{
-    Layout, behind_blanks, behind_own_comments, column, column_of, comments_above, line_end,
+    Layout, behind_blanks, behind_attached_comments, column, column_of, comments_above, line_end,
     line_end_at, line_start, next_line,
 };
-use super::written::{Frame, Fresh, Lines, Site, Written};
+use super::written::{LineFrame, NewValue, InsertedLines, InsertionSite, TextCache};
 use super::{flow, scalar};
 
-/// A change that has no safe way to be written.
+/// A change that cannot be written safely.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CannotWrite {
+pub struct LoweringError {
     /// Where.
     pub node: NodeId,
     /// Why, as the end of a sentence.
-    pub why: &'static str,
+    pub reason: &'static str,
 }
 
 /// The edits that turn the input's text into the draft's, in order.
@@ -31,8 +31,8 @@ pub struct CannotWrite {
 pub fn lower(
     draft: &Draft<'_>,
     object: NodeId,
-    written: &mut Written,
-) -> Result<Vec<Edit>, CannotWrite> {
+    written: &mut TextCache,
+) -> Result<Vec<Edit>, LoweringError> {
     let layout = Layout::read(draft.tree, object);
     let mut lowering = Lowering {
         draft,
@@ -41,23 +41,23 @@ pub fn lower(
         edits: Vec::with_capacity(8),
         written,
     };
-    lowering.part(&draft.root(), Around::Root)?;
+    lowering.lower_part(&draft.root(), ParentContext::Root)?;
     let mut edits = lowering.edits;
     edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
     // Stable: insertions at one offset keep the order in which the walk made them, inner ones first; what is taken out
     // there comes behind them.
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
-    for at in 0..edits.len() {
-        let (end, text) = (edits[at].at.end, &edits[at].text);
-        let is_last_there = edits.get(at + 1).is_none_or(|next| next.at.start > end);
+    for index in 0..edits.len() {
+        let (end, text) = (edits[index].at.end, &edits[index].text);
+        let is_last_at_end = edits.get(index + 1).is_none_or(|next| next.at.start > end);
         let ends_in_token = text.ends_with(|last: char| !last.is_whitespace());
         // What was nothing may have a comment right behind it; inside a scalar a `#` is text.
         if draft.tree.text()[end..].starts_with('#')
-            && is_last_there
+            && is_last_at_end
             && ends_in_token
             && !is_inside_scalar(draft.tree, end)
         {
-            edits[at].text = format!("{text} ").into();
+            edits[index].text = format!("{text} ").into();
         }
     }
     Ok(edits)
@@ -81,9 +81,9 @@ fn is_true_of(tag: &str, value: &Value) -> bool {
     }
 }
 
-/// What a part stands in.
+/// The context of a node: its parent collection and style.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Around {
+pub(super) enum ParentContext {
     Root,
     /// The value of this key of a block mapping.
     BlockField(NodeId),
@@ -98,119 +98,119 @@ pub(super) struct Lowering<'d, 't> {
     pub tree: &'t Tree<'t>,
     pub layout: Layout,
     pub edits: Vec<Edit>,
-    written: &'d mut Written,
+    written: &'d mut TextCache,
 }
 
 impl Lowering<'_, '_> {
-    pub(super) fn part(&mut self, part: &Part, around: Around) -> Result<(), CannotWrite> {
+    pub(super) fn lower_part(&mut self, part: &DraftValue, around: ParentContext) -> Result<(), LoweringError> {
         match part {
-            Part::Node(_) | Part::New(_) => Ok(()),
-            Part::Instead { of, value } => self.replace(*of, value, around),
-            Part::Open(id) => self.opened(*id, around),
+            DraftValue::Node(_) | DraftValue::New(_) => Ok(()),
+            DraftValue::Instead { of: node, value } => self.replace(*node, value, around),
+            DraftValue::Open(id) => self.lower_opened(*id, around),
         }
     }
 
-    fn opened(&mut self, id: OpenId, around: Around) -> Result<(), CannotWrite> {
+    fn lower_opened(&mut self, id: OpenId, around: ParentContext) -> Result<(), LoweringError> {
         let draft = self.draft;
         match draft.opened(id) {
-            Opened::Mapping {
+            OpenedCollection::Mapping {
                 origin: Some(origin),
                 fields,
             } => {
-                let keeps_some = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
+                let keeps_some = fields.iter().any(|field| matches!(field.key, DraftKey::Node(_)));
                 match self.tree.kind(*origin) {
-                    Kind::BlockMapping if keeps_some => self.block_mapping(*origin, fields),
-                    Kind::FlowMapping if keeps_some => flow::mapping(self, *origin, fields),
+                    NodeKind::BlockMapping if keeps_some => self.block_mapping(*origin, fields),
+                    NodeKind::FlowMapping if keeps_some => flow::mapping(self, *origin, fields),
                     _ if draft.stays_null(id) => Ok(()),
                     _ => self.rewrite(id, *origin, around),
                 }
             }
-            Opened::List {
+            OpenedCollection::List {
                 origin: Some(origin),
                 items,
             } => {
                 let keeps_some = items.iter().any(|item| draft.origin(item).is_some());
                 match self.tree.kind(*origin) {
-                    Kind::BlockSequence if keeps_some => self.block_sequence(*origin, items),
-                    Kind::FlowSequence if keeps_some => flow::sequence(self, *origin, items),
+                    NodeKind::BlockSequence if keeps_some => self.block_sequence(*origin, items),
+                    NodeKind::FlowSequence if keeps_some => flow::sequence(self, *origin, items),
                     _ if draft.stays_null(id) => Ok(()),
                     _ => self.rewrite(id, *origin, around),
                 }
             }
-            Opened::Mapping { origin: None, .. } | Opened::List { origin: None, .. } => Ok(()),
+            OpenedCollection::Mapping { origin: None, .. } | OpenedCollection::List { origin: None, .. } => Ok(()),
         }
     }
 
     /// An empty or null value gets content, or all content is replaced.
-    fn rewrite(&mut self, id: OpenId, origin: NodeId, around: Around) -> Result<(), CannotWrite> {
-        let value = self.draft.value(&Part::Open(id)).ok_or(CannotWrite {
+    fn rewrite(&mut self, id: OpenId, origin: NodeId, around: ParentContext) -> Result<(), LoweringError> {
+        let value = self.draft.value(&DraftValue::Open(id)).ok_or(LoweringError {
             node: origin,
-            why: "has no plain value",
+            reason: "has no plain value",
         })?;
-        self.write_instead(origin, &value, around)
+        self.write_replacement(origin, &value, around)
     }
 
-    fn replace(&mut self, of: NodeId, value: &Value, around: Around) -> Result<(), CannotWrite> {
+    fn replace(&mut self, node: NodeId, value: &Value, around: ParentContext) -> Result<(), LoweringError> {
         if let Some(edit) = value.as_str().and_then(|text| {
-            scalar::restyle(self.tree, of, text, around)
-                .or_else(|| scalar::respell(self.tree, of, text, around))
+            scalar::extend_or_respell(self.tree, node, text, around)
+                .or_else(|| scalar::replace_piece(self.tree, node, text, around))
         }) {
             self.edits.push(edit);
             return Ok(());
         }
-        if self.tree.tag(of).is_some_and(|tag| !is_true_of(tag, value)) {
-            return Err(CannotWrite {
-                node: of,
-                why: "has a tag that would speak of the new value",
+        if self.tree.tag(node).is_some_and(|tag| !is_true_of(tag, value)) {
+            return Err(LoweringError {
+                node,
+                reason: "has a tag that would speak of the new value",
             });
         }
-        self.write_instead(of, value, around)
+        self.write_replacement(node, value, around)
     }
 
-    fn write_instead(
+    fn write_replacement(
         &mut self,
-        of: NodeId,
+        node: NodeId,
         value: &Value,
-        around: Around,
-    ) -> Result<(), CannotWrite> {
+        around: ParentContext,
+    ) -> Result<(), LoweringError> {
         let style = self.layout.block;
-        let end = self.tree.span(of).end;
+        let end = self.tree.span(node).end;
         match around {
-            Around::Root => Err(CannotWrite {
-                node: of,
-                why: "is the whole document",
+            ParentContext::Root => Err(LoweringError {
+                node,
+                reason: "is the whole document",
             }),
-            Around::Flow => self.write_inside_brackets(of, value),
-            Around::BlockField(key) => {
-                let own = column(self.tree, key);
-                let text = match self.takes_blanks(end, own, value) {
+            ParentContext::Flow => self.write_inside_brackets(node, value),
+            ParentContext::BlockField(key) => {
+                let start_column = column(self.tree, key);
+                let text = match self.takes_blanks(end, start_column, value) {
                     true => format!(" {}", flow_value(value, &FlowStyle::in_block())),
-                    false => block_value(value, own, style),
+                    false => block_value(value, start_column, style),
                 };
-                if self.write_before_comment((key, of), &text) {
+                if self.write_before_comment((key, node), &text) {
                     return Ok(());
                 }
-                let from = self.behind_colon(key, of)?;
-                self.put_from(from, end, &self.closed(text, end, value));
+                let from = self.behind_colon(key, node)?;
+                self.replace_range(from, end, &self.with_last_line_end(text, end, value));
                 Ok(())
             }
-            Around::BlockItem(dash) => {
-                let width = self.item_width(dash, of);
-                let own = column_of(self.tree.text(), dash);
-                let text = match self.takes_blanks(end, own, value) {
+            ParentContext::BlockItem(dash) => {
+                let width = self.item_width(dash, node);
+                let start_column = column_of(self.tree.text(), dash);
+                let text = match self.takes_blanks(end, start_column, value) {
                     true => {
                         let value = flow_value(value, &FlowStyle::in_block());
                         format!("-{}{value}", " ".repeat(width - 1))
                     }
-                    false => block_item(value, own, width, style),
+                    false => block_item(value, start_column, width, style),
                 };
-                self.put_from(dash + 1, end, &self.closed(text, end, value)[1..]);
+                self.replace_range(dash + 1, end, &self.with_last_line_end(text, end, value)[1..]);
                 Ok(())
             }
         }
     }
 
-    fn write_inside_brackets(&mut self, of: NodeId, value: &Value) -> Result<(), CannotWrite> {
+    fn write_inside_brackets(&mut self, of: NodeId, value: &Value) -> Result<(), LoweringError> {
         let at = self.tree.start_with_properties(of)..self.tree.span(of).end;
         let text = flow::inner_value(self.tree, of, value);
         let text = match at.is_empty() {
@@ -229,20 +229,20 @@ impl Lowering<'_, '_> {
     }
 
     /// What parts a value from its key where nothing stood: `{env: }`, `{env:}`.
-    fn behind_flow_key(&self, of: NodeId) -> Result<String, CannotWrite> {
-        let before = &self.tree.text()[..self.tree.span(of).start];
+    fn behind_flow_key(&self, node: NodeId) -> Result<String, LoweringError> {
+        let before = &self.tree.text()[..self.tree.span(node).start];
         match (before.ends_with(':'), before.trim_end().ends_with(':')) {
             (true, _) => Ok(" ".to_owned()),
             (false, true) => Ok(String::new()),
-            (false, false) => Err(CannotWrite {
-                node: of,
-                why: "is a key without a value",
+            (false, false) => Err(LoweringError {
+                node,
+                reason: "is a key without a value",
             }),
         }
     }
 
     /// A block scalar at the very end of the text gets its last line end, where none stands there.
-    fn closed(&self, mut text: String, end: usize, value: &Value) -> String {
+    fn with_last_line_end(&self, mut text: String, end: usize, value: &Value) -> String {
         let source = self.tree.text();
         let is_at_end = line_end(source, end) == source.len() && !source.ends_with('\n');
         if needs_line_end(value) && is_at_end {
@@ -252,7 +252,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Behind the `:` of a field, and behind the properties of a value that keeps them.
-    fn behind_colon(&self, key: NodeId, value: NodeId) -> Result<usize, CannotWrite> {
+    fn behind_colon(&self, key: NodeId, value: NodeId) -> Result<usize, LoweringError> {
         let text = self.tree.text();
         let key_end = self.tree.span(key).end;
         let blanks = text[key_end..]
@@ -260,29 +260,29 @@ impl Lowering<'_, '_> {
             .take_while(|byte| matches!(byte, b' ' | b'\t'))
             .count();
         if text.as_bytes().get(key_end + blanks) != Some(&b':') {
-            return Err(CannotWrite {
+            return Err(LoweringError {
                 node: key,
-                why: "is not written as `key: value`",
+                reason: "is not written as `key: value`",
             });
         }
         let start = self.tree.span(value).start;
         let head = self.behind_properties(key, value);
-        let head = head.ok_or(CannotWrite {
+        let head = head.ok_or(LoweringError {
             node: value,
-            why: "has an anchor or a tag in another line than its key",
+            reason: "has an anchor or a tag in another line than its key",
         })?;
         // Comments between the key and a value on another line would be lost with it.
         if text[head..start.max(head)].contains('#') {
-            return Err(CannotWrite {
+            return Err(LoweringError {
                 node: value,
-                why: "has a comment before it",
+                reason: "has a comment before it",
             });
         }
         Ok(head)
     }
 
     /// Puts a text in the place of a range. What goes on further lines is put behind a comment that ends the range's line.
-    fn put_from(&mut self, from: usize, to: usize, text: &str) {
+    fn replace_range(&mut self, from: usize, to: usize, text: &str) {
         let source = self.tree.text();
         // A `|+` block's content goes up to the start of the next line, whose line end is not ours to take.
         let taken = &source[from..to];
@@ -308,67 +308,67 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn block_mapping(&mut self, origin: NodeId, fields: &[Field]) -> Result<(), CannotWrite> {
+    fn block_mapping(&mut self, origin: NodeId, fields: &[DraftField]) -> Result<(), LoweringError> {
         self.remove_fields(origin, fields)?;
-        let own_column = column(self.tree, origin);
+        let mapping_column = column(self.tree, origin);
         let mut previous: Option<NodeId> = None;
-        let mut pending: Vec<(&str, Fresh)> = Vec::new();
+        let mut pending: Vec<(&str, NewValue)> = Vec::new();
         for field in fields {
             match &field.key {
-                Key::New(key) => {
-                    let fresh = self.fresh(&field.value, origin)?;
+                DraftKey::New(key) => {
+                    let fresh = self.new_value(&field.value, origin)?;
                     pending.push((key, fresh));
                 }
-                Key::Node(key) => {
-                    self.flush_fields(&mut pending, previous, Some(*key), own_column)?;
-                    self.part(&field.value, Around::BlockField(*key))?;
+                DraftKey::Node(key) => {
+                    self.flush_fields(&mut pending, previous, Some(*key), mapping_column)?;
+                    self.lower_part(&field.value, ParentContext::BlockField(*key))?;
                     // A key's value follows it.
                     previous = Some(self.tree.after(*key));
                 }
             }
         }
-        self.flush_fields(&mut pending, previous, None, own_column)
+        self.flush_fields(&mut pending, previous, None, mapping_column)
     }
 
     /// A new value, not put together where its text can be written item by item.
-    fn fresh(&self, part: &Part, near: NodeId) -> Result<Fresh, CannotWrite> {
-        if let Part::Open(id) = part
-            && let Opened::List {
+    fn new_value(&self, part: &DraftValue, near: NodeId) -> Result<NewValue, LoweringError> {
+        if let DraftValue::Open(id) = part
+            && let OpenedCollection::List {
                 origin: None,
                 items,
             } = self.draft.opened(*id)
         {
             let values = items.iter().map(|item| match item {
-                Part::New(value) => Some(Arc::clone(value)),
-                Part::Node(_) | Part::Open(_) | Part::Instead { .. } => None,
+                DraftValue::New(value) => Some(Arc::clone(value)),
+                DraftValue::Node(_) | DraftValue::Open(_) | DraftValue::Instead { .. } => None,
             });
             let values: Option<Vec<Arc<Value>>> = values.collect();
             let is_collection = |value: &Arc<Value>| value.is_object() || value.is_array();
             if let Some(values) = values.filter(|values| values.iter().any(is_collection)) {
-                return Ok(Fresh::Items(values));
+                return Ok(NewValue::Items(values));
             }
         }
-        self.value_of(part, near).map(Fresh::Value)
+        self.value_of(part, near).map(NewValue::Value)
     }
 
-    pub(super) fn value_of(&self, part: &Part, near: NodeId) -> Result<Arc<Value>, CannotWrite> {
-        self.draft.shared_value(part).ok_or(CannotWrite {
+    pub(super) fn value_of(&self, part: &DraftValue, near: NodeId) -> Result<Arc<Value>, LoweringError> {
+        self.draft.shared_value(part).ok_or(LoweringError {
             node: near,
-            why: "has no plain value",
+            reason: "has no plain value",
         })
     }
 
     fn flush_fields(
         &mut self,
-        pending: &mut Vec<(&str, Fresh)>,
+        pending: &mut Vec<(&str, NewValue)>,
         previous: Option<NodeId>,
         next: Option<NodeId>,
         column: usize,
-    ) -> Result<(), CannotWrite> {
+    ) -> Result<(), LoweringError> {
         if pending.is_empty() {
             return Ok(());
         }
-        let lines = Lines::Fields(pending);
+        let lines = InsertedLines::Fields(pending);
         match (previous, next) {
             (Some(previous), _) => self.insert_behind(previous, column, lines),
             (None, Some(next)) => {
@@ -382,14 +382,14 @@ impl Lowering<'_, '_> {
 
     fn text(
         &mut self,
-        lines: Lines<'_>,
+        lines: InsertedLines<'_>,
         column: usize,
-        frame: Frame,
+        frame: LineFrame,
         line_end: &'static str,
     ) -> Arc<str> {
         self.written.text(
             lines,
-            Site {
+            InsertionSite {
                 column,
                 style: self.layout.block,
                 frame,
@@ -399,7 +399,7 @@ impl Lowering<'_, '_> {
     }
 
     /// New lines behind the line on which a node's content ends.
-    pub(super) fn insert_behind(&mut self, previous: NodeId, column: usize, lines: Lines<'_>) {
+    pub(super) fn insert_behind(&mut self, previous: NodeId, column: usize, lines: InsertedLines<'_>) {
         let text = self.tree.text();
         let end = self.tree.span(previous).end;
         let ends_in_line_end =
@@ -409,17 +409,17 @@ impl Lowering<'_, '_> {
         } else {
             next_line(text, end)
         };
-        let at = behind_own_comments(text, at, column);
+        let at = behind_attached_comments(text, at, column);
         let at = lines
             .last()
             .map_or(at, |value| behind_blanks(text, at, column, value));
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         if at == text.len() && !text.ends_with('\n') {
             let eol = if self.is_tail_removed() { "" } else { eol };
-            let text = self.text(lines, column, Frame::Behind, eol);
+            let text = self.text(lines, column, LineFrame::Behind, eol);
             self.edits.push(Edit { at: at..at, text });
         } else {
-            let text = self.text(lines, column, Frame::Whole, eol);
+            let text = self.text(lines, column, LineFrame::Whole, eol);
             self.edits.push(Edit { at: at..at, text });
         }
     }
@@ -438,22 +438,22 @@ impl Lowering<'_, '_> {
         next: NodeId,
         at: usize,
         column: usize,
-        lines: Lines<'_>,
-    ) -> Result<(), CannotWrite> {
+        lines: InsertedLines<'_>,
+    ) -> Result<(), LoweringError> {
         let text = self.tree.text();
         let before = text[line_start(text, at)..at].trim_start_matches('\u{feff}');
         if !before.bytes().all(|byte| matches!(byte, b' ' | b'-')) {
-            return Err(CannotWrite {
+            return Err(LoweringError {
                 node: next,
-                why: "does not begin its line",
+                reason: "does not begin its line",
             });
         }
         let eol = line_end_at(text, at);
         let above = comments_above(text, at);
         let (at, frame) = if above < line_start(text, at) {
-            (above, Frame::Whole)
+            (above, LineFrame::Whole)
         } else {
-            (at, Frame::Before)
+            (at, LineFrame::Before)
         };
         let text = self.text(lines, column, frame, eol);
         self.edits.push(Edit { at: at..at, text });

@@ -10,8 +10,8 @@ mod remove;
 mod scalar;
 mod written;
 
-pub use lower::{CannotWrite, lower};
-pub use written::Written;
+pub use lower::{LoweringError, lower};
+pub use written::TextCache;
 
 /// A whole value as a YAML document in block style, with a line end.
 pub fn yaml_document(value: &serde_json::Value) -> String {
@@ -25,7 +25,7 @@ pub fn yaml_document(value: &serde_json::Value) -> String {
             emit::block_fields(
                 fields
                     .iter()
-                    .map(|(key, value)| (key.as_str(), emit::Entry::Value(value))),
+                    .map(|(key, value)| (key.as_str(), emit::FieldContent::Value(value))),
                 0,
                 style,
             ) + "\n"

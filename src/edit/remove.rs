@@ -2,32 +2,32 @@
 
 use std::collections::HashSet;
 
-use crate::plan::draft::{Field, Key};
+use crate::plan::draft::{DraftField, DraftKey};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
 use super::layout::{line_end_at, line_start, next_line};
-use super::lower::{CannotWrite, Lowering};
+use super::lower::{LoweringError, Lowering};
 
-type Entry = (NodeId, NodeId);
+type KeyValueNodes = (NodeId, NodeId);
 
 impl Lowering<'_, '_> {
     /// Takes out the fields of the input that the draft does not have, each run of them at once.
     pub(super) fn remove_fields(
         &mut self,
         origin: NodeId,
-        fields: &[Field],
-    ) -> Result<(), CannotWrite> {
+        fields: &[DraftField],
+    ) -> Result<(), LoweringError> {
         let kept = fields.iter().filter_map(|field| match &field.key {
-            Key::Node(key) => Some(*key),
+            DraftKey::Node(key) => Some(*key),
             _ => None,
         });
         let kept: HashSet<NodeId> = kept.collect();
-        let entries: Vec<Entry> = self.tree.entries(origin).collect();
+        let entries: Vec<KeyValueNodes> = self.tree.entries(origin).collect();
         if kept.len() == entries.len() {
             return Ok(());
         }
-        let is_kept = |(key, _): &&Entry| kept.contains(key);
+        let is_kept = |(key, _): &&KeyValueNodes| kept.contains(key);
         let mut at = 0;
         while at < entries.len() {
             let length = entries[at..]
@@ -42,31 +42,31 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    fn remove_run(&mut self, run: &[Entry], next: Option<&Entry>) -> Result<(), CannotWrite> {
+    fn remove_run(&mut self, run: &[KeyValueNodes], next: Option<&KeyValueNodes>) -> Result<(), LoweringError> {
         let [(first, _), ..] = run else { return Ok(()) };
         let text = self.tree.text();
         let start = self.tree.start_with_properties(*first);
         if text[start..].starts_with('?') {
-            return Err(CannotWrite {
+            return Err(LoweringError {
                 node: *first,
-                why: "is not written as `key: value`",
+                reason: "is not written as `key: value`",
             });
         }
-        let own_line = line_start(text, start);
-        if text[own_line..start].bytes().all(|byte| byte == b' ') {
+        let line = line_start(text, start);
+        if text[line..start].bytes().all(|byte| byte == b' ') {
             let end = run
                 .iter()
                 .map(|&(key, value)| self.end_of(key, value))
                 .max()
                 .unwrap_or(start);
             self.edits.push(Edit {
-                at: own_line..end,
+                at: line..end,
                 text: "".into(),
             });
             return Ok(());
         }
         // The first field of an item stands on the line of its dash, where the next one goes.
-        let cannot = |why| Err(CannotWrite { node: *first, why });
+        let cannot = |reason| Err(LoweringError { node: *first, reason });
         let Some(&(next, _)) = next else {
             return cannot("shares its line with what is around it");
         };
@@ -100,7 +100,7 @@ impl Lowering<'_, '_> {
 
     /// A value on lines of its own, with a comment between it and its key, gives way to another: one on lines of its own
     /// takes their place, a short one stands before the comment. False where that is not how it is written.
-    pub(super) fn write_before_comment(&mut self, (key, value): Entry, new: &str) -> bool {
+    pub(super) fn write_before_comment(&mut self, (key, value): KeyValueNodes, new: &str) -> bool {
         let text = self.tree.text();
         let (key_end, span) = (self.tree.span(key).end, self.tree.span(value));
         let start = line_start(text, span.start);

@@ -5,39 +5,39 @@ use serde_json::Value;
 use crate::yaml::parse::parse;
 use crate::yaml::scalar::{double_quoted, resolve};
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::tree::{NodeKind, NodeId, Tree};
 
-use super::lower::Around;
+use super::lower::ParentContext;
 
 /// The edit that makes a scalar read as `new` and touches only what is new; `None` where its style has no room for that.
-pub(super) fn restyle(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) -> Option<Edit> {
+pub(super) fn extend_or_respell(tree: &Tree<'_>, node: NodeId, new: &str, around: ParentContext) -> Option<Edit> {
     if tree
-        .tag(of)
+        .tag(node)
         .is_some_and(|tag| tag != "tag:yaml.org,2002:str")
     {
         return None;
     }
-    let old = tree.scalar(of)?;
+    let old = tree.scalar(node)?;
     let body = old.trim_end_matches('\n');
     let added = new
         .strip_suffix(&old[body.len()..])
         .and_then(|rest| rest.strip_prefix(body));
     let edit = match added {
-        Some(added) => append(tree, of, added, new, around),
-        None => prepend(tree, of, new.strip_suffix(old)?, around),
+        Some(added) => append(tree, node, added, new, around),
+        None => prepend(tree, node, new.strip_suffix(old)?, around),
     };
-    edit.filter(|edit| reads_as(tree, of, edit, new))
+    edit.filter(|edit| reads_as(tree, node, edit, new))
 }
 
 /// Whether a scalar reads as `new` once the edit is made. Text that stands there as it reads does: what is put in is
 /// written for its style. Of folded lines, escapes and blocks only the parser knows.
-fn reads_as(tree: &Tree<'_>, of: NodeId, edit: &Edit, new: &str) -> bool {
-    let (start, slice) = (tree.span(of).start, tree.slice(of));
-    if verbatim(tree, of).is_some() {
+fn reads_as(tree: &Tree<'_>, node: NodeId, edit: &Edit, new: &str) -> bool {
+    let (start, slice) = (tree.span(node).start, tree.slice(node));
+    if verbatim(tree, node).is_some() {
         return true;
     }
     let header = slice.lines().next().unwrap_or_default();
-    let is_block = matches!(tree.kind(of), Kind::Literal | Kind::Folded);
+    let is_block = matches!(tree.kind(node), NodeKind::Literal | NodeKind::Folded);
     // An indentation indicator counts from what is around the scalar.
     let from_around = |header: &str| header.contains(|sign: char| sign.is_ascii_digit());
     if is_block && from_around(header.split('#').next().unwrap_or_default()) {
@@ -56,19 +56,19 @@ fn reads_as(tree: &Tree<'_>, of: NodeId, edit: &Edit, new: &str) -> bool {
 }
 
 /// Where the value of a scalar begins that stands in the text byte for byte.
-fn verbatim(tree: &Tree<'_>, of: NodeId) -> Option<usize> {
-    let text = tree.slice(of);
-    let quote = match tree.kind(of) {
-        Kind::Plain => 0,
-        Kind::SingleQuoted | Kind::DoubleQuoted => 1,
+fn verbatim(tree: &Tree<'_>, node: NodeId) -> Option<usize> {
+    let text = tree.slice(node);
+    let quote = match tree.kind(node) {
+        NodeKind::Plain => 0,
+        NodeKind::SingleQuoted | NodeKind::DoubleQuoted => 1,
         _ => return None,
     };
     let inner = text.get(quote..text.len().checked_sub(quote)?)?;
-    (Some(inner) == tree.scalar(of)).then_some(quote)
+    (Some(inner) == tree.scalar(node)).then_some(quote)
 }
 
-fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -> Option<Edit> {
-    let end = tree.span(of).end;
+fn append(tree: &Tree<'_>, node: NodeId, added: &str, new: &str, around: ParentContext) -> Option<Edit> {
+    let end = tree.span(node).end;
     let insert = |at: usize, text: String| {
         Some(Edit {
             at: at..at,
@@ -79,18 +79,18 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
     if added.chars().any(char::is_control) {
         return None;
     }
-    match tree.kind(of) {
-        Kind::Plain
+    match tree.kind(node) {
+        NodeKind::Plain
             if is_plain_tail(added, around) && resolve(new) == Value::String(new.to_owned()) =>
         {
             insert(end, added.to_owned())
         }
         // What goes before a line end at the end has no place behind the text.
-        Kind::SingleQuoted if is_at_end => insert(end - 1, added.replace('\'', "''")),
-        Kind::DoubleQuoted if is_at_end => insert(end - 1, escaped(added)),
+        NodeKind::SingleQuoted if is_at_end => insert(end - 1, added.replace('\'', "''")),
+        NodeKind::DoubleQuoted if is_at_end => insert(end - 1, escaped(added)),
         // Inside brackets there are no block scalars, so a block scalar's line ends at its end.
-        Kind::Literal | Kind::Folded if !matches!(around, Around::Flow) => {
-            let content = tree.slice(of);
+        NodeKind::Literal | NodeKind::Folded if !matches!(around, ParentContext::Flow) => {
+            let content = tree.slice(node);
             let last = content.trim_end_matches(['\n', '\r']);
             // Kept blank lines at the end may have blanks of their own, and are not where the text ends.
             let is_text = last
@@ -107,21 +107,21 @@ fn append(tree: &Tree<'_>, of: NodeId, added: &str, new: &str, around: Around) -
     }
 }
 
-fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<Edit> {
-    let start = tree.span(of).start;
+fn prepend(tree: &Tree<'_>, node: NodeId, added: &str, around: ParentContext) -> Option<Edit> {
+    let start = tree.span(node).start;
     let insert = |text: String| {
         Some(Edit {
             at: start + 1..start + 1,
             text: text.into(),
         })
     };
-    match tree.kind(of) {
+    match tree.kind(node) {
         _ if added.chars().any(char::is_control) => None,
-        Kind::SingleQuoted => insert(added.replace('\'', "''")),
-        Kind::DoubleQuoted => insert(escaped(added)),
+        NodeKind::SingleQuoted => insert(added.replace('\'', "''")),
+        NodeKind::DoubleQuoted => insert(escaped(added)),
         // Only a first line without blanks of its own says by itself where its text begins.
-        Kind::Literal | Kind::Folded if !matches!(around, Around::Flow) => {
-            let (header, body) = tree.slice(of).split_once('\n')?;
+        NodeKind::Literal | NodeKind::Folded if !matches!(around, ParentContext::Flow) => {
+            let (header, body) = tree.slice(node).split_once('\n')?;
             let first = body.trim_start_matches(' ');
             let is_clear = !header
                 .split('#')
@@ -129,7 +129,7 @@ fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<E
                 .contains(|char: char| char.is_ascii_digit())
                 && !first.starts_with(char::is_whitespace)
                 && !added.starts_with(' ');
-            let at = tree.span(of).end - first.len();
+            let at = tree.span(node).end - first.len();
             is_clear.then(|| Edit {
                 at: at..at,
                 text: added.into(),
@@ -141,53 +141,53 @@ fn prepend(tree: &Tree<'_>, of: NodeId, added: &str, around: Around) -> Option<E
 
 /// The edit that takes a piece out of a scalar's text, or puts another in its place, and leaves the rest as it is
 /// written; `None` where it is not certain where the piece stands.
-pub(super) fn respell(tree: &Tree<'_>, of: NodeId, new: &str, around: Around) -> Option<Edit> {
-    let old = tree.scalar(of)?;
-    let (gone, added) = piece(old, new);
-    let kind = tree.kind(of);
-    if gone.is_empty()
-        || tree.tag(of).is_some()
-        || [gone, added]
+pub(super) fn replace_piece(tree: &Tree<'_>, node: NodeId, new: &str, around: ParentContext) -> Option<Edit> {
+    let old = tree.scalar(node)?;
+    let (removed, added) = changed_piece(old, new);
+    let kind = tree.kind(node);
+    if removed.is_empty()
+        || tree.tag(node).is_some()
+        || [removed, added]
             .iter()
             .any(|text| text.contains(char::is_control))
     {
         return None;
     }
     let (raw, replacement) = match kind {
-        Kind::Plain => {
+        NodeKind::Plain => {
             let is_plain = around_is_block(around)
                 && resolve(new) == Value::String(new.to_owned())
                 && is_plain_text(new);
-            is_plain.then(|| (gone.to_owned(), added.to_owned()))?
+            is_plain.then(|| (removed.to_owned(), added.to_owned()))?
         }
-        Kind::SingleQuoted => (gone.replace('\'', "''"), added.replace('\'', "''")),
-        Kind::DoubleQuoted => (escaped(gone), escaped(added)),
-        Kind::Literal | Kind::Folded => {
+        NodeKind::SingleQuoted => (removed.replace('\'', "''"), added.replace('\'', "''")),
+        NodeKind::DoubleQuoted => (escaped(removed), escaped(added)),
+        NodeKind::Literal | NodeKind::Folded => {
             let is_safe =
                 old.starts_with(new.get(..1)?) && !added.ends_with(' ') && !added.starts_with(' ')
                     || added.is_empty();
-            is_safe.then(|| (gone.to_owned(), added.to_owned()))?
+            is_safe.then(|| (removed.to_owned(), added.to_owned()))?
         }
-        Kind::Absent
-        | Kind::Alias
-        | Kind::BlockMapping
-        | Kind::FlowMapping
-        | Kind::BlockSequence
-        | Kind::FlowSequence => {
+        NodeKind::Absent
+        | NodeKind::Alias
+        | NodeKind::BlockMapping
+        | NodeKind::FlowMapping
+        | NodeKind::BlockSequence
+        | NodeKind::FlowSequence => {
             return None;
         }
     };
-    let (at, length) = match verbatim(tree, of) {
+    let (at, length) = match verbatim(tree, node) {
         // Where the text stands as it reads, its place is that in the value.
-        Some(start) => (start + prefix(old, new), gone.len()),
-        None => (only_place(tree.slice(of), &raw)?, raw.len()),
+        Some(start) => (start + common_prefix_length(old, new), removed.len()),
+        None => (only_place(tree.slice(node), &raw)?, raw.len()),
     };
-    let start = tree.span(of).start + at;
+    let start = tree.span(node).start + at;
     let edit = Edit {
         at: start..start + length,
         text: replacement.into(),
     };
-    reads_as(tree, of, &edit, new).then_some(edit)
+    reads_as(tree, node, &edit, new).then_some(edit)
 }
 
 /// Where a piece stands that stands in a text once, and does not overlap with itself.
@@ -198,29 +198,29 @@ fn only_place(text: &str, piece: &str) -> Option<usize> {
 }
 
 /// How many bytes both begin with.
-fn prefix(old: &str, new: &str) -> usize {
+fn common_prefix_length(old: &str, new: &str) -> usize {
     let same = old
         .char_indices()
         .zip(new.chars())
-        .find(|((_, one), other)| one != other);
+        .find(|((_, old_char), new_char)| old_char != new_char);
     same.map_or(old.len().min(new.len()), |((at, _), _)| at)
 }
 
 /// What of the old text is gone, and what stands in its place.
-fn piece<'p>(old: &'p str, new: &'p str) -> (&'p str, &'p str) {
-    let start = prefix(old, new);
+fn changed_piece<'p>(old: &'p str, new: &'p str) -> (&'p str, &'p str) {
+    let start = common_prefix_length(old, new);
     let (old, new) = (&old[start..], &new[start..]);
-    let twins = old
+    let common = old
         .chars()
         .rev()
         .zip(new.chars().rev())
-        .take_while(|(one, other)| one == other);
-    let end: usize = twins.map(|(one, _)| one.len_utf8()).sum();
+        .take_while(|(old_char, new_char)| old_char == new_char);
+    let end: usize = common.map(|(old_char, _)| old_char.len_utf8()).sum();
     (&old[..old.len() - end], &new[..new.len() - end])
 }
 
-fn around_is_block(around: Around) -> bool {
-    !matches!(around, Around::Flow)
+fn around_is_block(around: ParentContext) -> bool {
+    !matches!(around, ParentContext::Flow)
 }
 
 /// Text that is plain by its first character and holds nothing that ends plain text.
@@ -247,13 +247,13 @@ fn escaped(text: &str) -> String {
 
 /// Text that may follow plain text and stays plain: no `: `, no ` #`, nothing that flow style uses, no blank at the end.
 /// A comma only where there are no brackets around it.
-fn is_plain_tail(text: &str, around: Around) -> bool {
+fn is_plain_tail(text: &str, around: ParentContext) -> bool {
     let bytes = text.as_bytes();
-    let is_comma = |byte: u8| byte == b',' && !matches!(around, Around::Flow);
+    let is_comma = |byte: u8| byte == b',' && !matches!(around, ParentContext::Flow);
     let is_body =
         |byte: u8| byte.is_ascii_alphanumeric() || b"_./@%+=-$()".contains(&byte) || is_comma(byte);
-    bytes.iter().enumerate().all(|(at, &byte)| match byte {
-        b' ' | b':' => bytes.get(at + 1).is_some_and(|&next| is_body(next)),
+    bytes.iter().enumerate().all(|(index, &byte)| match byte {
+        b' ' | b':' => bytes.get(index + 1).is_some_and(|&next| is_body(next)),
         _ => is_body(byte),
     })
 }

@@ -4,33 +4,33 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::emit::{BlockStyle, Entry, block_fields, block_items, needs_line_end};
+use super::emit::{BlockStyle, FieldContent, block_fields, block_items, needs_line_end};
 
 /// More different texts than a run with many policies needs; a run in which every workload gets values of its own must
 /// not keep them all.
 const MOST: usize = 64;
 
-/// Lines to put into a text.
+/// Lines to insert into a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Lines<'l> {
+pub(super) enum InsertedLines<'l> {
     /// `key: value` lines.
-    Fields(&'l [(&'l str, Fresh)]),
+    Fields(&'l [(&'l str, NewValue)]),
     /// Items of a list; the number is the columns from a dash to its content.
     Items(&'l [Arc<Value>], usize),
 }
 
-/// A value that the input does not have.
+/// A value that is not in the input.
 #[derive(Debug, Clone)]
-pub(super) enum Fresh {
+pub(super) enum NewValue {
     /// One value.
     Value(Arc<Value>),
     /// A list with mappings or lists in it.
     Items(Vec<Arc<Value>>),
 }
 
-/// What stands around new lines.
+/// The line ends and the indentation around inserted lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum LineFrame {
     /// Whole lines: indentation, lines, line end.
     Whole,
     /// Behind a last line that has no end: line end, indentation, lines.
@@ -39,34 +39,34 @@ pub(super) enum Frame {
     Before,
 }
 
-/// Where lines go.
+/// Where and in which style lines are inserted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Site {
+pub(super) struct InsertionSite {
     pub column: usize,
     pub style: BlockStyle,
-    pub frame: Frame,
+    pub frame: LineFrame,
     pub line_end: &'static str,
 }
 
-/// The texts that one thread has written so far.
+/// A cache of the texts that one thread has written.
 #[derive(Debug, Default)]
-pub struct Written {
-    known: Vec<Known>,
+pub struct TextCache {
+    known: Vec<CachedText>,
     /// What makes the text that is looked for.
     recipe: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedText {
     recipe: Box<[u8]>,
     /// The values whose addresses stand in the recipe: as long as they are here, nothing else has these.
     _values: Vec<Arc<Value>>,
     text: Arc<str>,
 }
 
-impl Written {
+impl TextCache {
     /// The text of new lines.
-    pub(super) fn text(&mut self, lines: Lines<'_>, site: Site) -> Arc<str> {
+    pub(super) fn text(&mut self, lines: InsertedLines<'_>, site: InsertionSite) -> Arc<str> {
         // A value that only this draft has will not come again.
         if !lines.values().all(|value| Arc::strong_count(value) > 1) {
             return write(lines, site).into();
@@ -83,7 +83,7 @@ impl Written {
         let text: Arc<str> = write(lines, site).into();
         if self.known.len() < MOST {
             let values = lines.values().cloned().collect();
-            self.known.push(Known {
+            self.known.push(CachedText {
                 recipe: self.recipe.as_slice().into(),
                 _values: values,
                 text: Arc::clone(&text),
@@ -93,11 +93,11 @@ impl Written {
     }
 }
 
-impl Lines<'_> {
+impl InsertedLines<'_> {
     fn values(&self) -> impl Iterator<Item = &Arc<Value>> {
         let (fields, items) = match self {
-            Lines::Fields(fields) => (*fields, &[][..]),
-            Lines::Items(items, _) => (&[][..], *items),
+            InsertedLines::Fields(fields) => (*fields, &[][..]),
+            InsertedLines::Items(items, _) => (&[][..], *items),
         };
         fields
             .iter()
@@ -106,40 +106,40 @@ impl Lines<'_> {
     }
 }
 
-impl<'l> Lines<'l> {
+impl<'l> InsertedLines<'l> {
     /// The value that stands last.
     pub(super) fn last(self) -> Option<&'l Value> {
         let last = match self {
-            Lines::Fields(fields) => fields.last().and_then(|(_, fresh)| fresh.values().last()),
-            Lines::Items(items, _) => items.last(),
+            InsertedLines::Fields(fields) => fields.last().and_then(|(_, fresh)| fresh.values().last()),
+            InsertedLines::Items(items, _) => items.last(),
         };
         last.map(Arc::as_ref)
     }
 }
 
-impl Fresh {
+impl NewValue {
     fn values(&self) -> &[Arc<Value>] {
         match self {
-            Fresh::Value(value) => std::slice::from_ref(value),
-            Fresh::Items(items) => items,
+            NewValue::Value(value) => std::slice::from_ref(value),
+            NewValue::Items(items) => items,
         }
     }
 
-    fn entry(&self) -> Entry<'_> {
+    fn entry(&self) -> FieldContent<'_> {
         match self {
-            Fresh::Value(value) => Entry::Value(value),
-            Fresh::Items(items) => Entry::Items(items),
+            NewValue::Value(value) => FieldContent::Value(value),
+            NewValue::Items(items) => FieldContent::Items(items),
         }
     }
 }
 
 /// Everything that the text depends on, unambiguously: texts and lists with their lengths, values by their addresses.
-fn add_recipe(recipe: &mut Vec<u8>, lines: Lines<'_>, site: Site) {
+fn add_recipe(recipe: &mut Vec<u8>, lines: InsertedLines<'_>, site: InsertionSite) {
     let width = match lines {
-        Lines::Fields(_) => 0,
-        Lines::Items(_, width) => width,
+        InsertedLines::Fields(_) => 0,
+        InsertedLines::Items(_, width) => width,
     };
-    let Site {
+    let InsertionSite {
         column,
         style,
         frame,
@@ -158,15 +158,15 @@ fn add_recipe(recipe: &mut Vec<u8>, lines: Lines<'_>, site: Site) {
         .into_iter()
         .for_each(|number| add_number(recipe, number));
     match lines {
-        Lines::Fields(fields) => {
+        InsertedLines::Fields(fields) => {
             for (key, fresh) in fields {
                 add_number(recipe, key.len());
                 recipe.extend_from_slice(key.as_bytes());
                 add_values(recipe, fresh.values());
-                recipe.push(u8::from(matches!(fresh, Fresh::Items(_))));
+                recipe.push(u8::from(matches!(fresh, NewValue::Items(_))));
             }
         }
-        Lines::Items(items, _) => add_values(recipe, items),
+        InsertedLines::Items(items, _) => add_values(recipe, items),
     }
 }
 
@@ -181,25 +181,25 @@ fn add_number(recipe: &mut Vec<u8>, number: usize) {
     recipe.extend_from_slice(&number.to_ne_bytes());
 }
 
-fn write(lines: Lines<'_>, site: Site) -> String {
-    let Site {
+fn write(lines: InsertedLines<'_>, site: InsertionSite) -> String {
+    let InsertionSite {
         column,
         style,
         frame,
         line_end,
     } = site;
     let body = match lines {
-        Lines::Fields(fields) => block_fields(
+        InsertedLines::Fields(fields) => block_fields(
             fields.iter().map(|(key, fresh)| (*key, fresh.entry())),
             column,
             style,
         ),
-        Lines::Items(items, width) => block_items(items, column, width, style),
+        InsertedLines::Items(items, width) => block_items(items, column, width, style),
     };
     let pad = " ".repeat(column);
     match frame {
-        Frame::Whole => [&pad, &body, line_end].concat(),
-        Frame::Behind => {
+        LineFrame::Whole => [&pad, &body, line_end].concat(),
+        LineFrame::Behind => {
             let last = if lines.last().is_some_and(needs_line_end) {
                 style.line_end
             } else {
@@ -207,7 +207,7 @@ fn write(lines: Lines<'_>, site: Site) -> String {
             };
             [line_end, &pad, &body, last].concat()
         }
-        Frame::Before => [&body, line_end, &pad].concat(),
+        LineFrame::Before => [&body, line_end, &pad].concat(),
     }
 }
 
@@ -221,10 +221,10 @@ mod tests {
         list_offset: 0,
         line_end: "\n",
     };
-    const SITE: Site = Site {
+    const SITE: InsertionSite = InsertionSite {
         column: 2,
         style: STYLE,
-        frame: Frame::Whole,
+        frame: LineFrame::Whole,
         line_end: "\n",
     };
 
@@ -235,21 +235,21 @@ mod tests {
 
     #[test]
     fn a_text_is_made_once_for_each_place_that_looks_alike() {
-        let mut written = Written::default();
+        let mut written = TextCache::default();
         let [value, _policys] = shared(json!({"name": "a"}));
         let items = [value];
-        let lines = Lines::Items(&items, 2);
+        let lines = InsertedLines::Items(&items, 2);
         let first = written.text(lines, SITE);
         assert_eq!(&*first, "  - name: a\n");
         assert!(Arc::ptr_eq(&first, &written.text(lines, SITE)));
         assert_eq!(
-            &*written.text(lines, Site { column: 0, ..SITE }),
+            &*written.text(lines, InsertionSite { column: 0, ..SITE }),
             "- name: a\n"
         );
         assert_eq!(
             &*written.text(
                 lines,
-                Site {
+                InsertionSite {
                     line_end: "\r\n",
                     ..SITE
                 }
@@ -259,8 +259,8 @@ mod tests {
         assert_eq!(
             &*written.text(
                 lines,
-                Site {
-                    frame: Frame::Behind,
+                InsertionSite {
+                    frame: LineFrame::Behind,
                     ..SITE
                 }
             ),
@@ -269,27 +269,27 @@ mod tests {
         assert_eq!(
             &*written.text(
                 lines,
-                Site {
-                    frame: Frame::Before,
+                InsertionSite {
+                    frame: LineFrame::Before,
                     ..SITE
                 }
             ),
             "- name: a\n  "
         );
         assert_eq!(
-            &*written.text(Lines::Items(&items, 4), SITE),
+            &*written.text(InsertedLines::Items(&items, 4), SITE),
             "  -   name: a\n"
         );
     }
 
     #[test]
     fn keys_and_values_make_a_difference() {
-        let mut written = Written::default();
+        let mut written = TextCache::default();
         let ([one, _one], [two, _two]) = (shared(json!("1")), shared(json!("2")));
         let mut text = |key, value: &Arc<Value>| {
             written
                 .text(
-                    Lines::Fields(&[(key, Fresh::Value(Arc::clone(value)))]),
+                    InsertedLines::Fields(&[(key, NewValue::Value(Arc::clone(value)))]),
                     SITE,
                 )
                 .to_string()
@@ -302,8 +302,8 @@ mod tests {
 
     #[test]
     fn what_one_workload_alone_gets_is_not_kept() {
-        let mut written = Written::default();
-        written.text(Lines::Items(&[Arc::new(json!("own"))], 2), SITE);
+        let mut written = TextCache::default();
+        written.text(InsertedLines::Items(&[Arc::new(json!("own"))], 2), SITE);
         assert!(written.known.is_empty());
     }
 }

@@ -11,12 +11,12 @@ const MOST_NAMES: usize = 5;
 pub fn notes(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
     let mut notes = broad_names(policies, reports);
     for policy in policies.iter().filter(|policy| !policy.effects.is_empty()) {
-        let mut met = reports
+        let mut policy_reports = reports
             .iter()
             .flat_map(|report| &report.workloads)
             .flat_map(|workload| &workload.policies);
-        if met.any(|met| {
-            *met.policy == *policy.identity && matches!(met.outcome, Outcome::Injected(_))
+        if policy_reports.any(|policy_report| {
+            *policy_report.policy == *policy.identity && matches!(policy_report.outcome, Outcome::Injected(_))
         }) {
             notes.extend(policy.effects.iter().cloned());
         }
@@ -67,7 +67,7 @@ fn titles(policy: &Policy, rule: usize, reports: &[&FileReport]) -> Vec<String> 
         workload
             .policies
             .iter()
-            .any(|met| *met.policy == *policy.identity && met.rules.contains(&rule))
+            .any(|policy_report| *policy_report.policy == *policy.identity && policy_report.rules.contains(&rule))
     });
     is_meant.map(|workload| workload.title()).collect()
 }

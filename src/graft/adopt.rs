@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::change::list;
 use crate::diagnostic::Diagnostic;
-use crate::manifest::object::{Found, Object, find_objects};
+use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
-use crate::plan::recording::{Earlier, Met, has_twin_containers};
-use crate::plan::{Planned, plan};
+use crate::plan::recording::{EarlierRun, SatisfiedChange, has_twin_containers};
+use crate::plan::{WorkloadPlan, plan};
 use crate::record::fold::ORIGINAL;
 use crate::record::{
-    Effects, Joined, MARKER, Paths, PolicyRecord, Record, Taken, VERSION, arrange, digest,
+    Effects, JoinedText, MARKER, RecordPaths, PolicyRecord, Record, RemovalResult, VERSION, restore_order, digest,
 };
 use crate::source::Source;
-use crate::undo::{Recorded, Stripped};
+use crate::undo::{RecordedObject, StrippedDocument};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
@@ -31,8 +31,8 @@ impl<'a> Document<'a> {
         &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-        found: &[Found],
-        recorded: &mut Vec<Recorded>,
+        found: &[DocumentContent],
+        recorded: &mut Vec<RecordedObject>,
     ) where
         'a: 't,
     {
@@ -42,14 +42,14 @@ impl<'a> Document<'a> {
             return;
         }
         for found in found {
-            let Found::Object(object) = found else {
+            let DocumentContent::Object(object) = found else {
                 continue;
             };
-            if recorded.iter().all(|one| one.node != object.node) {
+            if recorded.iter().all(|recorded_object| recorded_object.node != object.node) {
                 recorded.extend(self.adopted_object(object, tree, source));
             }
         }
-        recorded.sort_by_key(|one| tree.span(one.node).start);
+        recorded.sort_by_key(|recorded_object| tree.span(recorded_object.node).start);
     }
 
     /// A record for an object that has none.
@@ -58,12 +58,12 @@ impl<'a> Document<'a> {
         object: &Object,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-    ) -> Option<Recorded>
+    ) -> Option<RecordedObject>
     where
         'a: 't,
     {
         let workload = self.read_workload(object, tree, source)?;
-        let mark = workload.own_annotation(MARKER);
+        let mark = workload.workload_annotation(MARKER);
         let may_adopt = mark.is_some() || self.setting.options.adopt;
         if !self.is_wanted(&workload) || !may_adopt {
             return None;
@@ -76,9 +76,9 @@ impl<'a> Document<'a> {
         if policies.is_empty() {
             return None;
         }
-        let paths = Paths::of(&workload.pod_kind.path);
+        let paths = RecordPaths::of(&workload.pod_kind.path);
         let made = mark.map(|_| paths.in_object(&["metadata", "annotations"]));
-        Some(Recorded {
+        Some(RecordedObject {
             node: object.node,
             at: mark.unwrap_or(object.node),
             is_annotated: false,
@@ -100,8 +100,8 @@ impl<'a> Document<'a> {
 
     fn adopted_policies(&self, workload: &Workload<'_>, value: &Value) -> Vec<PolicyRecord> {
         let planned = self.planned(workload, None);
-        let paths = Paths::of(&workload.pod_kind.path);
-        let mark = workload.own_annotation(MARKER);
+        let paths = RecordPaths::of(&workload.pod_kind.path);
+        let mark = workload.workload_annotation(MARKER);
         let marked: Vec<&str> = mark
             .and_then(|mark| workload.tree.scalar(mark))
             .map(|marked| marked.split(',').map(str::trim).collect())
@@ -121,8 +121,8 @@ impl<'a> Document<'a> {
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
-        recorded: &mut [Recorded],
-        stripped: &Stripped,
+        recorded: &mut [RecordedObject],
+        stripped: &StrippedDocument,
     ) -> bool {
         let is_given = |policy: &str| {
             let mut policies = self.setting.policies.iter();
@@ -134,22 +134,22 @@ impl<'a> Document<'a> {
             return false;
         }
         let mut has_adopted = false;
-        self.each_base(source, tree, recorded, stripped, |one, taken, base| {
-            let earlier = earlier(one, taken, None);
+        self.for_each_base(source, tree, recorded, stripped, |recorded_object, taken, base| {
+            let earlier = earlier(recorded_object, taken, None);
             let planned = self.planned(base, Some(&earlier));
-            has_adopted |= note_changed(one, taken, &planned);
-            if !adopts || one.from.is_none() && !one.is_annotated {
+            has_adopted |= note_changed(recorded_object, taken, &planned);
+            if !adopts || recorded_object.from.is_none() && !recorded_object.is_annotated {
                 return;
             }
             for report in &planned.policies {
-                if one.record.policy(&report.policy).is_some() {
+                if recorded_object.record.policy(&report.policy).is_some() {
                     continue;
                 }
-                let policy = adopted(report, &planned, &one.record.paths(), &one.value);
-                one.adopted
-                    .extend(policy.as_ref().map(|own| own.policy.clone()));
+                let policy = adopted(report, &planned, &recorded_object.record.paths(), &recorded_object.value);
+                recorded_object.adopted
+                    .extend(policy.as_ref().map(|policy_record| policy_record.policy.clone()));
                 has_adopted |= policy.is_some();
-                one.record.policies.extend(policy);
+                recorded_object.record.policies.extend(policy);
             }
         });
         has_adopted
@@ -157,47 +157,47 @@ impl<'a> Document<'a> {
 
     /// Takes the adopted policies off again where they would not put the same there once more: a patch of what it has
     /// written itself, a text that somebody else had joined. Returns whether there was any.
-    pub(super) fn disown(
+    pub(super) fn revoke_adoptions(
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
-        recorded: &mut Vec<Recorded>,
-        stripped: &Stripped,
+        recorded: &mut Vec<RecordedObject>,
+        stripped: &StrippedDocument,
     ) -> bool {
-        if recorded.iter().all(|one| one.adopted.is_empty()) {
+        if recorded.iter().all(|recorded_object| recorded_object.adopted.is_empty()) {
             return false;
         }
         let mut has_disowned = false;
-        self.each_base(source, tree, recorded, stripped, |one, taken, base| {
-            if one.adopted.is_empty() {
+        self.for_each_base(source, tree, recorded, stripped, |recorded_object, taken, base| {
+            if recorded_object.adopted.is_empty() {
                 return;
             }
-            let earlier = earlier(one, taken, Some(one.adopted.clone()));
+            let earlier = earlier(recorded_object, taken, Some(recorded_object.adopted.clone()));
             let planned = self.planned(base, Some(&earlier));
             let target = planned.draft.value(&planned.draft.root());
             let is_same = target.is_some_and(|mut target| {
-                arrange(&mut target, &one.value);
-                unmarked(target) == unmarked(one.value.clone())
+                restore_order(&mut target, &recorded_object.value);
+                unmarked(target) == unmarked(recorded_object.value.clone())
             });
             if !is_same {
-                let policies = &mut one.record.policies;
-                policies.retain(|own| !one.adopted.contains(&own.policy));
-                one.adopted.clear();
+                let policies = &mut recorded_object.record.policies;
+                policies.retain(|policy_record| !recorded_object.adopted.contains(&policy_record.policy));
+                recorded_object.adopted.clear();
                 has_disowned = true;
             }
         });
-        recorded.retain(|one| !one.record.policies.is_empty());
+        recorded.retain(|recorded_object| !recorded_object.record.policies.is_empty());
         has_disowned
     }
 
     /// Every recorded workload, with what was taken out of it and the workload without.
-    fn each_base(
+    fn for_each_base(
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
-        recorded: &mut [Recorded],
-        stripped: &Stripped,
-        mut ask: impl FnMut(&mut Recorded, &Taken, &Workload<'_>),
+        recorded: &mut [RecordedObject],
+        stripped: &StrippedDocument,
+        mut visit: impl FnMut(&mut RecordedObject, &RemovalResult, &Workload<'_>),
     ) {
         let Ok(base_tree) = parse(&stripped.text) else {
             return;
@@ -206,17 +206,17 @@ impl<'a> Document<'a> {
             text: &stripped.text,
             ..source.clone()
         };
-        let own = find_objects(tree, self.setting.kinds);
+        let objects = find_objects(tree, self.setting.kinds);
         let bases = find_objects(&base_tree, self.setting.kinds);
-        for (one, taken) in recorded.iter_mut().zip(&stripped.taken) {
-            let is_it =
-                |found: &Found| matches!(found, Found::Object(object) if object.node == one.node);
-            let base = own.iter().position(is_it).and_then(|at| bases.get(at));
-            let Some(Found::Object(base)) = base else {
+        for (recorded_object, taken) in recorded.iter_mut().zip(&stripped.taken) {
+            let is_recorded_node =
+                |found: &DocumentContent| matches!(found, DocumentContent::Object(object) if object.node == recorded_object.node);
+            let base = objects.iter().position(is_recorded_node).and_then(|index| bases.get(index));
+            let Some(DocumentContent::Object(base)) = base else {
                 continue;
             };
             if let Some(base) = self.read_workload(base, &base_tree, &base_source) {
-                ask(one, taken, &base);
+                visit(recorded_object, taken, &base);
             }
         }
     }
@@ -224,9 +224,9 @@ impl<'a> Document<'a> {
     pub(super) fn planned<'t>(
         &self,
         workload: &Workload<'t>,
-        earlier: Option<&Earlier<'_>>,
-    ) -> Planned<'t> {
-        let super::Setting {
+        earlier: Option<&EarlierRun<'_>>,
+    ) -> WorkloadPlan<'t> {
+        let super::FileContext {
             policies,
             options,
             inventory,
@@ -236,27 +236,27 @@ impl<'a> Document<'a> {
     }
 }
 
-fn earlier<'r>(one: &'r Recorded, taken: &'r Taken, adopting: Option<Vec<String>>) -> Earlier<'r> {
-    Earlier {
-        record: one.record.clone(),
-        is_annotated: one.is_annotated,
-        current: &one.value,
+fn earlier<'r>(recorded_object: &'r RecordedObject, taken: &'r RemovalResult, adopting: Option<Vec<String>>) -> EarlierRun<'r> {
+    EarlierRun {
+        record: recorded_object.record.clone(),
+        is_annotated: recorded_object.is_annotated,
+        current: &recorded_object.value,
         taken,
         adopting,
     }
 }
 
 /// Notes in a record what somebody changed to what a policy wants. Returns whether there was any.
-fn note_changed(one: &mut Recorded, taken: &Taken, planned: &Planned<'_>) -> bool {
+fn note_changed(one: &mut RecordedObject, taken: &RemovalResult, planned: &WorkloadPlan<'_>) -> bool {
     let paths = one.record.paths();
     let mut has_noted = false;
     for changed in &taken.changed {
-        let is_met = |(policy, met): &&(String, Met)| {
+        let is_met = |(policy, met): &&(String, SatisfiedChange)| {
             let below = changed.path.strip_prefix(met.path.as_str());
             *policy == changed.policy
                 && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
         };
-        let Some((_, met)) = planned.met.iter().find(is_met) else {
+        let Some((_, met)) = planned.satisfied.iter().find(is_met) else {
             continue;
         };
         let there = paths.get(&taken.value, &changed.path).map(digest);
@@ -264,7 +264,7 @@ fn note_changed(one: &mut Recorded, taken: &Taken, planned: &Planned<'_>) -> boo
         let policy = policies.iter_mut().find(|own| own.policy == changed.policy);
         has_noted |= policy.is_some_and(|policy| {
             let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
-            note(effects, &changed.path, joined, there)
+            note_existing(effects, &changed.path, joined, there)
         });
     }
     has_noted
@@ -285,27 +285,27 @@ fn unmarked(mut object: Value) -> Value {
 }
 
 /// Why policies are not adopted.
-pub(super) fn not_adopted(planned: Planned<'_>) -> Vec<PolicyReport> {
-    let Planned {
+pub(super) fn not_adopted(planned: WorkloadPlan<'_>) -> Vec<PolicyReport> {
+    let WorkloadPlan {
         policies,
         diagnostics,
         ..
     } = planned;
-    let why = |report: &PolicyReport| match &report.outcome {
+    let reason = |report: &PolicyReport| match &report.outcome {
         Outcome::Injected(changes) => Some(format!("{} is not there", list(changes))),
         Outcome::UpToDate => Some("nothing of it is there, or not by itself".to_owned()),
         Outcome::Failed => {
-            let is_own = |problem: &&Diagnostic| {
+            let is_of_policy = |problem: &&Diagnostic| {
                 problem.is_error() && problem.policy.as_ref() == Some(&report.policy)
             };
-            let problem = diagnostics.iter().find(is_own);
-            Some(problem.map_or_else(|| "it fails".to_owned(), |own| own.message.clone()))
+            let problem = diagnostics.iter().find(is_of_policy);
+            Some(problem.map_or_else(|| "it fails".to_owned(), |problem| problem.message.clone()))
         }
         Outcome::TakenOut(_) | Outcome::Skipped(_) => None,
     };
     let outcome = |mut report: PolicyReport| {
-        if let Some(why) = why(&report) {
-            let skip = Skip::because(SkipCause::NotAdopted, format!("not adopted: {why}"));
+        if let Some(reason) = reason(&report) {
+            let skip = Skip::because(SkipCause::NotAdopted, format!("not adopted: {reason}"));
             report.outcome = Outcome::Skipped(Skip {
                 is_near_miss: true,
                 ..skip
@@ -319,8 +319,8 @@ pub(super) fn not_adopted(planned: Planned<'_>) -> Vec<PolicyReport> {
 /// What a policy that has nothing to do would have put there, had it been the one.
 fn adopted(
     report: &PolicyReport,
-    planned: &Planned<'_>,
-    paths: &Paths,
+    planned: &WorkloadPlan<'_>,
+    paths: &RecordPaths,
     value: &Value,
 ) -> Option<PolicyRecord> {
     if report.outcome != Outcome::UpToDate {
@@ -328,23 +328,23 @@ fn adopted(
     }
     let policy = &*report.policy;
     let mut effects = Effects::default();
-    for (_, met) in planned.met.iter().filter(|(own, _)| own == policy) {
-        match &met.joined {
+    for (_, matched) in planned.satisfied.iter().filter(|(owner, _)| owner == policy) {
+        match &matched.joined {
             Some(joined) => {
-                let there = paths.get(value, &format!("{}/value", met.path));
-                let joined = Joined {
+                let existing = paths.get(value, &format!("{}/value", matched.path));
+                let joined = JoinedText {
                     // A variable that holds nothing else is not one of the manifest.
-                    new: there.and_then(Value::as_str) == Some(joined.text.as_str()),
+                    new: existing.and_then(Value::as_str) == Some(joined.text.as_str()),
                     ..joined.clone()
                 };
-                effects.joined.insert(met.path.clone(), joined);
+                effects.joined.insert(matched.path.clone(), joined);
             }
             None => {
-                let there = paths.get(value, &met.path)?;
-                effects.added.insert(met.path.clone(), digest(there));
+                let existing = paths.get(value, &matched.path)?;
+                effects.added.insert(matched.path.clone(), digest(existing));
             }
         }
-        effects.made.extend(holders(&met.path));
+        effects.made.extend(holders(&matched.path));
     }
     let record = PolicyRecord {
         policy: policy.to_owned(),
@@ -356,9 +356,9 @@ fn adopted(
 }
 
 /// The first text that was joined to a variable with `valueFrom` had the variable renamed.
-fn note_originals(policies: &mut [PolicyRecord], paths: &Paths, value: &Value) {
+fn note_originals(policies: &mut [PolicyRecord], paths: &RecordPaths, value: &Value) {
     let mut seen = BTreeSet::new();
-    for (path, joined) in policies.iter_mut().flat_map(|own| &mut own.effects.joined) {
+    for (path, joined) in policies.iter_mut().flat_map(|policy_record| &mut policy_record.effects.joined) {
         let Some((list, name)) = path.rsplit_once('/').filter(|_| seen.insert(path.clone())) else {
             continue;
         };
@@ -380,12 +380,12 @@ fn holders(path: &str) -> BTreeSet<String> {
 }
 
 /// Notes what is there as the policy's own.
-fn note(effects: &mut Effects, path: &str, met: Option<&Joined>, there: Option<String>) -> bool {
-    if let (Some(joined), Some(met)) = (effects.joined.get_mut(path), met) {
-        joined.text.clone_from(&met.text);
+fn note_existing(effects: &mut Effects, path: &str, current_join: Option<&JoinedText>, current_digest: Option<String>) -> bool {
+    if let (Some(joined), Some(current_join)) = (effects.joined.get_mut(path), current_join) {
+        joined.text.clone_from(&current_join.text);
         return true;
     }
-    let Some(there) = there else { return false };
+    let Some(current_digest) = current_digest else { return false };
     let replaced = effects.replaced.get_mut(path);
     let digests = match replaced {
         Some(replaced) => &mut replaced.now,
@@ -394,6 +394,6 @@ fn note(effects: &mut Effects, path: &str, met: Option<&Joined>, there: Option<S
             None => return false,
         },
     };
-    *digests = there;
+    *digests = current_digest;
     true
 }

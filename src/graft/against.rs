@@ -12,7 +12,7 @@ use crate::yaml::splice::{Edit, splice};
 /// The same file after the old and after the new policies, and what became of its workloads where the new ones followed
 /// the old ones.
 #[derive(Debug, Clone, Copy)]
-pub struct Versions<'r> {
+pub struct PolicyVersions<'r> {
     /// With the old policies.
     pub old: &'r FileReport,
     /// With the new ones.
@@ -22,41 +22,41 @@ pub struct Versions<'r> {
 }
 
 /// The text with the old policies, and the way from there to the one with the new.
-pub fn against(text: &[u8], versions: Versions<'_>) -> (Vec<u8>, FileReport) {
-    let Versions { old, new, upgrade } = versions;
+pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileReport) {
+    let PolicyVersions { old, new, upgrade } = versions;
     let old_text = splice(text, &old.edits);
     let mut report = FileReport {
         documents: new.documents,
         objects: new.objects,
         list_metadata: new.list_metadata.clone(),
-        is_imagined: true,
+        is_hypothetical: true,
         ..FileReport::default()
     };
-    let old_at = Moved::by(&old.edits);
-    let upgraded: Vec<&WorkloadReport> = upgrade.own_workloads().collect();
+    let old_at = OffsetShifts::by(&old.edits);
+    let upgraded: Vec<&WorkloadReport> = upgrade.input_workloads().collect();
     let mut number = 0;
     for (before, after) in pairs(old, new) {
         let Some(workload) = after.or(before) else {
             continue;
         };
-        let is_it =
+        let is_same_workload =
             |upgraded: &&&WorkloadReport| upgraded.name == workload.name && !workload.is_generated;
         let policies = policies(
             before,
             workload,
-            upgraded.get(number).filter(is_it).copied(),
+            upgraded.get(number).filter(is_same_workload).copied(),
         );
         number += usize::from(!workload.is_generated);
-        let sides = Sides {
+        let sides = WorkloadVersions {
             text,
-            old: Side::of(old, before),
-            new: Side::of(new, after),
+            old: WorkloadVersion::of(old, before),
+            new: WorkloadVersion::of(new, after),
             policies: &policies,
         };
         let first = report.edits.len();
         let (edits, authors) = sides.edits(&old_at);
         report.edits.extend(edits);
-        let moved = |range: &Range<usize>| old_at.of(range.start)..old_at.of(range.end);
+        let moved = |range: &Range<usize>| old_at.output_offset(range.start)..old_at.output_offset(range.end);
         report.workloads.push(WorkloadReport {
             document: moved(&workload.document),
             extent: moved(&workload.extent),
@@ -76,11 +76,11 @@ pub fn against(text: &[u8], versions: Versions<'_>) -> (Vec<u8>, FileReport) {
     (old_text, report)
 }
 
-type Pair<'r> = (Option<&'r WorkloadReport>, Option<&'r WorkloadReport>);
+type WorkloadPair<'r> = (Option<&'r WorkloadReport>, Option<&'r WorkloadReport>);
 
 /// The workloads of both reports, told apart by their place in the file and their names.
-fn pairs<'r>(old: &'r FileReport, new: &'r FileReport) -> Vec<Pair<'r>> {
-    let mut pairs: BTreeMap<(usize, bool, &str), Pair<'r>> = BTreeMap::new();
+fn pairs<'r>(old: &'r FileReport, new: &'r FileReport) -> Vec<WorkloadPair<'r>> {
+    let mut pairs: BTreeMap<(usize, bool, &str), WorkloadPair<'r>> = BTreeMap::new();
     let key = |workload: &'r WorkloadReport| {
         (
             workload.extent.start,
@@ -107,7 +107,7 @@ fn policies(
         workload
             .policies
             .iter()
-            .any(|met| matches!(met.outcome, Outcome::Injected(_)))
+            .any(|policy_report| matches!(policy_report.outcome, Outcome::Injected(_)))
     };
     match upgrade {
         Some(upgrade) if old.is_some_and(is_injected) => upgrade.policies.clone(),
@@ -115,21 +115,21 @@ fn policies(
     }
 }
 
-/// By how many bytes edits move what stands behind them.
-struct Moved(Vec<(usize, isize)>);
+/// By how many bytes edits shift the text behind them.
+struct OffsetShifts(Vec<(usize, isize)>);
 
-impl Moved {
+impl OffsetShifts {
     fn by(edits: &[Edit]) -> Self {
         let mut moved = 0;
         let steps = edits.iter().map(|edit| {
             moved += edit.text.len() as isize - edit.at.len() as isize;
             (edit.at.end, moved)
         });
-        Moved(steps.collect())
+        OffsetShifts(steps.collect())
     }
 
     /// Where a byte stands that no edit touches; what is inserted at it stands before.
-    fn of(&self, at: usize) -> usize {
+    fn output_offset(&self, at: usize) -> usize {
         let behind = self.0.partition_point(|(end, _)| *end <= at);
         let moved = behind
             .checked_sub(1)
@@ -139,7 +139,7 @@ impl Moved {
     }
 
     /// Where a byte stands before what is inserted at it.
-    fn before(&self, at: usize) -> usize {
+    fn output_offset_before(&self, at: usize) -> usize {
         let behind = self.0.partition_point(|(end, _)| *end < at);
         let moved = behind
             .checked_sub(1)
@@ -149,18 +149,18 @@ impl Moved {
     }
 }
 
-/// A workload's edits in one of the versions.
-struct Side<'r> {
+/// The edits of a workload in one version.
+struct WorkloadVersion<'r> {
     edits: &'r [Edit],
     workload: Option<&'r WorkloadReport>,
 }
 
-impl<'r> Side<'r> {
+impl<'r> WorkloadVersion<'r> {
     fn of(report: &'r FileReport, workload: Option<&'r WorkloadReport>) -> Self {
         let edits = workload
             .and_then(|workload| report.edits.get(workload.edits.clone()))
             .unwrap_or_default();
-        Side { edits, workload }
+        WorkloadVersion { edits, workload }
     }
 
     fn spliced(&self, text: &[u8], piece: &Range<usize>) -> Vec<u8> {
@@ -181,24 +181,24 @@ impl<'r> Side<'r> {
             return Vec::new();
         };
         let (mut moved, mut authors) = (0, Vec::new());
-        for (at, edit) in self.shifted(piece).iter().enumerate() {
+        for (index, edit) in self.shifted(piece).iter().enumerate() {
             let start = edit.at.start.saturating_add_signed(moved);
             moved += edit.text.len() as isize - edit.at.len() as isize;
-            let own = bytes.start.max(start)..bytes.end.min(start + edit.text.len());
-            if own.start >= own.end {
+            let overlap = bytes.start.max(start)..bytes.end.min(start + edit.text.len());
+            if overlap.start >= overlap.end {
                 continue;
             }
-            let own = own.start - start..own.end - start;
-            let wrote = workload
+            let overlap = overlap.start - start..overlap.end - start;
+            let edit_authors = workload
                 .authors
-                .get(at)
+                .get(index)
                 .map(Vec::as_slice)
                 .unwrap_or_default()
                 .iter();
-            let wrote =
-                wrote.filter(|author| author.bytes.start < own.end && own.start < author.bytes.end);
-            let wrote: Vec<usize> = wrote.flat_map(|author| &author.policies).copied().collect();
-            let named = wrote
+            let edit_authors =
+                edit_authors.filter(|author| author.bytes.start < overlap.end && overlap.start < author.bytes.end);
+            let edit_authors: Vec<usize> = edit_authors.flat_map(|author| &author.policies).copied().collect();
+            let named = edit_authors
                 .into_iter()
                 .filter_map(|policy| Some(&*workload.policies.get(policy)?.policy));
             let named: Vec<&str> = named.collect();
@@ -213,26 +213,26 @@ impl<'r> Side<'r> {
 }
 
 fn injected(workload: &WorkloadReport) -> Vec<&str> {
-    let is_injected = |met: &&PolicyReport| matches!(met.outcome, Outcome::Injected(_));
+    let is_injected = |policy_report: &&PolicyReport| matches!(policy_report.outcome, Outcome::Injected(_));
     workload
         .policies
         .iter()
         .filter(is_injected)
-        .map(|met| &*met.policy)
+        .map(|policy_report| &*policy_report.policy)
         .collect()
 }
 
 /// A workload in both versions.
-struct Sides<'r> {
+struct WorkloadVersions<'r> {
     text: &'r [u8],
-    old: Side<'r>,
-    new: Side<'r>,
+    old: WorkloadVersion<'r>,
+    new: WorkloadVersion<'r>,
     policies: &'r [PolicyReport],
 }
 
-impl Sides<'_> {
+impl WorkloadVersions<'_> {
     /// The edits that lead from the old text to the new one, and who made each.
-    fn edits(&self, old_at: &Moved) -> (Vec<Edit>, Vec<Vec<Author>>) {
+    fn edits(&self, old_at: &OffsetShifts) -> (Vec<Edit>, Vec<Vec<Author>>) {
         let edits = || self.old.edits.iter().chain(self.new.edits);
         let (Some(start), Some(end)) = (
             edits().map(|edit| edit.at.start).min(),
@@ -256,30 +256,30 @@ impl Sides<'_> {
         let ops = similar::capture_diff_slices(Algorithm::Myers, &old_texts, &new_texts);
         let (mut edits, mut authors) = (Vec::new(), Vec::new());
         for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-            let gone = bytes_of(
+            let removed = bytes_of(
                 &old_lines[op.old_range()],
                 || old_lines.get(op.old_range().start),
                 old.len(),
             );
-            let come = bytes_of(&new_lines[op.new_range()], || None, 0);
-            let Ok(text) = std::str::from_utf8(&new[come.clone()]) else {
+            let inserted = bytes_of(&new_lines[op.new_range()], || None, 0);
+            let Ok(text) = std::str::from_utf8(&new[inserted.clone()]) else {
                 continue;
             };
-            let from = old_at.before(start);
+            let from = old_at.output_offset_before(start);
             edits.push(Edit {
-                at: from + gone.start..from + gone.end,
+                at: from + removed.start..from + removed.end,
                 text: text.into(),
             });
-            let took = self.places(self.old.authors(&piece, &gone));
-            let took = (!gone.is_empty()).then_some(Author {
+            let removers = self.places(self.old.authors(&piece, &removed));
+            let remover = (!removed.is_empty()).then_some(Author {
                 bytes: 0..0,
-                policies: took,
+                policies: removers,
             });
-            let wrote = new_lines[op.new_range()].iter().map(|line| Author {
-                bytes: line.start - come.start..line.end - come.start,
+            let writers = new_lines[op.new_range()].iter().map(|line| Author {
+                bytes: line.start - inserted.start..line.end - inserted.start,
                 policies: self.places(self.new.authors(&piece, line)),
             });
-            authors.push(took.into_iter().chain(wrote).collect());
+            authors.push(remover.into_iter().chain(writers).collect());
         }
         (edits, authors)
     }
@@ -287,7 +287,7 @@ impl Sides<'_> {
     fn places(&self, names: Vec<&str>) -> Vec<usize> {
         let mut places: Vec<usize> = names
             .iter()
-            .filter_map(|name| self.policies.iter().position(|met| *met.policy == **name))
+            .filter_map(|name| self.policies.iter().position(|policy_report| *policy_report.policy == **name))
             .collect();
         places.sort_unstable();
         places.dedup();

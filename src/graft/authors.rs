@@ -5,20 +5,20 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp};
 
-use crate::edit::{Written, lower};
+use crate::edit::{TextCache, lower};
 use crate::outcome::Author;
 use crate::plan::draft::Draft;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::NodeId;
 
-/// What came of a workload after one policy: the policy's place, and the draft.
-pub(super) type Step<'t> = (usize, Draft<'t>);
+/// The draft of a workload after one policy, with the index of that policy.
+pub(super) type PolicyStep<'t> = (usize, Draft<'t>);
 
 /// For each edit, who wrote which bytes of its text. Empty where one policy alone did, or where it cannot be told.
 pub(super) fn authors(
     text: &str,
     object: NodeId,
-    steps: &[Step<'_>],
+    steps: &[PolicyStep<'_>],
     edits: &[Edit],
 ) -> Vec<Vec<Author>> {
     let (Some(first), Some(last)) = (edits.first(), edits.last()) else {
@@ -33,29 +33,29 @@ pub(super) fn authors(
         .map_or(text.len(), |at| last.at.end + at + 1);
     let mut blame = Blame::new(&text[start..end]);
     for (policy, draft) in steps {
-        let Ok(own) = lower(draft, object, &mut Written::default()) else {
+        let Ok(step_edits) = lower(draft, object, &mut TextCache::default()) else {
             return Vec::new();
         };
-        let Some(new) = spliced_within(text, start..end, &own) else {
+        let Some(new) = spliced_within(text, start..end, &step_edits) else {
             return Vec::new();
         };
         blame.advance(&new, &[*policy]);
     }
-    let all: Vec<usize> = steps.iter().map(|(policy, _)| *policy).collect();
+    let all_policies: Vec<usize> = steps.iter().map(|(policy, _)| *policy).collect();
     let Some(new) = spliced_within(text, start..end, edits) else {
         return Vec::new();
     };
-    blame.advance(&new, &all);
+    blame.advance(&new, &all_policies);
     let mut moved = 0;
     let of_edit = |edit: &Edit| {
         let at = (edit.at.start - start).saturating_add_signed(moved);
         moved += edit.text.len() as isize - edit.at.len() as isize;
-        let took = blame.took(
+        let remover = blame.remover_of(
             &text[start..end],
             &(edit.at.start - start..edit.at.end - start),
         );
-        took.into_iter()
-            .chain(blame.wrote(at, &edit.text))
+        remover.into_iter()
+            .chain(blame.authors_of(at, &edit.text))
             .collect()
     };
     edits.iter().map(of_edit).collect()
@@ -78,9 +78,9 @@ fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<Stri
     .ok()
 }
 
-/// A line of the text as it is by now.
+/// A line of the current text, with its origin and the policies that wrote it.
 #[derive(Clone)]
-struct Line {
+struct BlameLine {
     text: String,
     /// The line of the first text that it still is.
     origin: Option<usize>,
@@ -89,21 +89,21 @@ struct Line {
 }
 
 struct Blame {
-    lines: Vec<Line>,
+    lines: Vec<BlameLine>,
     /// Who took or changed each line of the first text.
-    gone: Vec<Vec<usize>>,
+    removed_by: Vec<Vec<usize>>,
 }
 
 impl Blame {
     fn new(text: &str) -> Self {
-        let line = |(at, text): (usize, &str)| Line {
+        let line = |(index, text): (usize, &str)| BlameLine {
             text: text.to_owned(),
-            origin: Some(at),
+            origin: Some(index),
             policies: Vec::new(),
         };
-        let lines: Vec<Line> = text.split_inclusive('\n').enumerate().map(line).collect();
-        let gone = vec![Vec::new(); lines.len()];
-        Blame { lines, gone }
+        let lines: Vec<BlameLine> = text.split_inclusive('\n').enumerate().map(line).collect();
+        let removed_by = vec![Vec::new(); lines.len()];
+        Blame { lines, removed_by }
     }
 
     /// Follows the lines to the next text, which these policies wrote.
@@ -111,7 +111,7 @@ impl Blame {
         let old: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
         let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
-        let mut lines: Vec<Line> = Vec::with_capacity(new.len());
+        let mut lines: Vec<BlameLine> = Vec::with_capacity(new.len());
         for op in ops {
             let (before, after) = (op.old_range(), op.new_range());
             if matches!(op, DiffOp::Equal { .. }) {
@@ -122,18 +122,18 @@ impl Blame {
                 .iter()
                 .filter_map(|line| line.origin)
             {
-                self.gone[origin].extend(policies);
+                self.removed_by[origin].extend(policies);
             }
             // As many lines as before: each is the one that stood there, changed once more.
             let is_paired = before.len() == after.len();
-            let earlier = |at: usize| match is_paired {
-                true => self.lines[before.start + at].policies.clone(),
+            let earlier = |index: usize| match is_paired {
+                true => self.lines[before.start + index].policies.clone(),
                 false => Vec::new(),
             };
-            let line = |(at, text): (usize, &&str)| Line {
+            let line = |(index, text): (usize, &&str)| BlameLine {
                 text: (*text).to_owned(),
                 origin: None,
-                policies: [earlier(at).as_slice(), policies].concat(),
+                policies: [earlier(index).as_slice(), policies].concat(),
             };
             lines.extend(new[after].iter().enumerate().map(line));
         }
@@ -141,7 +141,7 @@ impl Blame {
     }
 
     /// Who wrote the lines that a piece of the last text stands on.
-    fn wrote(&self, at: usize, piece: &str) -> Vec<Author> {
+    fn authors_of(&self, at: usize, piece: &str) -> Vec<Author> {
         let mut start = 0;
         let ends = self.lines.iter().map(|line| {
             start += line.text.len();
@@ -166,14 +166,14 @@ impl Blame {
     }
 
     /// Who took away what stood in a range of the first text.
-    fn took(&self, first: &str, range: &Range<usize>) -> Option<Author> {
+    fn remover_of(&self, first: &str, range: &Range<usize>) -> Option<Author> {
         if range.is_empty() {
             return None;
         }
         let line_of = |at: usize| first[..at].matches('\n').count();
         let lines = line_of(range.start)..=line_of(range.end - 1);
         let mut policies: Vec<usize> = lines
-            .filter_map(|line| self.gone.get(line))
+            .filter_map(|line| self.removed_by.get(line))
             .flatten()
             .copied()
             .collect();

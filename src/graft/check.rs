@@ -4,11 +4,11 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::companion::Beside;
+use crate::edit::companion::ObjectPlacement;
 use crate::plan::draft::Draft;
 use crate::source::Source;
 use crate::verify::verify;
-use crate::yaml::parse::parse_again;
+use crate::yaml::parse::reparse;
 use crate::yaml::splice::{Edit, changes_of, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -18,7 +18,7 @@ pub(super) fn check(
     source: &Source<'_>,
     drafts: &[(NodeId, Draft<'_>)],
     edits: &[Edit],
-    written: &[(Beside, Arc<Value>)],
+    written: &[(ObjectPlacement, Arc<Value>)],
 ) -> Option<Diagnostic> {
     let mut ordered: Vec<&Edit> = edits.iter().collect();
     if !ordered.is_sorted_by_key(|edit| (edit.at.start, !edit.at.is_empty())) {
@@ -26,17 +26,17 @@ pub(super) fn check(
     }
     let changes = changes_of(ordered.iter().copied());
     let edited = splice_text(source.text, &ordered);
-    let what = match parse_again(tree, &edited, &changes) {
+    let defect = match reparse(tree, &edited, &changes) {
         Err(error) => format!("it cannot be parsed ({:?})", error.kind),
         Ok(output) => {
             let difference = verify(&output, tree, drafts, written).err()?;
             let at = difference.node.map_or(String::new(), |node| {
                 format!(" at `{}`", output.slice(node))
             });
-            format!("there is {}{at}", difference.what)
+            format!("there is {}{at}", difference.description)
         }
     };
-    let message = format!("the edited document is not what was planned: {what}");
+    let message = format!("the edited document is not what was planned: {defect}");
     let node = drafts.first().map_or(0..0, |(node, _)| tree.span(*node));
     let problem =
         Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");

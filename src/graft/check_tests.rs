@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::edit::{Written, lower};
+use crate::edit::{TextCache, lower};
 use crate::plan::reconcile::reconcile;
 use crate::yaml::parse::{parse, parse_with_granit};
 use crate::yaml::value::to_value;
@@ -127,7 +127,7 @@ fn every_wrong_edit_is_seen() {
         let planned = planned(&before);
         let mut draft = Draft::new(&tree, root);
         reconcile(&mut draft, &before, &planned).expect("it may be edited");
-        let edits = lower(&draft, root, &mut Written::default()).expect("it can be written");
+        let edits = lower(&draft, root, &mut TextCache::default()).expect("it can be written");
         let drafts = [(root, draft)];
         let found = |edits: &[Edit]| check(&tree, &source, &drafts, edits, &[]);
         assert_eq!(found(&edits), None, "{text}");

@@ -4,24 +4,24 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::CannotWrite;
-use crate::edit::companion::{BLANKS_WITHOUT_END, Beside, extend_list};
+use crate::edit::LoweringError;
+use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extend_list};
 use crate::manifest::pod::Workload;
-use crate::outcome::{Companion, CompanionText, ObjectName, PlacedCompanion};
+use crate::outcome::{GeneratedObject, ObjectText, ObjectName, PlacedObject};
 use crate::plan::draft::Draft;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::Document;
-use super::pending::Pending;
-use super::recorded::Pair;
+use super::pending::PendingObject;
+use super::recorded::RecordedDocument;
 use super::settle::merge;
 use super::write::refuse_doubt;
 
-/// A companion and where it stands.
+/// A generated object that is not written yet, and its position.
 pub(super) struct BesideWorkload {
-    pub beside: Beside,
-    pub placed: PlacedCompanion,
+    pub beside: ObjectPlacement,
+    pub placed: PlacedObject,
 }
 
 /// By what orchestrators of KRM functions know the file of an object, and its place in there.
@@ -36,7 +36,7 @@ const FILE: [(&str, &str); 2] = [
 
 /// Where an orchestrator says which file a workload is from, its companions get files of their own beside it. Without
 /// that they would all land at the top of the package.
-fn in_folder_of(workload: &Workload<'_>, mut companion: Companion) -> Companion {
+fn in_folder_of(workload: &Workload<'_>, mut companion: GeneratedObject) -> GeneratedObject {
     let tree = workload.tree;
     let Some(annotations) = workload
         .metadata()
@@ -59,37 +59,37 @@ fn in_folder_of(workload: &Workload<'_>, mut companion: Companion) -> Companion 
             .get_mut("metadata")
             .and_then(Value::as_object_mut);
         let Some(metadata) = metadata else { continue };
-        let own = metadata
+        let annotations = metadata
             .entry("annotations")
             .or_insert_with(|| Value::Object(Map::new()));
-        let Some(own) = own.as_object_mut() else {
+        let Some(annotations) = annotations.as_object_mut() else {
             continue;
         };
-        own.insert(path.to_owned(), Value::from(file));
-        own.insert(index.to_owned(), Value::from("0"));
+        annotations.insert(path.to_owned(), Value::from(file));
+        annotations.insert(index.to_owned(), Value::from("0"));
     }
     companion
 }
 
 /// Behind the edits of the workload, of which the last may stand behind lines of blanks. Where they give the text a last
 /// line end, it needs no further one.
-fn behind_own(
-    mut text: CompanionText,
+fn behind_workload_edits(
+    mut text: ObjectText,
     workload: &Workload<'_>,
-    own: &[Edit],
-) -> Result<CompanionText, CannotWrite> {
+    workload_edits: &[Edit],
+) -> Result<ObjectText, LoweringError> {
     let whole = workload.tree.text();
     let is_line_end =
         |edit: &Edit| edit.at.start == whole.len() && matches!(&*edit.text, "\n" | "\r\n");
-    if text.room.iter().any(is_line_end) && splice(whole.as_bytes(), own).ends_with(b"\n") {
+    if text.room.iter().any(is_line_end) && splice(whole.as_bytes(), workload_edits).ends_with(b"\n") {
         text.room.retain(|edit| !is_line_end(edit));
     }
-    let behind = own.last().map_or(0, |edit| edit.at.end);
+    let behind = workload_edits.last().map_or(0, |edit| edit.at.end);
     let at = text.edit.at.start;
     if at < whole.len() && !whole.ends_with('\n') && whole[at..].trim_ascii().is_empty() {
-        return Err(CannotWrite {
+        return Err(LoweringError {
             node: workload.object.node,
-            why: BLANKS_WITHOUT_END,
+            reason: BLANKS_WITHOUT_END,
         });
     }
     if behind > at && whole[at..behind].trim_ascii().is_empty() {
@@ -100,11 +100,11 @@ fn behind_own(
 
 impl Document<'_> {
     /// Finds places behind a workload, whose own edits these are, for what is generated beside it.
-    pub(super) fn place(
+    pub(super) fn place_companions(
         &self,
-        pair: &Pair<'_>,
-        one: &Pending<'_>,
-        own: &[Edit],
+        pair: &RecordedDocument<'_>,
+        one: &PendingObject<'_>,
+        workload_edits: &[Edit],
     ) -> (Vec<BesideWorkload>, Vec<Diagnostic>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());
         let companions = one.beside.iter().flat_map(|planned| &planned.companions);
@@ -112,12 +112,12 @@ impl Document<'_> {
         for companion in companions {
             let beside = self.beside(workload);
             let companion = in_folder_of(workload, companion.clone());
-            match self.text_of(pair, beside, &companion, (workload, own)) {
+            match self.text_of(pair, beside, &companion, (workload, workload_edits)) {
                 Ok(text) => found.push(BesideWorkload {
                     beside,
-                    placed: PlacedCompanion {
+                    placed: PlacedObject {
                         workload: 0,
-                        edits: 0..own.len(),
+                        edits: 0..workload_edits.len(),
                         companion,
                         text: Some(text),
                     },
@@ -129,26 +129,26 @@ impl Document<'_> {
     }
 
     /// Where objects stand that are written behind a workload.
-    pub(super) fn beside(&self, workload: &Workload<'_>) -> Beside {
+    pub(super) fn beside(&self, workload: &Workload<'_>) -> ObjectPlacement {
         let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
-        Beside::of(&workload.object, workload.tree, is_whole)
+        ObjectPlacement::of(&workload.object, workload.tree, is_whole)
     }
 
     fn text_of(
         &self,
-        pair: &Pair<'_>,
-        beside: Beside,
-        companion: &Companion,
-        (workload, own): (&Workload<'_>, &[Edit]),
-    ) -> Result<CompanionText, Box<Diagnostic>> {
+        pair: &RecordedDocument<'_>,
+        beside: ObjectPlacement,
+        companion: &GeneratedObject,
+        (workload, workload_edits): (&Workload<'_>, &[Edit]),
+    ) -> Result<ObjectText, Box<Diagnostic>> {
         refuse_doubt(pair, workload)?;
         let written = beside.write(workload.tree, &companion.object);
-        written.and_then(|text| behind_own(text, workload, own)).map_err(|refusal| {
+        written.and_then(|text| behind_workload_edits(text, workload, workload_edits)).map_err(|refusal| {
             let message = format!(
                 "the {} cannot be written behind {}: what stands here {}",
                 companion.name,
                 workload.title(),
-                refusal.why
+                refusal.reason
             );
             let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
             Box::new(
@@ -170,10 +170,10 @@ pub(super) fn with_companions<'t>(
         return None;
     }
     for companion in companions {
-        let Beside::InList(within) = companion.beside else {
+        let ObjectPlacement::InList(within) = companion.beside else {
             continue;
         };
-        let at = drafts
+        let index = drafts
             .iter()
             .position(|(list, _)| *list == within.list)
             .unwrap_or_else(|| {
@@ -182,7 +182,7 @@ pub(super) fn with_companions<'t>(
             });
         // That the list can be extended is known from writing the item.
         let extended = extend_list(
-            &mut drafts[at].1,
+            &mut drafts[index].1,
             within,
             std::slice::from_ref(&companion.placed.companion.object),
         );
@@ -194,7 +194,7 @@ pub(super) fn with_companions<'t>(
 }
 
 /// What is written beside the objects of a document.
-pub(super) fn written_beside(companions: &[BesideWorkload]) -> Vec<(Beside, Arc<Value>)> {
+pub(super) fn written_beside(companions: &[BesideWorkload]) -> Vec<(ObjectPlacement, Arc<Value>)> {
     let written = |one: &BesideWorkload| (one.beside, Arc::clone(&one.placed.companion.object));
     companions.iter().map(written).collect()
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::diagnostic::Label;
-use crate::manifest::object::{Found, find_objects};
+use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::manifest::view::view_of;
 use crate::outcome::view::WorkloadView;
 use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
-use crate::source::{Lines, Source};
+use crate::source::{LineCounter, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::Tree;
@@ -22,7 +22,7 @@ impl Document<'_> {
     pub(super) fn describe(
         &self,
         workload: &Workload<'_>,
-        lines: &mut Lines<'_>,
+        lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
         let start = self.place.start;
         let document = start..start + self.bytes.len();
@@ -60,8 +60,8 @@ impl Document<'_> {
             place,
             text: text.to_owned(),
         };
-        for (policy, met) in self.setting.policies.iter().zip(policies) {
-            let Outcome::Skipped(skip) = &mut met.outcome else {
+        for (policy, policy_report) in self.setting.policies.iter().zip(policies) {
+            let Outcome::Skipped(skip) = &mut policy_report.outcome else {
                 continue;
             };
             let wanted = skip
@@ -92,8 +92,8 @@ impl Document<'_> {
         let objects = find_objects(output, self.setting.kinds)
             .into_iter()
             .filter_map(|found| match found {
-                Found::Object(object) => Some(object),
-                Found::Untyped { .. } => None,
+                DocumentContent::Object(object) => Some(object),
+                DocumentContent::Untyped { .. } => None,
             });
         let namespace = self.setting.options.namespace_in(self.setting.name);
         let views = objects.filter_map(|object| {
@@ -103,14 +103,14 @@ impl Document<'_> {
                 .map(|workload| view_of(&workload))
         });
         let mut views: Vec<WorkloadView> = views.collect();
-        for workload in workloads.iter_mut().filter(|own| own.view.is_some()) {
-            let is_it = |view: &WorkloadView| {
+        for workload in workloads.iter_mut().filter(|document_workloads| document_workloads.view.is_some()) {
+            let is_same_workload = |view: &WorkloadView| {
                 view.name == workload.name
                     && view.kind == workload.kind
                     && view.namespace == workload.namespace
             };
-            if let Some(at) = views.iter().position(is_it) {
-                workload.view_after = Some(Box::new(views.remove(at)));
+            if let Some(index) = views.iter().position(is_same_workload) {
+                workload.view_after = Some(Box::new(views.remove(index)));
             }
         }
     }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::Written;
+use crate::edit::TextCache;
 use crate::outcome::FileReport;
-use crate::source::{Lines, Source};
+use crate::source::{LineCounter, Source};
 use crate::yaml::parse::{ParseError, parse};
 use crate::yaml::tree::Tree;
 
-use super::outlined::{Outlined, Outlines};
+use super::outlined::{Outlined, OutlineStatistics};
 use super::refusals::{is_other_json, parse_problem};
-use super::{Run, Setting, graft_document, lint};
+use super::{DocumentRun, FileContext, graft_document, lint};
 
 /// Where a document stands.
 #[derive(Clone, Copy)]
@@ -27,25 +27,25 @@ pub(super) struct ChunkPlace {
 /// A document before it is read.
 #[derive(Clone, Copy)]
 pub(super) struct Document<'a> {
-    pub setting: Setting<'a>,
+    pub setting: FileContext<'a>,
     pub place: ChunkPlace,
     pub bytes: &'a [u8],
 }
 
 /// What a run keeps from document to document, so that nothing is counted or written twice.
 pub(super) struct Memory<'a> {
-    pub lines: Lines<'a>,
-    pub written: Written,
-    pub outlines: Outlines,
+    pub lines: LineCounter<'a>,
+    pub written: TextCache,
+    pub outlines: OutlineStatistics,
 }
 
 impl<'a> Memory<'a> {
     /// Nothing is read yet.
-    pub(super) fn of(run: &Run<'a>) -> Self {
+    pub(super) fn of(run: &DocumentRun<'a>) -> Self {
         Memory {
-            lines: Lines::new(run.text, run.first_line),
-            written: Written::default(),
-            outlines: Outlines::default(),
+            lines: LineCounter::new(run.text, run.first_line),
+            written: TextCache::default(),
+            outlines: OutlineStatistics::default(),
         }
     }
 }

@@ -5,10 +5,10 @@ use json_patch::{Patch, PatchOperation, RemoveOperation};
 use serde_json::Value;
 use std::ops::Range;
 
-use crate::change::{Change, Operation, Target};
+use crate::change::{Change, Operation, ChangeTarget};
 use crate::manifest::object::Object;
 use crate::options::Options;
-use crate::outcome::{FileReport, Generated, Outcome, PolicyReport, WorkloadReport};
+use crate::outcome::{FileReport, GeneratedRecord, Outcome, PolicyReport, WorkloadReport};
 use crate::yaml::splice::Edit;
 use crate::yaml::stream::chunks;
 
@@ -16,18 +16,18 @@ use crate::yaml::stream::chunks;
 pub(super) fn describe(
     object: &Object,
     value: &Value,
-    one: &Generated,
+    generated: &GeneratedRecord,
     options: &Options,
 ) -> WorkloadReport {
     let text = |key: &str| value["metadata"][key].as_str();
-    let what = Change::new(Operation::TakeOut, Target::Object(one.name.clone()));
-    let met = PolicyReport {
-        policy: one.policy.as_str().into(),
-        outcome: Outcome::TakenOut(vec![what]),
+    let removal = Change::new(Operation::TakeOut, ChangeTarget::Object(generated.name.clone()));
+    let policy_report = PolicyReport {
+        policy: generated.policy.as_str().into(),
+        outcome: Outcome::TakenOut(vec![removal]),
         rules: Vec::new(),
         is_older: false,
     };
-    let whole = RemoveOperation {
+    let remove_whole = RemoveOperation {
         path: PointerBuf::new(),
     };
     WorkloadReport {
@@ -38,11 +38,11 @@ pub(super) fn describe(
             .map(str::to_owned),
         states_namespace: text("namespace").is_some(),
         name: text("name").unwrap_or_default().to_owned(),
-        policies: vec![met],
+        policies: vec![policy_report],
         is_generated: true,
         patch: options
             .patches
-            .then(|| Patch(vec![PatchOperation::Remove(whole)])),
+            .then(|| Patch(vec![PatchOperation::Remove(remove_whole)])),
         ..WorkloadReport::default()
     }
 }
@@ -74,8 +74,8 @@ pub(super) fn placed(
 }
 
 /// Puts the objects that go among the file's workloads, each with its edits.
-pub(super) fn add(report: &mut FileReport, gone: Vec<WorkloadReport>) {
-    for mut object in gone {
+pub(super) fn add(report: &mut FileReport, removed: Vec<WorkloadReport>) {
+    for mut object in removed {
         let at = report
             .workloads
             .partition_point(|workload| workload.line <= object.line);

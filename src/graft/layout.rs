@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::outcome::{CompanionText, FileReport, PlacedCompanion, WorkloadReport};
+use crate::outcome::{ObjectText, FileReport, PlacedObject, WorkloadReport};
 use crate::ownership::RecordedWorkload;
 use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
-use crate::source::{Lines, Source};
+use crate::source::{LineCounter, Source};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -16,9 +16,9 @@ use super::check::check;
 use super::companions::{BesideWorkload, with_companions, written_beside};
 use super::document::Document;
 use super::objects::Other;
-use super::pending::{Pending, Plan, Wanted};
+use super::pending::{PendingObject, Plan, DesiredState};
 use super::prove::Proven;
-use super::recorded::Pair;
+use super::recorded::RecordedDocument;
 use super::retire::generated;
 use super::said::once;
 use super::settle::merge;
@@ -38,10 +38,10 @@ impl<'a> Document<'a> {
     /// Puts together what was planned and written.
     pub(super) fn lay_out<'t>(
         &self,
-        pair: &Pair<'t>,
+        pair: &RecordedDocument<'t>,
         plan: Plan<'t>,
         proven: Proven<'t>,
-        lines: &mut Lines<'_>,
+        lines: &mut LineCounter<'_>,
     ) -> Layout<'t>
     where
         'a: 't,
@@ -71,10 +71,10 @@ impl<'a> Document<'a> {
     fn lay_out_workload<'t>(
         &self,
         layout: &mut Layout<'t>,
-        pair: &Pair<'t>,
-        one: Pending<'t>,
+        pair: &RecordedDocument<'t>,
+        one: PendingObject<'t>,
         mut writing: Writing<'t>,
-        lines: &mut Lines<'_>,
+        lines: &mut LineCounter<'_>,
     ) where
         'a: 't,
     {
@@ -89,7 +89,7 @@ impl<'a> Document<'a> {
             .details
             .then(|| self.describe_changed(pair, &one, &writing, lines));
         let own = &layout.report.edits[edits.clone()];
-        let (companions, problems) = self.place(pair, &one, own);
+        let (companions, problems) = self.place_companions(pair, &one, own);
         layout.add_companions(companions, &edits);
         layout.report.diagnostics.extend(one.problems);
         layout.report.diagnostics.extend(writing.problems);
@@ -108,15 +108,15 @@ impl<'a> Document<'a> {
             layout.report.needs.append(beside.needs);
         }
         let draft = writing.draft.or(match one.wanted {
-            Wanted::Draft(draft) => Some(draft),
-            Wanted::Same | Wanted::Value(_) | Wanted::Base(_) => None,
+            DesiredState::Draft(draft) => Some(draft),
+            DesiredState::Same | DesiredState::Value(_) | DesiredState::Base(_) => None,
         });
         let node = one.workload.object.node;
         layout.drafts.extend(draft.map(|draft| (node, draft)));
     }
 
     /// What a lock file is to say of a workload.
-    fn recorded_workload(&self, pair: &Pair<'_>, one: &Pending<'_>) -> Option<RecordedWorkload> {
+    fn recorded_workload(&self, pair: &RecordedDocument<'_>, one: &PendingObject<'_>) -> Option<RecordedWorkload> {
         let workload = &one.workload;
         let beside = one.beside.as_ref()?;
         let recorded = pair.position(workload.object.node);
@@ -133,19 +133,19 @@ impl<'a> Document<'a> {
 
     fn describe_changed(
         &self,
-        pair: &Pair<'_>,
-        one: &Pending<'_>,
+        pair: &RecordedDocument<'_>,
+        one: &PendingObject<'_>,
         writing: &Writing<'_>,
-        lines: &mut Lines<'_>,
+        lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
         let draft = match (&writing.draft, &one.wanted) {
             _ if !self.setting.options.patches => None,
-            (Some(draft), _) | (None, Wanted::Draft(draft)) => Some(patch_of(draft)),
-            (None, Wanted::Base(Some(_))) => {
+            (Some(draft), _) | (None, DesiredState::Draft(draft)) => Some(patch_of(draft)),
+            (None, DesiredState::Base(Some(_))) => {
                 let draft = draft_of(one, pair).ok().flatten();
                 draft.map(|draft| patch_of(&draft))
             }
-            (None, Wanted::Same | Wanted::Value(_) | Wanted::Base(None)) => None,
+            (None, DesiredState::Same | DesiredState::Value(_) | DesiredState::Base(None)) => None,
         };
         let beside = one.beside.as_ref();
         WorkloadReport {
@@ -163,8 +163,8 @@ impl<'t> Layout<'t> {
         &mut self,
         other: Other,
         document: &Document<'_>,
-        pair: &Pair<'_>,
-        lines: &mut Lines<'_>,
+        pair: &RecordedDocument<'_>,
+        lines: &mut LineCounter<'_>,
     ) {
         self.report.diagnostics.extend(other.problems);
         let Some(object) = other.without_template else {
@@ -186,10 +186,10 @@ impl<'t> Layout<'t> {
     fn add_record(
         &mut self,
         recorded: Option<RecordedWorkload>,
-        one: &Pending<'_>,
+        one: &PendingObject<'_>,
         edits: &Range<usize>,
     ) {
-        let is_injected = matches!(one.wanted, Wanted::Draft(_)) && !edits.is_empty();
+        let is_injected = matches!(one.wanted, DesiredState::Draft(_)) && !edits.is_empty();
         self.report.has_unrecorded |= is_injected && one.record().is_none();
         let needed = one.record().into_iter().flat_map(generated);
         self.report.needed.extend(needed);
@@ -258,12 +258,12 @@ impl<'t> Layout<'t> {
     }
 }
 
-fn in_file(mut placed: PlacedCompanion, start: usize) -> PlacedCompanion {
+fn in_file(mut placed: PlacedObject, start: usize) -> PlacedObject {
     let behind = |edit: Edit| Edit {
         at: edit.at.start + start..edit.at.end + start,
         text: edit.text,
     };
-    placed.text = placed.text.map(|text| CompanionText {
+    placed.text = placed.text.map(|text| ObjectText {
         room: text.room.into_iter().map(behind).collect(),
         edit: behind(text.edit),
         between: text.between,

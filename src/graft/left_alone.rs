@@ -15,7 +15,7 @@ impl Document<'_> {
     /// What every policy comes to with a workload that nobody asked for.
     pub(super) fn not_asked_for(&self) -> Vec<PolicyReport> {
         let skip = Skip::because(SkipCause::NotAskedFor, "not among those of --workload");
-        self.all(|| Outcome::Skipped(skip.clone()))
+        self.report_all_policies(|| Outcome::Skipped(skip.clone()))
     }
 
     /// Warnings about what the workload has of policies that are not given.
@@ -40,7 +40,7 @@ impl Document<'_> {
     }
 
     /// The same outcome for every policy.
-    pub(super) fn all(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
+    pub(super) fn report_all_policies(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
         let report = |policy: &Policy| PolicyReport {
             policy: Arc::from(policy.identity.as_str()),
             outcome: outcome(),

@@ -11,7 +11,7 @@ use crate::record::{Record, escape};
 
 /// An error for each mount that would lose its volume with this run; a warning with `--force`. Also a warning for each
 /// mount that comes back and had its volume once, or never.
-pub(super) fn loose_mounts(
+pub(super) fn dangling_mounts(
     workload: &Workload<'_>,
     current: &Value,
     target: &Value,
@@ -19,19 +19,19 @@ pub(super) fn loose_mounts(
     force: bool,
 ) -> Vec<Diagnostic> {
     let path = &workload.pod_kind.path;
-    let is_among = |name: &Value, volumes: &[Value]| volumes.iter().any(|own| own["name"] == *name);
+    let is_among = |name: &Value, volumes: &[Value]| volumes.iter().any(|target_volume| target_volume["name"] == *name);
     let stay = items(spec_of(target, path), "volumes");
     let were = items(spec_of(current, path), "volumes");
     if were.iter().all(|volume| is_among(&volume["name"], stay)) {
         return Vec::new();
     }
-    let mut loose = mounts_of(target, path);
-    loose.retain(|_, mount| !mount.has_volume);
-    if loose.is_empty() {
+    let mut dangling = mounts_of(target, path);
+    dangling.retain(|_, mount| !mount.has_volume);
+    if dangling.is_empty() {
         return Vec::new();
     }
     let before = mounts_of(current, path);
-    loose.retain(|path, _| before.get(path).is_some_and(|mount| mount.has_volume));
+    dangling.retain(|path, _| before.get(path).is_some_and(|mount| mount.has_volume));
     let severity = match force {
         true => Severity::Warning,
         false => Severity::Error,
@@ -43,7 +43,7 @@ pub(super) fn loose_mounts(
         true => loses_volume(workload, &path, &mount, record).with_severity(severity),
         false => has_no_volume(workload, &path, &mount),
     };
-    loose.into_iter().map(problem).collect()
+    dangling.into_iter().map(problem).collect()
 }
 
 fn has_no_volume(workload: &Workload<'_>, path: &str, mount: &Mount) -> Diagnostic {
@@ -54,7 +54,7 @@ fn has_no_volume(workload: &Workload<'_>, path: &str, mount: &Mount) -> Diagnost
         mount.volume
     );
     Diagnostic::warning(Code::Invalid, message)
-        .at(workload.own_place(), "this workload")
+        .at(workload.name_place(), "this workload")
         .help("add the volume, or take the mount out")
 }
 
@@ -78,7 +78,7 @@ fn loses_volume(workload: &Workload<'_>, path: &str, mount: &Mount, record: &Rec
         None => "take the mount out, or add a volume of this name".to_owned(),
     };
     Diagnostic::error(Code::Invalid, message)
-        .at(workload.own_place(), "this workload")
+        .at(workload.name_place(), "this workload")
         .help(help)
 }
 
@@ -108,7 +108,7 @@ fn mounts_of(object: &Value, template: &[String]) -> BTreeMap<String, Mount> {
                     let mut volumes = items(spec, "volumes").iter();
                     let mount = Mount {
                         volume: volume.to_owned(),
-                        has_volume: volumes.any(|own| own["name"] == volume),
+                        has_volume: volumes.any(|pod_volume| pod_volume["name"] == volume),
                     };
                     found.insert(path, mount);
                 }

@@ -5,7 +5,7 @@ use memchr::memmem;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-use crate::manifest::object::{Found, find_objects};
+use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::ownership::WorkloadKey;
@@ -15,13 +15,13 @@ use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 
 /// Kind, stated namespace, name.
-type Name = (String, String, String);
+type MarkedName = (String, String, String);
 
 /// See the module's text.
 pub(super) struct MarkedWorkloads<'s> {
     text: &'s [u8],
     kinds: &'s PodKinds,
-    names: OnceLock<HashSet<Name>>,
+    names: OnceLock<HashSet<MarkedName>>,
 }
 
 impl<'s> MarkedWorkloads<'s> {
@@ -35,12 +35,12 @@ impl<'s> MarkedWorkloads<'s> {
     }
 
     /// Whether one of them is what a lock file calls so.
-    pub(super) fn has(&self, key: &WorkloadKey) -> bool {
+    pub(super) fn contains(&self, key: &WorkloadKey) -> bool {
         let names = self.names.get_or_init(|| self.find());
         names.contains(&(key.kind.clone(), key.namespace.clone(), key.name.clone()))
     }
 
-    fn find(&self) -> HashSet<Name> {
+    fn find(&self) -> HashSet<MarkedName> {
         let is_marked = |text: &&[u8]| memmem::find(text, MARKER.as_bytes()).is_some();
         let mut names = HashSet::new();
         for text in chunks(self.text).map(|chunk| chunk.text).filter(is_marked) {
@@ -50,7 +50,7 @@ impl<'s> MarkedWorkloads<'s> {
             let Ok(tree) = parse(text) else { continue };
             let source = Source::new("", text);
             for found in find_objects(&tree, self.kinds) {
-                let Found::Object(object) = found else {
+                let DocumentContent::Object(object) = found else {
                     continue;
                 };
                 let kind = self.kinds.find(&object.api_version, &object.kind);
@@ -58,7 +58,7 @@ impl<'s> MarkedWorkloads<'s> {
                 let Some(workload) = kind.and_then(read) else {
                     continue;
                 };
-                if workload.own_annotation(MARKER).is_some() {
+                if workload.workload_annotation(MARKER).is_some() {
                     let namespace = workload.stated_namespace().to_owned();
                     names.insert((workload.object.kind, namespace, workload.name));
                 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use crate::source::{Place, Source};
 
-use super::recorded::Pair;
+use super::recorded::RecordedDocument;
 
-/// Where in the document places of its base stand.
-pub(super) struct Moves<'m> {
+/// Maps positions of the stripped text to positions of the document.
+pub(super) struct OffsetMap<'m> {
     base: &'m Source<'m>,
     source: &'m Source<'m>,
     /// Where each line of the base begins.
@@ -18,16 +18,16 @@ pub(super) struct Moves<'m> {
     counted: Cell<(usize, usize)>,
 }
 
-impl<'m> Moves<'m> {
-    pub(super) fn of(base: &'m Source<'m>, pair: &'m Pair<'m>) -> Self {
+impl<'m> OffsetMap<'m> {
+    pub(super) fn of(base: &'m Source<'m>, pair: &'m RecordedDocument<'m>) -> Self {
         let ends = base.text.match_indices('\n').map(|(at, _)| at + 1);
-        let (mut here, mut there) = (0, 0);
+        let (mut base_offset, mut document_offset) = (0, 0);
         let edits = pair.stripped.edits.iter().map(|edit| {
-            let start = here + edit.at.start - there;
-            (here, there) = (start + edit.text.len(), edit.at.end);
-            (start..here, there)
+            let start = base_offset + edit.at.start - document_offset;
+            (base_offset, document_offset) = (start + edit.text.len(), edit.at.end);
+            (start..base_offset, document_offset)
         });
-        Moves {
+        OffsetMap {
             base,
             source: pair.source,
             lines: std::iter::once(0).chain(ends).collect(),
@@ -47,10 +47,10 @@ impl<'m> Moves<'m> {
             .map(char::len_utf8)
             .sum();
         let wanted = line_start + column;
-        let behind = self.edits.partition_point(|(own, _)| own.start <= wanted);
+        let behind = self.edits.partition_point(|(base_range, _)| base_range.start <= wanted);
         let last = behind.checked_sub(1).map(|last| &self.edits[last]);
-        let (here, there) = last.map_or((0, 0), |(own, there)| (own.end, *there));
-        let at = there + wanted.saturating_sub(here);
+        let (base_end, document_end) = last.map_or((0, 0), |(base_range, document_end)| (base_range.end, *document_end));
+        let at = document_end + wanted.saturating_sub(base_end);
         let span = at..at + (place.end - place.start);
         self.source.place_near(span, &self.counted)
     }

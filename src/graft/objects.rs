@@ -1,11 +1,11 @@
 //! The objects of a document: workloads, and what is to be said of the others.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::object::{Found, Object, find_pod_template, find_template_braces};
-use crate::manifest::pod::{NoTemplate, Workload};
-use crate::outcome::{FileReport, Outcome, PlacedCompanion, Skip, SkipCause, WorkloadReport};
+use crate::manifest::object::{DocumentContent, Object, find_pod_template, find_template_braces};
+use crate::manifest::pod::{PodTemplateError, Workload};
+use crate::outcome::{FileReport, Outcome, PlacedObject, Skip, SkipCause, WorkloadReport};
 use crate::plan;
-use crate::source::{Lines, Source};
+use crate::source::{LineCounter, Source};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::Document;
@@ -39,7 +39,7 @@ impl<'a> Document<'a> {
     /// What something found in the document is.
     pub(super) fn see<'t>(
         &self,
-        found: Found,
+        found: DocumentContent,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
     ) -> Seen<'t>
@@ -47,8 +47,8 @@ impl<'a> Document<'a> {
         'a: 't,
     {
         let object = match found {
-            Found::Object(object) => object,
-            Found::Untyped { list_kind, node } => {
+            DocumentContent::Object(object) => object,
+            DocumentContent::Untyped { list_kind, node } => {
                 let place = source.place(tree.span(node));
                 return Seen::Other(Other::of_problem(untyped(&list_kind, place)));
             }
@@ -63,11 +63,11 @@ impl<'a> Document<'a> {
         let namespace = self.setting.options.namespace_in(self.setting.name);
         match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
             Ok(workload) => Seen::Workload(Box::new(workload)),
-            Err(NoTemplate::Absent) => Seen::Other(Other {
+            Err(PodTemplateError::Absent) => Seen::Other(Other {
                 problems: Vec::new(),
                 without_template: Some(object),
             }),
-            Err(NoTemplate::WrongShape(node)) => {
+            Err(PodTemplateError::WrongShape(node)) => {
                 let message = format!(
                     "this {} has something else where its pod template should be",
                     object.kind
@@ -94,7 +94,7 @@ impl<'a> Document<'a> {
         &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-        found: Vec<Found>,
+        found: Vec<DocumentContent>,
     ) -> FileReport
     where
         'a: 't,
@@ -104,24 +104,24 @@ impl<'a> Document<'a> {
             let Seen::Workload(workload) = self.see(found, tree, source) else {
                 continue;
             };
-            report.companions.extend(self.foresee(&workload));
+            report.companions.extend(self.note_generated(&workload));
         }
         report
     }
 
-    fn foresee(&self, workload: &Workload<'_>) -> Vec<PlacedCompanion> {
+    fn note_generated(&self, workload: &Workload<'_>) -> Vec<PlacedObject> {
         let is_left_alone = !self.is_wanted(workload) || refuse_workload(workload).is_some();
         if is_left_alone || refuse_pod(workload).is_some() {
             return Vec::new();
         }
         let setting = self.setting;
-        let companions = plan::foresee(
+        let companions = plan::planned_companions(
             workload,
             setting.policies,
             setting.options,
             setting.inventory,
         );
-        let placed = |companion| PlacedCompanion {
+        let placed = |companion| PlacedObject {
             workload: 0,
             edits: 0..0,
             companion,
@@ -135,7 +135,7 @@ impl<'a> Document<'a> {
         &self,
         object: Object,
         tree: &Tree<'_>,
-        lines: &mut Lines<'_>,
+        lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
         let name = tree
             .get(object.node, "metadata")
@@ -149,12 +149,12 @@ impl<'a> Document<'a> {
             kind: object.kind,
             document: document.clone(),
             extent: document,
-            policies: self.all(|| Outcome::Skipped(skip.clone())),
+            policies: self.report_all_policies(|| Outcome::Skipped(skip.clone())),
             ..WorkloadReport::default()
         }
     }
 
-    pub(super) fn line_of(&self, tree: &Tree<'_>, node: NodeId, lines: &mut Lines<'_>) -> usize {
+    pub(super) fn line_of(&self, tree: &Tree<'_>, node: NodeId, lines: &mut LineCounter<'_>) -> usize {
         lines.line_at(self.place.in_run + tree.start(node))
     }
 }

@@ -8,7 +8,7 @@ use crate::plan::recording::is_dropped;
 use crate::policy::Policy;
 use crate::record::words::undo_command;
 use crate::record::{MARKER, PolicyRecord};
-use crate::undo::{Recorded, read_record};
+use crate::undo::{RecordedObject, read_record};
 use crate::yaml::tree::NodeId;
 
 /// A warning for each policy that is not given. A policy of another set is another run's.
@@ -16,13 +16,13 @@ pub(super) fn orphans(
     workload: &Workload<'_>,
     policies: &[Policy],
     options: &Options,
-    locked: impl FnOnce(&Workload<'_>) -> Option<Recorded>,
+    locked: impl FnOnce(&Workload<'_>) -> Option<RecordedObject>,
 ) -> Vec<Diagnostic> {
     let Some(given) = &options.given else {
         return Vec::new();
     };
     let tree = workload.tree;
-    let Some(marker) = workload.own_annotation(MARKER) else {
+    let Some(marker) = workload.workload_annotation(MARKER) else {
         return Vec::new();
     };
     let marked = tree.scalar(marker).unwrap_or_default().split(',');
@@ -32,7 +32,7 @@ pub(super) fn orphans(
         Ok(None) if marked.clone().map(str::trim).all(is_given) => return Vec::new(),
         Ok(recorded) => recorded
             .or_else(|| locked(workload))
-            .map(|one| one.record.policies),
+            .map(|recorded_object| recorded_object.record.policies),
         // A record that cannot be read is refused elsewhere.
         Err(_) => return Vec::new(),
     };
@@ -51,11 +51,11 @@ pub(super) fn orphans(
     };
     let is_orphan = |policy: &&PolicyRecord| {
         let name = &policy.policy;
-        let goes = has_record && is_dropped(policy, options);
-        !is_given(name) && !renamed(name) && !goes && policy.set == options.set
+        let is_pruned = has_record && is_dropped(policy, options);
+        !is_given(name) && !renamed(name) && !is_pruned && policy.set == options.set
     };
     let orphans = found.iter().filter(is_orphan);
-    let help = |policy: &PolicyRecord| way_out(workload, &policy.policy, has_record);
+    let help = |policy: &PolicyRecord| orphan_help(workload, &policy.policy, has_record);
     orphans
         .map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)))
         .collect()
@@ -71,7 +71,7 @@ fn orphan(workload: &Workload<'_>, marker: NodeId, policy: &str) -> Diagnostic {
         .of_policy(policy)
 }
 
-fn way_out(workload: &Workload<'_>, name: &str, has_record: bool) -> String {
+fn orphan_help(workload: &Workload<'_>, name: &str, has_record: bool) -> String {
     match has_record {
         true => format!(
             "give the policy, too, or take it out with `{}`",

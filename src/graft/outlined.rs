@@ -1,27 +1,27 @@
 //! Workloads that no policy selects, found without reading what is in their pods.
 
-use crate::manifest::object::{Found, find_objects};
+use crate::manifest::object::{DocumentContent, find_objects};
 use crate::outcome::{FileReport, WorkloadReport};
 use crate::plan::draft::Draft;
 use crate::plan::{left_alone, metrics::metrics_port};
-use crate::source::{Lines, Source};
+use crate::source::{LineCounter, Source};
 use crate::yaml::parse::{ParseError, parse, parse_outline, parse_with_granit};
 use crate::yaml::tree::Tree;
 
-use super::Aim;
+use super::GraftMode;
 use super::document::{Document, Memory};
 use super::refusals::{refuse_root, refuse_workload};
 
 /// How often an outline was enough, in the documents so far. One that was not is work for nothing, though reading goes on
 /// from it: about a quarter of what another one saves.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Outlines {
+pub(super) struct OutlineStatistics {
     enough: u32,
     in_vain: u32,
 }
 
-impl Outlines {
-    fn are_worth_it(self) -> bool {
+impl OutlineStatistics {
+    fn are_useful(self) -> bool {
         self.in_vain < 4 + 4 * self.enough
     }
 
@@ -45,7 +45,7 @@ pub(super) enum Outlined<'t> {
 impl Document<'_> {
     /// Parses a document as far as it matters.
     pub(super) fn parse<'t>(&self, source: &Source<'t>, memory: &mut Memory<'_>) -> Outlined<'t> {
-        if !memory.outlines.are_worth_it() || !self.may_pass_over() {
+        if !memory.outlines.are_useful() || !self.can_skip_pods() {
             return Outlined::Whole(parse(source.text));
         }
         let Some(outline) = parse_outline(source.text) else {
@@ -58,7 +58,7 @@ impl Document<'_> {
                 return Outlined::Enough(Box::new(report));
             }
         }
-        let tree = outline.read_on();
+        let tree = outline.parse_whole();
         Outlined::Whole(tree.map_or_else(|| parse_with_granit(source.text), Ok))
     }
 
@@ -69,7 +69,7 @@ impl Document<'_> {
         source: &Source<'_>,
         memory: &mut Memory<'_>,
     ) -> Option<FileReport> {
-        if !self.may_pass_over() {
+        if !self.can_skip_pods() {
             return None;
         }
         let outline = parse_outline(source.text)?;
@@ -80,13 +80,13 @@ impl Document<'_> {
     }
 
     /// Who asks for pictures or findings asks for what is in the pods.
-    fn may_pass_over(&self) -> bool {
+    fn can_skip_pods(&self) -> bool {
         let options = self.setting.options;
         let asks_for_all = options.parse_all || options.views || options.lint;
         let may_be_orphaned = options.given.is_some() && self.is_marked();
         !asks_for_all
             && !may_be_orphaned
-            && self.setting.aim == Aim::Edit
+            && self.setting.mode == GraftMode::Edit
             && !self.has_recorded()
             && !self.is_to_undo()
     }
@@ -97,14 +97,14 @@ impl Document<'_> {
         &self,
         outline: &Tree<'_>,
         source: &Source<'_>,
-        lines: &mut Lines<'_>,
+        lines: &mut LineCounter<'_>,
     ) -> Option<FileReport> {
         let setting = self.setting;
         if refuse_root(outline, source).is_some() {
             return None;
         }
         let mut found = find_objects(outline, setting.kinds);
-        let (Some(Found::Object(object)), true) = (found.pop(), found.is_empty()) else {
+        let (Some(DocumentContent::Object(object)), true) = (found.pop(), found.is_empty()) else {
             return None;
         };
         let workload = self.read_workload(&object, outline, source)?;
@@ -112,7 +112,7 @@ impl Document<'_> {
             return None;
         }
         let mut policies = left_alone(&workload, setting.policies, setting.inventory)?;
-        if outline.was_asked_for_unread() {
+        if outline.has_unread_access() {
             return None;
         }
         let described = setting.options.details.then(|| {
@@ -126,7 +126,7 @@ impl Document<'_> {
                 ..self.describe(&workload, lines)
             }
         });
-        if outline.was_asked_for_unread() {
+        if outline.has_unread_access() {
             return None;
         }
         Some(FileReport {

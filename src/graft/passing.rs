@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{Run, foresee, graft_part};
+use super::{DocumentRun, generated_companions, graft_part};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{Inventory, Name, Needs, Standing, read_part};
+use crate::inventory::{Inventory, InventoryKey, InventoryNeeds, SourceRole, read_part};
 use crate::options::Options;
 use crate::outcome::FileReport;
 use crate::policy::Policy;
@@ -13,17 +13,17 @@ use crate::source::Place;
 use crate::yaml::stream::chunks;
 use std::num::NonZeroUsize;
 
-/// The text so far.
+/// Grafts a stream that is read once.
 #[derive(Debug)]
-pub struct Passing<'p> {
+pub struct StreamingGraft<'p> {
     name: Arc<str>,
     policies: &'p [Policy],
     options: &'p Options,
-    needs: Needs,
+    needs: InventoryNeeds,
     inventory: Inventory,
 }
 
-impl<'p> Passing<'p> {
+impl<'p> StreamingGraft<'p> {
     /// Nothing has gone by yet; the inventory is what is known from elsewhere. `None` where the policies ask for nothing,
     /// so that the order of documents makes no difference.
     pub fn new(
@@ -32,13 +32,13 @@ impl<'p> Passing<'p> {
         options: &'p Options,
         inventory: &Inventory,
     ) -> Option<Self> {
-        let needs = Needs::of(policies);
+        let needs = InventoryNeeds::of(policies);
         if needs.is_nothing() {
             return None;
         }
         let mut inventory = inventory.clone();
-        inventory.watch();
-        Some(Passing {
+        inventory.track_lookups();
+        Some(StreamingGraft {
             name: Arc::clone(name),
             policies,
             options,
@@ -48,9 +48,9 @@ impl<'p> Passing<'p> {
     }
 
     /// Plans and edits the next documents. Which of them come together makes no difference.
-    pub fn graft(&mut self, run: Run<'_>) -> FileReport {
+    pub fn graft(&mut self, run: DocumentRun<'_>) -> FileReport {
         let mut report = FileReport::default();
-        let mut part = Part {
+        let mut part = BatchStart {
             start: 0,
             first_line: run.first_line,
         };
@@ -61,7 +61,7 @@ impl<'p> Passing<'p> {
             let (found, problems) = read_part(
                 &self.name,
                 (chunk.text, line),
-                Standing::Manifest,
+                SourceRole::Manifest,
                 &self.needs,
                 self.options,
             );
@@ -70,13 +70,13 @@ impl<'p> Passing<'p> {
                 !found.is_empty() || !problems.is_empty() || !self.needs.generated.is_empty();
             if is_turn && chunk.start > part.start {
                 report.append(self.graft_part(&run, part, chunk.start));
-                part = Part {
+                part = BatchStart {
                     start: chunk.start,
                     first_line: line,
                 };
             }
             report.diagnostics.extend(problems);
-            let late = self.inventory.too_late(&found);
+            let late = self.inventory.outdated_lookups(&found);
             report
                 .diagnostics
                 .extend(late.into_iter().map(|(name, place)| too_late(&name, place)));
@@ -86,9 +86,9 @@ impl<'p> Passing<'p> {
         report
     }
 
-    fn graft_part(&mut self, run: &Run<'_>, part: Part, end: usize) -> FileReport {
+    fn graft_part(&mut self, run: &DocumentRun<'_>, part: BatchStart, end: usize) -> FileReport {
         let text = &run.text[part.start..end];
-        let foreseen = foresee(
+        let foreseen = generated_companions(
             NonZeroUsize::MIN,
             &self.name,
             text,
@@ -100,7 +100,7 @@ impl<'p> Passing<'p> {
             .into_iter()
             .for_each(|companion| self.inventory.add_companion(companion));
         let has_more = run.has_more || end < run.text.len();
-        let part = Run {
+        let part = DocumentRun {
             start: run.start + part.start,
             text,
             first_line: part.first_line,
@@ -116,14 +116,14 @@ impl<'p> Passing<'p> {
     }
 }
 
-/// Where documents begin that are grafted together.
+/// The start of a batch of documents.
 #[derive(Clone, Copy)]
-struct Part {
+struct BatchStart {
     start: usize,
     first_line: usize,
 }
 
-fn too_late(name: &Name, place: Place) -> Diagnostic {
+fn too_late(name: &InventoryKey, place: Place) -> Diagnostic {
     let message = format!("the {name} comes behind what depends on it, and a stream is read once");
     let problem = Diagnostic::error(Code::TooLate, message).at(place, "this object");
     problem.help(

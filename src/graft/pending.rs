@@ -6,45 +6,45 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::manifest::object::{Found, find_objects};
+use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
-use crate::outcome::needs::NeedsOfRun;
-use crate::outcome::{Companion, Outcome, PolicyReport};
-use crate::ownership::Room;
+use crate::outcome::needs::RunNeeds;
+use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
+use crate::ownership::TextAdjustment;
 use crate::plan::draft::Draft;
 use crate::plan::metrics::metrics_port;
-use crate::plan::recording::Earlier;
-use crate::plan::{Planned, unfit};
-use crate::policy::Item;
-use crate::record::{Changed, Record, Taken, arrange};
+use crate::plan::recording::EarlierRun;
+use crate::plan::{WorkloadPlan, faults_of_kept};
+use crate::policy::PolicyValue;
+use crate::record::{Drift, Record, RemovalResult, restore_order};
 use crate::source::Source;
-use crate::undo::Recorded;
+use crate::undo::RecordedObject;
 use crate::yaml::parse::parse;
 use crate::yaml::value::is_equal;
 
 use super::adopt::not_adopted;
-use super::authors::Step;
+use super::authors::PolicyStep;
 use super::document::Document;
-use super::loose_mounts::loose_mounts;
-use super::moves::Moves;
+use super::loose_mounts::dangling_mounts;
+use super::moves::OffsetMap;
 use super::objects::{Other, Seen};
 use super::record_refusals::{changed_since, without_record};
-use super::recorded::Pair;
+use super::recorded::RecordedDocument;
 use super::refusals::{refuse_pod, refuse_workload};
 use super::retire::generated;
 
-/// A workload as the run wants it, before its text is settled.
-pub(super) struct Pending<'t> {
+/// A workload with its desired state, before its text is edited.
+pub(super) struct PendingObject<'t> {
     pub workload: Workload<'t>,
     pub policies: Vec<PolicyReport>,
-    pub wanted: Wanted<'t>,
+    pub wanted: DesiredState<'t>,
     /// What was planned beside; nothing where the workload is left alone.
     pub beside: Option<Beside<'t>>,
     pub metrics_port: Option<u16>,
     pub problems: Vec<Diagnostic>,
 }
 
-pub(super) enum Wanted<'t> {
+pub(super) enum DesiredState<'t> {
     /// As it is.
     Same,
     /// A draft of the workload.
@@ -60,15 +60,15 @@ pub(super) struct Beside<'t> {
     pub record: Option<Record>,
     /// The record belongs into an annotation.
     pub is_annotated: bool,
-    pub companions: Vec<Companion>,
+    pub companions: Vec<GeneratedObject>,
     pub ephemeral_containers: Vec<Value>,
-    pub needs: NeedsOfRun,
-    pub steps: Vec<Step<'t>>,
+    pub needs: RunNeeds,
+    pub steps: Vec<PolicyStep<'t>>,
 }
 
 /// What is planned for all objects of a document.
 pub(super) struct Plan<'t> {
-    pub pending: Vec<Pending<'t>>,
+    pub pending: Vec<PendingObject<'t>>,
     /// What is no workload, each with the number of workloads before it.
     pub others: Vec<(usize, Other)>,
 }
@@ -82,13 +82,13 @@ impl Plan<'_> {
     }
 }
 
-impl<'t> Pending<'t> {
+impl<'t> PendingObject<'t> {
     /// Left as it is.
-    fn same(workload: Workload<'t>, policies: Vec<PolicyReport>) -> Self {
-        Pending {
+    fn unchanged(workload: Workload<'t>, policies: Vec<PolicyReport>) -> Self {
+        PendingObject {
             workload,
             policies,
-            wanted: Wanted::Same,
+            wanted: DesiredState::Same,
             beside: None,
             metrics_port: None,
             problems: Vec::new(),
@@ -96,9 +96,9 @@ impl<'t> Pending<'t> {
     }
 
     fn refused(workload: Workload<'t>, policies: Vec<PolicyReport>, problem: Diagnostic) -> Self {
-        Pending {
+        PendingObject {
             problems: vec![problem],
-            ..Pending::same(workload, policies)
+            ..PendingObject::unchanged(workload, policies)
         }
     }
 
@@ -108,17 +108,17 @@ impl<'t> Pending<'t> {
     }
 
     pub(super) fn is_changed(&self) -> bool {
-        !matches!(self.wanted, Wanted::Same)
+        !matches!(self.wanted, DesiredState::Same)
     }
 
     pub(super) fn is_base(&self) -> bool {
-        matches!(self.wanted, Wanted::Base(_))
+        matches!(self.wanted, DesiredState::Base(_))
     }
 }
 
 impl<'a> Document<'a> {
     /// Plans every workload.
-    pub(super) fn plan_all<'t>(&self, pair: &Pair<'t>, found: Vec<Found>) -> Plan<'t>
+    pub(super) fn plan_all<'t>(&self, pair: &RecordedDocument<'t>, found: Vec<DocumentContent>) -> Plan<'t>
     where
         'a: 't,
     {
@@ -136,7 +136,7 @@ impl<'a> Document<'a> {
         };
         let base_found = base_tree.map(|tree| find_objects(tree, self.setting.kinds));
         let base_found = base_found.unwrap_or_default();
-        for (at, found) in found.into_iter().enumerate() {
+        for (index, found) in found.into_iter().enumerate() {
             let workload = match self.see(found, pair.tree, pair.source) {
                 Seen::Workload(workload) => *workload,
                 Seen::Other(other) => {
@@ -144,12 +144,12 @@ impl<'a> Document<'a> {
                     continue;
                 }
             };
-            let base = pair.position(workload.object.node).and_then(|recorded| {
-                let Found::Object(base) = base_found.get(at)? else {
+            let base = pair.position(workload.object.node).and_then(|recorded_index| {
+                let DocumentContent::Object(base) = base_found.get(index)? else {
                     return None;
                 };
                 let base = self.read_workload(base, base_tree?, &base_source)?;
-                Some((recorded, base))
+                Some((recorded_index, base))
             });
             plan.pending.push(self.plan(workload, base, pair));
         }
@@ -161,48 +161,48 @@ impl<'a> Document<'a> {
         &self,
         workload: Workload<'t>,
         base: Option<(usize, Workload<'_>)>,
-        pair: &Pair<'t>,
-    ) -> Pending<'t> {
+        pair: &RecordedDocument<'t>,
+    ) -> PendingObject<'t> {
         if !self.is_wanted(&workload) {
-            return Pending::same(workload, self.not_asked_for());
+            return PendingObject::unchanged(workload, self.not_asked_for());
         }
         let mut problems = self.orphans(&workload);
-        let failed = || self.all(|| Outcome::Failed);
+        let failed = || self.report_all_policies(|| Outcome::Failed);
         let mut pending = match (refuse_workload(&workload), base) {
-            (Some(problem), _) => Pending::refused(workload, failed(), problem),
+            (Some(problem), _) => PendingObject::refused(workload, failed(), problem),
             (None, None) => self.plan_first(workload, pair),
             (None, Some((recorded, base))) => match refuse_pod(&workload) {
-                Some(problem) => Pending::refused(workload, failed(), problem),
-                None => self.plan_again(workload, &base, recorded, pair),
+                Some(problem) => PendingObject::refused(workload, failed(), problem),
+                None => self.replan(workload, &base, recorded, pair),
             },
         };
         problems.append(&mut pending.problems);
-        Pending {
+        PendingObject {
             problems,
             ..pending
         }
     }
 
     /// A workload without a record.
-    fn plan_first<'t>(&self, workload: Workload<'t>, pair: &Pair<'t>) -> Pending<'t> {
+    fn plan_first<'t>(&self, workload: Workload<'t>, pair: &RecordedDocument<'t>) -> PendingObject<'t> {
         if self.setting.options.take_out.is_undo() {
             let problems = without_record(&workload, self.setting.options);
-            return Pending {
+            return PendingObject {
                 problems: problems.into_iter().collect(),
-                ..Pending::same(workload, Vec::new())
+                ..PendingObject::unchanged(workload, Vec::new())
             };
         }
         let mut planned = self.planned(&workload, None);
         if self.setting.options.adopt {
-            return Pending::same(workload, not_adopted(planned));
+            return PendingObject::unchanged(workload, not_adopted(planned));
         }
         if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
-            return Pending::refused(workload, self.all(|| Outcome::Failed), problem);
+            return PendingObject::refused(workload, self.report_all_policies(|| Outcome::Failed), problem);
         }
         self.add_room(planned.record.as_mut(), pair, &workload, None);
         let problems = std::mem::take(&mut planned.diagnostics);
         let is_annotated = self.setting.options.annotates(false);
-        Pending {
+        PendingObject {
             problems: self.of_workload(problems, &workload),
             metrics_port: self.metrics_port(&workload, &planned.draft),
             beside: Some(Beside {
@@ -210,35 +210,35 @@ impl<'a> Document<'a> {
                 ..beside(&mut planned, is_annotated)
             }),
             wanted: match planned.draft.is_changed() {
-                true => Wanted::Draft(planned.draft),
-                false => Wanted::Same,
+                true => DesiredState::Draft(planned.draft),
+                false => DesiredState::Same,
             },
-            ..Pending::same(workload, planned.policies)
+            ..PendingObject::unchanged(workload, planned.policies)
         }
     }
 
     /// A workload with a record: planned on its base, then compared with what it is.
-    fn plan_again<'t>(
+    fn replan<'t>(
         &self,
         workload: Workload<'t>,
         base: &Workload<'_>,
-        recorded: usize,
-        pair: &Pair<'t>,
-    ) -> Pending<'t> {
-        let (one, taken) = (&pair.recorded[recorded], &pair.stripped.taken[recorded]);
-        let earlier = self.earlier(one, taken);
+        recorded_index: usize,
+        pair: &RecordedDocument<'t>,
+    ) -> PendingObject<'t> {
+        let (recorded_object, taken) = (&pair.recorded[recorded_index], &pair.stripped.taken[recorded_index]);
+        let earlier = self.earlier(recorded_object, taken);
         let mut planned = self.planned(base, Some(&earlier));
-        self.add_room(planned.record.as_mut(), pair, &workload, Some(&one.record));
+        self.add_room(planned.record.as_mut(), pair, &workload, Some(&recorded_object.record));
         let problems = moved(std::mem::take(&mut planned.diagnostics), base, pair);
         let mut problems = self.of_workload(problems, &workload);
         problems.extend(self.changed_since(&workload, &planned.policies, &taken.changed));
-        let Some(target) = self.target(&planned, one, taken) else {
+        let Some(target) = self.target(&planned, recorded_object, taken) else {
             let message = format!("{} has no plain value", workload.title());
             let problem = Diagnostic::error(Code::Internal, message);
-            problems.push(problem.at(workload.own_place(), "here"));
-            return Pending {
+            problems.push(problem.at(workload.name_place(), "here"));
+            return PendingObject {
                 problems,
-                ..Pending::same(workload, planned.policies)
+                ..PendingObject::unchanged(workload, planned.policies)
             };
         };
         if !problems.iter().any(Diagnostic::is_error) {
@@ -246,26 +246,26 @@ impl<'a> Document<'a> {
             problems.extend(misfits);
         }
         let wanted = match is_base(&planned) {
-            _ if problems.iter().any(Diagnostic::is_error) => Wanted::Same,
-            true => Wanted::Base(self.setting.options.patches.then(|| target.into_owned())),
-            false => unless_same(target.into_owned(), &one.value),
+            _ if problems.iter().any(Diagnostic::is_error) => DesiredState::Same,
+            true => DesiredState::Base(self.setting.options.patches.then(|| target.into_owned())),
+            false => unless_same(target.into_owned(), &recorded_object.value),
         };
-        let is_annotated = self.setting.options.annotates(one.is_annotated);
-        Pending {
+        let is_annotated = self.setting.options.annotates(recorded_object.is_annotated);
+        PendingObject {
             problems,
             wanted,
             metrics_port: self.metrics_port(base, &planned.draft),
             beside: Some(beside(&mut planned, is_annotated)),
-            ..Pending::same(workload, planned.policies)
+            ..PendingObject::unchanged(workload, planned.policies)
         }
     }
 
-    fn earlier<'r>(&self, one: &'r Recorded, taken: &'r Taken) -> Earlier<'r> {
+    fn earlier<'r>(&self, one: &'r RecordedObject, taken: &'r RemovalResult) -> EarlierRun<'r> {
         let mut record = one.record.clone();
         for (policy, redo) in record.policies.iter_mut().zip(&taken.redo) {
             redo.resolve(policy);
         }
-        Earlier {
+        EarlierRun {
             record,
             is_annotated: one.is_annotated,
             current: &one.value,
@@ -277,9 +277,9 @@ impl<'a> Document<'a> {
     /// The value that a workload with a record is to have; `None` where it has none that readers agree on.
     fn target<'r>(
         &self,
-        planned: &Planned<'_>,
-        one: &Recorded,
-        taken: &'r Taken,
+        planned: &WorkloadPlan<'_>,
+        one: &RecordedObject,
+        taken: &'r RemovalResult,
     ) -> Option<Cow<'r, Value>> {
         let is_base = is_base(planned) && one.record.text.is_none();
         match is_base && !self.setting.options.patches {
@@ -295,18 +295,18 @@ impl<'a> Document<'a> {
         workload: &Workload<'_>,
         base: &Workload<'_>,
         target: &Value,
-        earlier: &Earlier<'_>,
+        earlier: &EarlierRun<'_>,
         known: &[Diagnostic],
     ) -> Vec<Diagnostic> {
         let (current, force) = (earlier.current, self.setting.options.force);
-        let loose = loose_mounts(workload, current, target, &earlier.record, force);
+        let loose = dangling_mounts(workload, current, target, &earlier.record, force);
         if !loose.is_empty() {
             return loose;
         }
         let given = (self.setting.policies, self.setting.options);
-        let unfit = unfit(base, target, earlier, given, known).into_iter();
+        let unfit = faults_of_kept(base, target, earlier, given, known).into_iter();
         unfit
-            .map(|problem| problem.at(workload.own_place(), "this workload"))
+            .map(|problem| problem.at(workload.name_place(), "this workload"))
             .collect()
     }
 
@@ -321,29 +321,29 @@ impl<'a> Document<'a> {
     fn add_room(
         &self,
         record: Option<&mut Record>,
-        pair: &Pair<'_>,
+        pair: &RecordedDocument<'_>,
         workload: &Workload<'_>,
         earlier: Option<&Record>,
     ) {
         let Some(record) = record.filter(|record| generated(record).next().is_some()) else {
             return;
         };
-        let now = self.beside(workload).room(workload.tree);
+        let room = self.beside(workload).room(workload.tree);
         // What undo gives back has a last line end where what was injected stood in the last lines.
-        let now = if pair.original().ends_with('\n') {
-            Room {
-                list: now.list,
-                ..Room::default()
+        let room = if pair.original().ends_with('\n') {
+            TextAdjustment {
+                list: room.list,
+                ..TextAdjustment::default()
             }
         } else {
-            now
+            room
         };
         let earlier = earlier.filter(|earlier| generated(earlier).next().is_some());
         record.room = earlier
             .map(|earlier| earlier.room.clone())
             .unwrap_or_default();
-        record.room.join(&now);
-        if now.unended {
+        record.room.join(&room);
+        if room.unended {
             // The end of the text is no longer the document's own.
             record.text = None;
         }
@@ -354,10 +354,10 @@ impl<'a> Document<'a> {
         &self,
         workload: &Workload<'_>,
         policies: &[PolicyReport],
-        changed: &[Changed],
+        changed: &[Drift],
     ) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        for Changed { policy, path } in changed {
+        for Drift { policy, path } in changed {
             let mut given = self.setting.policies.iter();
             let is_given = given.any(|given| given.identity == *policy);
             let of_policy = || policies.iter().filter(|report| *report.policy == **policy);
@@ -376,8 +376,8 @@ impl<'a> Document<'a> {
     }
 }
 
-fn beside<'t>(planned: &mut Planned<'_>, is_annotated: bool) -> Beside<'t> {
-    let item = |item: Item| (*item.value).clone();
+fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> Beside<'t> {
+    let item = |item: PolicyValue| (*item.value).clone();
     let ephemeral_containers = std::mem::take(&mut planned.ephemeral_containers);
     Beside {
         record: planned.record.take(),
@@ -390,25 +390,25 @@ fn beside<'t>(planned: &mut Planned<'_>, is_annotated: bool) -> Beside<'t> {
 }
 
 /// Whether nothing is left of what was injected.
-fn is_base(planned: &Planned<'_>) -> bool {
+fn is_base(planned: &WorkloadPlan<'_>) -> bool {
     planned.record.is_none() && !planned.draft.is_changed()
 }
 
-fn unless_same<'t>(mut target: Value, current: &Value) -> Wanted<'t> {
-    arrange(&mut target, current);
+fn unless_same<'t>(mut target: Value, current: &Value) -> DesiredState<'t> {
+    restore_order(&mut target, current);
     match is_equal(&target, current) {
-        true => Wanted::Same,
-        false => Wanted::Value(target),
+        true => DesiredState::Same,
+        false => DesiredState::Value(target),
     }
 }
 
 /// Problems of the base with their places in the document.
-fn moved(problems: Vec<Diagnostic>, base: &Workload<'_>, pair: &Pair<'_>) -> Vec<Diagnostic> {
+fn moved(problems: Vec<Diagnostic>, base: &Workload<'_>, pair: &RecordedDocument<'_>) -> Vec<Diagnostic> {
     let moves = OnceCell::new();
     let mut problems = problems;
     let labels = problems.iter_mut().flat_map(|problem| &mut problem.labels);
     for label in labels.filter(|label| label.place.source == pair.source.name) {
-        let moves = moves.get_or_init(|| Moves::of(base.source, pair));
+        let moves = moves.get_or_init(|| OffsetMap::of(base.source, pair));
         label.place = moves.place_before(&label.place);
     }
     problems

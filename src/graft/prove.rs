@@ -6,25 +6,25 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::Written;
+use crate::edit::TextCache;
 use crate::inventory::Inventory;
-use crate::options::{Options, TakeOut};
+use crate::options::{Options, RemovalSelection};
 use crate::outcome::FileReport;
-use crate::record::lock::Locks;
-use crate::record::{Changed, Leniency, RECORD, Record, Texts};
+use crate::record::lock::LockSet;
+use crate::record::{Drift, DriftHandling, RECORD, Record, TextDifferences};
 use crate::source::Source;
-use crate::undo::{Obstacle, Recorded, Stripped, objects_of, places_between, read_record, strip};
-use crate::yaml::parse::parse_again;
+use crate::undo::{RemovalObstacle, RecordedObject, StrippedDocument, objects_of, places_between, read_record, strip};
+use crate::yaml::parse::reparse;
 use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
 use super::document::Document;
 use super::graft_on_threads;
-use super::pending::{Pending, Plan};
+use super::pending::{PendingObject, Plan};
 use super::record_refusals::changed_since;
-use super::recorded::Pair;
-use super::retire::{RunFile, retire, unend};
+use super::recorded::RecordedDocument;
+use super::retire::{RunFile, prune, restore_end};
 use super::write::Writing;
 
 /// What undoing a result comes to.
@@ -32,7 +32,7 @@ enum Proof {
     /// The bytes that stood there.
     Exact,
     /// Other bytes, unless the records say this beside.
-    Texts(Vec<Option<Texts>>),
+    Texts(Vec<Option<TextDifferences>>),
     /// Something else, and why.
     Not(String),
 }
@@ -48,10 +48,10 @@ impl<'a> Document<'a> {
     /// Undoes the document that leaves, where it has records, and notes in them what undo needs beside.
     pub(super) fn prove_all<'t>(
         &self,
-        pair: &Pair<'t>,
+        pair: &RecordedDocument<'t>,
         plan: &mut Plan<'t>,
         written: Vec<Writing<'t>>,
-        texts: &mut Written,
+        texts: &mut TextCache,
     ) -> Proven<'t>
     where
         'a: 't,
@@ -60,9 +60,9 @@ impl<'a> Document<'a> {
             written,
             problems: Vec::new(),
         };
-        let has_record = |one: &Pending<'_>| one.record().is_some();
+        let has_record = |one: &PendingObject<'_>| one.record().is_some();
         let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
-        let is_changed = plan.pending.iter().any(Pending::is_changed);
+        let is_changed = plan.pending.iter().any(PendingObject::is_changed);
         let is_wrong = |one: &Writing<'_>| one.problems.iter().any(Diagnostic::is_error);
         let is_refused = plan.is_refused() || proven.written.iter().any(is_wrong);
         if !has_records || !is_changed || is_refused {
@@ -81,14 +81,14 @@ impl<'a> Document<'a> {
                 }
             }
         };
-        proven.problems = unproven(pair, &plan.pending, &problem);
+        proven.problems = report_inexact_undo(pair, &plan.pending, &problem);
         if proven.problems.iter().any(Diagnostic::is_error) {
             proven.written.iter_mut().for_each(|one| one.edits.clear());
         }
         proven
     }
 
-    fn note_texts(&self, pair: &Pair<'_>, pending: &mut [Pending<'_>], texts: Vec<Option<Texts>>) {
+    fn note_texts(&self, pair: &RecordedDocument<'_>, pending: &mut [PendingObject<'_>], texts: Vec<Option<TextDifferences>>) {
         let own = objects_of(pair.tree, self.setting.kinds);
         let texts = texts.into_iter().chain(std::iter::repeat(None));
         for (node, text) in own.into_iter().zip(texts) {
@@ -101,31 +101,31 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn prove(&self, pair: &Pair<'_>, pending: &[Pending<'_>], written: &[Writing<'_>]) -> Proof {
-        let edits = flat(written);
+    fn prove(&self, pair: &RecordedDocument<'_>, pending: &[PendingObject<'_>], written: &[Writing<'_>]) -> Proof {
+        let edits = flatten_edits(written);
         let output = splice_text(pair.source.text, &edits);
-        let Ok(tree) = parse_again(pair.tree, &output, &changes_of(&edits)) else {
+        let Ok(tree) = reparse(pair.tree, &output, &changes_of(&edits)) else {
             return Proof::Not("it cannot be parsed".to_owned());
         };
-        let own = objects_of(pair.tree, self.setting.kinds);
-        let pending: Vec<Option<&Pending<'_>>> = own
+        let objects = objects_of(pair.tree, self.setting.kinds);
+        let pending: Vec<Option<&PendingObject<'_>>> = objects
             .iter()
-            .map(|node| pending.iter().find(|one| *node == one.workload.object.node))
+            .map(|node| pending.iter().find(|entry| *node == entry.workload.object.node))
             .collect();
         let mut recorded = self.recorded_after(&tree, &pending);
-        let matters = |at: usize| {
-            let one = pending.get(at).copied().flatten();
-            one.is_some_and(|one| one.record().is_some() || one.is_base())
+        let matters = |index: usize| {
+            let entry = pending.get(index).copied().flatten();
+            entry.is_some_and(|entry| entry.record().is_some() || entry.is_base())
         };
         let mut texts = (0..).zip(match self.undo(pair, &tree, &recorded, &pending) {
             Ok(texts) => texts,
             // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
-            Err(Obstacle::Forged(_)) => {
+            Err(RemovalObstacle::Forged(_)) => {
                 return self.prove_anew(pair, &tree, &mut recorded, &pending);
             }
             Err(obstacle) => return Proof::Not(format!("{obstacle:?}")),
         });
-        match texts.any(|(at, text)| text.is_some() && matters(at)) {
+        match texts.any(|(index, text)| text.is_some() && matters(index)) {
             true => self.prove_anew(pair, &tree, &mut recorded, &pending),
             false => Proof::Exact,
         }
@@ -134,10 +134,10 @@ impl<'a> Document<'a> {
     /// What records must say that say nothing of the text so far.
     fn prove_anew(
         &self,
-        pair: &Pair<'_>,
+        pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
-        recorded: &mut [Recorded],
-        pending: &[Option<&Pending<'_>>],
+        recorded: &mut [RecordedObject],
+        pending: &[Option<&PendingObject<'_>>],
     ) -> Proof {
         for one in recorded.iter_mut() {
             one.record.text = None;
@@ -149,11 +149,11 @@ impl<'a> Document<'a> {
     }
 
     /// The records of the document that leaves, of its annotations or beside it.
-    fn recorded_after(&self, tree: &Tree<'_>, pending: &[Option<&Pending<'_>>]) -> Vec<Recorded> {
+    fn recorded_after(&self, tree: &Tree<'_>, pending: &[Option<&PendingObject<'_>>]) -> Vec<RecordedObject> {
         let mut recorded = Vec::new();
         let nodes = objects_of(tree, self.setting.kinds);
         for (node, one) in nodes.into_iter().zip(pending) {
-            let Some(record) = one.and_then(Pending::record) else {
+            let Some(record) = one.and_then(PendingObject::record) else {
                 continue;
             };
             let annotated = read_record(tree, node).ok().flatten();
@@ -165,37 +165,37 @@ impl<'a> Document<'a> {
     /// Where the undone document differs from what undo must give back.
     fn undo(
         &self,
-        pair: &Pair<'_>,
+        pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
-        recorded: &[Recorded],
-        pending: &[Option<&Pending<'_>>],
-    ) -> Result<Vec<Option<Texts>>, Obstacle> {
+        recorded: &[RecordedObject],
+        pending: &[Option<&PendingObject<'_>>],
+    ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        let undone = strip(tree, kinds, recorded, has_more, |_| Leniency::Leave)?;
-        let is_new = |changed: &&Changed| !changed_in(&pair.stripped).any(|own| own == *changed);
+        let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
+        let is_new = |changed: &&Drift| !changed_in(&pair.stripped).any(|own| own == *changed);
         if let Some(changed) = changed_in(&undone).find(is_new) {
-            return Err(Obstacle::Wrong(format!(
+            return Err(RemovalObstacle::Wrong(format!(
                 "`{}` of {} would be taken for changed",
                 changed.path, changed.policy
             )));
         }
-        let text = self.unended(&undone.text, pair, pending);
-        places_between(&text, pair.original(), kinds).map_err(Obstacle::Wrong)
+        let text = self.restore_end(&undone.text, pair, pending);
+        places_between(&text, pair.original(), kinds).map_err(RemovalObstacle::Wrong)
     }
 
     /// What is put right only when what was generated behind the document is gone.
-    fn unended(&self, undone: &str, pair: &Pair<'_>, pending: &[Option<&Pending<'_>>]) -> String {
-        let records = pending.iter().filter_map(|one| one.as_ref()?.record());
+    fn restore_end(&self, undone: &str, pair: &RecordedDocument<'_>, pending: &[Option<&PendingObject<'_>>]) -> String {
+        let records = pending.iter().filter_map(|entry| entry.as_ref()?.record());
         let mut rooms = records.map(|record| &record.room);
         match rooms.find(|room| room.unended && !pair.original().ends_with('\n')) {
-            Some(room) => splice_text(undone, &unend(undone, room, self.setting.kinds, None)),
+            Some(room) => splice_text(undone, &restore_end(undone, room, self.setting.kinds, None)),
             None => undone.to_owned(),
         }
     }
 }
 
-fn beside(tree: &Tree<'_>, node: NodeId, record: &Record) -> Option<Recorded> {
-    Some(Recorded {
+fn beside(tree: &Tree<'_>, node: NodeId, record: &Record) -> Option<RecordedObject> {
+    Some(RecordedObject {
         node,
         at: node,
         is_annotated: false,
@@ -206,12 +206,12 @@ fn beside(tree: &Tree<'_>, node: NodeId, record: &Record) -> Option<Recorded> {
     })
 }
 
-fn changed_in(stripped: &Stripped) -> impl Iterator<Item = &Changed> {
+fn changed_in(stripped: &StrippedDocument) -> impl Iterator<Item = &Drift> {
     stripped.taken.iter().flat_map(|taken| &taken.changed)
 }
 
 /// All edits of a document, in order.
-fn flat(written: &[Writing<'_>]) -> Vec<Edit> {
+fn flatten_edits(written: &[Writing<'_>]) -> Vec<Edit> {
     let edits = written.iter().flat_map(|one| one.edits.iter().cloned());
     let mut flat: Vec<Edit> = edits.collect();
     flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
@@ -219,38 +219,38 @@ fn flat(written: &[Writing<'_>]) -> Vec<Edit> {
 }
 
 /// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
-fn unproven(pair: &Pair<'_>, pending: &[Pending<'_>], what: &str) -> Vec<Diagnostic> {
+fn report_inexact_undo(pair: &RecordedDocument<'_>, pending: &[PendingObject<'_>], difference: &str) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for (recorded, taken) in pair.recorded.iter().zip(&pair.stripped.taken) {
         let workload = pending
             .iter()
-            .map(|one| &one.workload)
-            .find(|own| own.object.node == recorded.node);
+            .map(|entry| &entry.workload)
+            .find(|workload| workload.object.node == recorded.node);
         let changed = taken.changed.iter().zip(workload.into_iter().cycle());
         problems.extend(
-            changed.map(|(changed, own)| changed_since(own, &changed.policy, &changed.path)),
+            changed.map(|(changed, workload)| changed_since(workload, &changed.policy, &changed.path)),
         );
     }
     if problems.is_empty() {
-        problems.push(inexact(what).at(pair.source.place(0..0), "in this document"));
+        problems.push(inexact_undo(difference).at(pair.source.place(0..0), "in this document"));
     }
     problems
 }
 
 /// What a run writes is right all the same: only what undo makes of it is not what stood there.
-fn inexact(what: &str) -> Diagnostic {
-    let message = format!("undo of what is written here would not give back every byte: {what}");
+fn inexact_undo(difference: &str) -> Diagnostic {
+    let message = format!("undo of what is written here would not give back every byte: {difference}");
     Diagnostic::warning(Code::InexactUndo, message)
         .help("commit before the run, so that the history has the bytes; this is a gap in podgraft, please report it")
 }
 
 /// Takes out what no workload of the run needs any more, and proves the whole of it.
-pub fn retire_proven(
+pub fn prune_proven(
     files: &mut [RunFile<'_>],
     options: &Options,
-    locks: &Arc<Locks>,
+    locks: &Arc<LockSet>,
 ) -> Option<Diagnostic> {
-    retire(files, options);
+    prune(files, options);
     prove_companions(files, options, locks)
 }
 
@@ -260,43 +260,43 @@ pub fn retire_proven(
 fn prove_companions(
     files: &[RunFile<'_>],
     options: &Options,
-    locks: &Arc<Locks>,
+    locks: &Arc<LockSet>,
 ) -> Option<Diagnostic> {
     let is_wrong = files
         .iter()
         .any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
     let has_companions =
         |report: &FileReport| !report.dropped.is_empty() || !report.needed.is_empty();
-    let own: Vec<&RunFile<'_>> = files
+    let companion_files: Vec<&RunFile<'_>> = files
         .iter()
         .filter(|(.., report)| has_companions(report))
         .collect();
-    if is_wrong || own.is_empty() || own.iter().all(|(.., report)| report.edits.is_empty()) {
+    if is_wrong || companion_files.is_empty() || companion_files.iter().all(|(.., report)| report.edits.is_empty()) {
         return None;
     }
-    if own.iter().any(|(.., report)| report.has_unrecorded) {
+    if companion_files.iter().any(|(.., report)| report.has_unrecorded) {
         return None;
     }
     // What somebody changed since cannot be undone before the run, either.
-    let before = without_records(&own, options, locks)?;
-    let outputs = own
+    let before = without_records(&companion_files, options, locks)?;
+    let outputs = companion_files
         .iter()
         .map(|(name, text, report)| (Arc::clone(name), splice(text, &report.edits)));
-    let mut locks_after = Locks::clone(locks);
+    let mut locks_after = LockSet::clone(locks);
     let records = files.iter();
     locks_after.put_all(records.map(|(name, _, report)| (&**name, report.records.as_slice())));
     let after = undone(outputs.collect(), options, Arc::new(locks_after));
-    let at = match &after {
+    let index = match &after {
         Some(after) => before
             .iter()
             .zip(after)
             .position(|(before, after)| before != after)?,
         None => 0,
     };
-    let (name, text, _) = own[at];
+    let (name, text, _) = companion_files[index];
     let place = Source::new(Arc::clone(name), &String::from_utf8_lossy(text)).place(0..0);
     Some(
-        inexact("the bytes differ beside the objects that are generated").at(place, "in this file"),
+        inexact_undo("the bytes differ beside the objects that are generated").at(place, "in this file"),
     )
 }
 
@@ -304,7 +304,7 @@ fn prove_companions(
 fn without_records(
     files: &[&RunFile<'_>],
     options: &Options,
-    locks: &Arc<Locks>,
+    locks: &Arc<LockSet>,
 ) -> Option<Vec<Vec<u8>>> {
     let has_record = |(name, text, _): &&RunFile<'_>| {
         memmem::find(text, RECORD.as_bytes()).is_some() || locks.has_file(name)
@@ -326,7 +326,7 @@ fn without_records(
 fn undone(
     texts: Vec<(Arc<str>, Vec<u8>)>,
     options: &Options,
-    locks: Arc<Locks>,
+    locks: Arc<LockSet>,
 ) -> Option<Vec<Vec<u8>>> {
     let Options {
         namespace,
@@ -338,7 +338,7 @@ fn undone(
         namespace,
         pod_templates,
         parse_all,
-        take_out: TakeOut::All,
+        take_out: RemovalSelection::All,
         details: false,
         ..Options::default()
     };
@@ -349,7 +349,7 @@ fn undone(
     };
     let mut reports: Vec<FileReport> = texts.iter().map(|(name, text)| graft(name, text)).collect();
     let files = texts.iter().zip(&mut reports);
-    retire(
+    prune(
         &mut files
             .map(|((name, text), report)| (Arc::clone(name), text.as_slice(), report))
             .collect::<Vec<_>>(),

@@ -1,14 +1,14 @@
 //! The records of a document's workloads: of their annotations, or of the lock file.
 
 use crate::diagnostic::Diagnostic;
-use crate::manifest::object::{Found, Object};
+use crate::manifest::object::{DocumentContent, Object};
 use crate::manifest::pod::Workload;
-use crate::outcome::Generated;
-use crate::ownership::{Room, WorkloadKey};
+use crate::outcome::GeneratedRecord;
+use crate::ownership::{TextAdjustment, WorkloadKey};
 use crate::policy::Policy;
-use crate::record::{Record, Unreadable};
+use crate::record::{Record, RecordError};
 use crate::source::Source;
-use crate::undo::{Recorded, locked_record, read_record};
+use crate::undo::{RecordedObject, locked_record, read_record};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::Document;
@@ -19,13 +19,13 @@ use super::retire::generated;
 #[derive(Default)]
 pub(super) struct Records {
     /// Of the objects that are looked at.
-    pub recorded: Vec<Recorded>,
+    pub recorded: Vec<RecordedObject>,
     /// Objects that were generated for these.
-    pub dropped: Vec<Generated>,
+    pub dropped: Vec<GeneratedRecord>,
     /// What was done to make room for them, each with the byte of the file at which its workload begins.
-    pub rooms: Vec<(usize, Room)>,
+    pub rooms: Vec<(usize, TextAdjustment)>,
     /// Objects that were generated for others, which need what they have.
-    pub needed: Vec<Generated>,
+    pub needed: Vec<GeneratedRecord>,
 }
 
 impl<'a> Document<'a> {
@@ -37,7 +37,7 @@ impl<'a> Document<'a> {
         &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-        found: &[Found],
+        found: &[DocumentContent],
     ) -> Result<Records, Vec<Diagnostic>>
     where
         'a: 't,
@@ -48,25 +48,25 @@ impl<'a> Document<'a> {
         }
         let mut problems = Vec::new();
         for found in found {
-            let Found::Object(object) = found else {
+            let DocumentContent::Object(object) = found else {
                 continue;
             };
             match self.read_record(object, tree, source) {
-                Ok(Some(mut one)) if self.is_looked_at(object, tree, source) => {
-                    self.rename(&mut one.record);
-                    records.dropped.extend(generated(&one.record));
-                    if !one.record.room.is_nothing() {
+                Ok(Some(mut recorded_object)) if self.is_looked_at(object, tree, source) => {
+                    self.rename(&mut recorded_object.record);
+                    records.dropped.extend(generated(&recorded_object.record));
+                    if !recorded_object.record.room.is_nothing() {
                         let at = self.place.start + tree.span(object.node).start;
-                        records.rooms.push((at, one.record.room.clone()));
+                        records.rooms.push((at, recorded_object.record.room.clone()));
                     }
-                    records.recorded.push(one);
+                    records.recorded.push(recorded_object);
                 }
-                Ok(one) => {
-                    let needed = one.iter().flat_map(|one| generated(&one.record));
+                Ok(recorded_object) => {
+                    let needed = recorded_object.iter().flat_map(|recorded_object| generated(&recorded_object.record));
                     records.needed.extend(needed);
                 }
-                Err((node, why)) => {
-                    problems.push(unreadable(&why, source.place(tree.span(node))));
+                Err((node, error)) => {
+                    problems.push(unreadable(&error, source.place(tree.span(node))));
                 }
             }
         }
@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
         object: &Object,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-    ) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
+    ) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
         if let Some(annotated) = read_record(tree, object.node)? {
             return Ok(Some(annotated));
         }
@@ -94,12 +94,12 @@ impl<'a> Document<'a> {
     pub(super) fn locked_record(
         &self,
         workload: &Workload<'_>,
-    ) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
-        let is_here = |key: &WorkloadKey| self.setting.marked.is_none_or(|own| own.has(key));
-        let found = locked_record(workload, self.setting.inventory.locks(), &is_here);
-        found.or_else(|why| match self.setting.options.adopt {
+    ) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
+        let is_present = |key: &WorkloadKey| self.setting.marked.is_none_or(|marked| marked.contains(key));
+        let found = locked_record(workload, self.setting.inventory.locks(), &is_present);
+        found.or_else(|error| match self.setting.options.adopt {
             true => Ok(None),
-            false => Err(why),
+            false => Err(error),
         })
     }
 
@@ -108,9 +108,9 @@ impl<'a> Document<'a> {
         let policies = self.setting.policies;
         for at in 0..record.policies.len() {
             let old = &record.policies[at].policy;
-            let is_it = |policy: &&Policy| policy.renamed_from.as_ref() == Some(old);
+            let is_renamed = |policy: &&Policy| policy.renamed_from.as_ref() == Some(old);
             let is_given = policies.iter().any(|policy| policy.identity == *old);
-            let Some(policy) = policies.iter().find(is_it).filter(|_| !is_given) else {
+            let Some(policy) = policies.iter().find(is_renamed).filter(|_| !is_given) else {
                 continue;
             };
             if record.policy(&policy.identity).is_none() {

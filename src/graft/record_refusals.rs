@@ -1,14 +1,14 @@
 //! What is refused about records, in words.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::CannotWrite;
+use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
-use crate::options::{Options, TakeOut};
+use crate::options::{Options, RemovalSelection};
 use crate::plan::explain_refusal;
 use crate::record::words::{undo_command, words_of};
-use crate::record::{MARKER, Unreadable};
+use crate::record::{MARKER, RecordError};
 use crate::source::{Place, Source};
-use crate::undo::{Obstacle, Recorded};
+use crate::undo::{RemovalObstacle, RecordedObject};
 use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::tree::Tree;
 
@@ -19,7 +19,7 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
         workload.title()
     );
     let problem =
-        Diagnostic::error(Code::ChangedSince, message).at(workload.own_place(), "this workload");
+        Diagnostic::error(Code::ChangedSince, message).at(workload.name_place(), "this workload");
     problem.help(format!(
         "to take it out all the same: {}",
         undo_command(policy, &workload.source.name, true)
@@ -34,26 +34,26 @@ pub(super) fn changed_form() -> Diagnostic {
         .help("the quotes, the order of keys or the place of a comment may be others than before the injection")
 }
 
-pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
-    let label = match why {
-        Unreadable::Several(_) => "injected by these",
+pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
+    let label = match error {
+        RecordError::Several(_) => "injected by these",
         _ => "the record",
     };
-    let (message, help) = match why {
-        Unreadable::Ambiguous => (
+    let (message, help) = match error {
+        RecordError::Ambiguous => (
             "this record cannot be read: readers disagree about some value in the object"
                 .to_owned(),
             "take out the key that stands twice, or the tag that Kubernetes does not know",
         ),
-        Unreadable::Damaged(what) => (
-            format!("this record cannot be read: {what}"),
+        RecordError::Damaged(defect) => (
+            format!("this record cannot be read: {defect}"),
             "restore the annotation from the file's history, or take it off together with what was injected",
         ),
-        Unreadable::Version(version) => (
+        RecordError::Version(version) => (
             format!("this record is of version {version}, which a later podgraft wrote"),
             "use that podgraft",
         ),
-        Unreadable::Several(several) => (
+        RecordError::Several(several) => (
             format!(
                 "podgraft.lock does not name this workload, and it may have been any of these: {}",
                 several.names.join(", ")
@@ -68,7 +68,7 @@ pub(super) fn unreadable(why: &Unreadable, place: Place) -> Diagnostic {
 }
 
 pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {
-    let marker = workload.own_annotation(MARKER)?;
+    let marker = workload.workload_annotation(MARKER)?;
     let names: Vec<&str> = workload
         .tree
         .scalar(marker)?
@@ -76,9 +76,9 @@ pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Opti
         .map(str::trim)
         .collect();
     let is_meant = match &options.take_out {
-        TakeOut::Only(wanted) => names
+        RemovalSelection::Only(wanted) => names
             .iter()
-            .any(|name| wanted.iter().any(|own| own == name)),
+            .any(|name| wanted.iter().any(|wanted_name| wanted_name == name)),
         _ => true,
     };
     let message = format!(
@@ -93,29 +93,29 @@ pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Opti
 }
 
 pub(super) fn explain(
-    obstacle: Obstacle,
+    obstacle: RemovalObstacle,
     tree: &Tree<'_>,
     source: &Source<'_>,
-    recorded: &[Recorded],
+    recorded: &[RecordedObject],
 ) -> Diagnostic {
-    let (node, code, why, help) = match obstacle {
-        Obstacle::Refused(refusal) => {
-            let (code, why, help) = explain_refusal(refusal.why);
-            (refusal.node, code, why.to_owned(), help)
+    let (node, code, reason, help) = match obstacle {
+        RemovalObstacle::Refused(refusal) => {
+            let (code, reason, help) = explain_refusal(refusal.reason);
+            (refusal.node, code, reason.to_owned(), help)
         }
-        Obstacle::CannotWrite(CannotWrite { node, why }) => (
+        RemovalObstacle::CannotWrite(LoweringError { node, reason }) => (
             node,
             Code::CannotEdit,
-            format!("it {why}"),
+            format!("it {reason}"),
             "write it in block style, `key: value` lines and `- item` lines",
         ),
-        Obstacle::Forged(at) => (
+        RemovalObstacle::Forged(at) => (
             at,
             Code::BadRecord,
             "the record says that other values stood there".to_owned(),
             "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
         ),
-        Obstacle::TooDeep(at) => (
+        RemovalObstacle::TooDeep(at) => (
             at,
             Code::BadRecord,
             format!(
@@ -123,19 +123,19 @@ pub(super) fn explain(
             ),
             "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
         ),
-        Obstacle::Wrong(what) => {
+        RemovalObstacle::Wrong(difference) => {
             let node = recorded
                 .first()
-                .map_or_else(|| tree.roots()[0], |one| one.node);
+                .map_or_else(|| tree.roots()[0], |recorded_object| recorded_object.node);
             (
                 node,
                 Code::Internal,
-                what,
+                difference,
                 "this is a bug of podgraft; nothing was written. Please report it with the document",
             )
         }
     };
-    let message = format!("what was injected cannot be taken out here: {why}");
+    let message = format!("what was injected cannot be taken out here: {reason}");
     Diagnostic::error(code, message)
         .at(source.place(tree.span(node)), "here")
         .help(help)

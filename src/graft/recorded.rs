@@ -5,12 +5,12 @@ use std::cell::OnceCell;
 use std::sync::LazyLock;
 
 use crate::diagnostic::Diagnostic;
-use crate::manifest::object::Found;
+use crate::manifest::object::DocumentContent;
 use crate::plan::recording::is_dropped;
-use crate::record::{Leniency, MARKER, PolicyRecord, RECORD};
+use crate::record::{DriftHandling, MARKER, PolicyRecord, RECORD};
 use crate::source::Source;
-use crate::undo::{Obstacle, Recorded, Stripped, strip};
-use crate::yaml::doubt::{self, Doubt, find_doubt, find_doubt_in_tree};
+use crate::undo::{RemovalObstacle, RecordedObject, StrippedDocument, strip};
+use crate::yaml::doubt::{self, Ambiguity, find_doubt, find_doubt_in_tree};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::Document;
@@ -20,25 +20,25 @@ static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECO
 static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.as_bytes()));
 
 /// A document and the same without what its records say, which is the document again where it has none.
-pub(super) struct Pair<'t> {
+pub(super) struct RecordedDocument<'t> {
     pub tree: &'t Tree<'t>,
     pub source: &'t Source<'t>,
-    pub recorded: Vec<Recorded>,
-    pub stripped: Stripped,
+    pub recorded: Vec<RecordedObject>,
+    pub stripped: StrippedDocument,
     /// What undo must give back, where that is another text than the stripped one.
     original: Option<String>,
     /// What keeps the whole document from being edited, once it was looked for.
-    doubt: OnceCell<Option<Doubt>>,
+    doubt: OnceCell<Option<Ambiguity>>,
 }
 
-impl Pair<'_> {
+impl RecordedDocument<'_> {
     /// What undo must give back.
     pub(super) fn original(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.stripped.text)
     }
 
     /// The first place on which readers disagree.
-    pub(super) fn doubt(&self) -> Option<&Doubt> {
+    pub(super) fn doubt(&self) -> Option<&Ambiguity> {
         let find = || doubt_of(self.source, self.tree);
         self.doubt.get_or_init(find).as_ref()
     }
@@ -91,9 +91,9 @@ impl<'a> Document<'a> {
         &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-        mut recorded: Vec<Recorded>,
-        found: &[Found],
-    ) -> Result<Pair<'t>, Diagnostic>
+        mut recorded: Vec<RecordedObject>,
+        found: &[DocumentContent],
+    ) -> Result<RecordedDocument<'t>, Diagnostic>
     where
         'a: 't,
     {
@@ -103,7 +103,7 @@ impl<'a> Document<'a> {
         let original = self
             .original(tree, &recorded, &stripped)
             .map_err(|obstacle| explain(obstacle, tree, source, &recorded))?;
-        Ok(Pair {
+        Ok(RecordedDocument {
             tree,
             source,
             recorded,
@@ -117,19 +117,19 @@ impl<'a> Document<'a> {
         &self,
         tree: &Tree<'_>,
         source: &Source<'_>,
-        recorded: &mut Vec<Recorded>,
-    ) -> Result<Stripped, Obstacle> {
+        recorded: &mut Vec<RecordedObject>,
+    ) -> Result<StrippedDocument, RemovalObstacle> {
         let mut stripped = self.strip(tree, recorded)?;
         if self.adopt_changed(source, tree, recorded, &stripped) {
             stripped = self.strip(tree, recorded)?;
         }
-        if self.disown(source, tree, recorded, &stripped) {
+        if self.revoke_adoptions(source, tree, recorded, &stripped) {
             stripped = self.strip(tree, recorded)?;
         }
         Ok(stripped)
     }
 
-    fn strip(&self, tree: &Tree<'_>, recorded: &[Recorded]) -> Result<Stripped, Obstacle> {
+    fn strip(&self, tree: &Tree<'_>, recorded: &[RecordedObject]) -> Result<StrippedDocument, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
         strip(tree, kinds, recorded, has_more, |policy| {
             self.leniency(policy)
@@ -138,15 +138,15 @@ impl<'a> Document<'a> {
 
     /// What of a policy somebody changed stays where the policy is given (then it is in the way) or is to go (then that
     /// is refused). What is kept is put back as it is.
-    fn leniency(&self, policy: &str) -> Leniency {
+    fn leniency(&self, policy: &str) -> DriftHandling {
         let is_given = self
             .setting
             .policies
             .iter()
             .any(|given| given.identity == policy);
         match is_given || (self.is_dropped(policy) && !self.setting.options.force) {
-            true => Leniency::Leave,
-            false => Leniency::Force,
+            true => DriftHandling::Leave,
+            false => DriftHandling::Force,
         }
     }
 
@@ -163,12 +163,12 @@ impl<'a> Document<'a> {
     fn original(
         &self,
         tree: &Tree<'_>,
-        recorded: &[Recorded],
-        stripped: &Stripped,
-    ) -> Result<Option<String>, Obstacle> {
+        recorded: &[RecordedObject],
+        stripped: &StrippedDocument,
+    ) -> Result<Option<String>, RemovalObstacle> {
         let strictly = |policy: &str| match self.is_dropped(policy) && self.setting.options.force {
-            true => Leniency::Force,
-            false => Leniency::Leave,
+            true => DriftHandling::Force,
+            false => DriftHandling::Leave,
         };
         let mut changed = stripped.taken.iter().flat_map(|taken| &taken.changed);
         if changed.all(|changed| strictly(&changed.policy) == self.leniency(&changed.policy)) {
@@ -180,14 +180,14 @@ impl<'a> Document<'a> {
     }
 }
 
-fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Doubt> {
+fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Ambiguity> {
     if tree.is_plain() {
         return None;
     }
     let place = if source.first_line == 1 {
-        doubt::Place::Start
+        doubt::TextPosition::Start
     } else {
-        doubt::Place::Inside
+        doubt::TextPosition::Inside
     };
     find_doubt(source.text, place).or_else(|| find_doubt_in_tree(tree))
 }

@@ -89,12 +89,12 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
         );
     }
     if let Some((key, node)) = workload.untyped_text() {
-        let what = match key {
+        let subject = match key {
             "labels" => "a label",
             _ => "an annotation",
         };
         let message = format!(
-            "{what} of {} is no string, and an API server refuses it",
+            "{subject} of {} is no string, and an API server refuses it",
             workload.title()
         );
         let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "here");

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::edit::{Written, lower};
-use crate::manifest::object::{Object, Within};
-use crate::plan::draft::{Draft, Opened, Part};
+use crate::edit::{TextCache, lower};
+use crate::manifest::object::{Object, ListMembership};
+use crate::plan::draft::{Draft, OpenedCollection, DraftValue};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -18,24 +18,24 @@ pub(super) fn separator_of(text: &[u8]) -> usize {
 }
 
 /// Edits in order, those that take out the same text made one.
-pub(super) fn joined(mut edits: Vec<Edit>) -> Vec<Edit> {
+pub(super) fn merge_overlapping(mut edits: Vec<Edit>) -> Vec<Edit> {
     edits.sort_by_key(|edit| edit.at.start);
-    let mut all: Vec<Edit> = Vec::new();
+    let mut merged: Vec<Edit> = Vec::new();
     for edit in edits {
-        match all.last_mut() {
+        match merged.last_mut() {
             Some(last) if edit.at.start < last.at.end => {
                 last.at.end = last.at.end.max(edit.at.end);
             }
-            _ => all.push(edit),
+            _ => merged.push(edit),
         }
     }
-    all
+    merged
 }
 
 /// The edits that take out objects: their documents, or their items. `None` where there is no safe way.
 pub(super) fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> Option<Vec<Edit>> {
     let mut edits = Vec::new();
-    let mut lists: BTreeMap<NodeId, Vec<Within>> = BTreeMap::new();
+    let mut lists: BTreeMap<NodeId, Vec<ListMembership>> = BTreeMap::new();
     for object in objects {
         match object.within {
             Some(within) => lists.entry(within.list).or_default().push(within),
@@ -48,20 +48,20 @@ pub(super) fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> 
     Some(edits)
 }
 
-fn remove_items(tree: &Tree<'_>, list: NodeId, gone: &[Within]) -> Option<Vec<Edit>> {
+fn remove_items(tree: &Tree<'_>, list: NodeId, removed: &[ListMembership]) -> Option<Vec<Edit>> {
     let mut draft = Draft::new(tree, list);
     let root = draft.open_root().ok()?;
     let items = draft.open_list(root, "items", &[]).ok()?;
-    for within in gone {
-        let Opened::List { items: own, .. } = draft.opened(items) else {
+    for within in removed {
+        let OpenedCollection::List { items: parts, .. } = draft.opened(items) else {
             return None;
         };
-        let at = own
+        let index = parts
             .iter()
-            .position(|item| *item == Part::Node(within.item))?;
-        draft.remove(items, at).ok()?;
+            .position(|item| *item == DraftValue::Node(within.item))?;
+        draft.remove(items, index).ok()?;
     }
-    lower(&draft, list, &mut Written::default()).ok()
+    lower(&draft, list, &mut TextCache::default()).ok()
 }
 
 /// The first document goes with the separator behind it, of as many bytes; others go with their own.
@@ -73,7 +73,7 @@ fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Ed
         return None;
     }
     if text[separator..line].trim_end() != "---" {
-        let has_none = !text[..line].lines().any(|own| own.starts_with("---"));
+        let has_none = !text[..line].lines().any(|text_line| text_line.starts_with("---"));
         return has_none.then(|| Edit {
             at: line..text.len() + behind,
             text: "".into(),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::change::{Change, list};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::yaml_document;
-use crate::manifest::object::{Found, find_objects};
+use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
@@ -25,7 +25,7 @@ type Doubtful<'p> = (&'p Policy, Range<usize>);
 
 impl Document<'_> {
     /// Plans the result once more, where policies that read what they write changed it.
-    pub(super) fn repeats(
+    pub(super) fn idempotence_problems(
         &self,
         workload: &Workload<'_>,
         draft: &Draft<'_>,
@@ -35,12 +35,12 @@ impl Document<'_> {
         if doubtful.is_empty() {
             return Vec::new();
         }
-        let again = draft
+        let problem_of = draft
             .value(&draft.root())
             .and_then(|result| self.plan_result(&result))
             .unwrap_or_default();
         let repeated = |(policy, word): Doubtful<'_>| {
-            let more = changes_of(policy, &again)?.iter();
+            let more = changes_of(policy, &problem_of)?.iter();
             let more: Vec<Change> = more.filter(|one| !one.is_generated()).cloned().collect();
             (!more.is_empty()).then(|| not_idempotent(workload, policy, word, &more))
         };
@@ -51,7 +51,7 @@ impl Document<'_> {
     fn doubtful(&self, reports: &[PolicyReport]) -> Vec<Doubtful<'_>> {
         let policies = self.setting.policies.iter();
         policies
-            .filter_map(|policy| Some((policy, word_of_own(policy)?)))
+            .filter_map(|policy| Some((policy, self_reference(policy)?)))
             .filter(|(policy, _)| changes_of(policy, reports).is_some())
             .collect()
     }
@@ -62,7 +62,7 @@ impl Document<'_> {
         let tree = parse(&text).ok()?;
         let source = Source::new(self.setting.name.clone(), &text);
         let found = find_objects(&tree, self.setting.kinds);
-        let [Found::Object(object)] = found.as_slice() else {
+        let [DocumentContent::Object(object)] = found.as_slice() else {
             return None;
         };
         let result = self.read_workload(object, &tree, &source)?;
@@ -106,7 +106,7 @@ fn not_idempotent(
 
 /// The first word of a policy that may read what the policy writes: a patch, a variable of a container where the policy
 /// reads `env`, or the text of a label or an annotation where it reads those and names the key elsewhere, too.
-fn word_of_own(policy: &Policy) -> Option<Range<usize>> {
+fn self_reference(policy: &Policy) -> Option<Range<usize>> {
     let text = policy.text.text.as_bytes();
     let is_named = |key: &str| memmem::find_iter(text, key.as_bytes()).count() > 1;
     let reads = |field: &str, key: Option<&str>| {
@@ -114,7 +114,7 @@ fn word_of_own(policy: &Policy) -> Option<Range<usize>> {
     };
     policy.rules.iter().find_map(|rule| {
         let patch = rule.inject.patches.first();
-        let of_template = || rule.template.as_ref()?.word_of_own(reads);
+        let of_template = || rule.template.as_ref()?.self_reference(reads);
         patch
             .map(|patch| patch.item.at.clone())
             .or_else(of_template)
@@ -126,8 +126,8 @@ fn reads_field(text: &[u8], field: &str) -> bool {
     memmem::find_iter(text, field.as_bytes()).any(|at| {
         let before = &text[..at];
         let is_asked = matches!(before.last(), Some(b'.' | b'?' | b'\'' | b'"'));
-        let is_own = before.ends_with(b"variables.") || before.ends_with(b"params.");
-        is_asked && !is_own && ends_word(text, at + field.len())
+        let is_policy_name = before.ends_with(b"variables.") || before.ends_with(b"params.");
+        is_asked && !is_policy_name && ends_word(text, at + field.len())
     })
 }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::companion::unwrap_list;
 use crate::inventory::written_name;
-use crate::manifest::object::{Found, Object, find_objects};
+use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
-use crate::outcome::{FileReport, Generated, WorkloadReport};
-use crate::ownership::Room;
+use crate::outcome::{FileReport, GeneratedRecord, WorkloadReport};
+use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
 use crate::record::words::undo_command;
@@ -21,23 +21,23 @@ use crate::source::{Place, Source};
 use crate::undo::{compose, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
-use crate::yaml::stream::{Chunk, chunks};
+use crate::yaml::stream::{ChunkGraft, chunks};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
 use super::gone::{add, describe, placed};
 use super::record_refusals::unreadable;
-use super::removal::{joined, remove, separator_of};
+use super::removal::{merge_overlapping, remove, separator_of};
 
 /// A file of a run: its name, its text, and what came of it.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
 
 /// Takes the objects out that no workload of the run needs any more. All that the run does beside is in the reports.
-pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
+pub fn prune(files: &mut [RunFile<'_>], options: &Options) {
     let mut needed: BTreeSet<(String, String)> = files
         .iter()
         .flat_map(|(.., report)| &report.needed)
-        .map(Generated::key)
+        .map(GeneratedRecord::key)
         .collect();
     // Where an object stays because others need it, it may stand elsewhere than where room was made for it.
     let has_room = options.take_out.is_undo()
@@ -51,7 +51,7 @@ pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
     let kinds = PodKinds::of(options);
     for (name, text, report) in files.iter_mut() {
         match needed_by_others(name, text, &kinds) {
-            Ok(more) => needed.extend(more.iter().map(Generated::key)),
+            Ok(more) => needed.extend(more.iter().map(GeneratedRecord::key)),
             Err(problem) => report.diagnostics.push(problem),
         }
     }
@@ -59,7 +59,7 @@ pub fn retire(files: &mut [RunFile<'_>], options: &Options) {
     if is_refused(files) || dropped.is_empty() && !has_room {
         return;
     }
-    let retiring = Retiring {
+    let retiring = Pruner {
         dropped,
         needed: needed.into_iter().map(|(name, _)| name).collect(),
         kinds,
@@ -77,8 +77,8 @@ fn is_refused(files: &[RunFile<'_>]) -> bool {
 fn dropped(
     files: &[RunFile<'_>],
     needed: &BTreeSet<(String, String)>,
-) -> BTreeMap<String, Vec<Generated>> {
-    let mut dropped: BTreeMap<String, Vec<Generated>> = BTreeMap::new();
+) -> BTreeMap<String, Vec<GeneratedRecord>> {
+    let mut dropped: BTreeMap<String, Vec<GeneratedRecord>> = BTreeMap::new();
     let all = files.iter().flat_map(|(.., report)| &report.dropped);
     for one in all.filter(|one| !needed.contains(&one.key())) {
         let alike = dropped.entry(one.name.clone()).or_default();
@@ -93,7 +93,7 @@ fn needed_by_others(
     name: &Arc<str>,
     text: &[u8],
     kinds: &PodKinds,
-) -> Result<Vec<Generated>, Diagnostic> {
+) -> Result<Vec<GeneratedRecord>, Diagnostic> {
     let mut needed = Vec::new();
     for chunk in chunks(text).filter(|chunk| memmem::find(chunk.text, RECORD.as_bytes()).is_some())
     {
@@ -104,20 +104,20 @@ fn needed_by_others(
             continue;
         };
         for found in find_objects(&tree, kinds) {
-            let Found::Object(object) = found else {
+            let DocumentContent::Object(object) = found else {
                 continue;
             };
             if kinds.find(&object.api_version, &object.kind).is_some() {
                 continue;
             }
             match read_record(&tree, object.node) {
-                Ok(one) => needed.extend(one.iter().flat_map(|one| generated(&one.record))),
-                Err((node, why)) => {
+                Ok(recorded_object) => needed.extend(recorded_object.iter().flat_map(|recorded_object| generated(&recorded_object.record))),
+                Err((node, error)) => {
                     let span = tree.span(node);
-                    let whole = String::from_utf8_lossy(text);
-                    let source = Source::new(Arc::clone(name), &whole);
+                    let decoded = String::from_utf8_lossy(text);
+                    let source = Source::new(Arc::clone(name), &decoded);
                     return Err(unreadable(
-                        &why,
+                        &error,
                         source.place(chunk.start + span.start..chunk.start + span.end),
                     ));
                 }
@@ -127,12 +127,12 @@ fn needed_by_others(
     Ok(needed)
 }
 
-/// An object that goes, its value, and what a record says of it.
-type Gone<'r> = (Object, Value, &'r Generated);
+/// A generated object to prune, its value, and its record.
+type PrunedObject<'r> = (Object, Value, &'r GeneratedRecord);
 
-struct Retiring<'r> {
+struct Pruner<'r> {
     /// By name.
-    dropped: BTreeMap<String, Vec<Generated>>,
+    dropped: BTreeMap<String, Vec<GeneratedRecord>>,
     /// The names of what stays.
     needed: BTreeSet<String>,
     kinds: PodKinds,
@@ -161,7 +161,7 @@ struct Changed<'f> {
 impl Changed<'_> {
     /// Where in the file something of the result stands.
     fn before(&self, at: usize) -> usize {
-        offset_before(self.edits, at)
+        offset_in_input(self.edits, at)
     }
 
     fn place(&self, at: usize) -> Place {
@@ -171,22 +171,22 @@ impl Changed<'_> {
     }
 }
 
-impl Retiring<'_> {
+impl Pruner<'_> {
     fn files(&self, files: &mut [RunFile<'_>]) {
         let mut found = BTreeSet::new();
         for (name, text, report) in files.iter_mut() {
-            found.extend(self.file(name, text, report));
+            found.extend(self.prune_file(name, text, report));
         }
-        let is_missing = |one: &&Generated| !found.contains(&one.name);
+        let is_missing = |one: &&GeneratedRecord| !found.contains(&one.name);
         let missing = self.dropped.values().filter_map(|ones| ones.first());
         if let Some((.., report)) = files.first_mut() {
-            let warnings = missing.filter(is_missing).map(is_nowhere);
+            let warnings = missing.filter(is_missing).map(missing_object);
             report.diagnostics.extend(warnings);
         }
     }
 
     /// Takes objects out of a file. Returns the names of those that stand in there.
-    fn file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
+    fn prune_file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
         let output = splice(text, &report.edits);
         let file = Changed {
             name,
@@ -195,7 +195,7 @@ impl Retiring<'_> {
             output: &output,
         };
         let is_managed =
-            |chunk: &Chunk<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
+            |chunk: &ChunkGraft<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
         let mut retired = Retired::default();
         for chunk in chunks(&output).filter(is_managed) {
             let text = std::str::from_utf8(chunk.text).ok();
@@ -207,10 +207,10 @@ impl Retiring<'_> {
         if retired.edits.is_empty() && report.rooms.is_empty() {
             return retired.names;
         }
-        let gone = joined(retired.edits);
-        let room = self.rooms(report, &splice(&output, &gone), &gone);
-        let gone = compose(output.len(), &gone, &room);
-        report.set_edits(compose(text.len(), &report.edits, &gone));
+        let removals = merge_overlapping(retired.edits);
+        let room = self.rooms(report, &splice(&output, &removals), &removals);
+        let removals = compose(output.len(), &removals, &room);
+        report.set_edits(compose(text.len(), &report.edits, &removals));
         add(report, retired.described);
         retired.names
     }
@@ -219,11 +219,11 @@ impl Retiring<'_> {
     fn document(
         &self,
         file: &Changed<'_>,
-        chunk: &Chunk<'_>,
+        chunk: &ChunkGraft<'_>,
         tree: &Tree<'_>,
         mut retired: Retired,
     ) -> Retired {
-        let (gone, changed) = self.gone(tree);
+        let (gone, changed) = self.prunable_objects(tree);
         for (node, one) in changed {
             retired.names.push(one.name.clone());
             let place = file.place(chunk.start + tree.span(node).start);
@@ -244,11 +244,11 @@ impl Retiring<'_> {
         let rest = &file.output[chunk.start + chunk.text.len()..];
         match remove(tree, &objects, separator_of(rest)) {
             Some(edits) => {
-                let edits = edits.into_iter().map(|edit| behind(chunk.start, edit));
+                let edits = edits.into_iter().map(|edit| shifted(chunk.start, edit));
                 retired.edits.extend(edits);
             }
             None => {
-                let staying = gone.iter().map(|(.., one)| stays(one));
+                let staying = gone.iter().map(|(.., one)| cannot_remove(one));
                 retired.problems.extend(staying);
             }
         }
@@ -261,8 +261,8 @@ impl Retiring<'_> {
     fn rooms(&self, report: &FileReport, left: &[u8], gone: &[Edit]) -> Vec<Edit> {
         let rooms = report.rooms.iter().filter_map(|(at, room)| {
             // Where the workload stands in what is left.
-            let at = offset_behind(gone, offset_behind(&report.edits, *at));
-            self.take_room(left, at, room)
+            let at = offset_in_output(gone, offset_in_output(&report.edits, *at));
+            self.undo_room(left, at, room)
         });
         let mut room: Vec<Edit> = rooms.flatten().collect();
         room.sort_by_key(|edit| edit.at.start);
@@ -270,53 +270,53 @@ impl Retiring<'_> {
     }
 
     /// The objects of a document that go, and those that would if nobody had changed them.
-    fn gone(&self, tree: &Tree<'_>) -> (Vec<Gone<'_>>, Vec<(NodeId, &Generated)>) {
-        let (mut gone, mut changed) = (Vec::new(), Vec::new());
+    fn prunable_objects(&self, tree: &Tree<'_>) -> (Vec<PrunedObject<'_>>, Vec<(NodeId, &GeneratedRecord)>) {
+        let (mut prunable, mut changed) = (Vec::new(), Vec::new());
         for found in find_objects(tree, &self.kinds) {
-            let Found::Object(object) = found else {
+            let DocumentContent::Object(object) = found else {
                 continue;
             };
             let Some(value) = to_value(tree, object.node).ok() else {
                 continue;
             };
-            let own = written_name(&value);
-            let Some(ones) = self.dropped.get(&own) else {
+            let name = written_name(&value);
+            let Some(dropped) = self.dropped.get(&name) else {
                 continue;
             };
-            let is_as_written = ones
+            let is_as_written = dropped
                 .iter()
-                .any(|one| digest(&as_created(&value)) == one.digest);
+                .any(|generated| digest(&as_created(&value)) == generated.digest);
             // Another with the name of one that is still needed is the user's, or the new one.
-            if !is_as_written && self.needed.contains(&own) {
+            if !is_as_written && self.needed.contains(&name) {
                 continue;
             }
             // Whoever wrote the record: what does not say that podgraft manages it stays.
-            match is_ours(&value) && (is_as_written || self.options.force) {
-                true => gone.push((object, value, &ones[0])),
-                false => changed.push((object.node, &ones[0])),
+            match is_managed(&value) && (is_as_written || self.options.force) {
+                true => prunable.push((object, value, &dropped[0])),
+                false => changed.push((object.node, &dropped[0])),
             }
         }
-        (gone, changed)
+        (prunable, changed)
     }
 
     /// What was done to make room for objects that are gone is undone, in the document of the workload at `at`.
-    fn take_room(&self, left: &[u8], at: usize, room: &Room) -> Option<Vec<Edit>> {
-        let document = chunks(left).take_while(|chunk| chunk.start <= at).last()?;
+    fn undo_room(&self, output: &[u8], at: usize, room: &TextAdjustment) -> Option<Vec<Edit>> {
+        let document = chunks(output).take_while(|chunk| chunk.start <= at).last()?;
         if room.list
             && let Some(edits) = unwrap_list(&parse(std::str::from_utf8(document.text).ok()?).ok()?)
         {
-            return Some(edits.map(|edit| behind(document.start, edit)).to_vec());
+            return Some(edits.map(|edit| shifted(document.start, edit)).to_vec());
         }
         // Behind another document the end is not the workload's.
-        let is_last = document.start + document.text.len() == left.len();
+        let is_last = document.start + document.text.len() == output.len();
         let text = std::str::from_utf8(document.text)
             .ok()
             .filter(|_| is_last)?;
-        let edits = unend(text, room, &self.kinds, Some(at - document.start));
+        let edits = restore_end(text, room, &self.kinds, Some(at - document.start));
         Some(
             edits
                 .into_iter()
-                .map(|edit| behind(document.start, edit))
+                .map(|edit| shifted(document.start, edit))
                 .collect(),
         )
     }
@@ -324,7 +324,7 @@ impl Retiring<'_> {
 
 /// What gives a text back the end that it had before something was written behind its last workload, the one at `at` where
 /// that is known.
-pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds, at: Option<usize>) -> Vec<Edit> {
+pub(super) fn restore_end(text: &str, room: &TextAdjustment, kinds: &PodKinds, at: Option<usize>) -> Vec<Edit> {
     let Some(unended) = text.strip_suffix('\n').filter(|_| room.unended) else {
         return Vec::new();
     };
@@ -339,11 +339,11 @@ pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds, at: Option<usize>
     let is_workload = find_objects(&tree, kinds)
         .pop()
         .is_some_and(|found| match found {
-            Found::Object(object) => {
-                let is_it = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
-                is_it && kinds.find(&object.api_version, &object.kind).is_some()
+            DocumentContent::Object(object) => {
+                let is_wanted = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
+                is_wanted && kinds.find(&object.api_version, &object.kind).is_some()
             }
-            Found::Untyped { .. } => false,
+            DocumentContent::Untyped { .. } => false,
         });
     if !is_workload {
         return Vec::new();
@@ -354,7 +354,7 @@ pub(super) fn unend(text: &str, room: &Room, kinds: &PodKinds, at: Option<usize>
     }]
 }
 
-fn is_ours(object: &Value) -> bool {
+fn is_managed(object: &Value) -> bool {
     let (key, value) = MANAGED_BY;
     object
         .pointer("/metadata/labels")
@@ -363,7 +363,7 @@ fn is_ours(object: &Value) -> bool {
 }
 
 /// The edit of a text that is part of another.
-fn behind(start: usize, edit: Edit) -> Edit {
+fn shifted(start: usize, edit: Edit) -> Edit {
     Edit {
         at: edit.at.start + start..edit.at.end + start,
         ..edit
@@ -371,70 +371,70 @@ fn behind(start: usize, edit: Edit) -> Edit {
 }
 
 /// Where in the result something of the text stands that no edit touches.
-fn offset_behind(edits: &[Edit], at: usize) -> usize {
+fn offset_in_output(edits: &[Edit], at: usize) -> usize {
     let before = edits.iter().take_while(|edit| edit.at.end <= at);
     before.fold(at, |at, edit| at + edit.text.len() - edit.at.len())
 }
 
 /// Where in the text something of its result stands.
-fn offset_before(edits: &[Edit], at: usize) -> usize {
-    let (mut here, mut there) = (0, 0);
+fn offset_in_input(edits: &[Edit], at: usize) -> usize {
+    let (mut result_offset, mut text_offset) = (0, 0);
     for edit in edits {
-        let kept = edit.at.start - there;
-        if at < here + kept {
+        let kept = edit.at.start - text_offset;
+        if at < result_offset + kept {
             break;
         }
-        here += kept + edit.text.len();
-        there = edit.at.end;
+        result_offset += kept + edit.text.len();
+        text_offset = edit.at.end;
     }
-    there + at.saturating_sub(here)
+    text_offset + at.saturating_sub(result_offset)
 }
 
 /// What is to go stands in a text that is written already.
-pub fn not_taken_out(one: &Generated) -> Diagnostic {
+pub fn not_taken_out(generated: &GeneratedRecord) -> Diagnostic {
     let message = format!(
         "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
-        one.name, one.policy
+        generated.name, generated.policy
     );
     Diagnostic::error(Code::TooLate, message).help("leave out --stream")
 }
 
-fn changed_since(one: &Generated, file: &str) -> Diagnostic {
+fn changed_since(generated: &GeneratedRecord, file: &str) -> Diagnostic {
     let message = format!(
         "the {} was changed since policy `{}` generated it",
-        one.name, one.policy
+        generated.name, generated.policy
     );
     let help = format!(
         "to take it out all the same: {}, with the file of its workload if that is another",
-        undo_command(&one.policy, file, true)
+        undo_command(&generated.policy, file, true)
     );
     Diagnostic::error(Code::ChangedSince, message).help(help)
 }
 
 /// There is no safe way to take it out.
-fn stays(one: &Generated) -> Diagnostic {
+fn cannot_remove(generated: &GeneratedRecord) -> Diagnostic {
     let message = format!(
         "the {}, which policy `{}` generated, cannot be taken out of where it stands",
-        one.name, one.policy
+        generated.name, generated.policy
     );
     let problem = Diagnostic::error(Code::CannotEdit, message);
     problem.help("write it as a document of its own, behind a line `---`, or take it out by hand")
 }
 
 /// Nothing of this name is among the files.
-fn is_nowhere(one: &Generated) -> Diagnostic {
+fn missing_object(generated: &GeneratedRecord) -> Diagnostic {
     let message = format!(
         "the {}, which policy `{}` generated and nothing needs any more, is in none of these files",
-        one.name, one.policy
+        generated.name, generated.policy
     );
     let problem = Diagnostic::warning(Code::MissingObject, message);
     problem.help("if it stands in another file, take it out there")
 }
 
 /// The objects that a record names.
-pub(super) fn generated(record: &Record) -> impl Iterator<Item = Generated> + '_ {
+pub(super) fn generated(record: &Record) -> impl Iterator<Item = GeneratedRecord> + '_ {
     record.policies.iter().flat_map(|policy| {
-        policy.generated.iter().map(|(name, digest)| Generated {
+        policy.generated.iter().map(|(name, digest)| GeneratedRecord {
             name: name.clone(),
             digest: digest.clone(),
             policy: policy.policy.clone(),

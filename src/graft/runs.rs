@@ -13,9 +13,9 @@ const LENGTH: usize = 1 << 20;
 /// As the main thread has it: parsing goes as deep as the text nests.
 const STACK: usize = 8 << 20;
 
-/// Documents of a text that follow each other.
+/// Consecutive documents of a text.
 #[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
+pub struct DocumentRun<'a> {
     /// Byte offset in the whole text.
     pub start: usize,
     /// Its bytes.
@@ -26,14 +26,14 @@ pub struct Run<'a> {
     pub has_more: bool,
 }
 
-struct Runs<'a> {
+struct DocumentRuns<'a> {
     chunks: Chunks<'a>,
     next: usize,
     first_line: usize,
 }
 
-impl<'a> Runs<'a> {
-    fn next(&mut self) -> Option<(usize, Run<'a>)> {
+impl<'a> DocumentRuns<'a> {
+    fn next(&mut self) -> Option<(usize, DocumentRun<'a>)> {
         let run = self.chunks.next_run(LENGTH)?;
         let (index, first_line) = (self.next, self.first_line);
         self.next += 1;
@@ -41,7 +41,7 @@ impl<'a> Runs<'a> {
         let has_more = !self.chunks.rest().is_empty();
         Some((
             index,
-            Run {
+            DocumentRun {
                 start: run.start,
                 text: run.text,
                 first_line,
@@ -55,9 +55,9 @@ impl<'a> Runs<'a> {
 pub(super) fn on_threads(
     threads: NonZeroUsize,
     chunks: Chunks<'_>,
-    work: impl Fn(Run<'_>) -> FileReport + Sync,
+    work: impl Fn(DocumentRun<'_>) -> FileReport + Sync,
 ) -> FileReport {
-    let runs = Mutex::new(Runs {
+    let runs = Mutex::new(DocumentRuns {
         chunks,
         next: 0,
         first_line: 1,
@@ -68,7 +68,7 @@ pub(super) fn on_threads(
             .map(|(index, run)| (index, work(run)))
             .collect::<Vec<_>>()
     };
-    let mut done = thread::scope(|scope| {
+    let mut results = thread::scope(|scope| {
         // Where the system gives no more threads, those that run do the work.
         let spawn = |_| {
             Builder::new()
@@ -76,20 +76,20 @@ pub(super) fn on_threads(
                 .spawn_scoped(scope, work_on)
                 .ok()
         };
-        let others: Vec<_> = (1..threads.get()).filter_map(spawn).collect();
-        let mut done = work_on();
-        for other in others {
-            done.extend(
-                other
+        let handles: Vec<_> = (1..threads.get()).filter_map(spawn).collect();
+        let mut results = work_on();
+        for handle in handles {
+            results.extend(
+                handle
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             );
         }
-        done
+        results
     });
-    done.sort_by_key(|(index, _)| *index);
-    let mut whole = FileReport::default();
-    done.into_iter()
-        .for_each(|(_, report)| whole.append(report));
-    whole
+    results.sort_by_key(|(index, _)| *index);
+    let mut merged = FileReport::default();
+    results.into_iter()
+        .for_each(|(_, report)| merged.append(report));
+    merged
 }

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use crate::outcome::{CompanionText, FileReport, ObjectName, PlacedCompanion};
+use crate::outcome::{ObjectText, FileReport, ObjectName, PlacedObject};
 use crate::yaml::splice::Edit;
 
-/// What of a run is written already.
+/// The generated objects that this run has written.
 #[derive(Debug, Default)]
-pub struct Settling {
+pub struct WrittenObjects {
     written: BTreeSet<ObjectName>,
 }
 
-impl Settling {
+impl WrittenObjects {
     /// Another run writes it.
-    pub fn leave_to_others(&mut self, name: ObjectName) {
+    pub fn mark_written(&mut self, name: ObjectName) {
         self.written.insert(name);
     }
 
     /// Writes what is not written yet: adds the edits of companions to those of their workloads. Files, or parts of one
     /// with its edits, come in their order. What another workload has written goes from the report.
-    pub fn settle(&mut self, report: &mut FileReport) {
+    pub fn write_workloads(&mut self, report: &mut FileReport) {
         report.companions.retain(|placed| {
             placed.text.is_none() || self.written.insert(placed.companion.name.clone())
         });
@@ -34,9 +34,9 @@ impl Settling {
             .for_each(|placed| placed.text = None);
         let mut groups = added.iter().peekable();
         let mut before = 0;
-        for (at, workload) in report.workloads.iter_mut().enumerate() {
+        for (index, workload) in report.workloads.iter_mut().enumerate() {
             let start = workload.edits.start + before;
-            while let Some((_, added)) = groups.next_if(|(of, _)| *of <= at) {
+            while let Some((_, added)) = groups.next_if(|(owner, _)| *owner <= index) {
                 before += added;
             }
             workload.edits = start..workload.edits.end + before;
@@ -49,9 +49,9 @@ impl Settling {
 pub(super) fn merge<'p>(
     edits: &[Edit],
     first: usize,
-    companions: impl Iterator<Item = &'p PlacedCompanion>,
+    companions: impl Iterator<Item = &'p PlacedObject>,
 ) -> (Vec<Edit>, Vec<(usize, usize)>) {
-    let placed: Vec<(&PlacedCompanion, &CompanionText)> = companions
+    let placed: Vec<(&PlacedObject, &ObjectText)> = companions
         .filter_map(|placed| Some((placed, placed.text.as_ref()?)))
         .collect();
     let (mut merged, mut added, mut taken) = (
@@ -59,16 +59,16 @@ pub(super) fn merge<'p>(
         Vec::new(),
         0,
     );
-    for group in placed.chunk_by(|(one, text), (other, next)| {
-        (one.workload, &one.edits, text.edit.at.start)
-            == (other.workload, &other.edits, next.edit.at.start)
+    for group in placed.chunk_by(|(left, left_text), (right, right_text)| {
+        (left.workload, &left.edits, left_text.edit.at.start)
+            == (right.workload, &right.edits, right_text.edit.at.start)
     }) {
-        let own = group[0].0.edits.start - first..group[0].0.edits.end - first;
-        merged.extend_from_slice(&edits[taken..own.start]);
-        taken = own.end;
-        let texts: Vec<&CompanionText> = group.iter().map(|(_, text)| *text).collect();
-        let with_companions = write(&texts, edits[own.clone()].to_vec());
-        added.push((group[0].0.workload, with_companions.len() - own.len()));
+        let edit_range = group[0].0.edits.start - first..group[0].0.edits.end - first;
+        merged.extend_from_slice(&edits[taken..edit_range.start]);
+        taken = edit_range.end;
+        let texts: Vec<&ObjectText> = group.iter().map(|(_, text)| *text).collect();
+        let with_companions = write(&texts, edits[edit_range.clone()].to_vec());
+        added.push((group[0].0.workload, with_companions.len() - edit_range.len()));
         merged.extend(with_companions);
     }
     merged.extend_from_slice(&edits[taken..]);
@@ -76,7 +76,7 @@ pub(super) fn merge<'p>(
 }
 
 /// The edits of a workload, and what is written behind it.
-fn write(texts: &[&CompanionText], mut edits: Vec<Edit>) -> Vec<Edit> {
+fn write(texts: &[&ObjectText], mut edits: Vec<Edit>) -> Vec<Edit> {
     let Some(first) = texts.first() else {
         return edits;
     };
@@ -91,8 +91,8 @@ fn write(texts: &[&CompanionText], mut edits: Vec<Edit>) -> Vec<Edit> {
             edits.insert(edits.partition_point(is_before), room.clone());
         }
     }
-    for (at, text) in texts.iter().enumerate() {
-        let between = if at == 0 { "" } else { text.between };
+    for (index, text) in texts.iter().enumerate() {
+        let between = if index == 0 { "" } else { text.between };
         let Edit { at, text } = &text.edit;
         edits.push(Edit {
             at: at.clone(),

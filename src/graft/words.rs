@@ -3,26 +3,26 @@
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
-use crate::yaml::stream::Chunk;
+use crate::yaml::stream::ChunkGraft;
 
 /// Without it no document holds anything like a pod template.
 static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
 
-/// Where a text holds the word without which there is nothing like a pod template: looked for once, not once a chunk.
-pub(super) struct PodWords<'a> {
+/// Searches a text once for `containers:`, without which a document has no pod template.
+pub(super) struct PodKeywordSearch<'a> {
     text: &'a [u8],
     /// The first place at or behind the last chunk's start.
     next: usize,
 }
 
-impl<'a> PodWords<'a> {
+impl<'a> PodKeywordSearch<'a> {
     /// Nothing is looked for yet.
     pub(super) fn of(text: &'a [u8]) -> Self {
-        PodWords { text, next: 0 }
+        PodKeywordSearch { text, next: 0 }
     }
 
     /// Whether the word stands in a chunk. Chunks come in order.
-    pub(super) fn stand_in(&mut self, chunk: &Chunk<'_>) -> bool {
+    pub(super) fn stand_in(&mut self, chunk: &ChunkGraft<'_>) -> bool {
         if self.next <= chunk.start {
             let found = CONTAINERS.find(&self.text[chunk.start..]);
             self.next = found.map_or(usize::MAX, |found| chunk.start + found);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::{Written, lower};
+use crate::edit::{TextCache, lower};
 use crate::manifest::pod::Workload;
 use crate::outcome::Author;
 use crate::plan::draft::{Draft, Refusal};
@@ -15,8 +15,8 @@ use crate::yaml::tree::NodeId;
 
 use super::authors::authors;
 use super::document::Document;
-use super::pending::{Pending, Plan, Wanted};
-use super::recorded::Pair;
+use super::pending::{PendingObject, Plan, DesiredState};
+use super::recorded::RecordedDocument;
 
 /// The text of one workload.
 #[derive(Default)]
@@ -33,18 +33,18 @@ impl<'a> Document<'a> {
     /// Writes every workload of a document.
     pub(super) fn write_all<'t>(
         &self,
-        pair: &Pair<'t>,
+        pair: &RecordedDocument<'t>,
         plan: &Plan<'t>,
-        written: &mut Written,
+        written: &mut TextCache,
     ) -> Vec<Writing<'t>>
     where
         'a: 't,
     {
         let pending = plan.pending.iter();
-        pending.map(|one| self.write(pair, one, written)).collect()
+        pending.map(|entry| self.write(pair, entry, written)).collect()
     }
 
-    fn write<'t>(&self, pair: &Pair<'t>, one: &Pending<'t>, written: &mut Written) -> Writing<'t>
+    fn write<'t>(&self, pair: &RecordedDocument<'t>, one: &PendingObject<'t>, written: &mut TextCache) -> Writing<'t>
     where
         'a: 't,
     {
@@ -69,9 +69,9 @@ impl<'a> Document<'a> {
         let planned = one.beside.as_ref().filter(|own| own.record.is_none());
         // A record takes out what it says before the policies are asked again, and is itself of no policy.
         let (authors, problems) = match (planned, &one.wanted) {
-            (Some(planned), Wanted::Draft(draft)) => (
+            (Some(planned), DesiredState::Draft(draft)) => (
                 authors(workload.source.text, node, &planned.steps, &edits),
-                self.of_workload(self.repeats(workload, draft, &one.policies), workload),
+                self.of_workload(self.idempotence_problems(workload, draft, &one.policies), workload),
             ),
             _ => Default::default(),
         };
@@ -90,10 +90,10 @@ impl<'a> Document<'a> {
     /// The edits of one workload. Text on which readers of YAML disagree is not edited.
     fn lower(
         &self,
-        pair: &Pair<'_>,
+        pair: &RecordedDocument<'_>,
         draft: &Draft<'_>,
         workload: &Workload<'_>,
-        written: &mut Written,
+        written: &mut TextCache,
     ) -> Result<Vec<Edit>, Box<Diagnostic>> {
         refuse_doubt(pair, workload)?;
         if plan::are_annotations_too_long(draft, self.bytes) {
@@ -102,7 +102,7 @@ impl<'a> Document<'a> {
                 workload.title()
             );
             let problem = Diagnostic::error(Code::Invalid, message);
-            return Err(Box::new(problem.at(workload.own_place(), "this workload").help(
+            return Err(Box::new(problem.at(workload.name_place(), "this workload").help(
                 "`--no-marker` leaves out the mark; `apply --in-place` keeps its records in podgraft.lock",
             )));
         }
@@ -110,7 +110,7 @@ impl<'a> Document<'a> {
             let message = format!(
                 "{} cannot be edited: what stands here {}",
                 workload.title(),
-                refusal.why
+                refusal.reason
             );
             let problem = Diagnostic::error(Code::CannotEdit, message)
                 .at(workload.place(refusal.node), "here");
@@ -130,7 +130,7 @@ impl Writing<'_> {
 
 /// Text on which readers of YAML disagree is not edited.
 pub(super) fn refuse_doubt(
-    pair: &Pair<'_>,
+    pair: &RecordedDocument<'_>,
     workload: &Workload<'_>,
 ) -> Result<(), Box<Diagnostic>> {
     let Some(doubt) = pair.doubt() else {
@@ -139,7 +139,7 @@ pub(super) fn refuse_doubt(
     let message = format!(
         "{} cannot be edited safely: {}",
         workload.title(),
-        doubt.what
+        doubt.description
     );
     let problem = Diagnostic::error(Code::CannotEdit, message);
     let problem = problem.at(workload.source.place(doubt.at.clone()), "here");
@@ -153,19 +153,19 @@ pub(super) fn refuse_doubt(
 }
 
 /// Of the edits that take everything out, those of one object.
-fn stripped_edits(pair: &Pair<'_>, node: NodeId) -> Vec<Edit> {
+fn stripped_edits(pair: &RecordedDocument<'_>, node: NodeId) -> Vec<Edit> {
     let starts: Vec<usize> = pair
         .recorded
         .iter()
-        .map(|one| pair.tree.span(one.node).start)
+        .map(|recorded_object| pair.tree.span(recorded_object.node).start)
         .collect();
-    let own = pair
+    let index = pair
         .recorded
         .iter()
-        .position(|one| one.node == node)
+        .position(|recorded_object| recorded_object.node == node)
         .unwrap_or_default();
-    let from = if own == 0 { 0 } else { starts[own] };
-    let to = starts.get(own + 1).copied().unwrap_or(usize::MAX);
+    let from = if index == 0 { 0 } else { starts[index] };
+    let to = starts.get(index + 1).copied().unwrap_or(usize::MAX);
     let edits = pair.stripped.edits.iter();
     edits
         .filter(|edit| edit.at.start >= from && edit.at.start < to)
@@ -175,14 +175,14 @@ fn stripped_edits(pair: &Pair<'_>, node: NodeId) -> Vec<Edit> {
 
 /// The workload as it is to be; `None` where nothing of it changes.
 pub(super) fn draft_of<'p, 't>(
-    one: &'p Pending<'t>,
-    pair: &Pair<'t>,
+    entry: &'p PendingObject<'t>,
+    pair: &RecordedDocument<'t>,
 ) -> Result<Option<Cow<'p, Draft<'t>>>, Refusal> {
-    let mut draft = match &one.wanted {
-        Wanted::Same | Wanted::Base(None) => return Ok(None),
-        Wanted::Draft(draft) => Cow::Borrowed(draft),
-        Wanted::Value(target) | Wanted::Base(Some(target)) => {
-            let node = one.workload.object.node;
+    let mut draft = match &entry.wanted {
+        DesiredState::Same | DesiredState::Base(None) => return Ok(None),
+        DesiredState::Draft(draft) => Cow::Borrowed(draft),
+        DesiredState::Value(target) | DesiredState::Base(Some(target)) => {
+            let node = entry.workload.object.node;
             let mut draft = Draft::new(pair.tree, node);
             if let Some(at) = pair.position(node) {
                 reconcile(&mut draft, &pair.recorded[at].value, target)?;
@@ -190,7 +190,7 @@ pub(super) fn draft_of<'p, 't>(
             Cow::Owned(draft)
         }
     };
-    let beside = one.beside.as_ref().filter(|beside| beside.is_annotated);
+    let beside = entry.beside.as_ref().filter(|beside| beside.is_annotated);
     if let Some(record) = beside.and_then(|beside| beside.record.as_ref()) {
         write_record(draft.to_mut(), record)?;
     }

@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use super::DataName;
 use crate::outcome::ObjectName;
 
-/// Something that an inventory may know.
+/// A key of the inventory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Name {
+pub enum InventoryKey {
     /// A Namespace.
     Namespace(String),
     /// What a ConfigMap or Secret holds.
@@ -20,26 +20,26 @@ pub enum Name {
     LookedUp(ObjectName),
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for InventoryKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Name::Namespace(name) => write!(f, "Namespace {name}"),
-            Name::Data(name) => write!(f, "{}", name.title()),
-            Name::Object(name) | Name::LookedUp(name) => write!(f, "{name}"),
+            InventoryKey::Namespace(name) => write!(f, "Namespace {name}"),
+            InventoryKey::Data(name) => write!(f, "{}", name.title()),
+            InventoryKey::Object(name) | InventoryKey::LookedUp(name) => write!(f, "{name}"),
         }
     }
 }
 
-/// The names that were asked for; none are noted where nobody wants to know.
+/// The keys that were looked up. Nothing is recorded unless the inventory is watched.
 #[derive(Debug, Default)]
-pub(super) struct Asked(Option<Mutex<BTreeSet<Name>>>);
+pub(super) struct RequestedKeys(Option<Mutex<BTreeSet<InventoryKey>>>);
 
-impl Asked {
-    pub(super) fn nothing_yet() -> Self {
-        Asked(Some(Mutex::default()))
+impl RequestedKeys {
+    pub(super) fn tracking() -> Self {
+        RequestedKeys(Some(Mutex::default()))
     }
 
-    pub(super) fn note(&self, name: impl FnOnce() -> Name) {
+    pub(super) fn note(&self, name: impl FnOnce() -> InventoryKey) {
         if let Some(names) = &self.0 {
             names
                 .lock()
@@ -48,30 +48,30 @@ impl Asked {
         }
     }
 
-    pub(super) fn any(&self, is_it: impl Fn(&Name) -> bool) -> bool {
+    pub(super) fn any(&self, predicate: impl Fn(&InventoryKey) -> bool) -> bool {
         let names = self
             .0
             .as_ref()
             .map(|names| names.lock().unwrap_or_else(PoisonError::into_inner));
-        names.is_some_and(|names| names.iter().any(is_it))
+        names.is_some_and(|names| names.iter().any(predicate))
     }
 }
 
-impl Clone for Asked {
+impl Clone for RequestedKeys {
     fn clone(&self) -> Self {
         let names = self
             .0
             .as_ref()
             .map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        Asked(names.map(Mutex::new))
+        RequestedKeys(names.map(Mutex::new))
     }
 }
 
 /// Two inventories that know the same are equal, whoever asked.
-impl PartialEq for Asked {
+impl PartialEq for RequestedKeys {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Asked {}
+impl Eq for RequestedKeys {}

@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fmt, io};
 
-use super::read::Reader;
-use super::{Data, DataKind, DataName, Doubt, Inventory, Known, Needs, Standing, add};
-use crate::manifest::prefilter::{Glance, Glanced};
+use super::read::InventoryReader;
+use super::{DataResult, DataKind, DataName, UnclearObject, Inventory, KnownObject, InventoryNeeds, SourceRole, add};
+use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::source::Place;
@@ -36,7 +36,7 @@ pub trait SourceText: fmt::Debug + Send + Sync {
     fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>>;
 }
 
-/// Documents of a text that follow each other.
+/// Consecutive documents of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextPart<'t> {
     /// Byte offset in the text.
@@ -47,16 +47,16 @@ pub struct TextPart<'t> {
     pub text: &'t [u8],
 }
 
-/// A text that is kept anyway.
+/// A text in memory.
 #[derive(Debug)]
-pub struct InMemory {
+pub struct InMemoryText {
     /// What its places are called by.
     pub name: Arc<str>,
     /// The whole text.
     pub text: Arc<Vec<u8>>,
 }
 
-impl SourceText for InMemory {
+impl SourceText for InMemoryText {
     fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -101,18 +101,18 @@ const KEPT_ANSWERS: usize = 256;
 pub struct DataIndex {
     texts: Vec<Arc<dyn SourceText>>,
     options: Options,
-    found: OnceLock<Found>,
-    answers: Mutex<HashMap<DataName, Arc<Answer>>>,
+    found: OnceLock<ScanResult>,
+    answers: Mutex<HashMap<DataName, Arc<DataMatches>>>,
 }
 
 /// The objects of one kind, namespace and name: where no namespace is known, one in each folder.
-type Answer = BTreeMap<DataName, Known<Data>>;
+type DataMatches = BTreeMap<DataName, KnownObject<DataResult>>;
 
-/// What a look through all texts found.
+/// The result of a scan of all texts.
 #[derive(Debug, Default)]
-struct Found {
+struct ScanResult {
     /// Sorted.
-    documents: Vec<Document>,
+    documents: Vec<IndexedDocument>,
     /// What had to be parsed to find its name.
     parsed: Inventory,
     /// Documents that may be of any name: they cannot be read.
@@ -123,7 +123,7 @@ struct Found {
 
 /// A document that holds one ConfigMap or Secret, and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Document {
+struct IndexedDocument {
     /// Of the whole name.
     hash: u64,
     /// Of kind and name.
@@ -153,7 +153,7 @@ impl DataIndex {
     }
 
     /// What the manifests say of the objects of a name, whatever their folder.
-    pub(super) fn data(&self, name: &DataName) -> Result<Arc<Answer>, Doubt> {
+    pub(super) fn data(&self, name: &DataName) -> Result<Arc<DataMatches>, UnclearObject> {
         let answers = || self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = answers().get(name) {
             return Ok(Arc::clone(known));
@@ -167,7 +167,7 @@ impl DataIndex {
         Ok(known)
     }
 
-    fn look_up(&self, name: &DataName) -> Result<Answer, Doubt> {
+    fn look_up(&self, name: &DataName) -> Result<DataMatches, UnclearObject> {
         let found = self.found()?;
         let wanted = hash(name.kind, name.namespace.as_deref(), &name.name);
         let from = found
@@ -176,14 +176,14 @@ impl DataIndex {
         let documents = found.documents[from..]
             .iter()
             .take_while(|document| document.hash == wanted);
-        let mut known = Answer::new();
-        let mut extend = |data: &BTreeMap<DataName, Known<Data>>| {
-            let is_it = |other: &DataName| {
-                (other.kind, &other.namespace, &other.name)
+        let mut known = DataMatches::new();
+        let mut extend = |data: &BTreeMap<DataName, KnownObject<DataResult>>| {
+            let is_wanted = |candidate: &DataName| {
+                (candidate.kind, &candidate.namespace, &candidate.name)
                     == (name.kind, &name.namespace, &name.name)
             };
-            for (other, says) in data.iter().filter(|(other, _)| is_it(other)) {
-                add(&mut known, other.clone(), says.clone());
+            for (candidate, known_data) in data.iter().filter(|(candidate, _)| is_wanted(candidate)) {
+                add(&mut known, candidate.clone(), known_data.clone());
             }
         };
         extend(&found.parsed.data);
@@ -199,18 +199,18 @@ impl DataIndex {
     /// Where an object of the same kind and name stands in another namespace, or in none.
     pub(super) fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
         let found = self.found().ok()?;
-        let is_namesake = |other: &DataName| other.kind == name.kind && other.name == name.name;
+        let is_namesake = |candidate: &DataName| candidate.kind == name.kind && candidate.name == name.name;
         let first = |inventory: &Inventory| {
             let (name, known) = inventory.data.iter().find(|(name, _)| is_namesake(name))?;
             Some((name.clone(), known.place.clone()))
         };
         let wanted = hash(name.kind, None, &name.name);
-        let is_candidate = |document: &&Document| document.hash_in_any_namespace == wanted;
+        let is_candidate = |document: &&IndexedDocument| document.hash_in_any_namespace == wanted;
         let mut documents = found.documents.iter().filter(is_candidate);
         first(&found.parsed).or_else(|| first(&self.parse(documents.next()?, name).ok()?))
     }
 
-    fn found(&self) -> Result<&Found, Doubt> {
+    fn found(&self) -> Result<&ScanResult, UnclearObject> {
         let found = self.found.get_or_init(|| self.scan());
         match &found.failed {
             None => Ok(found),
@@ -218,14 +218,14 @@ impl DataIndex {
         }
     }
 
-    fn scan(&self) -> Found {
-        let (kinds, needs) = (PodKinds::of(&self.options), Needs::of_data());
-        let mut found = Found::default();
+    fn scan(&self) -> ScanResult {
+        let (kinds, needs) = (PodKinds::of(&self.options), InventoryNeeds::of_data());
+        let mut found = ScanResult::default();
         for (index, text) in self.texts.iter().enumerate() {
-            let mut scan = Scan {
+            let mut scan = TextScan {
                 text: index,
                 kinds: &kinds,
-                reader: Reader::new(text.name(), Standing::Manifest, &needs, &self.options),
+                reader: InventoryReader::new(text.name(), SourceRole::Manifest, &needs, &self.options),
                 documents: &mut found.documents,
             };
             let scanned = text.scan(&mut |part| scan.part(part));
@@ -241,17 +241,17 @@ impl DataIndex {
         found
     }
 
-    fn parse(&self, document: &Document, name: &DataName) -> Result<Inventory, Doubt> {
+    fn parse(&self, document: &IndexedDocument, name: &DataName) -> Result<Inventory, UnclearObject> {
         let text = &self.texts[document.text];
         let range = document.start..document.start + document.length;
         let bytes = text.read(range).map_err(|error| {
             not_read(format!("`{}` cannot be read again: {error}", text.name()))
         })?;
-        let (kinds, needs) = (PodKinds::of(&self.options), Needs::of_data());
-        let mut reader = Reader::new(text.name(), Standing::Manifest, &needs, &self.options);
+        let (kinds, needs) = (PodKinds::of(&self.options), InventoryNeeds::of_data());
+        let mut reader = InventoryReader::new(text.name(), SourceRole::Manifest, &needs, &self.options);
         reader.document(&bytes, document.first_line, &kinds);
         match reader.into_found() {
-            (_, unreadable) if !unreadable.is_empty() => Err(Doubt {
+            (_, unreadable) if !unreadable.is_empty() => Err(UnclearObject {
                 message: format!("the {} cannot be read", name.title()),
                 places: unreadable
                     .into_iter()
@@ -264,8 +264,8 @@ impl DataIndex {
     }
 }
 
-fn unreadable(place: &Place, name: &DataName) -> Doubt {
-    Doubt {
+fn unreadable(place: &Place, name: &DataName) -> UnclearObject {
+    UnclearObject {
         message: format!(
             "the {} was not found, and may be what cannot be read",
             name.title()
@@ -275,39 +275,39 @@ fn unreadable(place: &Place, name: &DataName) -> Doubt {
     }
 }
 
-fn not_read(message: String) -> Doubt {
-    Doubt {
+fn not_read(message: String) -> UnclearObject {
+    UnclearObject {
         message,
         places: Vec::new(),
         help: "run podgraft again",
     }
 }
 
-/// A look through one text.
-struct Scan<'s, 'd> {
+/// A scan of one text.
+struct TextScan<'s, 'd> {
     text: usize,
     kinds: &'s PodKinds,
-    reader: Reader<'s>,
-    documents: &'d mut Vec<Document>,
+    reader: InventoryReader<'s>,
+    documents: &'d mut Vec<IndexedDocument>,
 }
 
-impl Scan<'_, '_> {
+impl TextScan<'_, '_> {
     fn part(&mut self, part: TextPart<'_>) {
         let words = [DataKind::ConfigMap, DataKind::Secret].map(|kind| kind.to_string());
         let finders = words.each_ref().map(|word| Finder::new(word.as_bytes()));
         let (mut line, mut counted) = (part.first_line, 0);
-        for (chunk, glance) in Glanced::of(part.text, self.kinds) {
-            let kind = match glance {
-                Glance::LetThrough {
+        for (chunk, class) in ScannedDocuments::of(part.text, self.kinds) {
+            let kind = match class {
+                DocumentScan::LetThrough {
                     kind: Some(kind),
                     is_object: true,
                     ..
                 } => DataKind::of(kind),
                 _ => None,
             };
-            let may_hold_data = match glance {
-                Glance::LetThrough { .. } => kind.is_some(),
-                Glance::Parse => finders
+            let may_hold_data = match class {
+                DocumentScan::LetThrough { .. } => kind.is_some(),
+                DocumentScan::Parse => finders
                     .iter()
                     .any(|finder| finder.find(chunk.text).is_some()),
             };
@@ -321,7 +321,7 @@ impl Scan<'_, '_> {
                     let namespace = plain
                         .namespace
                         .or(self.reader.options.namespace_in(self.reader.name));
-                    self.documents.push(Document {
+                    self.documents.push(IndexedDocument {
                         hash: hash(kind, namespace, plain.name),
                         hash_in_any_namespace: hash(kind, None, plain.name),
                         text: self.text,
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     fn index(text: &str) -> DataIndex {
-        let text = InMemory {
+        let text = InMemoryText {
             name: "a.yaml".into(),
             text: Arc::new(text.as_bytes().to_vec()),
         };
@@ -357,10 +357,10 @@ mod tests {
         }
     }
 
-    fn value(index: &DataIndex, object: &str) -> Option<super::super::Entry> {
+    fn value(index: &DataIndex, object: &str) -> Option<super::super::DataValue> {
         let found = index.data(&name(object)).expect("it is clear");
         let known = found.values().next()?;
-        known.says.as_ref().expect("it is right").get("k").cloned()
+        known.value.as_ref().expect("it is right").get("k").cloned()
     }
 
     #[test]
@@ -396,7 +396,7 @@ items:
         for (object, wanted) in [("plain", "1"), ("flow", "2"), ("item", "3"), ("json", "4")] {
             assert_eq!(
                 value(&index, object),
-                Some(super::super::Entry::Text(wanted.to_owned())),
+                Some(super::super::DataValue::Text(wanted.to_owned())),
                 "{object}"
             );
         }

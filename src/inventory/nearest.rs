@@ -1,25 +1,25 @@
 //! Which of several objects of one name, in no known namespace, is meant by a workload: that of its own folder, else of
 //! the nearest folder above, else any of the run where all say the same.
 
-use super::{Doubt, Known};
+use super::{UnclearObject, KnownObject};
 use crate::source::Place;
 
-/// What was found, and where another one says something else.
+/// The nearest object, and the place of another one that contradicts it.
 #[derive(Debug)]
-pub(super) struct Found<'m, T> {
-    known: &'m Known<T>,
+pub(super) struct NearestObject<'m, T> {
+    known: &'m KnownObject<T>,
     contradiction: Option<&'m Place>,
 }
 
-impl<'m, T> Found<'m, T> {
+impl<'m, T> NearestObject<'m, T> {
     /// What it says.
     ///
     /// # Errors
     /// When two texts say different things.
-    pub(super) fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, Doubt> {
+    pub(super) fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, UnclearObject> {
         match self.contradiction {
-            None => Ok(&self.known.says),
-            Some(other) => Err(super::disagree(&title(), &self.known.place, other)),
+            None => Ok(&self.known.value),
+            Some(contradicting) => Err(super::contradiction(&title(), &self.known.place, contradicting)),
         }
     }
 
@@ -31,48 +31,48 @@ impl<'m, T> Found<'m, T> {
 /// The one that a workload of a folder means, of those of one name, each with its folder.
 pub(super) fn nearest<'m, T: PartialEq>(
     folder: Option<&str>,
-    all: impl Iterator<Item = (Option<&'m str>, &'m Known<T>)> + Clone,
-) -> Option<Found<'m, T>> {
-    if let Some(known) = own_or_above(folder, all.clone()) {
-        return Some(Found {
+    candidates: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)> + Clone,
+) -> Option<NearestObject<'m, T>> {
+    if let Some(known) = in_nearest_folder(folder, candidates.clone()) {
+        return Some(NearestObject {
             known,
             contradiction: known.contradiction.as_ref(),
         });
     }
-    let key = |known: &Known<T>| (known.standing, known.place.source.clone(), known.place.line);
-    let known = all
+    let key = |known: &KnownObject<T>| (known.standing, known.place.source.clone(), known.place.line);
+    let known = candidates
         .clone()
         .map(|(_, known)| known)
         .min_by_key(|known| key(known))?;
-    let other = all
-        .map(|(_, other)| other)
-        .find(|other| other.standing == known.standing && other.says != known.says);
+    let conflicting = candidates
+        .map(|(_, conflicting)| conflicting)
+        .find(|conflicting| conflicting.standing == known.standing && conflicting.value != known.value);
     let contradiction = known.contradiction.as_ref();
-    Some(Found {
+    Some(NearestObject {
         known,
-        contradiction: contradiction.or(other.map(|other| &other.place)),
+        contradiction: contradiction.or(conflicting.map(|conflicting| &conflicting.place)),
     })
 }
 
 /// Whether a workload of a folder would have got another answer with what came later.
 pub(super) fn is_another_answer<'m, T: PartialEq + 'm>(
     folder: Option<&str>,
-    before: impl Iterator<Item = (Option<&'m str>, &'m Known<T>)> + Clone,
-    later: impl Iterator<Item = (Option<&'m str>, &'m Known<T>)> + Clone,
+    before: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)> + Clone,
+    later: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)> + Clone,
 ) -> bool {
     let first = nearest(folder, before.clone());
     let with_later = nearest(folder, before.chain(later));
-    let says = |found: &Found<'m, T>| (&found.known.says, found.contradiction.is_some());
-    first.as_ref().map(says) != with_later.as_ref().map(says)
+    let answer = |found: &NearestObject<'m, T>| (&found.known.value, found.contradiction.is_some());
+    first.as_ref().map(answer) != with_later.as_ref().map(answer)
 }
 
 /// The one of the folder itself or of the nearest above it.
-pub(super) fn own_or_above<'m, T>(
+pub(super) fn in_nearest_folder<'m, T>(
     folder: Option<&str>,
-    all: impl Iterator<Item = (Option<&'m str>, &'m Known<T>)>,
-) -> Option<&'m Known<T>> {
-    let within = all.filter(|(own, _)| is_within(folder, *own));
-    let (_, known) = within.max_by_key(|(own, _)| own.map(str::len))?;
+    entries: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)>,
+) -> Option<&'m KnownObject<T>> {
+    let within = entries.filter(|(known_folder, _)| is_within(folder, *known_folder));
+    let (_, known) = within.max_by_key(|(known_folder, _)| known_folder.map(str::len))?;
     Some(known)
 }
 

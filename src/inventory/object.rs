@@ -61,7 +61,7 @@ pub struct DataName {
 
 impl DataName {
     /// Whether both are of one kind, namespace and name.
-    pub(super) fn is_but_folder(&self, other: &Self) -> bool {
+    pub(super) fn is_same_except_folder(&self, other: &Self) -> bool {
         (self.kind, &self.namespace, &self.name) == (other.kind, &other.namespace, &other.name)
     }
 
@@ -76,7 +76,7 @@ impl DataName {
 
 /// A value of a ConfigMap or Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum DataValue {
     /// Text: of a ConfigMap's `data`, or a Secret's value that is UTF-8.
     Text(String),
     /// Bytes: of a ConfigMap's `binaryData`, or a Secret's value that is no text.
@@ -84,7 +84,7 @@ pub enum Entry {
 }
 
 /// The keys and values of a ConfigMap or Secret.
-pub type Entries = BTreeMap<String, Entry>;
+pub type DataEntries = BTreeMap<String, DataValue>;
 
 impl NamespaceMeta {
     /// Reads an object.
@@ -109,8 +109,8 @@ impl NamespaceMeta {
 ///
 /// # Errors
 /// What an API server would refuse, in words.
-fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
-    let mut entries = Entries::new();
+fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
+    let mut entries = DataEntries::new();
     let (plain, encoded) = match kind {
         DataKind::ConfigMap => ("data", "binaryData"),
         // What `stringData` says wins over `data`.
@@ -126,14 +126,14 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<Entries, String> {
             .decode(packed)
             .map_err(|_| format!("`{encoded}.{key}` is no base64"))?;
         let entry = match kind {
-            DataKind::ConfigMap => Entry::Binary(bytes),
+            DataKind::ConfigMap => DataValue::Binary(bytes),
             DataKind::Secret => String::from_utf8(bytes)
-                .map_or_else(|no| Entry::Binary(no.into_bytes()), Entry::Text),
+                .map_or_else(|no| DataValue::Binary(no.into_bytes()), DataValue::Text),
         };
         entries.insert(key, entry);
     }
     for (key, text) in texts(object, plain)? {
-        if entries.insert(key.clone(), Entry::Text(text)).is_some() && kind == DataKind::ConfigMap {
+        if entries.insert(key.clone(), DataValue::Text(text)).is_some() && kind == DataKind::ConfigMap {
             return Err(format!("`{key}` stands in both `data` and `binaryData`"));
         }
     }
@@ -175,22 +175,22 @@ pub fn written_name(object: &Value) -> String {
 pub(super) fn data_of(
     name: &ObjectName,
     object: &Value,
-) -> Option<(DataName, Result<Entries, String>)> {
+) -> Option<(DataName, Result<DataEntries, String>)> {
     let kind = DataKind::of(name.kind.as_bytes()).filter(|_| name.group.is_empty())?;
-    let own = DataName {
+    let data_name = DataName {
         kind,
         namespace: name.namespace.clone(),
         name: name.name.clone(),
         folder: name.folder.clone(),
     };
-    Some((own, entries_of(kind, object)))
+    Some((data_name, entries_of(kind, object)))
 }
 
 /// The texts under a field; a null is the empty text, as for an API server.
 fn texts(object: &Value, field: &str) -> Result<Vec<(String, String)>, String> {
-    let none = Map::new();
+    let empty = Map::new();
     let map = match object.get(field) {
-        None | Some(Value::Null) => &none,
+        None | Some(Value::Null) => &empty,
         Some(Value::Object(map)) => map,
         Some(_) => return Err(format!("`{field}` is no mapping")),
     };

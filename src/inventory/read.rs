@@ -4,10 +4,10 @@ use memchr::memmem::{self, Finder};
 use std::sync::Arc;
 
 use super::object::data_of;
-use super::{Inventory, Known, NamespaceMeta, Needs, Standing, add, name_in};
+use super::{Inventory, KnownObject, NamespaceMeta, InventoryNeeds, SourceRole, add, name_in};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::object::{Found, Object, find_objects};
-use crate::manifest::prefilter::{Glance, glance};
+use crate::manifest::object::{DocumentContent, Object, find_objects};
+use crate::manifest::prefilter::{DocumentScan, classify};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::record::{RECORD, Record};
@@ -22,8 +22,8 @@ use crate::yaml::value::to_value;
 pub fn read(
     name: &Arc<str>,
     text: &[u8],
-    standing: Standing,
-    needs: &Needs,
+    standing: SourceRole,
+    needs: &InventoryNeeds,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
     read_part(name, (text, 1), standing, needs, options)
@@ -33,13 +33,13 @@ pub fn read(
 pub fn read_part(
     name: &Arc<str>,
     (text, first_line): (&[u8], usize),
-    standing: Standing,
-    needs: &Needs,
+    standing: SourceRole,
+    needs: &InventoryNeeds,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
-    let mut reader = Reader::new(name, standing, needs, options);
+    let mut reader = InventoryReader::new(name, standing, needs, options);
     // What is generated may be there because an earlier run wrote it.
-    let record = (!needs.generated.is_empty() && standing == Standing::Manifest).then_some(RECORD);
+    let record = (!needs.generated.is_empty() && standing == SourceRole::Manifest).then_some(RECORD);
     let words: Vec<Finder<'_>> = needs.kinds().chain(record).map(Finder::new).collect();
     let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
     if !has_word(text) {
@@ -60,25 +60,25 @@ pub fn read_part(
     (reader.found, problems.collect())
 }
 
-/// Documents to what they say.
-pub(super) struct Reader<'r> {
+/// Reads documents into an inventory.
+pub(super) struct InventoryReader<'r> {
     pub name: &'r Arc<str>,
-    standing: Standing,
-    needs: &'r Needs,
+    standing: SourceRole,
+    needs: &'r InventoryNeeds,
     pub options: &'r Options,
     found: Inventory,
     /// What may say something, and cannot be read.
     unreadable: Vec<Place>,
 }
 
-impl<'r> Reader<'r> {
+impl<'r> InventoryReader<'r> {
     pub(super) fn new(
         name: &'r Arc<str>,
-        standing: Standing,
-        needs: &'r Needs,
+        standing: SourceRole,
+        needs: &'r InventoryNeeds,
         options: &'r Options,
     ) -> Self {
-        Reader {
+        InventoryReader {
             name,
             standing,
             needs,
@@ -96,14 +96,14 @@ impl<'r> Reader<'r> {
     pub(super) fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
         let has_record =
             !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
-        let (is_asked_for, is_read_elsewhere) = match glance(bytes, kinds) {
-            Glance::LetThrough {
+        let (is_asked_for, is_read_elsewhere) = match classify(bytes, kinds) {
+            DocumentScan::LetThrough {
                 kind, is_object, ..
             } => (
                 is_object && (has_record || kind.is_some_and(|kind| self.asks_for(kind))),
                 false,
             ),
-            Glance::Parse => (true, self.standing == Standing::Manifest),
+            DocumentScan::Parse => (true, self.standing == SourceRole::Manifest),
         };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else {
             return;
@@ -117,11 +117,11 @@ impl<'r> Reader<'r> {
             Ok(tree) => {
                 for found in find_objects(&tree, kinds) {
                     match found {
-                        Found::Object(object) if has_record && self.record(&object, &tree) => {}
-                        Found::Object(object) if self.asks_for(&object.kind) => {
+                        DocumentContent::Object(object) if has_record && self.record(&object, &tree) => {}
+                        DocumentContent::Object(object) if self.asks_for(&object.kind) => {
                             self.object(&object, &tree, &source)
                         }
-                        Found::Object(_) | Found::Untyped { .. } => {}
+                        DocumentContent::Object(_) | DocumentContent::Untyped { .. } => {}
                     }
                 }
             }
@@ -175,36 +175,36 @@ impl<'r> Reader<'r> {
         };
         let standing = self.standing;
         if self.needs.namespaces && name.group.is_empty() && name.kind == "Namespace" {
-            let says = NamespaceMeta::of(&value);
-            let known = Known {
+            let metadata = NamespaceMeta::of(&value);
+            let known = KnownObject {
                 standing,
-                says,
+                value: metadata,
                 place: place.clone(),
                 contradiction: None,
             };
             add(&mut self.found.namespaces, name.name.clone(), known);
         }
-        if let Some((name, says)) = data_of(&name, &value).filter(|_| self.needs.data) {
+        if let Some((name, metadata)) = data_of(&name, &value).filter(|_| self.needs.data) {
             add(
                 &mut self.found.data,
                 name,
-                Known {
+                KnownObject {
                     standing,
-                    says: says.map(Arc::new),
+                    value: metadata.map(Arc::new),
                     place: place.clone(),
                     contradiction: None,
                 },
             );
         }
         let kind = (name.group.clone(), name.kind.clone());
-        let is_generated = self.needs.generated.contains(&kind) && standing == Standing::Manifest;
+        let is_generated = self.needs.generated.contains(&kind) && standing == SourceRole::Manifest;
         if is_generated || self.needs.looked_up.contains(&kind) {
             add(
                 &mut self.found.objects,
                 name,
-                Known {
+                KnownObject {
                     standing,
-                    says: Arc::new(value),
+                    value: Arc::new(value),
                     place,
                     contradiction: None,
                 },

@@ -5,13 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use super::{Entries, Entry};
+use super::{DataEntries, DataValue};
 use crate::policy::functions::sha256;
 
 /// What is summed: compact JSON, keys sorted, members that are empty left out. Data only: what else an object says, such
 /// as a chart's version in a label, would restart pods whose configuration has not changed (argo-helm#4044).
 #[derive(Serialize)]
-struct Summed<'e> {
+struct ChecksumInput<'e> {
     #[serde(rename = "binaryData", skip_serializing_if = "BTreeMap::is_empty")]
     binary: BTreeMap<&'e str, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -19,15 +19,15 @@ struct Summed<'e> {
 }
 
 /// SHA-256, lower-case hex, of some entries as `{"binaryData":{...},"data":{...}}`: what is not text in base64.
-pub fn sum(entries: &Entries) -> String {
-    let mut summed = Summed {
+pub fn sum(entries: &DataEntries) -> String {
+    let mut summed = ChecksumInput {
         binary: BTreeMap::new(),
         data: BTreeMap::new(),
     };
     for (key, entry) in entries {
         match entry {
-            Entry::Text(text) => drop(summed.data.insert(key, text)),
-            Entry::Binary(bytes) => drop(summed.binary.insert(key, STANDARD.encode(bytes))),
+            DataValue::Text(text) => drop(summed.data.insert(key, text)),
+            DataValue::Binary(bytes) => drop(summed.binary.insert(key, STANDARD.encode(bytes))),
         }
     }
     sha256(&serde_json::to_string(&summed).expect("texts are always JSON"))

@@ -2,14 +2,14 @@ use super::*;
 use crate::options::Options;
 use std::sync::Arc;
 
-const ALL: &Needs = &Needs {
+const ALL: &InventoryNeeds = &InventoryNeeds {
     namespaces: true,
     data: true,
     generated: BTreeSet::new(),
     looked_up: BTreeSet::new(),
 };
 
-fn read_as(standing: Standing, texts: &[&str]) -> Inventory {
+fn read_as(standing: SourceRole, texts: &[&str]) -> Inventory {
     let mut inventory = Inventory::default();
     for (at, text) in texts.iter().enumerate() {
         let name: Arc<str> = format!("{standing:?}-{at}.yaml").into();
@@ -30,7 +30,7 @@ fn config_map(name: &str) -> DataName {
 }
 
 fn sum_of(text: &str, kind: DataKind) -> String {
-    let inventory = read_as(Standing::Manifest, &[text]);
+    let inventory = read_as(SourceRole::Manifest, &[text]);
     let name = DataName {
         kind,
         namespace: None,
@@ -98,7 +98,7 @@ fn the_order_of_texts_makes_no_difference() {
             read(
                 &name,
                 texts[at].as_bytes(),
-                Standing::Manifest,
+                SourceRole::Manifest,
                 ALL,
                 &Options::default(),
             )
@@ -120,12 +120,12 @@ fn the_order_of_texts_makes_no_difference() {
 #[test]
 fn what_stands_twice_is_a_doubt_unless_it_is_the_same() {
     assert!(
-        read_as(Standing::Manifest, &[ONE, ONE])
+        read_as(SourceRole::Manifest, &[ONE, ONE])
             .entries(&config_map("a"))
             .expect("it is clear")
             .is_some()
     );
-    let doubt = read_as(Standing::Manifest, &[ONE, OTHER])
+    let doubt = read_as(SourceRole::Manifest, &[ONE, OTHER])
         .entries(&config_map("a"))
         .unwrap_err();
     assert_eq!(
@@ -137,13 +137,13 @@ fn what_stands_twice_is_a_doubt_unless_it_is_the_same() {
 
 #[test]
 fn a_manifest_counts_more_than_context() {
-    let mut inventory = read_as(Standing::Context, &[ONE]);
-    inventory.add(read_as(Standing::Manifest, &[OTHER]));
+    let mut inventory = read_as(SourceRole::Context, &[ONE]);
+    inventory.add(read_as(SourceRole::Manifest, &[OTHER]));
     let entries = inventory
         .entries(&config_map("a"))
         .expect("it is clear")
         .expect("it is there");
-    assert_eq!(entries["k"], Entry::Text("other".to_owned()));
+    assert_eq!(entries["k"], DataValue::Text("other".to_owned()));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn objects_of_lists_and_of_json_are_found() {
     let list = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \
                 \"metadata\": {\"name\": \"a\", \"namespace\": \"shop\"}, \"data\": {\"k\": \"v\"}}]}";
     assert!(
-        read_as(Standing::Manifest, &[list])
+        read_as(SourceRole::Manifest, &[list])
             .entries(&config_map("a"))
             .expect("it is clear")
             .is_some()
@@ -174,7 +174,7 @@ fn what_no_api_server_takes_is_a_doubt() {
             "`data` is no mapping",
         ),
     ] {
-        let inventory = read_as(Standing::Manifest, &[&format!("apiVersion: v1\n{text}")]);
+        let inventory = read_as(SourceRole::Manifest, &[&format!("apiVersion: v1\n{text}")]);
         let doubt = inventory.entries(&config_map("a")).unwrap_err();
         assert!(doubt.message.ends_with(why), "{doubt:?}");
     }
@@ -183,7 +183,7 @@ fn what_no_api_server_takes_is_a_doubt() {
 #[test]
 fn an_object_without_a_namespace_is_in_no_other() {
     let without = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n";
-    let inventory = read_as(Standing::Manifest, &[without]);
+    let inventory = read_as(SourceRole::Manifest, &[without]);
     assert_eq!(inventory.entries(&config_map("a")), Ok(None));
     assert_eq!(
         inventory

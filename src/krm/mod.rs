@@ -193,7 +193,7 @@ impl<'a> ResourceList<'a> {
     }
 
     /// A node as a text of its own, its first line the file's first, called by its file where that is noted.
-    fn standalone(&self, node: NodeId, what: &str) -> PolicyFile {
+    fn standalone(&self, node: NodeId, default_name: &str) -> PolicyFile {
         let Range { start, end } = self.tree.span(node);
         // The line ends behind it are a block scalar's.
         let behind = &self.source.text[end..];
@@ -221,7 +221,7 @@ impl<'a> ResourceList<'a> {
                     .collect()
             }
         };
-        let name = self.annotation(node, &PATH).unwrap_or(what);
+        let name = self.annotation(node, &PATH).unwrap_or(default_name);
         PolicyFile {
             name: name.into(),
             text,

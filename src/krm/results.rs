@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{INDEX, PATH, ResourceList};
-use crate::change::{list, list_gone};
+use crate::change::{list, list_removed};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::{Outcome, WorkloadReport};
 use crate::source::Place;
@@ -37,13 +37,13 @@ pub struct KrmResult {
     pub resource_ref: Option<ResourceRef>,
     /// The field of the item.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<Field>,
+    pub field: Option<KrmField>,
     /// The item's file, where the orchestrator noted it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<File>,
+    pub file: Option<KrmFile>,
     /// The diagnostic's code.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Tags>,
+    pub tags: Option<KrmTags>,
 }
 
 /// `resourceRef`.
@@ -59,20 +59,20 @@ pub struct ResourceRef {
 
 /// `field`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Field {
+pub struct KrmField {
     path: String,
 }
 
 /// `file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct File {
+pub struct KrmFile {
     path: String,
     index: usize,
 }
 
 /// `tags`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Tags {
+pub struct KrmTags {
     code: &'static str,
 }
 
@@ -85,13 +85,13 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmRes
         .find(|place| place.source == list.source.name);
     let at = place.map(|place| list.offset(place));
     let item = at.and_then(|at| list.item_at(at));
-    let elsewhere = diagnostic
+    let other_place = diagnostic
         .labels
         .iter()
         .map(|label| &label.place)
         .find(|place| place.source != list.source.name);
     let mut message = diagnostic.message.clone();
-    if let Some(place) = elsewhere {
+    if let Some(place) = other_place {
         message = format!("{message} ({})", place.link());
     }
     if let Some(help) = &diagnostic.help {
@@ -103,7 +103,7 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmRes
         Severity::Note => KrmSeverity::Info,
     };
     let field = item.zip(at).and_then(|(item, at)| list.field_at(item, at));
-    let tags = Some(Tags {
+    let tags = Some(KrmTags {
         code: diagnostic.code.name(),
     });
     KrmResult {
@@ -111,7 +111,7 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmRes
         severity,
         field,
         tags,
-        ..list.about(item)
+        ..list.result_for(item)
     }
 }
 
@@ -121,20 +121,20 @@ pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<Kr
     let result = |message: String| {
         Some(KrmResult {
             message,
-            ..list.about(item)
+            ..list.result_for(item)
         })
     };
     let injected = workload
         .policies
         .iter()
-        .filter_map(|met| match &met.outcome {
+        .filter_map(|policy_report| match &policy_report.outcome {
             Outcome::Injected(changes) => result(format!(
                 "injected by {} ({})",
-                met.policy,
+                policy_report.policy,
                 self::list(changes)
             )),
             Outcome::TakenOut(changes) => {
-                result(format!("{} taken out ({})", met.policy, list_gone(changes)))
+                result(format!("{} taken out ({})", policy_report.policy, list_removed(changes)))
             }
             Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
         });
@@ -156,7 +156,7 @@ impl ResourceList<'_> {
             let earlier = self.value(value).unwrap_or(Value::Null);
             let earlier = earlier.as_array().into_iter().flatten();
             let earlier = earlier.map(|result| printable(&result.to_string()));
-            let all: Vec<String> = earlier.chain(lines).collect();
+            let texts: Vec<String> = earlier.chain(lines).collect();
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
             let end = start + self.source.text[start..end].trim_end().len();
@@ -166,7 +166,7 @@ impl ResourceList<'_> {
             };
             return Some(Edit {
                 at: start..end + colon,
-                text: format!("\"results\": [{}]", all.join(", ")).into(),
+                text: format!("\"results\": [{}]", texts.join(", ")).into(),
             });
         }
         let first = entries("items").or_else(|| self.tree.entries(self.root).next())?;
@@ -187,7 +187,7 @@ impl ResourceList<'_> {
         })
     }
 
-    fn about(&self, item: Option<NodeId>) -> KrmResult {
+    fn result_for(&self, item: Option<NodeId>) -> KrmResult {
         let word = |node: NodeId, key: &str| self.word(node, key).to_owned();
         let metadata = |item: NodeId, key: &str| {
             self.tree
@@ -205,7 +205,7 @@ impl ResourceList<'_> {
                 .annotation(item, &INDEX)
                 .and_then(|index| index.parse().ok())
                 .unwrap_or(0);
-            Some(File {
+            Some(KrmFile {
                 path: self.annotation(item, &PATH)?.to_owned(),
                 index,
             })
@@ -264,7 +264,7 @@ impl ResourceList<'_> {
     }
 
     /// The path to the smallest thing of an item that an offset is in.
-    fn field_at(&self, item: NodeId, at: usize) -> Option<Field> {
+    fn field_at(&self, item: NodeId, at: usize) -> Option<KrmField> {
         let mut path = Path::default();
         let mut node = item;
         while let Some((step, child)) = step_to(&self.tree, node, at) {
@@ -272,7 +272,7 @@ impl ResourceList<'_> {
             node = child;
         }
         let path = path.to_string();
-        (!path.is_empty()).then_some(Field { path })
+        (!path.is_empty()).then_some(KrmField { path })
     }
 }
 

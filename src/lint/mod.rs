@@ -5,16 +5,16 @@ mod unused;
 
 use json_patch::{Patch, PatchOperation};
 
-use crate::dangers::{self, Danger, Found};
+use crate::dangers::{self, Danger, FoundDanger};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::workload::PodKinds;
 use crate::policy::needs::parts_of;
 use crate::policy::{PatchEntry, Policy};
 use crate::select::kinds::unknown_kinds;
 
-/// Whose the values of parameters are.
+/// Where the values of parameters come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Params {
+pub enum ParamOrigin {
     /// The policy's own: another run may set others.
     Default,
     /// Set for this run.
@@ -26,7 +26,7 @@ pub fn lint(
     policies: &[Policy],
     kinds: &PodKinds,
     forbid: &[Danger],
-    params: Params,
+    params: ParamOrigin,
 ) -> Vec<Diagnostic> {
     let mut found = unknown_kinds(policies, kinds);
     for policy in policies {
@@ -42,18 +42,18 @@ fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
     let mut findings: Vec<Diagnostic> = Vec::new();
     for part in parts_of(policy) {
         let found = dangers::find(&part.value);
-        for one in &found {
+        for occurrence in &found {
             // Of an image that is not pinned at all, the worse is said.
             let is_worse =
-                |other: &Found| other.danger == Danger::LatestTag && other.what == one.what;
-            let is_forbidden = forbid.contains(&one.danger);
-            if one.danger == Danger::NoDigest && found.iter().any(is_worse) && !is_forbidden {
+                |other: &FoundDanger| other.danger == Danger::LatestTag && other.excerpt == occurrence.excerpt;
+            let is_forbidden = forbid.contains(&occurrence.danger);
+            if occurrence.danger == Danger::NoDigest && found.iter().any(is_worse) && !is_forbidden {
                 continue;
             }
             let finding = if is_forbidden {
-                forbidden(one, policy)
+                forbidden(occurrence, policy)
             } else {
-                describe(one, policy)
+                describe(occurrence, policy)
             };
             let finding = finding.at(policy.text.place(part.at.clone()), "here");
             if !findings.contains(&finding) {
@@ -64,25 +64,25 @@ fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
     findings
 }
 
-fn forbidden(found: &Found, policy: &Policy) -> Diagnostic {
+fn forbidden(found: &FoundDanger, policy: &Policy) -> Diagnostic {
     let message = format!(
         "policy `{}` has `{}`, and `{}` is forbidden",
-        policy.identity, found.what, found.danger
+        policy.identity, found.excerpt, found.danger
     );
     let help = "change the policy, or take the word out of `--forbid` or `forbid`";
     Diagnostic::error(Code::Forbidden, message).help(help)
 }
 
-fn describe(found: &Found, policy: &Policy) -> Diagnostic {
-    let Found { danger, what } = found;
+fn describe(found: &FoundDanger, policy: &Policy) -> Diagnostic {
+    let FoundDanger { danger, excerpt } = found;
     let owner = format!("policy `{}`", policy.identity);
     match danger {
-        Danger::LatestTag => Diagnostic::warning(Code::LatestImage, format!("{owner} runs another `{what}` tomorrow"))
+        Danger::LatestTag => Diagnostic::warning(Code::LatestImage, format!("{owner} runs another `{excerpt}` tomorrow"))
             .help("name a version, and better its digest"),
-        Danger::NoDigest => Diagnostic::note(Code::NoDigest, format!("{owner} names `{what}` without a digest"))
+        Danger::NoDigest => Diagnostic::note(Code::NoDigest, format!("{owner} names `{excerpt}` without a digest"))
             .help("pin it: NAME:TAG@sha256:DIGEST"),
         Danger::ClearSecret => {
-            Diagnostic::warning(Code::ClearSecret, format!("{owner} has a secret in clear text: `{what}`"))
+            Diagnostic::warning(Code::ClearSecret, format!("{owner} has a secret in clear text: `{excerpt}`"))
                 .help("keep it in a Secret and refer to that: `valueFrom: {secretKeyRef: {name: ..., key: ...}}`")
         }
         Danger::Privileged
@@ -95,7 +95,7 @@ fn describe(found: &Found, policy: &Policy) -> Diagnostic {
         | Danger::Unconfined
         | Danger::ShareProcessNamespace
         | Danger::ServiceAccountToken => {
-            let message = format!("{owner} gives power beyond the pod or the container: `{what}`");
+            let message = format!("{owner} gives power beyond the pod or the container: `{excerpt}`");
             let help = format!("`--forbid {danger}` refuses it where it must not be");
             Diagnostic::warning(Code::Privilege, message).help(help)
         }

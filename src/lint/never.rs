@@ -6,18 +6,18 @@ use globset::GlobMatcher;
 use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::expression::{Evaluator, NoFacts, Outcome};
+use crate::policy::expression::{Evaluator, NoFacts, ExpressionResult};
 use crate::policy::{
-    ApplyRules, Condition, ContainerChoice, Filter, LabelSelector, Operator, Policy, Requirement,
+    ApplyRules, MatchCondition, ContainerChoice, WorkloadFilter, LabelSelector, SelectorOperator, Policy, SelectorRequirement,
     Rule,
 };
 
-use super::Params;
+use super::ParamOrigin;
 
-/// Why, and where.
-type Reason = (String, Range<usize>);
+/// Why a policy never matches, and the bytes that say so.
+type UnmatchedReason = (String, Range<usize>);
 
-pub(super) fn find(policy: &Policy, params: Params) -> Vec<Diagnostic> {
+pub(super) fn find(policy: &Policy, params: ParamOrigin) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut reasons = in_filter(&policy.selects, policy);
     reasons.extend(
@@ -38,8 +38,8 @@ pub(super) fn find(policy: &Policy, params: Params) -> Vec<Diagnostic> {
                 .iter()
                 .filter_map(|condition| constant(condition, policy, params)),
         );
-        reasons.extend(in_containers(&rule.containers).map(|why| (why, rule.selects.at.clone())));
-        reasons.extend(shadowed(policy, index).map(|why| (why, rule.selects.at.clone())));
+        reasons.extend(in_containers(&rule.containers).map(|reason| (reason, rule.selects.at.clone())));
+        reasons.extend(shadowed(policy, index).map(|reason| (reason, rule.selects.at.clone())));
         found.extend(
             reasons
                 .into_iter()
@@ -49,23 +49,23 @@ pub(super) fn find(policy: &Policy, params: Params) -> Vec<Diagnostic> {
     found
 }
 
-fn warning(policy: &Policy, rule: Option<&Rule>, (why, at): Reason) -> Diagnostic {
-    let what = match rule.and_then(|rule| rule.name.as_ref()) {
+fn warning(policy: &Policy, rule: Option<&Rule>, (reason, at): UnmatchedReason) -> Diagnostic {
+    let subject = match rule.and_then(|rule| rule.name.as_ref()) {
         Some(name) => format!("the rule `{name}` of policy `{}`", policy.identity),
         None => format!("policy `{}`", policy.identity),
     };
-    let finding = Diagnostic::warning(Code::NeverMatches, format!("{what} can never match: {why}"));
+    let finding = Diagnostic::warning(Code::NeverMatches, format!("{subject} can never match: {reason}"));
     finding
         .at(policy.text.place(at), "here")
         .help("`podgraft explain -p POLICY` shows for each workload what does not hold")
 }
 
-fn in_filter(filter: &Filter, policy: &Policy) -> Vec<Reason> {
+fn in_filter(filter: &WorkloadFilter, policy: &Policy) -> Vec<UnmatchedReason> {
     let mut reasons = Vec::new();
     let selectors = [&filter.selector, &filter.workload_selector];
     reasons.extend(selectors.into_iter().flatten().filter_map(in_selector));
     for globs in [&filter.names, &filter.namespaces] {
-        reasons.extend(in_globs(globs).map(|why| (why, filter.at.clone())));
+        reasons.extend(in_globs(globs).map(|reason| (reason, filter.at.clone())));
     }
     if let Some(namespace) = &policy.namespace
         && !filter.namespaces.is_empty()
@@ -74,8 +74,8 @@ fn in_filter(filter: &Filter, policy: &Policy) -> Vec<Reason> {
             .iter()
             .any(|glob| glob.is_match(namespace))
     {
-        let why = format!("the policy touches the namespace `{namespace}` only, and wants others");
-        reasons.push((why, filter.at.clone()));
+        let reason = format!("the policy touches the namespace `{namespace}` only, and wants others");
+        reasons.push((reason, filter.at.clone()));
     }
     if filter
         .sample
@@ -85,7 +85,7 @@ fn in_filter(filter: &Filter, policy: &Policy) -> Vec<Reason> {
         reasons.push(("its sample is 0 percent".to_owned(), filter.at.clone()));
     }
     // One of `any` must hold; all of them would have to be impossible.
-    let of_any: Vec<Vec<Reason>> = filter
+    let of_any: Vec<Vec<UnmatchedReason>> = filter
         .any
         .iter()
         .map(|inner| in_filter(inner, policy))
@@ -107,55 +107,55 @@ fn in_globs(globs: &[GlobMatcher]) -> Option<String> {
     })
 }
 
-fn in_selector(selector: &LabelSelector) -> Option<Reason> {
-    let all = &selector.requirements;
-    let pairs = all
+fn in_selector(selector: &LabelSelector) -> Option<UnmatchedReason> {
+    let requirements = &selector.requirements;
+    let pairs = requirements
         .iter()
         .enumerate()
-        .flat_map(|(at, one)| all[at..].iter().map(move |other| (one, other)));
-    let mut pairs = pairs.filter(|(one, other)| one.key == other.key);
-    let (one, _) = pairs.find(|(one, other)| contradict(one, other) || contradict(other, one))?;
+        .flat_map(|(at, requirement)| requirements[at..].iter().map(move |other| (requirement, other)));
+    let mut pairs = pairs.filter(|(requirement, other)| requirement.key == other.key);
+    let (requirement, _) = pairs.find(|(requirement, other)| contradict(requirement, other) || contradict(other, requirement))?;
     Some((
         format!(
             "its conditions on the label `{}` contradict each other",
-            one.key
+            requirement.key
         ),
-        one.at.clone(),
+        requirement.at.clone(),
     ))
 }
 
-fn contradict(one: &Requirement, other: &Requirement) -> bool {
-    let all_in = |values: &[String]| one.values.iter().all(|value| values.contains(value));
-    match (one.operator, other.operator) {
-        (Operator::In | Operator::Exists, Operator::DoesNotExist) => true,
-        (Operator::In, Operator::In) => {
-            !one.values.iter().any(|value| other.values.contains(value))
+fn contradict(requirement: &SelectorRequirement, other: &SelectorRequirement) -> bool {
+    let all_in = |values: &[String]| requirement.values.iter().all(|value| values.contains(value));
+    match (requirement.operator, other.operator) {
+        (SelectorOperator::In | SelectorOperator::Exists, SelectorOperator::DoesNotExist) => true,
+        (SelectorOperator::In, SelectorOperator::In) => {
+            !requirement.values.iter().any(|value| other.values.contains(value))
         }
-        (Operator::In, Operator::NotIn) => all_in(&other.values),
-        (Operator::In, Operator::Exists)
-        | (Operator::Exists, Operator::In | Operator::NotIn | Operator::Exists)
-        | (Operator::NotIn | Operator::DoesNotExist, _) => false,
+        (SelectorOperator::In, SelectorOperator::NotIn) => all_in(&other.values),
+        (SelectorOperator::In, SelectorOperator::Exists)
+        | (SelectorOperator::Exists, SelectorOperator::In | SelectorOperator::NotIn | SelectorOperator::Exists)
+        | (SelectorOperator::NotIn | SelectorOperator::DoesNotExist, _) => false,
     }
 }
 
 /// A condition that asks nothing of the workload and comes to `false`.
-fn constant(condition: &Condition, policy: &Policy, params: Params) -> Option<Reason> {
+fn constant(condition: &MatchCondition, policy: &Policy, params: ParamOrigin) -> Option<UnmatchedReason> {
     if condition.expression.uses.workload {
         return None;
     }
     let evaluator = Evaluator::new(&policy.params, &policy.variables, &NoFacts);
-    let why = match evaluator.evaluate(&condition.expression) {
+    let explanation = match evaluator.evaluate(&condition.expression) {
         // Another value of a parameter may make it true.
-        Ok(Outcome::Value(Value::Bool(false)))
-            if params == Params::Set || !condition.expression.reads_params() =>
+        Ok(ExpressionResult::Value(Value::Bool(false)))
+            if params == ParamOrigin::Set || !condition.expression.reads_params() =>
         {
             "is false for every workload"
         }
-        Ok(Outcome::Value(Value::Bool(_))) => return None,
-        Ok(Outcome::Value(_)) => "is neither true nor false: it must come to a boolean",
+        Ok(ExpressionResult::Value(Value::Bool(_))) => return None,
+        Ok(ExpressionResult::Value(_)) => "is neither true nor false: it must come to a boolean",
         Ok(_) | Err(_) => return None,
     };
-    let reason = format!("the condition `{}` {why}", condition.name);
+    let reason = format!("the condition `{}` {explanation}", condition.name);
     Some((reason, condition.at.clone()))
 }
 
@@ -164,7 +164,7 @@ fn in_containers(choice: &ContainerChoice) -> Option<String> {
         choice
             .exclude_names
             .iter()
-            .any(|other| other.glob() == name.glob() || other.glob().glob() == "*")
+            .any(|excluded| excluded.glob() == name.glob() || excluded.glob().glob() == "*")
     };
     let names = &choice.names;
     (!names.is_empty() && names.iter().all(is_excluded))
@@ -173,12 +173,12 @@ fn in_containers(choice: &ContainerChoice) -> Option<String> {
 
 /// With `applyRules: One`, a rule behind one that fits everything gets no container.
 fn shadowed(policy: &Policy, index: usize) -> Option<String> {
-    let own = &policy.rules[index].containers;
+    let containers = &policy.rules[index].containers;
     let is_open = |rule: &&Rule| {
         is_open(&rule.selects)
             && rule.excludes.is_empty()
             && rule.match_conditions.is_empty()
-            && takes_all(&rule.containers, own)
+            && takes_all(&rule.containers, containers)
     };
     let earlier = policy.rules[..index]
         .iter()
@@ -190,8 +190,8 @@ fn shadowed(policy: &Policy, index: usize) -> Option<String> {
     ))
 }
 
-fn is_open(filter: &Filter) -> bool {
-    let Filter {
+fn is_open(filter: &WorkloadFilter) -> bool {
+    let WorkloadFilter {
         kinds,
         names,
         namespaces,

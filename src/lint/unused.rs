@@ -20,10 +20,10 @@ pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
     };
     let objects = tree.roots().iter().flat_map(|&root| objects(&tree, root));
     let found = objects.filter_map(|node| Some((node, to_value(&tree, node).ok()?)));
-    let own = found
+    let policy_object = found
         .into_iter()
         .find(|(_, value)| is_policy(value, policy));
-    own.map(|(node, value)| in_document(policy, &tree, node, &value))
+    policy_object.map(|(node, value)| in_document(policy, &tree, node, &value))
         .unwrap_or_default()
 }
 
@@ -100,21 +100,21 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// The names that expressions read of a list; `true`: the list as a whole is read.
-struct Read(Vec<String>, bool);
+/// The names of a list that expressions read, and whether they read the whole list.
+struct ListReads(Vec<String>, bool);
 
-impl Read {
+impl ListReads {
     fn is_none_or_has(&self, name: &str) -> bool {
         self.1 || self.0.iter().any(|read| read == name)
     }
 }
 
-fn read_names(list: &str, texts: &[&str]) -> Read {
+fn read_names(list: &str, texts: &[&str]) -> ListReads {
     let pattern = format!(
         r#"\b{list}\s*(?:\.\??\s*([A-Za-z_][A-Za-z0-9_]*)|\[\s*\??\s*['"]([^'"]*)['"]\s*\]|([^.\[A-Za-z0-9_]|$))"#
     );
     let regex = Regex::new(&pattern).expect("the pattern is ours");
-    let mut read = Read(Vec::new(), false);
+    let mut read = ListReads(Vec::new(), false);
     for captures in texts.iter().flat_map(|text| regex.captures_iter(text)) {
         match captures.get(1).or_else(|| captures.get(2)) {
             Some(name) => read.0.push(name.as_str().to_owned()),

@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
-use crate::yaml::tree::{Kind, NodeId, Tree};
+use crate::yaml::tree::{NodeKind, NodeId, Tree};
 
 use super::workload::PodKinds;
 
@@ -17,21 +17,21 @@ pub struct Object {
     /// `Deployment`.
     pub kind: String,
     /// The list that it is an item of.
-    pub within: Option<Within>,
+    pub within: Option<ListMembership>,
 }
 
-/// An item's place in a list of objects.
+/// The position of an object in a List.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Within {
+pub struct ListMembership {
     /// The list, an object with `items`.
     pub list: NodeId,
     /// The item as it stands there: an alias is not followed.
     pub item: NodeId,
 }
 
-/// What a document holds.
+/// The content of a document.
 #[derive(Debug, Clone)]
-pub enum Found {
+pub enum DocumentContent {
     /// An object.
     Object(Object),
     /// An item of a list of workloads that does not say what it is.
@@ -47,7 +47,7 @@ pub enum Found {
 const MAX_LISTS: usize = 8;
 
 /// All objects of all documents of a tree, in order.
-pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<Found> {
+pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<DocumentContent> {
     let mut found = Vec::new();
     for &root in tree.roots() {
         collect(
@@ -63,10 +63,10 @@ pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<Found> {
 
 fn collect(
     tree: &Tree<'_>,
-    (node, within): (NodeId, Option<Within>),
+    (node, within): (NodeId, Option<ListMembership>),
     kinds: &PodKinds,
     lists: usize,
-    found: &mut Vec<Found>,
+    found: &mut Vec<DocumentContent>,
 ) {
     let Some(object) = as_object(tree, node) else {
         return;
@@ -75,7 +75,7 @@ fn collect(
         .get(node, "items")
         .filter(|&items| tree.kind(items).is_sequence());
     let (Some(item_kind), Some(items)) = (object.kind.strip_suffix("List"), items) else {
-        found.push(Found::Object(Object { within, ..object }));
+        found.push(DocumentContent::Object(Object { within, ..object }));
         return;
     };
     if lists == 0 {
@@ -86,13 +86,13 @@ fn collect(
         if as_object(tree, item).is_some() {
             collect(
                 tree,
-                (item, Some(Within { list: node, item })),
+                (item, Some(ListMembership { list: node, item })),
                 kinds,
                 lists - 1,
                 found,
             );
         } else if is_of_pods {
-            found.push(Found::Untyped {
+            found.push(DocumentContent::Untyped {
                 list_kind: object.kind.clone(),
                 node: item,
             });
@@ -162,5 +162,5 @@ pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
     }
     BRACES.find(tree.slice(within).as_bytes())?;
     tree.within(within)
-        .find(|&id| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with("{{"))
+        .find(|&id| tree.kind(id) == NodeKind::FlowMapping && tree.slice(id).starts_with("{{"))
 }

@@ -38,9 +38,9 @@ pub struct Workload<'t> {
     lines: Cell<(usize, usize)>,
 }
 
-/// Why an object of a known kind is no workload that could be edited.
+/// Why an object of a workload kind has no pod template to edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoTemplate {
+pub enum PodTemplateError {
     /// It has none, which its kind allows (a Rollout with a `workloadRef`).
     Absent,
     /// Something else stands on the way.
@@ -49,19 +49,19 @@ pub enum NoTemplate {
 
 /// The lists of containers of a pod spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ListKey {
+pub enum ContainerListKey {
     /// `containers`
     Containers,
     /// `initContainers`
     InitContainers,
 }
 
-impl ListKey {
+impl ContainerListKey {
     /// The key in the pod spec.
     pub fn key(self) -> &'static str {
         match self {
-            ListKey::Containers => "containers",
-            ListKey::InitContainers => "initContainers",
+            ContainerListKey::Containers => "containers",
+            ContainerListKey::InitContainers => "initContainers",
         }
     }
 }
@@ -72,7 +72,7 @@ pub struct Container<'t> {
     /// Its node.
     pub node: NodeId,
     /// The list that it stands in.
-    pub list: ListKey,
+    pub list: ContainerListKey,
     /// Its place in that list.
     pub index: usize,
     /// `name`, empty when there is none.
@@ -88,7 +88,7 @@ pub struct Container<'t> {
 
 impl<'t> Container<'t> {
     /// One that a policy of this run adds.
-    pub fn added(node: NodeId, list: ListKey, index: usize, value: &'t Arc<Value>) -> Self {
+    pub fn added(node: NodeId, list: ContainerListKey, index: usize, value: &'t Arc<Value>) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let read = Self::of(node, list, index, text);
         Container {
@@ -100,7 +100,7 @@ impl<'t> Container<'t> {
     /// One of the input, from the texts of its fields.
     fn of(
         node: NodeId,
-        list: ListKey,
+        list: ContainerListKey,
         index: usize,
         text: impl Fn(&str) -> Option<&'t str>,
     ) -> Self {
@@ -111,13 +111,13 @@ impl<'t> Container<'t> {
             index,
             name: text("name").unwrap_or_default(),
             image: text("image").unwrap_or_default(),
-            is_native_sidecar: list == ListKey::InitContainers && restarts,
+            is_native_sidecar: list == ContainerListKey::InitContainers && restarts,
             added: None,
         }
     }
 
     /// Its node, where it is the input's own.
-    pub fn own_node(&self) -> Option<NodeId> {
+    pub fn input_node(&self) -> Option<NodeId> {
         self.added.is_none().then_some(self.node)
     }
 }
@@ -133,7 +133,7 @@ impl<'t> Workload<'t> {
         object: Object,
         pod_kind: &'t PodKind,
         default_namespace: Option<&str>,
-    ) -> Result<Self, NoTemplate> {
+    ) -> Result<Self, PodTemplateError> {
         let mut template = object.node;
         for key in &pod_kind.path {
             template = descend(tree, template, key)?;
@@ -209,7 +209,7 @@ impl<'t> Workload<'t> {
     }
 
     /// The place of the object's name, or of its kind.
-    pub fn own_place(&self) -> Place {
+    pub fn name_place(&self) -> Place {
         let name = self
             .tree
             .get(self.object.node, "metadata")
@@ -231,7 +231,7 @@ impl<'t> Workload<'t> {
     }
 
     /// An annotation of the workload itself.
-    pub fn own_annotation(&self, key: &str) -> Option<NodeId> {
+    pub fn workload_annotation(&self, key: &str) -> Option<NodeId> {
         let annotations = self.tree.get(self.metadata()?, "annotations")?;
         self.tree.get(annotations, key)
     }
@@ -260,8 +260,8 @@ impl<'t> Workload<'t> {
                 .flat_map(move |field| {
                     let texts = self.tree.get(metadata, field).into_iter();
                     let entries = texts.flat_map(|texts| self.tree.entries(texts));
-                    let own = entries.filter(|(key, _)| !self.tree.is_merge_key(*key));
-                    own.map(move |(_, value)| (field, value))
+                    let explicit = entries.filter(|(key, _)| !self.tree.is_merge_key(*key));
+                    explicit.map(move |(_, value)| (field, value))
                 })
         });
         texts.find(|(_, value)| is_other(self.tree.follow(*value)))
@@ -269,14 +269,14 @@ impl<'t> Workload<'t> {
 
     /// The containers in the order in which they stand: init containers, then app containers.
     pub fn containers(&self) -> &[Container<'t>] {
-        self.tree.want_all();
+        self.tree.record_full_access();
         &self.containers
     }
 
     /// What stands where a list of containers should be, or an item that is no container.
     pub fn malformed_containers(&self) -> Option<NodeId> {
         let tree = self.tree;
-        let lists = [ListKey::InitContainers, ListKey::Containers].into_iter();
+        let lists = [ContainerListKey::InitContainers, ContainerListKey::Containers].into_iter();
         let values = lists
             .filter_map(|list| tree.get(self.pod_spec, list.key()))
             .filter(|&list| !tree.is_null(list));
@@ -291,19 +291,19 @@ impl<'t> Workload<'t> {
     /// The second of two equal keys, where selection reads: around the pod's `spec`.
     pub fn duplicate_key(&self) -> Option<NodeId> {
         let tree = self.tree;
-        let mut on_the_way = vec![self.object.node];
+        let mut mappings = vec![self.object.node];
         for key in &self.pod_kind.path {
-            on_the_way.extend(on_the_way.last().and_then(|&node| tree.get(node, key)));
+            mappings.extend(mappings.last().and_then(|&node| tree.get(node, key)));
         }
         for metadata in [self.metadata(), self.pod_metadata()].into_iter().flatten() {
-            on_the_way.push(metadata);
-            on_the_way.extend(
+            mappings.push(metadata);
+            mappings.extend(
                 ["labels", "annotations"]
                     .iter()
                     .filter_map(|key| tree.get(metadata, key)),
             );
         }
-        on_the_way
+        mappings
             .into_iter()
             .find_map(|node| tree.duplicate_key(tree.follow(node)))
     }
@@ -319,7 +319,7 @@ impl<'t> Workload<'t> {
 
 fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t>> {
     let mut containers = Vec::new();
-    for list in [ListKey::InitContainers, ListKey::Containers] {
+    for list in [ContainerListKey::InitContainers, ContainerListKey::Containers] {
         let Some(sequence) = tree.get(pod_spec, list.key()) else {
             continue;
         };
@@ -333,11 +333,11 @@ fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t
     containers
 }
 
-fn descend(tree: &Tree<'_>, node: NodeId, key: &str) -> Result<NodeId, NoTemplate> {
+fn descend(tree: &Tree<'_>, node: NodeId, key: &str) -> Result<NodeId, PodTemplateError> {
     match tree.get(node, key) {
-        None => Err(NoTemplate::Absent),
-        Some(value) if tree.is_null(value) => Err(NoTemplate::Absent),
+        None => Err(PodTemplateError::Absent),
+        Some(value) if tree.is_null(value) => Err(PodTemplateError::Absent),
         Some(value) if tree.kind(value).is_mapping() => Ok(value),
-        Some(value) => Err(NoTemplate::WrongShape(value)),
+        Some(value) => Err(PodTemplateError::WrongShape(value)),
     }
 }

@@ -7,11 +7,11 @@
 
 use super::root_lines::RootLines;
 use super::workload::PodKinds;
-use crate::yaml::stream::{Chunk, Chunks, chunks, is_separator};
+use crate::yaml::stream::{ChunkGraft, Chunks, chunks, is_separator};
 
-/// What a document is without parsing it.
+/// What a scan tells of a document without parsing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Glance<'a> {
+pub enum DocumentScan<'a> {
     /// It may hold a workload, or is written in a way that only the parser understands.
     Parse,
     /// No workload of a known kind. `kind` is what it states.
@@ -27,43 +27,43 @@ pub enum Glance<'a> {
 
 /// Looks at one chunk, which begins with its own `---` line if it has one: at the first byte of every line, and at the
 /// rest of those that begin in column 0.
-pub fn glance<'a>(chunk: &'a [u8], kinds: &PodKinds) -> Glance<'a> {
+pub fn classify<'a>(chunk: &'a [u8], kinds: &PodKinds) -> DocumentScan<'a> {
     if has_odd_breaks(chunk) {
-        return Glance::Parse;
+        return DocumentScan::Parse;
     }
-    match Glances::of(chunk).at(0, kinds) {
-        Some((glance, end)) if end == chunk.len() => glance,
-        _ => Glance::Parse,
+    match DocumentScanner::of(chunk).classify_at(0, kinds) {
+        Some((class, end)) if end == chunk.len() => class,
+        _ => DocumentScan::Parse,
     }
 }
 
 /// Looks at the chunks of a text that has no [odd breaks](has_odd_breaks), one behind the other.
 #[derive(Debug)]
-pub struct Glances<'a> {
+pub struct DocumentScanner<'a> {
     text: &'a [u8],
     lines: RootLines<'a>,
 }
 
-impl<'a> Glances<'a> {
+impl<'a> DocumentScanner<'a> {
     /// Nothing is looked at yet.
     pub fn of(text: &'a [u8]) -> Self {
-        Glances {
+        DocumentScanner {
             text,
             lines: RootLines::of(text),
         }
     }
 
-    /// [`glance`] at the chunk that starts here, and where it ends; `None` where only the parser can tell.
-    pub fn at(&mut self, start: usize, kinds: &PodKinds) -> Option<(Glance<'a>, usize)> {
+    /// [`classify`] at the chunk that starts here, and where it ends; `None` where only the parser can tell.
+    pub fn classify_at(&mut self, start: usize, kinds: &PodKinds) -> Option<(DocumentScan<'a>, usize)> {
         let text = self.text;
-        let mut root = Root::default();
+        let mut root = RootFields::default();
         let mut at = start + behind_separator(&text[start..])?;
         // Before the first key a line that is indented is none of the root's.
         while !root.has_content {
             match text.get(at) {
-                None => return Some((root.judge(kinds), text.len())),
+                None => return Some((root.classify(kinds), text.len())),
                 Some(b'\n' | b'#') => {}
-                Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
+                Some(b'-') if is_separator(&text[at..]) => return Some((root.classify(kinds), at)),
                 Some(_) => root.take_line(&text[at..], kinds)?,
             }
             if !root.has_content {
@@ -72,11 +72,11 @@ impl<'a> Glances<'a> {
             }
         }
         loop {
-            at = self.lines.next_behind(at);
+            at = self.lines.next_after(at);
             match text.get(at) {
-                None => return Some((root.judge(kinds), text.len())),
+                None => return Some((root.classify(kinds), text.len())),
                 Some(b'\n' | b'#') => {}
-                Some(b'-') if is_separator(&text[at..]) => return Some((root.judge(kinds), at)),
+                Some(b'-') if is_separator(&text[at..]) => return Some((root.classify(kinds), at)),
                 Some(_) => root.take_line(&text[at..], kinds)?,
             }
         }
@@ -97,9 +97,9 @@ fn behind_separator(chunk: &[u8]) -> Option<usize> {
     is_bare.then(|| line_feed.map_or(chunk.len(), |at| at + 1))
 }
 
-/// What the lines in column 0 say about the root.
+/// The fields of the root mapping that start in column 0.
 #[derive(Default)]
-struct Root<'a> {
+struct RootFields<'a> {
     kind: Option<&'a [u8]>,
     /// Some kind of interest has this name.
     is_known: bool,
@@ -109,7 +109,7 @@ struct Root<'a> {
     has_content: bool,
 }
 
-impl<'a> Root<'a> {
+impl<'a> RootFields<'a> {
     /// Takes the line at the start of the text. `None` where only the parser can tell what it is.
     #[inline]
     fn take_line(&mut self, text: &'a [u8], kinds: &PodKinds) -> Option<()> {
@@ -148,7 +148,7 @@ impl<'a> Root<'a> {
 
     fn take_kind(&mut self, value: &'a [u8], kinds: &PodKinds) -> Option<()> {
         let kind = bare_word(value, ALPHANUMERIC)?;
-        if self.kind.is_some() || kind.ends_with(b"List") || goes_on(value) {
+        if self.kind.is_some() || kind.ends_with(b"List") || continues(value) {
             return None;
         }
         (self.kind, self.is_known) = (Some(kind), kinds.has_kind(kind));
@@ -168,12 +168,12 @@ impl<'a> Root<'a> {
         }
     }
 
-    fn judge(self, kinds: &PodKinds) -> Glance<'a> {
+    fn classify(self, kinds: &PodKinds) -> DocumentScan<'a> {
         if self.is_of_interest(kinds) {
-            return Glance::Parse;
+            return DocumentScan::Parse;
         }
         let is_object = self.kind.is_some() && self.api_versions > 0;
-        Glance::LetThrough {
+        DocumentScan::LetThrough {
             kind: self.kind,
             is_object,
             has_content: self.has_content,
@@ -181,22 +181,22 @@ impl<'a> Root<'a> {
     }
 }
 
-/// The chunks of a text, each with what is seen of it.
+/// The chunks of a text, each with its scan.
 #[derive(Debug)]
-pub struct Glanced<'a, 'k> {
+pub struct ScannedDocuments<'a, 'k> {
     chunks: Chunks<'a>,
     /// `None` where each is looked at by itself.
-    glances: Option<Glances<'a>>,
+    classifier: Option<DocumentScanner<'a>>,
     kinds: &'k PodKinds,
 }
 
-impl<'a, 'k> Glanced<'a, 'k> {
+impl<'a, 'k> ScannedDocuments<'a, 'k> {
     /// Of all chunks of a text.
     pub fn of(text: &'a [u8], kinds: &'k PodKinds) -> Self {
-        let glances = (!has_odd_breaks(text)).then(|| Glances::of(text));
-        Glanced {
+        let classifier = (!has_odd_breaks(text)).then(|| DocumentScanner::of(text));
+        ScannedDocuments {
             chunks: chunks(text),
-            glances,
+            classifier,
             kinds,
         }
     }
@@ -207,20 +207,20 @@ impl<'a, 'k> Glanced<'a, 'k> {
     }
 }
 
-impl<'a> Iterator for Glanced<'a, '_> {
-    type Item = (Chunk<'a>, Glance<'a>);
+impl<'a> Iterator for ScannedDocuments<'a, '_> {
+    type Item = (ChunkGraft<'a>, DocumentScan<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if !self.has_more() {
             return None;
         }
-        let Some(glances) = &mut self.glances else {
+        let Some(classifier) = &mut self.classifier else {
             let chunk = self.chunks.next()?;
-            return Some((chunk, glance(chunk.text, self.kinds)));
+            return Some((chunk, classify(chunk.text, self.kinds)));
         };
-        Some(match glances.at(self.chunks.start(), self.kinds) {
-            Some((glance, end)) => (self.chunks.cut(end), glance),
-            None => (self.chunks.next()?, Glance::Parse),
+        Some(match classifier.classify_at(self.chunks.start(), self.kinds) {
+            Some((class, end)) => (self.chunks.cut(end), class),
+            None => (self.chunks.next()?, DocumentScan::Parse),
         })
     }
 }
@@ -234,7 +234,7 @@ fn is_blank_or_comment(line: &[u8]) -> bool {
 }
 
 /// The value may be continued by the line below it, the next that is not blank.
-fn goes_on(value: &[u8]) -> bool {
+fn continues(value: &[u8]) -> bool {
     let below = &value[line_of(value).len()..];
     let start = below.iter().position(|byte| !byte.is_ascii_whitespace());
     start.is_some_and(|at| below[at - 1] != b'\n' && below[at] != b'#')
@@ -312,8 +312,8 @@ mod tests {
 
     fn is_let_through(text: &str) -> bool {
         matches!(
-            glance(text.as_bytes(), &PodKinds::with([])),
-            Glance::LetThrough { .. }
+            classify(text.as_bytes(), &PodKinds::with([])),
+            DocumentScan::LetThrough { .. }
         )
     }
 
@@ -367,11 +367,11 @@ mod tests {
                     .wrapping_add(1_442_695_040_888_963_407);
                 text += pieces[(seed >> 33) as usize % pieces.len()];
             }
-            let mut glances = Glances::of(text.as_bytes());
+            let mut glances = DocumentScanner::of(text.as_bytes());
             for chunk in crate::yaml::stream::chunks(text.as_bytes()) {
-                if let Some((glance, end)) = glances.at(chunk.start, &kinds) {
+                if let Some((glance, end)) = glances.classify_at(chunk.start, &kinds) {
                     assert_eq!(end, chunk.start + chunk.text.len(), "{text:?}");
-                    assert_eq!(glance, super::glance(chunk.text, &kinds), "{text:?}");
+                    assert_eq!(glance, super::classify(chunk.text, &kinds), "{text:?}");
                 }
             }
         }

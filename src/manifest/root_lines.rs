@@ -25,9 +25,9 @@ impl<'a> RootLines<'a> {
 
     /// The first start behind `at`, or the text's end. Places come in order, but for those that were gone past unseen.
     #[inline]
-    pub(super) fn next_behind(&mut self, at: usize) -> usize {
+    pub(super) fn next_after(&mut self, at: usize) -> usize {
         if at < self.window || at >= self.window + WINDOW {
-            self.look_at(at);
+            self.scan_window(at);
         }
         let passed = at - self.window;
         let mut left = self.found >> passed << passed;
@@ -35,13 +35,13 @@ impl<'a> RootLines<'a> {
             if self.window + WINDOW >= self.text.len() {
                 return self.text.len();
             }
-            self.look_at(self.window + WINDOW);
+            self.scan_window(self.window + WINDOW);
             left = self.found;
         }
         self.window + left.trailing_zeros() as usize + 1
     }
 
-    fn look_at(&mut self, window: usize) {
+    fn scan_window(&mut self, window: usize) {
         self.window = window;
         self.found = starts(self.text.get(window..).unwrap_or_default());
     }
@@ -63,14 +63,14 @@ fn starts(text: &[u8]) -> u64 {
 fn starts_in(window: &[u8; WINDOW + 1]) -> u64 {
     let mut is_start = [0_u8; WINDOW];
     // Without a branch: the compiler makes vector instructions of it.
-    for (at, is_start) in is_start.iter_mut().enumerate() {
-        *is_start = u8::from(window[at] == b'\n') & u8::from(window[at + 1] != b' ');
+    for (index, is_start) in is_start.iter_mut().enumerate() {
+        *is_start = u8::from(window[index] == b'\n') & u8::from(window[index + 1] != b' ');
     }
     let mut found = 0;
-    for (at, eight) in is_start.as_chunks().0.iter().enumerate() {
+    for (index, eight) in is_start.as_chunks().0.iter().enumerate() {
         // The lowest bits of eight bytes come together in the highest byte.
         let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        found |= bits << (8 * at);
+        found |= bits << (8 * index);
     }
     found
 }
@@ -97,7 +97,7 @@ mod tests {
                 let mut lines = RootLines::of(&text);
                 let (mut at, mut found) = (from.min(length), Vec::new());
                 loop {
-                    at = lines.next_behind(at);
+                    at = lines.next_after(at);
                     if at >= length {
                         break;
                     }

@@ -2,12 +2,12 @@
 
 use crate::mask;
 use crate::outcome::view::{
-    ContainerView, EnvView, MetricsEndpoint, MountView, Pair, PortView, SCRAPE, SCRAPE_PORT,
+    ContainerView, EnvView, MetricsEndpoint, MountView, MetadataView, PortView, SCRAPE, SCRAPE_PORT,
     VolumeView, WorkloadView, scraped_port,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::pod::{Container, ListKey, Workload};
+use super::pod::{Container, ContainerListKey, Workload};
 
 /// The annotation that names the policies applied.
 const MARKER: &str = "podgraft.dev/applied";
@@ -19,17 +19,17 @@ const METRICS_PORTS: &[&str] = &["jmx-metrics", "metrics", "http-metrics", "prom
 /// What a workload is made of.
 pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     let tree = workload.tree;
-    let of = |is: fn(&Container<'_>) -> bool| {
+    let container_views = |predicate: fn(&Container<'_>) -> bool| {
         let containers = workload
             .containers()
             .iter()
-            .filter(|container| is(container));
+            .filter(|container| predicate(container));
         containers
             .map(|container| container_view(tree, container))
             .collect::<Vec<_>>()
     };
-    let own_annotations = pairs(tree, workload.metadata(), "annotations");
-    let marker = own_annotations
+    let workload_annotations = pairs(tree, workload.metadata(), "annotations");
+    let marker = workload_annotations
         .iter()
         .find(|pair| pair.key == MARKER)
         .map_or("", |pair| pair.value.as_str());
@@ -44,11 +44,11 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
         kind: workload.object.kind.clone(),
         namespace: workload.namespace.clone(),
         name: workload.name.clone(),
-        containers: of(|container| container.list == ListKey::Containers),
-        init_containers: of(|container| {
-            container.list == ListKey::InitContainers && !container.is_native_sidecar
+        containers: container_views(|container| container.list == ContainerListKey::Containers),
+        init_containers: container_views(|container| {
+            container.list == ContainerListKey::InitContainers && !container.is_native_sidecar
         }),
-        sidecars: of(|container| container.is_native_sidecar),
+        sidecars: container_views(|container| container.is_native_sidecar),
         volumes: volumes(workload),
         pod_annotations: pairs(tree, workload.pod_metadata(), "annotations"),
         pod_labels: pairs(tree, workload.pod_metadata(), "labels"),
@@ -169,12 +169,12 @@ fn volumes(workload: &Workload<'_>) -> Vec<VolumeView> {
     of_pod.chain(claims).collect()
 }
 
-fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<Pair> {
+fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<MetadataView> {
     let Some(mapping) = metadata.and_then(|metadata| tree.get(metadata, field)) else {
         return Vec::new();
     };
     let pair = |(key, value)| {
-        Some(Pair {
+        Some(MetadataView {
             key: tree.scalar(key)?.to_owned(),
             value: tree.scalar(value).unwrap_or_default().to_owned(),
         })

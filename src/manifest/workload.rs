@@ -95,8 +95,8 @@ impl PodKinds {
         let kinds: Vec<PodKind> = added.chain(known).collect();
         let longest = kinds.iter().map(|row| row.kind.len()).max().unwrap_or(0);
         let mut by_length = vec![Vec::new(); longest + 1];
-        for (at, row) in kinds.iter().enumerate() {
-            by_length[row.kind.len()].push(at);
+        for (index, row) in kinds.iter().enumerate() {
+            by_length[row.kind.len()].push(index);
         }
         PodKinds { kinds, by_length }
     }
@@ -125,7 +125,7 @@ impl PodKinds {
 
     /// Whether there is a row of a kind.
     pub fn has(&self, api_version: &[u8], kind: &[u8]) -> bool {
-        let group = memchr::memchr(b'/', api_version).map_or(&b""[..], |at| &api_version[..at]);
+        let group = memchr::memchr(b'/', api_version).map_or(&b""[..], |index| &api_version[..index]);
         self.of_name(kind).any(|row| row.group.as_bytes() == group)
     }
 

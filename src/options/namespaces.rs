@@ -8,7 +8,7 @@ use globset::GlobMatcher;
 #[derive(Debug, Clone)]
 pub struct FolderNamespaces {
     /// The folder that names of files are from.
-    pub here: PathBuf,
+    pub current_folder: PathBuf,
     /// The folder that globs are from.
     pub root: PathBuf,
     /// The first that fits the file's folder, or one above it, counts.
@@ -18,7 +18,7 @@ pub struct FolderNamespaces {
 impl FolderNamespaces {
     /// The namespace of a file.
     pub fn find(&self, file: &str) -> Option<&str> {
-        let path = normal(&self.here.join(file));
+        let path = normal(&self.current_folder.join(file));
         let folder = path.strip_prefix(normal(&self.root)).ok()?.parent()?;
         let fits = |glob: &GlobMatcher| folder.ancestors().any(|above| glob.is_match(above));
         let found = self.globs.iter().find(|(glob, _)| fits(glob));
@@ -44,13 +44,13 @@ fn normal(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::glob::{Of, compile};
+    use crate::glob::{GlobSubject, compile};
 
     #[test]
     fn the_first_glob_that_fits_a_folder_or_one_above_it_counts() {
-        let glob = |text: &str| compile(text, Of::Path).expect("it is a glob");
+        let glob = |text: &str| compile(text, GlobSubject::Path).expect("it is a glob");
         let folders = FolderNamespaces {
-            here: "/repo/apps".into(),
+            current_folder: "/repo/apps".into(),
             root: "/repo/.".into(),
             globs: vec![
                 (glob("apps/shop/prod"), "prod".to_owned()),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use globset::GlobMatcher;
 
-use crate::glob::{self, Of};
+use crate::glob::{self, GlobSubject};
 
 /// kubectl's short names of kinds with a pod template.
 const SHORT_NAMES: &[(&str, &str)] = &[
@@ -58,7 +58,7 @@ impl WorkloadPattern {
         if kind.is_empty() || name.is_empty() {
             return Err("a kind or a name is missing; `*` stands for any".to_owned());
         }
-        let glob = |text: &str| glob::compile(text, Of::TextOfAnyCase);
+        let glob = |text: &str| glob::compile(text, GlobSubject::TextOfAnyCase);
         Ok(WorkloadPattern {
             text: text.to_owned(),
             kinds: kinds_of(kind)

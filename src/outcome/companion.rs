@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::source::Place;
 use crate::yaml::splice::Edit;
 
-/// What tells an object of a cluster from all others.
+/// The identity of an object in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
     /// The API group; empty is the core group. The versions of a group show the same objects.
@@ -25,7 +25,7 @@ pub struct ObjectName {
 
 impl ObjectName {
     /// Whether both are of one kind, namespace and name.
-    pub fn is_but_folder(&self, other: &Self) -> bool {
+    pub fn is_same_except_folder(&self, other: &Self) -> bool {
         let Self {
             group,
             kind,
@@ -48,7 +48,7 @@ impl fmt::Display for ObjectName {
 
 /// An object that a policy generates for a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Companion {
+pub struct GeneratedObject {
     /// The policy's identity.
     pub policy: Arc<str>,
     /// Which object it is.
@@ -59,22 +59,22 @@ pub struct Companion {
     pub place: Place,
 }
 
-/// A companion of a workload. Of several workloads that want the same object, the first writes it.
+/// A generated object and its workload. If several workloads need the same object, the first writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedCompanion {
+pub struct PlacedObject {
     /// The workload, by its place in the file's report.
     pub workload: usize,
     /// Which of the file's edits are the workload's own.
     pub edits: Range<usize>,
     /// The object.
-    pub companion: Companion,
+    pub companion: GeneratedObject,
     /// How it is written; `None` when that is among the edits, or nothing is written.
-    pub text: Option<CompanionText>,
+    pub text: Option<ObjectText>,
 }
 
-/// How an object is written behind its workload.
+/// The text of a generated object behind its workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompanionText {
+pub struct ObjectText {
     /// What makes room for it: the same for all companions of a place, and made once.
     pub room: Vec<Edit>,
     /// The object's text.

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::change::{Change, Verb};
+use crate::change::{Change, ChangeVerb};
 use crate::diagnostic::{Diagnostic, Label};
-use crate::ownership::{RecordedWorkload, Room};
+use crate::ownership::{RecordedWorkload, TextAdjustment};
 use crate::yaml::splice::Edit;
-pub use companion::{Companion, CompanionText, ObjectName, PlacedCompanion};
-use needs::NeedsOfRun;
-pub use status::Status;
+pub use companion::{GeneratedObject, ObjectText, ObjectName, PlacedObject};
+use needs::RunNeeds;
+pub use status::WorkloadStatus;
 use view::WorkloadView;
 
 /// What happened to one file.
@@ -28,13 +28,13 @@ pub struct FileReport {
     /// Every workload that a policy was compared with, and generated objects that go, in file order.
     pub workloads: Vec<WorkloadReport>,
     /// What policies generate beside workloads, in file order; when all files are settled, what this file writes.
-    pub companions: Vec<PlacedCompanion>,
+    pub companions: Vec<PlacedObject>,
     /// Objects that the records of the input name.
-    pub dropped: Vec<Generated>,
+    pub dropped: Vec<GeneratedRecord>,
     /// What was done to make room for them, each with the byte at which its workload begins.
-    pub rooms: Vec<(usize, Room)>,
+    pub rooms: Vec<(usize, TextAdjustment)>,
     /// Objects that the records of the output name.
-    pub needed: Vec<Generated>,
+    pub needed: Vec<GeneratedRecord>,
     /// What was done to workloads, where the run's options ask for it.
     pub records: Vec<RecordedWorkload>,
     /// Something was injected that no record of the output tells how to take out.
@@ -46,11 +46,11 @@ pub struct FileReport {
     /// Documents that are Kubernetes objects (have an apiVersion and a kind).
     pub objects: usize,
     /// Workloads that are only counted, where there were too many to list.
-    pub unlisted: BTreeMap<Status, usize>,
+    pub unlisted: BTreeMap<WorkloadStatus, usize>,
     /// What was injected needs from a cluster, where the run's options ask for it.
-    pub needs: NeedsOfRun,
+    pub needs: RunNeeds,
     /// The text is not what stands in the file, but that with other policies applied.
-    pub is_imagined: bool,
+    pub is_hypothetical: bool,
     /// `metadata` of the first List, where the run's options ask for views.
     pub list_metadata: Option<Value>,
 }
@@ -65,7 +65,7 @@ impl FileReport {
     }
 
     /// The workloads without the objects that were generated beside them.
-    pub fn own_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
+    pub fn input_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
         self.workloads
             .iter()
             .filter(|workload| !workload.is_generated)
@@ -113,9 +113,9 @@ impl FileReport {
     }
 }
 
-/// An object that a record says was generated.
+/// The record of a generated object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generated {
+pub struct GeneratedRecord {
     /// `ConfigMap shop/orders-jmx`.
     pub name: String,
     /// Of what was written.
@@ -124,7 +124,7 @@ pub struct Generated {
     pub policy: String,
 }
 
-impl Generated {
+impl GeneratedRecord {
     /// What tells whether it is the same object with the same content.
     pub fn key(&self) -> (String, String) {
         (self.name.clone(), self.digest.clone())
@@ -200,7 +200,7 @@ impl WorkloadReport {
     }
 }
 
-/// Who wrote a piece of an edit's text.
+/// The policies that wrote a byte range of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
     /// Bytes of the edit's text; empty for what the edit takes away.
@@ -229,11 +229,11 @@ impl PolicyReport {
             return false;
         };
         let mut changes = changes.iter();
-        changes.any(|change| change.verb() == Verb::Adopt)
+        changes.any(|change| change.verb() == ChangeVerb::Adopt)
     }
 }
 
-/// How one policy and one workload met.
+/// The outcome of one policy for one workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Changed; what was added or changed, in order, where the run reports details.

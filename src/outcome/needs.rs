@@ -66,7 +66,7 @@ impl Need {
             .map(|namespace| format!("{namespace}/"))
             .unwrap_or_default();
         let detail = match (detail, kind) {
-            (Some(what), NeedKind::Privilege) => format!(" ({what})"),
+            (Some(detail), NeedKind::Privilege) => format!(" ({detail})"),
             (Some(key), _) => format!(" key {key}"),
             (None, _) => String::new(),
         };
@@ -92,7 +92,7 @@ impl fmt::Display for Need {
 
 /// What one policy needs, over several workloads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NeedsOfPolicy {
+pub struct PolicyNeeds {
     /// The workloads that it applies to.
     pub workloads: usize,
     /// What it needs, each with the number of workloads that it is for.
@@ -101,52 +101,52 @@ pub struct NeedsOfPolicy {
 
 /// What each policy needs, in the order in which they apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NeedsOfRun(Vec<(Arc<str>, NeedsOfPolicy)>);
+pub struct RunNeeds(Vec<(Arc<str>, PolicyNeeds)>);
 
-impl NeedsOfRun {
+impl RunNeeds {
     /// What a policy needs for one workload.
     pub fn add(&mut self, policy: &Arc<str>, needs: BTreeSet<Need>) {
-        let all = self.of(policy);
-        all.workloads += 1;
+        let policy_needs = self.of(policy);
+        policy_needs.workloads += 1;
         needs
             .into_iter()
-            .for_each(|need| *all.needs.entry(need).or_default() += 1);
+            .for_each(|need| *policy_needs.needs.entry(need).or_default() += 1);
     }
 
     /// Adds what came of other workloads.
-    pub fn append(&mut self, others: NeedsOfRun) {
-        for (policy, more) in others.0 {
-            let all = self.of(&policy);
-            all.workloads += more.workloads;
+    pub fn append(&mut self, other: RunNeeds) {
+        for (policy, more) in other.0 {
+            let policy_needs = self.of(&policy);
+            policy_needs.workloads += more.workloads;
             more.needs
                 .into_iter()
-                .for_each(|(need, number)| *all.needs.entry(need).or_default() += number);
+                .for_each(|(need, number)| *policy_needs.needs.entry(need).or_default() += number);
         }
     }
 
-    fn of(&mut self, policy: &Arc<str>) -> &mut NeedsOfPolicy {
+    fn of(&mut self, policy: &Arc<str>) -> &mut PolicyNeeds {
         let at = self
             .0
             .iter()
             .position(|(known, _)| known == policy)
             .unwrap_or_else(|| {
-                self.0.push((Arc::clone(policy), NeedsOfPolicy::default()));
+                self.0.push((Arc::clone(policy), PolicyNeeds::default()));
                 self.0.len() - 1
             });
         &mut self.0[at].1
     }
 
     /// What each policy needs.
-    pub fn policies(&self) -> impl Iterator<Item = (&str, &NeedsOfPolicy)> {
-        self.0.iter().map(|(policy, all)| (&**policy, all))
+    pub fn policies(&self) -> impl Iterator<Item = (&str, &PolicyNeeds)> {
+        self.0.iter().map(|(policy, policy_needs)| (&**policy, policy_needs))
     }
 
     /// Of all files.
     pub fn of_files(files: &[ReportedFile<'_>]) -> Self {
-        let mut all = NeedsOfRun::default();
+        let mut total = RunNeeds::default();
         files
             .iter()
-            .for_each(|file| all.append(file.report.needs.clone()));
-        all
+            .for_each(|file| total.append(file.report.needs.clone()));
+        total
     }
 }

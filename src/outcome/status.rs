@@ -3,11 +3,11 @@
 use super::{FileReport, Outcome, PolicyReport, WorkloadReport};
 
 /// So many workloads of a very large text are listed in its report at all.
-const MOST_LISTED: usize = 20_000;
+const MAX_LISTED: usize = 20_000;
 
-/// What became of a workload, over all policies.
+/// The status of a workload over all policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub enum WorkloadStatus {
     /// Changed.
     Injected,
     /// Changed, and only by what was taken out.
@@ -24,9 +24,9 @@ pub enum Status {
 
 impl FileReport {
     /// Counts the workloads of a very large text that nobody would read the names of, instead of listing them.
-    pub fn shorten(&mut self) {
-        if self.workloads.len() > MOST_LISTED {
-            for workload in self.workloads.drain(MOST_LISTED..) {
+    pub fn limit_listed(&mut self) {
+        if self.workloads.len() > MAX_LISTED {
+            for workload in self.workloads.drain(MAX_LISTED..) {
                 *self.unlisted.entry(workload.status()).or_default() += 1;
             }
         }
@@ -40,24 +40,24 @@ impl WorkloadReport {
     }
 
     /// What became of it.
-    pub fn status(&self) -> Status {
-        let any = |is: fn(&Outcome) -> bool| self.policies.iter().any(|met| is(&met.outcome));
+    pub fn status(&self) -> WorkloadStatus {
+        let any = |is: fn(&Outcome) -> bool| self.policies.iter().any(|policy_report| is(&policy_report.outcome));
         let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
             && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
         if self.is_adopted() {
-            Status::Adopted
+            WorkloadStatus::Adopted
         } else if self.is_changed() {
             if is_only_taken_out {
-                Status::TakenOut
+                WorkloadStatus::TakenOut
             } else {
-                Status::Injected
+                WorkloadStatus::Injected
             }
         } else if any(|outcome| *outcome == Outcome::Failed) {
-            Status::Failed
+            WorkloadStatus::Failed
         } else if any(|outcome| matches!(outcome, Outcome::UpToDate | Outcome::Injected(_))) {
-            Status::Unchanged
+            WorkloadStatus::Unchanged
         } else {
-            Status::NotSelected
+            WorkloadStatus::NotSelected
         }
     }
 }

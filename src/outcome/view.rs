@@ -25,10 +25,10 @@ pub struct WorkloadView {
     pub volumes: Vec<VolumeView>,
     /// Annotations of the pod template.
     #[serde(serialize_with = "as_map")]
-    pub pod_annotations: Vec<Pair>,
+    pub pod_annotations: Vec<MetadataView>,
     /// Labels of the pod template.
     #[serde(serialize_with = "as_map")]
-    pub pod_labels: Vec<Pair>,
+    pub pod_labels: Vec<MetadataView>,
     /// The policies that the annotation `podgraft.dev/applied` names.
     pub policies: Vec<String>,
     /// Where metrics are served: the port that the scrape annotations name, and container ports of agents.
@@ -109,7 +109,7 @@ pub struct VolumeView {
 
 /// A label or an annotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pair {
+pub struct MetadataView {
     /// Its key.
     pub key: String,
     /// Its value.
@@ -154,7 +154,7 @@ impl MetricsEndpoint {
     }
 }
 
-fn as_map<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<S::Ok, S::Error> {
+fn as_map<S: Serializer>(pairs: &[MetadataView], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|pair| (&pair.key, &pair.value)))
 }
 

@@ -5,27 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::inventory::Inventory;
-use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::options::Options;
 use crate::policy::{ContainerList, Policy};
-use crate::select::{Base, Injected};
+use crate::select::{Baseline, InjectedContainer};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
-use super::draft::{Draft, OpenId, Part, Refusal};
+use super::draft::{Draft, OpenId, DraftValue, Refusal};
 use super::same::is_same;
-use super::{Planned, Run, base, order};
+use super::{WorkloadPlan, PlanContext, base, order};
 
-/// A container that is none of the input, or that stands there as policies of this run would add it.
-pub(super) struct Added {
+/// A container that this run adds, or that an earlier run added in the same form.
+pub(super) struct AddedContainer {
     /// Its own, or the pod's.
     node: NodeId,
-    list: ListKey,
+    list: ContainerListKey,
     index: usize,
     value: Arc<Value>,
 }
 
-impl Added {
+impl AddedContainer {
     /// As rules choose it.
     pub(super) fn container(&self) -> Container<'_> {
         Container::added(self.node, self.list, self.index, &self.value)
@@ -43,13 +43,13 @@ pub(super) fn containers(
     policy: &Policy,
     draft: &Draft<'_>,
     workload: &Workload<'_>,
-    base: &Base,
-) -> Vec<Added> {
+    base: &Baseline,
+) -> Vec<AddedContainer> {
     if !asks(policy) {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for list in [ListKey::InitContainers, ListKey::Containers] {
+    for list in [ContainerListKey::InitContainers, ContainerListKey::Containers] {
         for (index, item) in items(draft, workload, list).iter().enumerate() {
             let known = match draft.origin(item).map(|node| workload.tree.follow(node)) {
                 None => draft
@@ -58,10 +58,10 @@ pub(super) fn containers(
                 Some(node) => base
                     .injected
                     .get(&node)
-                    .and_then(|there| there.before.get(&policy.identity))
+                    .and_then(|injected| injected.before.get(&policy.identity))
                     .map(|value| (node, Arc::clone(value))),
             };
-            found.extend(known.map(|(node, value)| Added {
+            found.extend(known.map(|(node, value)| AddedContainer {
                 node,
                 list,
                 index,
@@ -73,7 +73,7 @@ pub(super) fn containers(
 }
 
 /// The items of a list of containers.
-fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ListKey) -> Vec<Part> {
+fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ContainerListKey) -> Vec<DraftValue> {
     let keys = workload.pod_kind.path.iter().map(String::as_str);
     let list = keys
         .chain(["spec", list.key()])
@@ -83,14 +83,14 @@ fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ListKey) -> Vec<Part>
 
 /// The base, where a container may be the work of several policies: those that stand there are taken out, and all policies
 /// applied. What comes back as it was is theirs.
-pub(super) fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Inventory) -> Base {
+pub(super) fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &Inventory) -> Baseline {
     let (mut base, unlike) = base::base_of(workload, policies, inventory);
     if !policies.iter().any(asks) {
         return base;
     }
-    let own = workload.containers().iter();
-    let doubtful: Vec<&Container<'_>> = own
-        .filter(|own| base.left_out.contains(&own.node) || unlike.contains(&own.node))
+    let containers = workload.containers().iter();
+    let doubtful: Vec<&Container<'_>> = containers
+        .filter(|container| base.left_out.contains(&container.node) || unlike.contains(&container.node))
         .collect();
     if doubtful.is_empty() {
         return base;
@@ -99,16 +99,16 @@ pub(super) fn base_of(workload: &Workload<'_>, policies: &[Policy], inventory: &
         return base;
     };
     let is_theirs = |container: &&Container<'_>| {
-        let there = to_value(workload.tree, container.node).ok();
-        let same = there.zip(value_in(&planned.draft, workload, container));
-        !unlike.contains(&container.node) || same.is_some_and(|(own, made)| is_same(&own, &made))
+        let existing = to_value(workload.tree, container.node).ok();
+        let pair = existing.zip(value_in(&planned.draft, workload, container));
+        !unlike.contains(&container.node) || pair.is_some_and(|(item, made)| is_same(&item, &made))
     };
-    let theirs: Vec<&Container<'_>> = doubtful.into_iter().filter(is_theirs).collect();
-    base = Base::without(base.left_out);
-    for own in theirs {
-        base.left_out.insert(own.node);
-        let injected = injected(workload, own, policies, &planned);
-        base.injected.insert(own.node, injected);
+    let injected_containers: Vec<&Container<'_>> = doubtful.into_iter().filter(is_theirs).collect();
+    base = Baseline::without(base.left_out);
+    for existing in injected_containers {
+        base.left_out.insert(existing.node);
+        let injected = injected(workload, existing, policies, &planned);
+        base.injected.insert(existing.node, injected);
     }
     base
 }
@@ -118,16 +118,16 @@ fn planned_without<'t>(
     workload: &Workload<'t>,
     policies: &[Policy],
     inventory: &Inventory,
-    base: &Base,
+    base: &Baseline,
     doubtful: &[&Container<'_>],
-) -> Option<Planned<'t>> {
+) -> Option<WorkloadPlan<'t>> {
     let nodes = doubtful.iter().map(|container| container.node);
-    let without = Base::without(base.left_out.iter().copied().chain(nodes).collect());
+    let without = Baseline::without(base.left_out.iter().copied().chain(nodes).collect());
     let options = Options {
         authors: true,
         ..Options::default()
     };
-    let run = Run {
+    let run = PlanContext {
         workload,
         policies,
         base: &without,
@@ -158,8 +158,8 @@ fn injected(
     workload: &Workload<'_>,
     own: &Container<'_>,
     policies: &[Policy],
-    planned: &Planned<'_>,
-) -> Injected {
+    planned: &WorkloadPlan<'_>,
+) -> InjectedContainer {
     let mut steps = planned.steps.iter();
     let added = steps.find_map(|(_, draft)| value_in(draft, workload, own));
     let before = |at: usize| {
@@ -170,7 +170,7 @@ fn injected(
     let asking = asking.filter(|(_, policy)| asks(policy));
     let before =
         asking.filter_map(|(at, policy)| Some((policy.identity.clone(), Arc::new(before(at)?))));
-    Injected {
+    InjectedContainer {
         added: Arc::new(added.unwrap_or_default()),
         before: before.collect(),
     }
@@ -191,10 +191,10 @@ fn draft_without<'t>(
         let list = draft.open_list(pod_spec, container.list.key(), order::POD_SPEC)?;
         let items = draft.raw_items(list).iter();
         let mut origins = items.map(|item| draft.origin(item));
-        let is_it = |node: Option<NodeId>| {
+        let is_match = |node: Option<NodeId>| {
             node.map(|node| workload.tree.follow(node)) == Some(container.node)
         };
-        if let Some(at) = origins.position(is_it) {
+        if let Some(at) = origins.position(is_match) {
             draft.remove(list, at)?;
         }
     }

@@ -3,56 +3,56 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::change::{Change, Operation, Target};
+use crate::change::{Change, Operation, ChangeTarget};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::{Container, Workload};
 use crate::options::Options;
 use crate::outcome::needs::Need;
-use crate::outcome::{Companion, Outcome, Skip, SkipCause};
-use crate::policy::{ApplyRules, Checksum, FailurePolicy, Policy, Rule};
+use crate::outcome::{GeneratedObject, Outcome, Skip, SkipCause};
+use crate::policy::{ApplyRules, ChecksumAnnotation, FailurePolicy, Policy, Rule};
 use crate::record::digest;
-use crate::select::{Base, No, choose_containers, select, select_rule};
+use crate::select::{Baseline, NotApplied, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 
-use super::Planned;
-use super::added::{self, Added};
-use super::draft::{Draft, Part};
+use super::WorkloadPlan;
+use super::added::{self, AddedContainer};
+use super::draft::{Draft, DraftValue};
 use super::planner::Planner;
-use super::recording::{Earlier, Notes};
+use super::recording::{EarlierRun, RuleNotes};
 use super::unselected::{no_container, no_rule};
 use super::{companions, config_keys, ephemeral, expand, forbidden, mutation, needs, others};
 
 /// Why a policy is not adopted beside others.
 const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
 
-/// What a rule is applied to.
+/// The context in which a rule is applied.
 #[derive(Clone, Copy)]
-pub(super) struct Subject<'s, 't> {
+pub(super) struct RuleContext<'s, 't> {
     pub workload: &'s Workload<'t>,
     pub policy: &'s Policy,
-    pub base: &'s Base,
+    pub base: &'s Baseline,
     pub options: &'s Options,
     pub inventory: &'s Inventory,
     /// What is done will be written down.
     pub is_recording: bool,
-    pub earlier: Option<&'s Earlier<'s>>,
+    pub earlier: Option<&'s EarlierRun<'s>>,
 }
 
-/// What applying a policy has found out beside what it did.
+/// Details that applying a policy collects besides its changes.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct PolicyDetails {
     /// The numbers of the rules that are for the workload.
     pub rules: Vec<usize>,
     /// What is summed when all policies are applied.
-    pub checksums: Vec<Checksum>,
+    pub checksums: Vec<ChecksumAnnotation>,
     /// For the record.
-    pub notes: Notes,
+    pub notes: RuleNotes,
 }
 
-impl Subject<'_, '_> {
+impl RuleContext<'_, '_> {
     /// The pod template as it stands in a draft, or the part of the way to it that is there.
-    pub(super) fn template_in(&self, draft: &Draft<'_>) -> Part {
+    pub(super) fn template_in(&self, draft: &Draft<'_>) -> DraftValue {
         let path = &self.workload.pod_kind.path;
         path.iter().fold(draft.root(), |part, key| {
             draft.get(&part, key).unwrap_or(part)
@@ -60,33 +60,33 @@ impl Subject<'_, '_> {
     }
 }
 
-/// What the rules of a policy came to so far.
+/// The results of the rules of a policy so far.
 #[derive(Default)]
-struct Applied<'p> {
+struct RuleResults<'p> {
     is_done: bool,
     done: Vec<Change>,
     problems: Vec<Diagnostic>,
-    checksums: Vec<Checksum>,
+    checksums: Vec<ChecksumAnnotation>,
     skips: Vec<(&'p Rule, Skip)>,
     /// Containers that have got a rule; those that policies add by their names.
     taken: BTreeSet<(NodeId, Option<String>)>,
-    notes: Notes,
+    notes: RuleNotes,
     /// What they need from a cluster, where it was asked for.
     needs: BTreeSet<Need>,
 }
 
 /// Applies all of a policy but its checksums.
 pub(super) fn apply<'t>(
-    subject: Subject<'_, 't>,
+    subject: RuleContext<'_, 't>,
     earlier: &[Policy],
-    planned: &mut Planned<'t>,
-    found: &mut Found,
+    planned: &mut WorkloadPlan<'t>,
+    found: &mut PolicyDetails,
 ) -> Outcome {
     let policy = subject.policy;
     match check_turn(subject, earlier, planned) {
         Ok(()) => {}
-        Err(No::Skip(skip)) => return Outcome::Skipped(*skip),
-        Err(No::Undecided(problem)) => return failed(policy, vec![*problem], planned),
+        Err(NotApplied::Skip(skip)) => return Outcome::Skipped(*skip),
+        Err(NotApplied::Undecided(problem)) => return failed(policy, vec![*problem], planned),
     }
     if let Some(mutation) = &policy.mutation {
         return mutation::apply(subject, &**mutation, planned);
@@ -96,9 +96,9 @@ pub(super) fn apply<'t>(
     let is_skipped = applied.skips.len() == policy.rules.len();
     let companions = match is_skipped {
         true => Vec::new(),
-        false => beside(subject, &mut applied.problems),
+        false => companions_of_policy(subject, &mut applied.problems),
     };
-    let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+    let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
         applied.problems.into_iter().partition(Diagnostic::is_error);
     if !errors.is_empty() {
         // Never half an injection.
@@ -106,17 +106,17 @@ pub(super) fn apply<'t>(
         planned.ephemeral_containers.truncate(before.1);
         return failed(policy, errors, planned);
     }
-    planned.diagnostics.extend(others);
+    planned.diagnostics.extend(warnings);
     found.checksums = applied.checksums;
     found.notes = applied.notes;
     if is_skipped {
         return Outcome::Skipped(no_rule(applied.skips));
     }
     found.notes.generated = generated_by_us(subject, &companions);
-    needs::tell(subject, applied.needs, &companions, planned);
-    let missing = companions.into_iter().filter(|(_, is_there)| !is_there);
+    needs::add_needs(subject, applied.needs, &companions, planned);
+    let missing = companions.into_iter().filter(|(_, is_present)| !is_present);
     for (companion, _) in missing {
-        let target = Target::Object(companion.name.to_string());
+        let target = ChangeTarget::Object(companion.name.to_string());
         applied.is_done = true;
         applied.done.push(Change::new(Operation::Add, target));
         planned.companions.push(companion);
@@ -129,11 +129,11 @@ pub(super) fn apply<'t>(
 
 /// Whether a policy is for the workload, beside others that have to do with it.
 fn check_turn(
-    subject: Subject<'_, '_>,
+    subject: RuleContext<'_, '_>,
     earlier: &[Policy],
-    planned: &mut Planned<'_>,
-) -> Result<(), No> {
-    let Subject {
+    planned: &mut WorkloadPlan<'_>,
+) -> Result<(), NotApplied> {
+    let RuleContext {
         workload,
         policy,
         base,
@@ -142,36 +142,36 @@ fn check_turn(
     } = subject;
     select(policy, workload, base, inventory, &mut planned.diagnostics)?;
     if let Some(skip) = others::left_alone(policy, workload, &planned.draft) {
-        return Err(No::Skip(Box::new(skip)));
+        return Err(NotApplied::Skip(Box::new(skip)));
     }
     let known = subject.earlier;
-    if known.is_some_and(|known| !known.acts(&policy.identity)) {
-        return Err(No::Skip(Box::new(Skip {
+    if known.is_some_and(|known| !known.evaluates(&policy.identity)) {
+        return Err(NotApplied::Skip(Box::new(Skip {
             is_near_miss: true,
             ..Skip::because(SkipCause::NotAdopted, NOT_ADOPTED)
         })));
     }
-    match others::rival(policy, workload, earlier, &planned.policies) {
-        Some(problem) => Err(No::Undecided(Box::new(problem))),
+    match others::conflicting_policy(policy, workload, earlier, &planned.policies) {
+        Some(problem) => Err(NotApplied::Undecided(Box::new(problem))),
         None => Ok(()),
     }
 }
 
 /// Applies the rules in their order, and notes the numbers of those that are for the workload.
 fn apply_rules<'p, 't>(
-    subject: Subject<'p, 't>,
-    planned: &mut Planned<'t>,
+    subject: RuleContext<'p, 't>,
+    planned: &mut WorkloadPlan<'t>,
     numbers: &mut Vec<usize>,
-) -> Applied<'p> {
-    let Subject {
+) -> RuleResults<'p> {
+    let RuleContext {
         workload,
         policy,
         base,
         ..
     } = subject;
     let added = added::containers(policy, &planned.draft, workload, base);
-    let added: Vec<Container<'_>> = added.iter().map(Added::container).collect();
-    let mut applied = Applied::default();
+    let added: Vec<Container<'_>> = added.iter().map(AddedContainer::container).collect();
+    let mut applied = RuleResults::default();
     for (index, rule) in policy.rules.iter().enumerate() {
         let skips = applied.skips.len();
         apply_rule(subject, rule, &added, planned, &mut applied);
@@ -183,7 +183,7 @@ fn apply_rules<'p, 't>(
 }
 
 /// What is to stand beside the workload, and whether it does already.
-fn beside(subject: Subject<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(Companion, bool)> {
+fn companions_of_policy(subject: RuleContext<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(GeneratedObject, bool)> {
     problems.extend(config_keys::check(subject));
     companions::of(subject).unwrap_or_else(|found| {
         problems.extend(found);
@@ -193,39 +193,39 @@ fn beside(subject: Subject<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(Comp
 
 /// The objects that stand there because of this run or an earlier one, with their digests.
 fn generated_by_us(
-    subject: Subject<'_, '_>,
-    companions: &[(Companion, bool)],
+    subject: RuleContext<'_, '_>,
+    companions: &[(GeneratedObject, bool)],
 ) -> BTreeMap<String, String> {
     if !subject.is_recording {
         return BTreeMap::new();
     }
-    let named = companions.iter().map(|(companion, is_there)| {
+    let named = companions.iter().map(|(companion, is_present)| {
         (
             written_name(&companion.object),
             digest(&companion.object),
-            is_there,
+            is_present,
         )
     });
     // What another workload's record names is needed by this one, too.
-    let is_ours = |(name, digest, is_there): &(String, String, &bool)| {
-        !**is_there
+    let is_new = |(name, digest, is_present): &(String, String, &bool)| {
+        !**is_present
             || subject.earlier_digest(name).is_some()
             || subject.inventory.is_recorded(name, digest)
     };
     named
-        .filter(is_ours)
+        .filter(is_new)
         .map(|(name, digest, _)| (name, digest))
         .collect()
 }
 
 fn apply_rule<'p, 't>(
-    subject: Subject<'p, 't>,
+    subject: RuleContext<'p, 't>,
     rule: &'p Rule,
     added: &[Container<'_>],
-    planned: &mut Planned<'t>,
-    applied: &mut Applied<'p>,
+    planned: &mut WorkloadPlan<'t>,
+    applied: &mut RuleResults<'p>,
 ) {
-    let Subject {
+    let RuleContext {
         workload,
         policy,
         base,
@@ -236,8 +236,8 @@ fn apply_rule<'p, 't>(
     let warnings = &mut planned.diagnostics;
     let chosen = match choose(subject, rule, added, warnings, &mut applied.taken) {
         Ok(chosen) => chosen,
-        Err(No::Skip(skip)) => return applied.skips.push((rule, *skip)),
-        Err(No::Undecided(problem)) => return problems.push(*problem),
+        Err(NotApplied::Skip(skip)) => return applied.skips.push((rule, *skip)),
+        Err(NotApplied::Undecided(problem)) => return problems.push(*problem),
     };
     let expanded = match expand::expand(policy, rule, workload, base, inventory, &chosen) {
         Ok(expanded) => expanded,
@@ -252,7 +252,7 @@ fn apply_rule<'p, 't>(
             let containers = &expanded.inject.ephemeral_containers;
             ephemeral::collect(subject, containers, planned, problems);
         }
-        false => problems.extend(expanded.note(policy)),
+        false => problems.extend(expanded.nothing_to_write(policy)),
     }
     let draft = planned.draft.clone();
     let planner = Planner::new(subject, rule, &expanded, chosen, draft).run();
@@ -265,13 +265,13 @@ fn apply_rule<'p, 't>(
 
 /// The containers that a rule is for, or why it is for none.
 fn choose<'c>(
-    subject: Subject<'c, '_>,
+    subject: RuleContext<'c, '_>,
     rule: &Rule,
     added: &[Container<'c>],
     warnings: &mut Vec<Diagnostic>,
     taken: &mut BTreeSet<(NodeId, Option<String>)>,
-) -> Result<Vec<Container<'c>>, No> {
-    let Subject {
+) -> Result<Vec<Container<'c>>, NotApplied> {
+    let RuleContext {
         workload,
         policy,
         base,
@@ -280,7 +280,7 @@ fn choose<'c>(
     } = subject;
     select_rule(policy, rule, workload, base, inventory, warnings)?;
     let mut chosen = choose_containers(policy, &rule.containers, workload, base, inventory, added)
-        .map_err(No::Undecided)?;
+        .map_err(NotApplied::Undecided)?;
     if policy.apply_rules == ApplyRules::One {
         chosen.retain(|container| {
             let added = container.added.as_ref().map(|_| container.name.to_owned());
@@ -288,7 +288,7 @@ fn choose<'c>(
         });
     }
     match chosen.is_empty() {
-        true => Err(No::Skip(Box::new(no_container(rule, workload)))),
+        true => Err(NotApplied::Skip(Box::new(no_container(rule, workload)))),
         false => Ok(chosen),
     }
 }
@@ -297,7 +297,7 @@ fn choose<'c>(
 pub(super) fn failed(
     policy: &Policy,
     problems: Vec<Diagnostic>,
-    planned: &mut Planned<'_>,
+    planned: &mut WorkloadPlan<'_>,
 ) -> Outcome {
     match policy.failure_policy {
         FailurePolicy::Fail => planned.diagnostics.extend(problems),

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::template::has_expression;
-use crate::policy::{EnvOp, Inject, Item, Policy, Rule};
-use crate::select::{Base, choose_containers};
+use crate::policy::{EnvOp, Injection, PolicyValue, Policy, Rule};
+use crate::select::{Baseline, choose_containers};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
@@ -21,12 +21,12 @@ pub(super) fn base_of(
     workload: &Workload<'_>,
     policies: &[Policy],
     inventory: &Inventory,
-) -> (Base, BTreeSet<NodeId>) {
-    let (mut base, mut unlike) = (Base::default(), BTreeSet::new());
-    let input = Base::default();
+) -> (Baseline, BTreeSet<NodeId>) {
+    let (mut base, mut unlike) = (Baseline::default(), BTreeSet::new());
+    let input = Baseline::default();
     let looks_at_items = policies.iter().any(looks_at_items);
     let run = (workload, policies, inventory);
-    each_rule(run, (&input, Level::Pod), |inject, _| {
+    each_rule(run, (&input, PassScope::Pod), |inject, _| {
         leave_out_containers(workload, inject, &mut base, &mut unlike);
         leave_out_texts(workload, inject, &mut base);
         if looks_at_items {
@@ -39,9 +39,9 @@ pub(super) fn base_of(
     // Where nothing is left out, what was evaluated over the input holds on.
     let of_pod = match base.left_out.is_empty() {
         true => input,
-        false => Base::without(base.left_out.clone()),
+        false => Baseline::without(base.left_out.clone()),
     };
-    each_rule(run, (&of_pod, Level::Container), |inject, chosen| {
+    each_rule(run, (&of_pod, PassScope::Container), |inject, chosen| {
         for container in chosen {
             leave_out_container_items(workload, container, inject, &mut base);
         }
@@ -73,26 +73,26 @@ fn looks_at_items(policy: &Policy) -> bool {
             .any(|rule| by_expression(rule) || by_env(rule))
 }
 
-/// Which items a pass looks at.
+/// The items that a pass visits.
 #[derive(Debug, Clone, Copy)]
-enum Level {
+enum PassScope {
     Pod,
     Container,
 }
 
 fn each_rule(
     (workload, policies, inventory): (&Workload<'_>, &[Policy], &Inventory),
-    (seen, level): (&Base, Level),
-    mut call: impl FnMut(&Inject, &[Container<'_>]),
+    (seen, level): (&Baseline, PassScope),
+    mut call: impl FnMut(&Injection, &[Container<'_>]),
 ) {
     for policy in policies.iter().filter(|policy| !policy.suspend) {
         for rule in &policy.rules {
             let template = rule.template.as_ref();
-            if template.is_some_and(|own| !could_be_there(workload, own.written(), level)) {
+            if template.is_some_and(|template| !may_be_present(workload, template.written(), level)) {
                 continue;
             }
             let chosen = match (template, level) {
-                (None, Level::Pod) => Vec::new(),
+                (None, PassScope::Pod) => Vec::new(),
                 _ => {
                     let chosen =
                         choose_containers(policy, &rule.containers, workload, seen, inventory, &[]);
@@ -113,18 +113,18 @@ fn each_rule(
 
 /// Whether something of the input could be of an `inject`, as far as its names are written out: what is not there need
 /// not be evaluated.
-fn could_be_there(workload: &Workload<'_>, inject: &Value, level: Level) -> bool {
+fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> bool {
     let tree = workload.tree;
     let holds = |holder: NodeId, list: &&str| {
         inject.get(list).is_some() && tree.get(holder, list).is_some()
     };
     let mut containers = workload.containers().iter();
-    if let Level::Container = level {
+    if let PassScope::Container = level {
         let lists = ["env", "volumeMounts", "ports", "envFrom"];
         return containers.any(|container| lists.iter().any(|list| holds(container.node, list)));
     }
-    let mut is_there = |item: &Value| match item.get("name").and_then(Value::as_str) {
-        Some(name) if !has_expression(name) => containers.clone().any(|own| own.name == name),
+    let mut is_present = |item: &Value| match item.get("name").and_then(Value::as_str) {
+        Some(name) if !has_expression(name) => containers.clone().any(|container| container.name == name),
         Some(_) | None => true,
     };
     let lists = ["initContainers", "sidecars"];
@@ -132,39 +132,39 @@ fn could_be_there(workload: &Workload<'_>, inject: &Value, level: Level) -> bool
     let mut texts = texts_of(workload).into_iter();
     lists.any(|list| {
         list.as_array()
-            .is_none_or(|items| items.iter().any(&mut is_there))
+            .is_none_or(|items| items.iter().any(&mut is_present))
     }) || ["volumes", "imagePullSecrets"]
         .iter()
         .any(|list| holds(workload.pod_spec, list))
         || texts.any(|(word, metadata, field)| {
-            let Some(ours) = inject.get(word) else {
+            let Some(entries) = inject.get(word) else {
                 return false;
             };
             let mapping = metadata.and_then(|metadata| tree.get(metadata, field));
-            let is_there = |mapping: NodeId, key: &str| {
+            let is_present = |mapping: NodeId, key: &str| {
                 has_expression(key) || tree.get(mapping, key).is_some()
             };
             mapping.is_some_and(|mapping| {
-                let ours = ours.as_object();
-                ours.is_none_or(|ours| ours.keys().any(|key| is_there(mapping, key)))
+                let entries = entries.as_object();
+                entries.is_none_or(|entries| entries.keys().any(|key| is_present(mapping, key)))
             })
         })
 }
 
 /// The words of `inject` for labels and annotations, and where these stand.
 fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static str); 4] {
-    let (pod, own) = (workload.pod_metadata(), workload.metadata());
+    let (pod, object) = (workload.pod_metadata(), workload.metadata());
     [
         ("podAnnotations", pod, "annotations"),
         ("podLabels", pod, "labels"),
-        ("annotations", own, "annotations"),
-        ("labels", own, "labels"),
+        ("annotations", object, "annotations"),
+        ("labels", object, "labels"),
     ]
 }
 
-fn leave_out_pod_items(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
+fn leave_out_pod_items(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
     let volumes = inject.volumes.iter().map(|(item, _)| item.clone());
-    let volumes: Vec<Item> = volumes.collect();
+    let volumes: Vec<PolicyValue> = volumes.collect();
     let lists = [
         ("volumes", &volumes),
         ("imagePullSecrets", &inject.image_pull_secrets),
@@ -177,12 +177,12 @@ fn leave_out_pod_items(workload: &Workload<'_>, inject: &Inject, base: &mut Base
 fn leave_out_container_items(
     workload: &Workload<'_>,
     container: &Container<'_>,
-    inject: &Inject,
-    base: &mut Base,
+    inject: &Injection,
+    base: &mut Baseline,
 ) {
     let env = inject.env.iter();
     let env = env.filter(|change| change.op != EnvOp::Remove);
-    let env: Vec<Item> = env.map(|change| change.item.clone()).collect();
+    let env: Vec<PolicyValue> = env.map(|change| change.item.clone()).collect();
     let lists = [
         ("env", &env),
         ("volumeMounts", &inject.volume_mounts),
@@ -199,15 +199,15 @@ fn leave_out_items(
     workload: &Workload<'_>,
     holder: NodeId,
     list: &str,
-    ours: &[Item],
-    base: &mut Base,
+    policy_items: &[PolicyValue],
+    base: &mut Baseline,
 ) {
-    let Some(node) = workload.tree.get(holder, list).filter(|_| !ours.is_empty()) else {
+    let Some(node) = workload.tree.get(holder, list).filter(|_| !policy_items.is_empty()) else {
         return;
     };
     for item in workload.tree.items(node) {
         if let Ok(value) = to_value(workload.tree, item)
-            && ours.iter().any(|own| is_same(&value, &own.value))
+            && policy_items.iter().any(|wanted| is_same(&value, &wanted.value))
         {
             base.left_out.insert(item);
         }
@@ -216,24 +216,24 @@ fn leave_out_items(
 
 fn leave_out_containers(
     workload: &Workload<'_>,
-    inject: &Inject,
-    base: &mut Base,
+    inject: &Injection,
+    base: &mut Baseline,
     unlike: &mut BTreeSet<NodeId>,
 ) {
     let init = inject.init_containers.iter().map(|(item, _)| item);
-    let ours: Vec<&Item> = init
+    let policy_containers: Vec<&PolicyValue> = init
         .chain(inject.sidecars.iter().map(|(item, ..)| item))
         .collect();
     // Who asks for containers asks an outline for too much, whatever is left out.
-    if ours.is_empty() || workload.tree.is_outline() {
+    if policy_containers.is_empty() || workload.tree.is_outline() {
         return;
     }
     for container in workload.containers() {
-        let twin = ours
+        let counterpart = policy_containers
             .iter()
             .find(|item| item.value.get("name").and_then(Value::as_str) == Some(container.name));
-        let value = twin.and_then(|_| to_value(workload.tree, container.node).ok());
-        if let (Some(item), Some(value)) = (twin, value) {
+        let value = counterpart.and_then(|_| to_value(workload.tree, container.node).ok());
+        if let (Some(item), Some(value)) = (counterpart, value) {
             match is_same(&value, &item.value) {
                 true => base.left_out.insert(container.node),
                 false => unlike.insert(container.node),
@@ -242,21 +242,21 @@ fn leave_out_containers(
     }
 }
 
-fn leave_out_texts(workload: &Workload<'_>, inject: &Inject, base: &mut Base) {
-    let ours = [
+fn leave_out_texts(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
+    let policy_texts = [
         &inject.pod_annotations,
         &inject.pod_labels,
         &inject.annotations,
         &inject.labels,
     ];
-    for ((_, metadata, field), ours) in texts_of(workload).into_iter().zip(ours) {
+    for ((_, metadata, field), policy_texts) in texts_of(workload).into_iter().zip(policy_texts) {
         let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field)) else {
             continue;
         };
-        for (key, item) in ours {
+        for (key, item) in policy_texts {
             let found = workload.tree.get(mapping, key);
-            let is_ours = |node: &NodeId| workload.tree.scalar(*node) == item.value.as_str();
-            base.left_out.extend(found.filter(is_ours));
+            let has_policy_value = |node: &NodeId| workload.tree.scalar(*node) == item.value.as_str();
+            base.left_out.extend(found.filter(has_policy_value));
         }
     }
 }

@@ -5,17 +5,17 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 use crate::diagnostic::Code;
-use crate::manifest::pod::ListKey;
-use crate::policy::Item;
+use crate::manifest::pod::ContainerListKey;
+use crate::policy::PolicyValue;
 
 use super::containers::{port_of, text_of};
-use super::draft::{Draft, Part};
-use super::planner::{Planner, Step};
+use super::draft::{Draft, DraftValue};
+use super::planner::{Planner, PlanResult};
 use super::together;
 use crate::policy::quantity;
 
 /// Whether something in a container is only right beside something else in the pod.
-fn names_others(container: &Value) -> bool {
+fn references_other_parts(container: &Value) -> bool {
     let variables = container.get("env").and_then(Value::as_array);
     ["volumeDevices", "resizePolicy"]
         .iter()
@@ -23,7 +23,7 @@ fn names_others(container: &Value) -> bool {
         || container["resources"].get("claims").is_some()
         || container["securityContext"].get("windowsOptions").is_some()
         || container["securityContext"].get("procMount").is_some()
-        || variables.is_some_and(|all| all.iter().any(has_file))
+        || variables.is_some_and(|variables| variables.iter().any(has_file))
 }
 
 /// Whether a variable is read from a file of a volume.
@@ -68,32 +68,32 @@ impl<'c> Planner<'c, '_> {
     }
 
     /// The first item that may not go with what stands elsewhere in the pod.
-    fn item_with_wide_effect(&self) -> Option<&'c Item> {
-        let has_field = |item: &&Item| {
+    fn item_with_wide_effect(&self) -> Option<&'c PolicyValue> {
+        let has_field = |item: &&PolicyValue| {
             together::FIELDS
                 .iter()
                 .any(|field| item.value.get(field).is_some())
         };
         let has_host_port = |port: &Value| port.get("hostPort").is_some();
-        let has_host_ports = |item: &&Item| {
+        let has_host_ports = |item: &&PolicyValue| {
             let ports = item.value.get("ports").and_then(Value::as_array);
             ports.is_some_and(|ports| ports.iter().any(has_host_port))
         };
-        let has_sleep = |item: &&Item| {
+        let has_sleep = |item: &&PolicyValue| {
             let hooks = item.value.get("lifecycle").and_then(Value::as_object);
             hooks.is_some_and(|hooks| hooks.values().any(|hook| hook.get("sleep").is_some()))
         };
         // What all containers of the pod must not have, no new one may bring in.
         let spec = self.pod_spec_part();
         let is_limited = || {
-            let mut fields = together::OF_ALL_CONTAINERS.iter();
+            let mut fields = together::FIELDS_OF_ALL_CONTAINERS.iter();
             fields.any(|field| self.draft.get(&spec, field).is_some())
         };
         let inject = self.inject;
         let new = inject.sidecars.iter().map(|(item, ..)| item);
         let new = new.chain(inject.init_containers.iter().map(|(item, _)| item));
         let new = new.filter(|item| {
-            has_host_ports(item) || has_sleep(item) || names_others(&item.value) || is_limited()
+            has_host_ports(item) || has_sleep(item) || references_other_parts(&item.value) || is_limited()
         });
         let injects = self.all_injects();
         let injects = injects.iter();
@@ -105,25 +105,25 @@ impl<'c> Planner<'c, '_> {
             .filter(|item| has_file(&item.value));
         let defaults = injects
             .filter_map(|inject| inject.container_defaults.as_ref())
-            .filter(|item| names_others(&item.value) || is_limited());
+            .filter(|item| references_other_parts(&item.value) || is_limited());
         let of_pod = inject.pod_spec.iter().filter(has_field);
-        let mut all = of_pod
+        let mut effects = of_pod
             .chain(new)
             .chain(ports)
             .chain(variables)
             .chain(defaults);
-        all.next()
+        effects.next()
     }
 
-    fn check_together(&mut self, item: &Item) -> Step {
+    fn check_together(&mut self, item: &PolicyValue) -> PlanResult {
         let spec = self.draft.view(&self.pod_spec_part()).unwrap_or_default();
         let input = Draft::new(self.workload.tree, self.workload.object.node);
         let before = input
-            .view(&Part::Node(self.workload.pod_spec))
+            .view(&DraftValue::Node(self.workload.pod_spec))
             .unwrap_or_default();
         let before = together::refused(self.workload.pod_kind, &before);
         let mut found = together::refused(self.workload.pod_kind, &spec);
-        found.retain(|(_, sentence)| !before.iter().any(|(_, other)| other == sentence));
+        found.retain(|(_, sentence)| !before.iter().any(|(_, known)| known == sentence));
         for (_, sentence) in found {
             let problem = self.problem(
                 Code::Invalid,
@@ -137,7 +137,7 @@ impl<'c> Planner<'c, '_> {
 
     /// A path holds a volume's files or a device (`ValidateVolumeMounts`), and only privileged containers share their mounts
     /// (`validateMountPropagation`).
-    fn check_devices(&self, mount: &Item) -> Step {
+    fn check_devices(&self, mount: &PolicyValue) -> PlanResult {
         let path = text_of(mount, "mountPath");
         let is_shared = text_of(mount, "mountPropagation") == "Bidirectional";
         for container in &self.chosen {
@@ -166,11 +166,11 @@ impl<'c> Planner<'c, '_> {
     }
 
     /// The first annotation of a policy with which there may be too many, or a profile that a field contradicts.
-    fn doubtful_annotation(&self) -> Option<&'c Item> {
+    fn doubtful_annotation(&self) -> Option<&'c PolicyValue> {
         let inject = self.inject;
-        let own = || inject.pod_annotations.iter().chain(&inject.annotations);
+        let annotations = || inject.pod_annotations.iter().chain(&inject.annotations);
         let length =
-            |(key, item): &(String, Item)| key.len() + item.value.as_str().map_or(0, str::len);
+            |(key, item): &(String, PolicyValue)| key.len() + item.value.as_str().map_or(0, str::len);
         // An alias may stand for text of anywhere in the document; without one, an item of a long List is its own.
         let tree = self.workload.tree;
         let text = if tree.is_plain() {
@@ -178,18 +178,18 @@ impl<'c> Planner<'c, '_> {
         } else {
             tree.text()
         };
-        let most = text.len() + own().map(length).sum::<usize>();
-        let names_profile = own().any(|(key, _)| key.starts_with(together::APP_ARMOR));
-        let (_, first) = own().next()?;
-        (names_profile || most > together::MOST_ANNOTATIONS).then_some(first)
+        let most = text.len() + annotations().map(length).sum::<usize>();
+        let names_profile = annotations().any(|(key, _)| key.starts_with(together::APP_ARMOR));
+        let (_, first) = annotations().next()?;
+        (names_profile || most > together::MAX_ANNOTATIONS).then_some(first)
     }
 
-    fn check_annotations(&mut self, item: &Item) {
+    fn check_annotations(&mut self, item: &PolicyValue) {
         let is_pod = self.workload.pod_kind.path.is_empty();
-        let found = |draft: &Draft<'_>, template: &Part| {
+        let found = |draft: &Draft<'_>, template: &DraftValue| {
             let metadata = draft.get(template, "metadata");
             let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-            let value = |part: Option<Part>| part.and_then(|part| draft.view(&part));
+            let value = |part: Option<DraftValue>| part.and_then(|part| draft.view(&part));
             let spec = value(draft.get(template, "spec")).unwrap_or_default();
             let mut found = together::annotations(&value(annotations).unwrap_or_default(), &spec);
             let metadata = draft.get(&draft.root(), "metadata");
@@ -203,9 +203,9 @@ impl<'c> Planner<'c, '_> {
             found
         };
         let input = Draft::new(self.workload.tree, self.workload.object.node);
-        let before = found(&input, &Part::Node(self.workload.template));
+        let before = found(&input, &DraftValue::Node(self.workload.template));
         for (_, sentence) in found(&self.draft, &self.template_part()) {
-            if !before.iter().any(|(_, other)| *other == sentence) {
+            if !before.iter().any(|(_, known)| *known == sentence) {
                 let message = format!("{}: {sentence}", self.workload.title());
                 let problem = self.problem(Code::Invalid, message, item);
                 self.problems.push(problem);
@@ -219,10 +219,10 @@ impl<'c> Planner<'c, '_> {
             || self
                 .claim_templates()
                 .iter()
-                .any(|(_, own)| own.as_deref() == Some(name))
+                .any(|(_, claim_name)| claim_name.as_deref() == Some(name))
     }
 
-    fn check_mount(&self, mount: &Value, item: &Item) -> Step {
+    fn check_mount(&self, mount: &Value, item: &PolicyValue) -> PlanResult {
         let name = mount
             .get("name")
             .and_then(Value::as_str)
@@ -240,7 +240,7 @@ impl<'c> Planner<'c, '_> {
         ))
     }
 
-    fn check_new_container(&self, item: &Item) -> Step {
+    fn check_new_container(&self, item: &PolicyValue) -> PlanResult {
         let mounts = item
             .value
             .get("volumeMounts")
@@ -253,7 +253,7 @@ impl<'c> Planner<'c, '_> {
     }
 
     /// A sidecar shares the pod's ports with all containers that run beside it.
-    fn check_sidecar_ports(&self, item: &Item) -> Step {
+    fn check_sidecar_ports(&self, item: &PolicyValue) -> PlanResult {
         let ports = item
             .value
             .get("ports")
@@ -263,15 +263,15 @@ impl<'c> Planner<'c, '_> {
         if ports.is_empty() {
             return Ok(());
         }
-        for list in [ListKey::Containers, ListKey::InitContainers] {
-            for (other, name) in self.pod_items(list.key(), "name") {
-                let runs_beside = list == ListKey::Containers
-                    || self.draft.is_text_at(&other, "restartPolicy", "Always");
+        for list in [ContainerListKey::Containers, ContainerListKey::InitContainers] {
+            for (sibling, name) in self.pod_items(list.key(), "name") {
+                let runs_beside = list == ContainerListKey::Containers
+                    || self.draft.is_text_at(&sibling, "restartPolicy", "Always");
                 if runs_beside && name.as_deref() != Some(text_of(item, "name")) {
-                    let theirs = self.items_by(self.draft.get(&other, "ports").as_ref(), "name");
+                    let sibling_ports = self.items_by(self.draft.get(&sibling, "ports").as_ref(), "name");
                     ports
                         .iter()
-                        .try_for_each(|port| self.check_port_beside(port, &theirs, item))?;
+                        .try_for_each(|port| self.check_port_beside(port, &sibling_ports, item))?;
                 }
             }
         }
@@ -281,16 +281,16 @@ impl<'c> Planner<'c, '_> {
     fn check_port_beside(
         &self,
         port: &Value,
-        theirs: &[(Part, Option<Cow<'_, str>>)],
-        item: &Item,
-    ) -> Step {
+        sibling_ports: &[(DraftValue, Option<Cow<'_, str>>)],
+        item: &PolicyValue,
+    ) -> PlanResult {
         let wanted = port_of(port);
         let name = port.get("name").and_then(Value::as_str);
-        for (their, their_name) in theirs {
-            let is_same_name = name.is_some() && their_name.as_deref() == name;
-            let is_same_number = self.port_identity(their) == wanted;
+        for (sibling_port, sibling_name) in sibling_ports {
+            let is_same_name = name.is_some() && sibling_name.as_deref() == name;
+            let is_same_number = self.port_identity(sibling_port) == wanted;
             if is_same_name || is_same_number {
-                let what = match is_same_number {
+                let description = match is_same_number {
                     true => format!(
                         "the port {} of the sidecar `{}`",
                         wanted.0,
@@ -298,15 +298,15 @@ impl<'c> Planner<'c, '_> {
                     ),
                     false => format!("the port name `{}`", name.unwrap_or_default()),
                 };
-                return Err(self.port_clash(their, what, item));
+                return Err(self.port_clash(sibling_port, description, item));
             }
-            self.check_host_port(port, their, item)?;
+            self.check_host_port(port, sibling_port, item)?;
         }
         Ok(())
     }
 
     /// A port of the node is given once (`checkHostPortConflicts` of Kubernetes).
-    pub(super) fn check_host_port(&self, port: &Value, their: &Part, item: &Item) -> Step {
+    pub(super) fn check_host_port(&self, port: &Value, existing: &DraftValue, item: &PolicyValue) -> PlanResult {
         let Some(number) = port
             .get("hostPort")
             .and_then(Value::as_i64)
@@ -314,22 +314,22 @@ impl<'c> Planner<'c, '_> {
         else {
             return Ok(());
         };
-        let own = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text = |key: &str| port.get(key).and_then(Value::as_str).unwrap_or_default();
         let is_same = self
             .draft
-            .is_text_at(their, "hostPort", &number.to_string())
-            && self.draft.text_at(their, "hostIP").unwrap_or_default() == own("hostIP")
-            && self.port_identity(their).1 == port_of(port).1;
+            .is_text_at(existing, "hostPort", &number.to_string())
+            && self.draft.text_at(existing, "hostIP").unwrap_or_default() == text("hostIP")
+            && self.port_identity(existing).1 == port_of(port).1;
         match is_same {
             true => {
-                Err(self.port_clash(their, format_args!("the port {number} of the node"), item))
+                Err(self.port_clash(existing, format_args!("the port {number} of the node"), item))
             }
             false => Ok(()),
         }
     }
 
     /// A request that we fill in above a limit that is there, or the other way round.
-    fn check_resources(&self, item: &Item) -> Step {
+    fn check_resources(&self, item: &PolicyValue) -> PlanResult {
         for container in &self.chosen {
             let Some(resources) = self
                 .container_part(container)
@@ -338,7 +338,7 @@ impl<'c> Planner<'c, '_> {
                 continue;
             };
             let amount = |kind: &str, name: &str| -> Option<i128> {
-                let part: Part = self.draft.get(&self.draft.get(&resources, kind)?, name)?;
+                let part: DraftValue = self.draft.get(&self.draft.get(&resources, kind)?, name)?;
                 quantity::parse(&self.draft.value(&part)?)
             };
             for name in ["cpu", "memory", "ephemeral-storage"] {
@@ -358,7 +358,7 @@ impl<'c> Planner<'c, '_> {
     }
 
     /// The API server refuses hostPID together with shareProcessNamespace.
-    fn check_namespaces(&self, item: &Item) -> Step {
+    fn check_namespaces(&self, item: &PolicyValue) -> PlanResult {
         let is_true =
             |key: &str| self.draft.text_at(&self.pod_spec_part(), key).as_deref() == Some("true");
         if !(is_true("hostPID") && is_true("shareProcessNamespace")) {

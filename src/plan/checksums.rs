@@ -4,30 +4,30 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::change::{Change, Operation, Target};
+use crate::change::{Change, Operation, ChangeTarget};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{DataKind, DataName, Entries, sum};
-use crate::policy::expression::{Evaluator, Facts, Outcome, Wanted};
+use crate::inventory::{DataKind, DataName, DataEntries, sum};
+use crate::policy::expression::{Evaluator, Facts, ExpressionResult, LookupKey};
 use crate::policy::functions::sha256;
-use crate::policy::template::{Fault, Template};
-use crate::policy::{Checksum, ChecksumKey, names};
+use crate::policy::template::{TemplateError, Template};
+use crate::policy::{ChecksumAnnotation, ChecksumKey, names};
 use crate::select::WorkloadFacts;
 
 use super::draft::{Draft, Refusal};
-use super::{Subject, order, refusal_diagnostic};
+use super::{RuleContext, order, refusal_diagnostic};
 
 /// Puts a policy's checksums on the pod template. One that is there with another value is updated, never a conflict.
 ///
 /// # Errors
 /// All that is wrong; then the draft is of no use.
 pub(super) fn add(
-    subject: Subject<'_, '_>,
-    checksums: &[Checksum],
+    subject: RuleContext<'_, '_>,
+    checksums: &[ChecksumAnnotation],
     draft: &mut Draft<'_>,
 ) -> Result<Vec<Change>, Vec<Diagnostic>> {
     let (mut done, mut problems) = (Vec::new(), Vec::new());
     for checksum in checksums {
-        match (Summing {
+        match (ChecksumContext {
             subject,
             checksum,
             draft: &*draft,
@@ -53,29 +53,29 @@ pub(super) fn add(
 }
 
 fn set(
-    subject: Subject<'_, '_>,
+    subject: RuleContext<'_, '_>,
     draft: &mut Draft<'_>,
     key: &str,
     value: String,
 ) -> Result<Option<Change>, Diagnostic> {
     let annotations = draft.get_in(&subject.template_in(draft), &["metadata", "annotations"]);
-    let there = annotations.and_then(|annotations| draft.text_at(&annotations, key));
-    if there.as_deref() == Some(value.as_str()) {
+    let existing = annotations.and_then(|annotations| draft.text_at(&annotations, key));
+    if existing.as_deref() == Some(value.as_str()) {
         return Ok(None);
     }
     let written = write(subject, draft, key, value);
     written.map_err(|refusal| refusal_diagnostic(&refusal, subject.workload))?;
-    let operation = match there {
+    let operation = match existing {
         Some(_) => Operation::Update,
         None => Operation::Add,
     };
-    let target = Target::metadata(true, "annotations", key);
+    let target = ChangeTarget::metadata(true, "annotations", key);
     Ok(Some(Change::new(operation, target)))
 }
 
 /// Writes an annotation of the pod template.
 fn write(
-    subject: Subject<'_, '_>,
+    subject: RuleContext<'_, '_>,
     draft: &mut Draft<'_>,
     key: &str,
     value: String,
@@ -94,14 +94,14 @@ fn write(
     draft.set(annotations, key, Value::String(value), &[])
 }
 
-/// One entry of `checksums` and the workload as all policies have planned it.
-struct Summing<'s, 't> {
-    subject: Subject<'s, 't>,
-    checksum: &'s Checksum,
+/// An entry of `checksums`, and the planned workload that it sums.
+struct ChecksumContext<'s, 't> {
+    subject: RuleContext<'s, 't>,
+    checksum: &'s ChecksumAnnotation,
     draft: &'s Draft<'t>,
 }
 
-impl Summing<'_, '_> {
+impl ChecksumContext<'_, '_> {
     /// The annotations, in the order of their objects.
     fn annotations(&self) -> Result<Vec<(String, String)>, Vec<Diagnostic>> {
         let mut sums = Vec::new();
@@ -162,7 +162,7 @@ impl Summing<'_, '_> {
                 // What one place must have and another may have, must be there.
                 names
                     .entry(named(kind, &name))
-                    .and_modify(|all| *all &= is_optional)
+                    .and_modify(|is_optional_everywhere| *is_optional_everywhere &= is_optional)
                     .or_insert(is_optional);
             }
         }
@@ -191,37 +191,37 @@ impl Summing<'_, '_> {
             .unwrap_or(Value::Null);
         let mut found = Vec::new();
         for volume in items(&value, "volumes") {
-            refer(&mut found, volume, "configMap", "name", DataKind::ConfigMap);
-            refer(&mut found, volume, "secret", "secretName", DataKind::Secret);
+            add_reference(&mut found, volume, "configMap", "name", DataKind::ConfigMap);
+            add_reference(&mut found, volume, "secret", "secretName", DataKind::Secret);
             for source in volume
                 .get("projected")
                 .into_iter()
                 .flat_map(|projected| items(projected, "sources"))
             {
-                refer(&mut found, source, "configMap", "name", DataKind::ConfigMap);
-                refer(&mut found, source, "secret", "name", DataKind::Secret);
+                add_reference(&mut found, source, "configMap", "name", DataKind::ConfigMap);
+                add_reference(&mut found, source, "secret", "name", DataKind::Secret);
             }
         }
         for container in items(&value, "initContainers").chain(items(&value, "containers")) {
             for source in items(container, "envFrom") {
-                refer(
+                add_reference(
                     &mut found,
                     source,
                     "configMapRef",
                     "name",
                     DataKind::ConfigMap,
                 );
-                refer(&mut found, source, "secretRef", "name", DataKind::Secret);
+                add_reference(&mut found, source, "secretRef", "name", DataKind::Secret);
             }
             for source in items(container, "env").filter_map(|variable| variable.get("valueFrom")) {
-                refer(
+                add_reference(
                     &mut found,
                     source,
                     "configMapKeyRef",
                     "name",
                     DataKind::ConfigMap,
                 );
-                refer(&mut found, source, "secretKeyRef", "name", DataKind::Secret);
+                add_reference(&mut found, source, "secretKeyRef", "name", DataKind::Secret);
             }
         }
         found
@@ -232,7 +232,7 @@ impl Summing<'_, '_> {
             .subject
             .inventory
             .entries(name)
-            .map_err(|doubt| self.at(doubt.into_diagnostic()))?;
+            .map_err(|doubt| self.labelled(doubt.into_diagnostic()))?;
         let Some(entries) = entries else {
             return Ok(None);
         };
@@ -245,7 +245,7 @@ impl Summing<'_, '_> {
             .iter()
             .map(|key| Some((key.clone(), entries.get(key)?.clone())));
         Ok(wanted
-            .collect::<Option<Entries>>()
+            .collect::<Option<DataEntries>>()
             .map(|entries| sum(&entries)))
     }
 
@@ -257,7 +257,7 @@ impl Summing<'_, '_> {
                 .as_ref()
                 .is_some_and(|entries| !entries.contains_key(*key))
         };
-        let (what, help) = match (
+        let (message_end, help) = match (
             self.checksum.keys.iter().find(absent),
             inventory.namesake(name),
         ) {
@@ -265,8 +265,8 @@ impl Summing<'_, '_> {
                 format!("has no key `{key}`"),
                 "name a key that is there".to_owned(),
             ),
-            (None, Some((other, _))) => {
-                let help = match (&name.namespace, &other.namespace) {
+            (None, Some((namesake, _))) => {
+                let help = match (&name.namespace, &namesake.namespace) {
                     (_, Some(_)) if name.namespace.is_none() => {
                         "the workload states no namespace: say it with `--namespace`"
                     }
@@ -276,7 +276,7 @@ impl Summing<'_, '_> {
                     _ => "a pod reads only what is in its own namespace",
                 };
                 (
-                    format!("is not among the manifests, only {} is", other.title()),
+                    format!("is not among the manifests, only {} is", namesake.title()),
                     help.to_owned(),
                 )
             }
@@ -290,22 +290,22 @@ impl Summing<'_, '_> {
                 ("is not among the manifests".to_owned(), help.to_owned())
             }
         };
-        let message = format!("the {} {what}, so that it cannot be summed", name.title());
-        self.at(Diagnostic::error(Code::MissingObject, message))
+        let message = format!("the {} {message_end}, so that it cannot be summed", name.title());
+        self.labelled(Diagnostic::error(Code::MissingObject, message))
             .help(help)
     }
 
-    fn at(&self, problem: Diagnostic) -> Diagnostic {
+    fn labelled(&self, problem: Diagnostic) -> Diagnostic {
         let policy = self.subject.policy;
-        let wants = format!("policy `{}` wants this", policy.identity);
+        let policy_label = format!("policy `{}` wants this", policy.identity);
         problem
-            .at(self.subject.workload.own_place(), "for this workload")
-            .at(policy.text.place(self.checksum.at.clone()), wants)
+            .at(self.subject.workload.name_place(), "for this workload")
+            .at(policy.text.place(self.checksum.at.clone()), policy_label)
     }
 
     /// The annotation's key for one object.
     fn key_of(&self, template: &Template, name: &DataName) -> Result<String, Diagnostic> {
-        let Subject {
+        let RuleContext {
             workload,
             policy,
             base,
@@ -321,8 +321,8 @@ impl Summing<'_, '_> {
                 inventory,
             },
         };
-        let failed = |fault: Fault| {
-            let problem = self.at(Diagnostic::error(fault.code, fault.message));
+        let failed = |fault: TemplateError| {
+            let problem = self.labelled(Diagnostic::error(fault.code, fault.message));
             match fault.help {
                 Some(help) => problem.help(help),
                 None => problem,
@@ -332,8 +332,8 @@ impl Summing<'_, '_> {
             .evaluate(&Evaluator::new(&policy.params, &policy.variables, &facts))
             .map_err(failed)?
         {
-            Outcome::Value(value) => crate::policy::template::as_text(&value).unwrap_or_default(),
-            Outcome::Absent => String::new(),
+            ExpressionResult::Value(value) => crate::policy::template::as_text(&value).unwrap_or_default(),
+            ExpressionResult::Absent => String::new(),
         };
         match names::check_key(&key) {
             Ok(()) => Ok(key),
@@ -341,7 +341,7 @@ impl Summing<'_, '_> {
                 let message = format!("the annotation `{key}` for the {} {rule}", name.title());
                 let help = "shorten it: `checksum/${dnsLabel(ref.kind + '-' + ref.name)}`";
                 Err(self
-                    .at(Diagnostic::error(Code::Invalid, message))
+                    .labelled(Diagnostic::error(Code::Invalid, message))
                     .help(help))
             }
         }
@@ -368,7 +368,7 @@ fn items<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
         .flatten()
 }
 
-fn refer(
+fn add_reference(
     found: &mut Vec<(DataKind, String, bool)>,
     holder: &Value,
     source: &str,
@@ -394,7 +394,7 @@ struct ReferenceFacts<'f, 't> {
 }
 
 impl Facts for ReferenceFacts<'_, '_> {
-    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, Fault> {
+    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError> {
         match (root, field) {
             ("ref", "kind") => Ok(Some(Value::from(self.name.kind.to_string().to_lowercase()))),
             ("ref", _) => Ok(Some(Value::from(self.name.name.as_str()))),
@@ -402,7 +402,7 @@ impl Facts for ReferenceFacts<'_, '_> {
         }
     }
 
-    fn lookup(&self, wanted: &Wanted) -> Result<Option<Value>, Fault> {
+    fn lookup(&self, wanted: &LookupKey) -> Result<Option<Value>, TemplateError> {
         self.workload.lookup(wanted)
     }
 }

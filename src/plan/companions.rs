@@ -4,17 +4,17 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{Standing, name_in, written_name};
+use crate::inventory::{SourceRole, name_in, written_name};
 use crate::manifest::workload::group_of;
-use crate::outcome::Companion;
-use crate::policy::Generate;
-use crate::policy::expression::{Evaluator, Outcome};
-use crate::policy::template::Fault;
+use crate::outcome::GeneratedObject;
+use crate::policy::GenerateEntry;
+use crate::policy::expression::{Evaluator, ExpressionResult};
+use crate::policy::template::TemplateError;
 use crate::record::digest;
 use crate::record::live::as_created;
 use crate::select::WorkloadFacts;
 
-use super::Subject;
+use super::RuleContext;
 use super::same::is_same;
 
 /// All that is generated has it: <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
@@ -35,8 +35,8 @@ const ORDERING: [&str; 6] = [
 ///
 /// # Errors
 /// All that is wrong.
-pub(super) fn of(subject: Subject<'_, '_>) -> Result<Vec<(Companion, bool)>, Vec<Diagnostic>> {
-    let Subject {
+pub(super) fn of(subject: RuleContext<'_, '_>) -> Result<Vec<(GeneratedObject, bool)>, Vec<Diagnostic>> {
+    let RuleContext {
         workload,
         policy,
         base,
@@ -67,12 +67,12 @@ pub(super) fn of(subject: Subject<'_, '_>) -> Result<Vec<(Companion, bool)>, Vec
     }
 }
 
-impl Subject<'_, '_> {
+impl RuleContext<'_, '_> {
     fn companion(
         &self,
-        generate: &Generate,
+        generate: &GenerateEntry,
         evaluator: &Evaluator<'_>,
-    ) -> Result<Option<(Companion, bool)>, Vec<Diagnostic>> {
+    ) -> Result<Option<(GeneratedObject, bool)>, Vec<Diagnostic>> {
         if !self
             .is_wanted(generate, evaluator)
             .map_err(|problem| vec![*problem])?
@@ -80,49 +80,49 @@ impl Subject<'_, '_> {
             return Ok(None);
         }
         let in_place =
-            |problem: Diagnostic| problem.at(self.workload.own_place(), "for this workload");
+            |problem: Diagnostic| problem.at(self.workload.name_place(), "for this workload");
         let object = generate.resource.expand(evaluator);
         let mut object =
             object.map_err(|found| found.into_iter().map(in_place).collect::<Vec<_>>())?;
         self.complete(&mut object);
         let name = name_in(&object, &self.workload.source.name, self.options)
             .expect("its name was checked when it was expanded");
-        let companion = Companion {
+        let companion = GeneratedObject {
             policy: Arc::from(self.policy.identity.as_str()),
             name,
             object: Arc::new(object),
             place: self.policy.text.place(generate.at.clone()),
         };
-        let is_there = self
-            .is_there(&companion)
+        let is_present = self
+            .is_present(&companion)
             .map_err(|problem| vec![*problem])?;
-        Ok(Some((companion, is_there)))
+        Ok(Some((companion, is_present)))
     }
 
     fn is_wanted(
         &self,
-        generate: &Generate,
+        generate: &GenerateEntry,
         evaluator: &Evaluator<'_>,
     ) -> Result<bool, Box<Diagnostic>> {
         let Some(when) = &generate.when else {
             return Ok(true);
         };
         let fault = match evaluator.evaluate(when) {
-            Ok(Outcome::Value(Value::Bool(is_wanted))) => return Ok(is_wanted),
-            Ok(Outcome::Value(_) | Outcome::Absent) => Fault::new(
+            Ok(ExpressionResult::Value(Value::Bool(is_wanted))) => return Ok(is_wanted),
+            Ok(ExpressionResult::Value(_) | ExpressionResult::Absent) => TemplateError::new(
                 Code::BadExpression,
                 "`when` is neither true nor false",
                 "make it a comparison",
             ),
             Err(fault) => fault,
         };
-        let (at, what) = match fault.variable {
+        let (at, label) = match fault.variable {
             Some(at) => (at, "this variable"),
             None => (generate.at.clone(), "of this object"),
         };
         let problem = Diagnostic::error(fault.code, fault.message)
-            .at(self.policy.text.place(at), what)
-            .at(self.workload.own_place(), "for this workload");
+            .at(self.policy.text.place(at), label)
+            .at(self.workload.name_place(), "for this workload");
         Err(Box::new(match fault.help {
             Some(help) => problem.help(help),
             None => problem,
@@ -140,19 +140,19 @@ impl Subject<'_, '_> {
 
     fn is_from_earlier(&self, object: &Value) -> bool {
         let (name, digest) = (written_name(object), digest(&as_created(object)));
-        self.earlier_digest(&name).is_some_and(|was| *was == digest)
+        self.earlier_digest(&name).is_some_and(|earlier| *earlier == digest)
             || self.inventory.is_recorded(&name, &digest)
     }
 
     /// Our label, and what says when the workload comes.
     fn complete(&self, object: &mut Value) {
-        let own = self
+        let workload_annotations = self
             .workload
             .metadata()
             .and_then(|metadata| self.workload.tree.get(metadata, "annotations"));
         let ordering = ORDERING.iter().filter_map(|&key| {
             let tree = self.workload.tree;
-            Some((key, tree.scalar(tree.get(own?, key)?)?))
+            Some((key, tree.scalar(tree.get(workload_annotations?, key)?)?))
         });
         let ordering: Vec<(&str, &str)> = ordering.collect();
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
@@ -168,14 +168,14 @@ impl Subject<'_, '_> {
     }
 
     /// Whether the object is among the manifests already.
-    fn is_there(&self, companion: &Companion) -> Result<bool, Box<Diagnostic>> {
+    fn is_present(&self, companion: &GeneratedObject) -> Result<bool, Box<Diagnostic>> {
         let conflict = |message: String, help: &str| {
-            let wants = format!("policy `{}` generates this", self.policy.identity);
+            let policy_label = format!("policy `{}` generates this", self.policy.identity);
             let problem =
-                Diagnostic::error(Code::Conflict, message).at(companion.place.clone(), wants);
+                Diagnostic::error(Code::Conflict, message).at(companion.place.clone(), policy_label);
             Box::new(
                 problem
-                    .at(self.workload.own_place(), "for this workload")
+                    .at(self.workload.name_place(), "for this workload")
                     .help(help),
             )
         };
@@ -184,26 +184,26 @@ impl Subject<'_, '_> {
             return Ok(false);
         };
         match (known.standing, &known.contradiction) {
-            (Standing::Companion, None) => Ok(false),
-            (Standing::Companion, Some(_)) => {
+            (SourceRole::Companion, None) => Ok(false),
+            (SourceRole::Companion, Some(_)) => {
                 let message = format!("the {name} is generated twice, with different content");
                 Err(conflict(
                     message,
                     "put what differs into the name, such as `${workload.name}-agent`",
                 ))
             }
-            (_, Some(other)) => {
+            (_, Some(other_place)) => {
                 let message =
                     format!("the {name} stands twice among the manifests, and is generated, too");
                 let problem = conflict(message, "take one of the two out");
                 let problem = problem
                     .at(known.place.clone(), "one of them")
-                    .at(other.clone(), "the other");
+                    .at(other_place.clone(), "the other");
                 Err(Box::new(problem))
             }
-            (_, None) if is_same_object(&known.says, &companion.object) => Ok(true),
+            (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
             // An earlier run wrote it; it gives way to what it is now.
-            (_, None) if self.is_from_earlier(&known.says) => Ok(false),
+            (_, None) if self.is_from_earlier(&known.value) => Ok(false),
             (_, None) => {
                 let message =
                     format!("the {name} is already among the manifests, with other content");
@@ -218,10 +218,10 @@ impl Subject<'_, '_> {
 
 /// The mapping under a key of `metadata`, behind `name` and `namespace`.
 fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<String, Value> {
-    if metadata.get(key).is_none_or(|there| !there.is_object()) {
+    if metadata.get(key).is_none_or(|value| !value.is_object()) {
         let at = metadata
             .keys()
-            .take_while(|other| !(key == "labels" && *other == "annotations"))
+            .take_while(|existing_key| !(key == "labels" && *existing_key == "annotations"))
             .count();
         metadata.shift_insert(at, key.to_owned(), Value::Object(Map::new()));
     }
@@ -229,17 +229,17 @@ fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<Str
 }
 
 /// Whether an object has all that the generated one says, and beyond it only what a cluster or its tools add.
-fn is_same_object(existing: &Value, ours: &Value) -> bool {
-    let (Some(there), Some(wanted)) = (existing.as_object(), ours.as_object()) else {
+fn is_same_object(existing: &Value, generated: &Value) -> bool {
+    let (Some(existing_fields), Some(wanted)) = (existing.as_object(), generated.as_object()) else {
         return false;
     };
     let is_data = |key: &&String| !matches!(key.as_str(), "apiVersion" | "metadata" | "status");
     let has_all = |field: &str| {
         let of = |object: &Value| object.pointer(&format!("/metadata/{field}")).cloned();
-        let there = of(existing).unwrap_or_default();
-        let wanted = of(ours).unwrap_or_default();
+        let existing_fields = of(existing).unwrap_or_default();
+        let wanted = of(generated).unwrap_or_default();
         let mut wanted = wanted.as_object().into_iter().flatten();
-        wanted.all(|(key, value)| key == MANAGED_BY.0 || there.get(key) == Some(value))
+        wanted.all(|(key, value)| key == MANAGED_BY.0 || existing_fields.get(key) == Some(value))
     };
     let version = |object: &Value| {
         object
@@ -248,15 +248,15 @@ fn is_same_object(existing: &Value, ours: &Value) -> bool {
             .map(group_of)
             .map(str::to_owned)
     };
-    version(existing) == version(ours)
+    version(existing) == version(generated)
         && has_all("labels")
         && has_all("annotations")
-        && there
+        && existing_fields
             .keys()
             .filter(is_data)
             .all(|key| wanted.contains_key(key))
         && wanted
             .iter()
             .filter(|(key, _)| is_data(key))
-            .all(|(key, value)| there.get(key).is_some_and(|found| is_same(found, value)))
+            .all(|(key, value)| existing_fields.get(key).is_some_and(|found| is_same(found, value)))
 }

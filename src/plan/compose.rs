@@ -4,24 +4,24 @@
 
 use serde_json::{Value, json};
 
-use crate::change::Original;
+use crate::change::OriginalVariable;
 use crate::diagnostic::Code;
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
 use crate::record::fold::ORIGINAL;
 
-use super::env::{Variable, value_of};
+use super::env::{DraftVariable, value_of};
 use super::joined::joined;
 use super::order;
-use super::planner::{Planner, Step};
+use super::planner::{Planner, PlanResult};
 
 impl Planner<'_, '_> {
     pub(super) fn compose(
         &mut self,
         container: &Container<'_>,
         change: &EnvChange,
-        variable: &Variable,
-    ) -> Step {
+        variable: &DraftVariable,
+    ) -> PlanResult {
         let original = format!("{ORIGINAL}{}", change.name);
         self.check_composable(container, change, variable, &original)?;
         let value = joined(
@@ -46,7 +46,7 @@ impl Planner<'_, '_> {
             json!({"name": change.name, "value": value}),
         );
         self.note_join(container, change);
-        let original = Original {
+        let original = OriginalVariable {
             name: original,
             is_of_env_from: false,
         };
@@ -61,21 +61,21 @@ impl Planner<'_, '_> {
         change: &EnvChange,
         reference: Value,
         text: Option<&str>,
-    ) -> Step {
-        let ours = value_of(change).unwrap_or_default();
-        if text.is_some_and(|text| joined(text, ours, change) == text) {
+    ) -> PlanResult {
+        let addition = value_of(change).unwrap_or_default();
+        if text.is_some_and(|text| joined(text, addition, change) == text) {
             return Ok(());
         }
         let original = format!("{ORIGINAL}{}", change.name);
         self.check_joinable(container, change, &original, "`envFrom`")?;
-        let value = joined(&format!("$({original})"), ours, change);
+        let value = joined(&format!("$({original})"), addition, change);
         let at = self.index_of_new(container, change, &value)?;
         let list = self.open_container_list(container, "env")?;
         self.draft
             .insert(list, at, json!({"name": original, "valueFrom": reference}));
         self.draft
             .insert(list, at + 1, json!({"name": change.name, "value": value}));
-        let original = Original {
+        let original = OriginalVariable {
             name: original,
             is_of_env_from: true,
         };
@@ -87,9 +87,9 @@ impl Planner<'_, '_> {
         &self,
         container: &Container<'_>,
         change: &EnvChange,
-        variable: &Variable,
+        variable: &DraftVariable,
         original: &str,
-    ) -> Step {
+    ) -> PlanResult {
         self.check_joinable(container, change, original, "`valueFrom`")?;
         let source = self
             .draft
@@ -103,10 +103,10 @@ impl Planner<'_, '_> {
         if !references.into_iter().any(is_optional) {
             return Ok(());
         }
-        let is_there = source
+        let is_present = source
             .as_ref()
-            .map_or(Ok(false), |source| self.is_key_there(source));
-        if is_there.map_err(|doubt| self.unclear(doubt, change))? {
+            .map_or(Ok(false), |source| self.has_key(source));
+        if is_present.map_err(|doubt| self.doubt_diagnostic(doubt, change))? {
             return Ok(());
         }
         let message = format!(
@@ -125,8 +125,8 @@ impl Planner<'_, '_> {
         change: &EnvChange,
         original: &str,
         from: &str,
-    ) -> Step {
-        let whose = format!("`{}` of container `{}`", change.name, container.name);
+    ) -> PlanResult {
+        let variable = format!("`{}` of container `{}`", change.name, container.name);
         let refuse = |message: String, help: &str| {
             Err(Box::new(
                 self.problem(Code::CannotCompose, message, &change.item)
@@ -135,7 +135,7 @@ impl Planner<'_, '_> {
         };
         if change.op == EnvOp::MergeKeys {
             let message = format!(
-                "{whose} comes from {from}, so its pairs cannot be compared with those to merge"
+                "{variable} comes from {from}, so its pairs cannot be compared with those to merge"
             );
             return refuse(
                 message,
@@ -145,9 +145,9 @@ impl Planner<'_, '_> {
         if self
             .variables(container)
             .iter()
-            .any(|(_, own)| own.as_deref() == Some(original))
+            .any(|(_, name)| name.as_deref() == Some(original))
         {
-            let message = format!("{whose} would become `{original}`, which is there already");
+            let message = format!("{variable} would become `{original}`, which is there already");
             return refuse(message, "take one of the two out");
         }
         Ok(())

@@ -4,10 +4,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName};
 use crate::policy::ConfigKey;
 
-use super::Subject;
+use super::RuleContext;
 
 /// What is wrong with them: an error where the ConfigMap lacks the key, a warning where there is no ConfigMap to look at.
-pub(super) fn check(subject: Subject<'_, '_>) -> Vec<Diagnostic> {
+pub(super) fn check(subject: RuleContext<'_, '_>) -> Vec<Diagnostic> {
     subject
         .policy
         .config_keys
@@ -16,8 +16,8 @@ pub(super) fn check(subject: Subject<'_, '_>) -> Vec<Diagnostic> {
         .collect()
 }
 
-fn check_one(subject: Subject<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic> {
-    let Subject {
+fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic> {
+    let RuleContext {
         workload,
         policy,
         inventory,
@@ -30,18 +30,18 @@ fn check_one(subject: Subject<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic>
         name: wanted.name.clone(),
         folder: workload.folder(),
     };
-    let here = |problem: Diagnostic| {
+    let labelled = |problem: Diagnostic| {
         let needs = format!("policy `{}` needs it", policy.identity);
         problem.at(policy.text.place(wanted.at.clone()), needs)
     };
     match inventory.entries(&name) {
-        Err(doubt) => Some(here(doubt.into_diagnostic())),
+        Err(doubt) => Some(labelled(doubt.into_diagnostic())),
         Ok(Some(entries)) if entries.contains_key(&wanted.key) => None,
         Ok(Some(entries)) => {
             let message = format!("the {} has no key `{}`", name.title(), wanted.key);
             let keys: Vec<&str> = entries.keys().map(String::as_str).collect();
-            let problem = here(Diagnostic::error(Code::MissingObject, message));
-            let problem = problem.at(workload.own_place(), "for this workload");
+            let problem = labelled(Diagnostic::error(Code::MissingObject, message));
+            let problem = problem.at(workload.name_place(), "for this workload");
             Some(problem.help(format!("its keys are {}", keys.join(", "))))
         }
         Ok(None) => {
@@ -49,7 +49,7 @@ fn check_one(subject: Subject<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic>
                 "the {} is not among the manifests, so its key cannot be checked",
                 name.title()
             );
-            let warning = here(Diagnostic::warning(Code::MissingObject, message));
+            let warning = labelled(Diagnostic::warning(Code::MissingObject, message));
             let help = "pods do not start without it; give the file that holds it with `--context`";
             Some(warning.help(help))
         }

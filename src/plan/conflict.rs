@@ -4,13 +4,13 @@ use serde_json::Value;
 use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::Item;
+use crate::policy::PolicyValue;
 use crate::record::RECORD;
 use crate::record::words::undo_command;
 
-use super::draft::Part;
+use super::draft::DraftValue;
 use super::marks::is_marked;
-use super::planner::{Planner, Step};
+use super::planner::{Planner, PlanResult};
 
 /// Who put something there.
 enum Author {
@@ -38,41 +38,41 @@ impl Planner<'_, '_> {
     /// Other content of the same identity is there: it stays where the policy says so, and is a conflict otherwise.
     pub(super) fn kept_or_conflict(
         &mut self,
-        there: &Part,
-        what: impl fmt::Display,
-        item: &Item,
-    ) -> Step {
-        if !self.keeps() {
-            return Err(self.conflict(there, what, item));
+        part: &DraftValue,
+        description: impl fmt::Display,
+        item: &PolicyValue,
+    ) -> PlanResult {
+        if !self.keeps_existing() {
+            return Err(self.conflict(part, description, item));
         }
         if self.options.details {
-            let message = format!("kept: {what} of {}", self.workload.title());
+            let message = format!("kept: {description} of {}", self.workload.title());
             let note = Diagnostic::note(Code::Kept, message);
-            let note = self.disputed(note, there, "stays as it is", item);
+            let note = self.disputed(note, part, "stays as it is", item);
             self.problems.push(note);
         }
         Ok(())
     }
 
     /// The policy put it there in an earlier run, and somebody changed it.
-    fn was_changed(&self, there: &Part) -> bool {
-        let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(there)) else {
+    fn was_changed(&self, part: &DraftValue) -> bool {
+        let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(part)) else {
             return false;
         };
         let paths = earlier.record.paths();
-        let is_it = |path: &str| paths.get(&earlier.taken.value, path) == Some(&value);
-        let holds_it = |path: &str| {
+        let is_match = |path: &str| paths.get(&earlier.taken.value, path) == Some(&value);
+        let is_within = |path: &str| {
             let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
-            ends.chain([path.len()]).any(|end| is_it(&path[..end]))
+            ends.chain([path.len()]).any(|end| is_match(&path[..end]))
         };
         let mut changed = earlier.taken.changed.iter();
-        changed.any(|changed| changed.policy == self.policy.identity && holds_it(&changed.path))
+        changed.any(|changed| changed.policy == self.policy.identity && is_within(&changed.path))
     }
 
     /// The policy, not among the given ones, whose record says that it put this there.
-    fn kept_owner(&self, there: &Part) -> Option<String> {
+    fn kept_owner(&self, part: &DraftValue) -> Option<String> {
         let given = self.options.given.as_ref()?;
-        let value = self.draft.value(there)?;
+        let value = self.draft.value(part)?;
         let name = value.get("name").and_then(Value::as_str)?;
         let policies = &self.earlier?.record.policies;
         let has_put = |path: &String| path.rsplit('/').next() == Some(name);
@@ -91,13 +91,13 @@ impl Planner<'_, '_> {
     fn disputed(
         &self,
         problem: Diagnostic,
-        there: &Part,
+        there: &DraftValue,
         label: impl Into<String>,
-        item: &Item,
+        item: &PolicyValue,
     ) -> Diagnostic {
         let place = match self.draft.origin(there) {
             Some(node) => self.workload.place(node),
-            None => self.workload.own_place(),
+            None => self.workload.name_place(),
         };
         let wants = format!("policy `{}` wants this", self.policy.identity);
         let wanted = self.policy.text.place(item.at.clone());
@@ -107,30 +107,30 @@ impl Planner<'_, '_> {
     /// Other content of the same identity is there.
     pub(super) fn conflict(
         &self,
-        there: &Part,
-        what: impl fmt::Display,
-        item: &Item,
+        part: &DraftValue,
+        description: impl fmt::Display,
+        item: &PolicyValue,
     ) -> Box<Diagnostic> {
         let title = self.workload.title();
-        if self.was_changed(there) {
+        if self.was_changed(part) {
             let policy = &self.policy.identity;
             let message =
-                format!("{what} of {title} was changed since policy `{policy}` put it there");
+                format!("{description} of {title} was changed since policy `{policy}` put it there");
             let problem = Diagnostic::error(Code::Conflict, message);
-            let problem = self.disputed(problem, there, "changed here", item);
+            let problem = self.disputed(problem, part, "changed here", item);
             let command = undo_command(policy, &self.workload.source.name, true);
             return Box::new(problem.help(format!(
                 "change it back, or write the same into the policy; to give the change up: {command}, and apply again"
             )));
         }
-        let message = format!("{what} is already in {title} with other content");
+        let message = format!("{description} is already in {title} with other content");
         let problem = Diagnostic::error(Code::Conflict, message);
-        let author = self.author_of(there);
-        let problem = self.disputed(problem, there, author.label(), item);
+        let author = self.author_of(part);
+        let problem = self.disputed(problem, part, author.label(), item);
         Box::new(problem.help(self.way_out(&author)))
     }
 
-    fn author_of(&self, there: &Part) -> Author {
+    fn author_of(&self, there: &DraftValue) -> Author {
         if self.draft.origin(there).is_some() {
             return match self.was_injected_without_record() {
                 true => Author::EarlierRun,

@@ -4,15 +4,15 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::change::{ContainerItem, Operation, PodItem, Target};
+use crate::change::{ContainerItem, Operation, PodItem, ChangeTarget};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::pod::{Container, ListKey};
-use crate::policy::{Item, Position, SidecarType};
+use crate::manifest::pod::{Container, ContainerListKey};
+use crate::policy::{PolicyValue, Position, SidecarType};
 use crate::yaml::value::leaves;
 
-use super::draft::Part;
+use super::draft::DraftValue;
 use super::order;
-use super::planner::{Planner, Step};
+use super::planner::{Planner, PlanResult};
 use super::same::is_same;
 use super::together::APP_ARMOR;
 
@@ -30,7 +30,7 @@ const ONE_NAME_SPACE: &str = "init containers and app containers share one name 
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 impl<'t> Planner<'_, 't> {
-    pub(super) fn sidecar(&mut self, item: &Item, kind: SidecarType, position: &Position) -> Step {
+    pub(super) fn sidecar(&mut self, item: &PolicyValue, kind: SidecarType, position: &Position) -> PlanResult {
         let name = text_of(item, "name");
         match kind {
             SidecarType::Native => {
@@ -47,7 +47,7 @@ impl<'t> Planner<'_, 't> {
                         problem.help("use `type: Container`, or Kubernetes 1.29 or later"),
                     ));
                 }
-                self.container(ListKey::InitContainers, item, position)
+                self.container(ContainerListKey::InitContainers, item, position)
             }
             SidecarType::Container if self.workload.pod_kind.completes => {
                 let message = format!(
@@ -67,47 +67,47 @@ impl<'t> Planner<'_, 't> {
                     self.problem(Code::Invalid, message, item).help(help),
                 ))
             }
-            SidecarType::Container => self.container(ListKey::Containers, item, position),
+            SidecarType::Container => self.container(ContainerListKey::Containers, item, position),
         }
     }
 
     /// Adds a container to a list. Init and app containers share one name space.
-    pub(super) fn container(&mut self, list: ListKey, item: &Item, position: &Position) -> Step {
+    pub(super) fn container(&mut self, list: ContainerListKey, item: &PolicyValue, position: &Position) -> PlanResult {
         let name = text_of(item, "name");
         self.check_restart_policy(item)?;
-        let what = format_args!("the container `{name}`");
-        let target = || Target::PodItem(kind_of(list, item), name.to_owned());
-        let other = match list {
-            ListKey::Containers => ListKey::InitContainers,
-            ListKey::InitContainers => ListKey::Containers,
+        let description = format_args!("the container `{name}`");
+        let target = || ChangeTarget::PodItem(kind_of(list, item), name.to_owned());
+        let other_list = match list {
+            ContainerListKey::Containers => ContainerListKey::InitContainers,
+            ContainerListKey::InitContainers => ContainerListKey::Containers,
         };
-        if let Some((_, there)) = self.container_called(name, self.pod_list(other.key()).as_ref()) {
-            let kept = self.kept_or_conflict(&there, what, item);
+        if let Some((_, existing)) = self.container_called(name, self.pod_list(other_list.key()).as_ref()) {
+            let kept = self.kept_or_conflict(&existing, description, item);
             return kept.map_err(|problem| Box::new(problem.help(ONE_NAME_SPACE)));
         }
-        let own = self.pod_list(list.key());
-        if let Some((at, there)) = self.container_called(name, own.as_ref()) {
+        let list_part = self.pod_list(list.key());
+        if let Some((at, existing)) = self.container_called(name, list_part.as_ref()) {
             let place = ["spec", list.key()];
-            let node = self.draft.origin(&there);
+            let node = self.draft.origin(&existing);
             let made = node.and_then(|node| self.base.injected.get(&self.draft.tree.follow(node)));
             // Policies behind this one have changed it since.
             if made.is_some_and(|made| is_same(&made.added, &item.value)) {
-                self.note_shared(&there, &place, None);
+                self.note_shared(&existing, &place, None);
                 return Ok(());
             }
-            let wanted = Wanted {
+            let wanted = DesiredItem {
                 item,
-                what,
+                description,
                 list: &place,
             };
-            return self.same_or_replace(&there, wanted, target, |planner| {
+            return self.same_or_replace(&existing, wanted, target, |planner| {
                 let opened = planner.open_pod_list(list.key())?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
             });
         }
-        let at = self.index_for(position, own.as_ref(), item)?;
-        if list == ListKey::Containers && at == 0 {
+        let at = self.index_for(position, list_part.as_ref(), item)?;
+        if list == ContainerListKey::Containers && at == 0 {
             self.check_default_container(item)?;
         }
         let opened = self.open_pod_list(list.key())?;
@@ -117,13 +117,13 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// A container of a list by its name, and where in the list it stands.
-    fn container_called(&self, name: &str, list: Option<&Part>) -> Option<(usize, Part)> {
+    fn container_called(&self, name: &str, list: Option<&DraftValue>) -> Option<(usize, DraftValue)> {
         let at = self.position_by(list, "name", name)?;
         Some((at, self.draft.item(list?, at)?))
     }
 
     /// `Always` is a native sidecar's, which is looked at elsewhere.
-    fn check_restart_policy(&self, item: &Item) -> Step {
+    fn check_restart_policy(&self, item: &PolicyValue) -> PlanResult {
         let is_stated = matches!(text_of(item, "restartPolicy"), "OnFailure" | "Never");
         let Some(minor) = self
             .options
@@ -143,7 +143,7 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// `kubectl logs` and `exec` go to the first container unless an annotation names another.
-    fn check_default_container(&self, item: &Item) -> Step {
+    fn check_default_container(&self, item: &PolicyValue) -> PlanResult {
         let path = ["metadata", "annotations", DEFAULT_CONTAINER];
         let is_stated = self.draft.get_in(&self.template_part(), &path).is_some();
         let is_planned = self
@@ -167,25 +167,25 @@ impl<'t> Planner<'_, 't> {
     /// Nothing to do when the same is there; otherwise a conflict, or what is there goes.
     pub(super) fn same_or_replace(
         &mut self,
-        there: &Part,
-        Wanted { item, what, list }: Wanted<'_>,
-        target: impl FnOnce() -> Target,
-        replace: impl FnOnce(&mut Self) -> Step,
-    ) -> Step {
-        let existing = self.draft.value(there).unwrap_or(Value::Null);
+        part: &DraftValue,
+        DesiredItem { item, description, list }: DesiredItem<'_>,
+        target: impl FnOnce() -> ChangeTarget,
+        replace: impl FnOnce(&mut Self) -> PlanResult,
+    ) -> PlanResult {
+        let existing = self.draft.value(part).unwrap_or(Value::Null);
         if is_same(&existing, &item.value) {
-            self.note_shared(there, list, None);
+            self.note_shared(part, list, None);
             return Ok(());
         }
-        if !self.replaces() {
-            return self.kept_or_conflict(there, what, item);
+        if !self.replaces_existing() {
+            return self.kept_or_conflict(part, description, item);
         }
         replace(self)?;
         self.report(Operation::Replace, target);
         Ok(())
     }
 
-    pub(super) fn volume_mount(&mut self, container: &Container<'_>, item: &Item) -> Step {
+    pub(super) fn volume_mount(&mut self, container: &Container<'_>, item: &PolicyValue) -> PlanResult {
         let path = text_of(item, "mountPath");
         self.container_item(
             container,
@@ -193,13 +193,13 @@ impl<'t> Planner<'_, 't> {
             item,
             (ContainerItem::Mount, path),
             |planner, part| {
-                let own = planner.draft.text_at(part, "mountPath");
-                own.is_some_and(|own| own.trim_end_matches('/') == path.trim_end_matches('/'))
+                let mount_path = planner.draft.text_at(part, "mountPath");
+                mount_path.is_some_and(|mount_path| mount_path.trim_end_matches('/') == path.trim_end_matches('/'))
             },
         )
     }
 
-    pub(super) fn env_from(&mut self, container: &Container<'_>, item: &Item) -> Step {
+    pub(super) fn env_from(&mut self, container: &Container<'_>, item: &PolicyValue) -> PlanResult {
         let identity = env_from_identity(&item.value);
         self.container_item(
             container,
@@ -215,32 +215,32 @@ impl<'t> Planner<'_, 't> {
         )
     }
 
-    pub(super) fn port(&mut self, container: &Container<'_>, item: &Item) -> Step {
+    pub(super) fn port(&mut self, container: &Container<'_>, item: &PolicyValue) -> PlanResult {
         let wanted = port_of(&item.value);
         let number = &wanted.0;
         let name = item.value.get("name").and_then(Value::as_str);
-        for list in [ListKey::Containers, ListKey::InitContainers] {
-            for (other, _) in self.pod_items(list.key(), "name") {
-                let is_own = self.stands_for(&other, container);
-                let ports = self.draft.get(&other, "ports");
+        for list in [ContainerListKey::Containers, ContainerListKey::InitContainers] {
+            for (sibling, _) in self.pod_items(list.key(), "name") {
+                let is_chosen_container = self.is_container(&sibling, container);
+                let ports = self.draft.get(&sibling, "ports");
                 for (port, port_name) in self.items_by(ports.as_ref(), "name") {
                     let is_same_number = self.port_identity(&port) == wanted;
                     let is_same_name = name.is_some() && port_name.as_deref() == name;
-                    let is_ours = is_own && is_same_number;
-                    if !is_ours && list == ListKey::Containers {
+                    let is_same_port = is_chosen_container && is_same_number;
+                    if !is_same_port && list == ContainerListKey::Containers {
                         self.check_host_port(&item.value, &port, item)?;
                     }
-                    if !is_ours && (is_same_number || is_same_name) {
-                        let what = if is_same_number {
+                    if !is_same_port && (is_same_number || is_same_name) {
+                        let description = if is_same_number {
                             format!("port {number}")
                         } else {
                             format!("the port name `{}`", name.unwrap_or_default())
                         };
                         if is_same_number {
-                            let clash = self.kept_or_conflict(&port, what, item);
+                            let clash = self.kept_or_conflict(&port, description, item);
                             return clash.map_err(|problem| Box::new(problem.help(PORT_CLASH)));
                         }
-                        return Err(self.port_clash(&port, what, item));
+                        return Err(self.port_clash(&port, description, item));
                     }
                 }
             }
@@ -256,14 +256,14 @@ impl<'t> Planner<'_, 't> {
 
     pub(super) fn port_clash(
         &self,
-        there: &Part,
-        what: impl fmt::Display,
-        item: &Item,
+        part: &DraftValue,
+        description: impl fmt::Display,
+        item: &PolicyValue,
     ) -> Box<Diagnostic> {
-        Box::new(self.conflict(there, what, item).help(PORT_CLASH))
+        Box::new(self.conflict(part, description, item).help(PORT_CLASH))
     }
 
-    pub(super) fn port_identity(&self, port: &Part) -> (Cow<'t, str>, Cow<'t, str>) {
+    pub(super) fn port_identity(&self, port: &DraftValue) -> (Cow<'t, str>, Cow<'t, str>) {
         let number = self
             .draft
             .text_at(port, "containerPort")
@@ -281,23 +281,23 @@ impl<'t> Planner<'_, 't> {
         &mut self,
         container: &Container<'_>,
         list: &str,
-        item: &Item,
+        item: &PolicyValue,
         (kind, name): (ContainerItem, &str),
-        is_same_identity: impl Fn(&Self, &Part) -> bool,
-    ) -> Step {
-        let target = || Target::ContainerItem(container.name.to_owned(), kind, name.to_owned());
+        is_same_identity: impl Fn(&Self, &DraftValue) -> bool,
+    ) -> PlanResult {
+        let target = || ChangeTarget::ContainerItem(container.name.to_owned(), kind, name.to_owned());
         let part = self
             .container_part(container)
             .and_then(|part| self.draft.get(&part, list));
         let items = part.map(|part| self.draft.items(&part)).unwrap_or_default();
-        if let Some(at) = items.iter().position(|own| is_same_identity(self, own)) {
-            let there = items[at].clone();
-            let wanted = Wanted {
+        if let Some(at) = items.iter().position(|part| is_same_identity(self, part)) {
+            let existing = items[at].clone();
+            let wanted = DesiredItem {
                 item,
-                what: format_args!("{}: {kind} {name}", container.name),
+                description: format_args!("{}: {kind} {name}", container.name),
                 list: &["spec", container.list.key(), container.name, list],
             };
-            return self.same_or_replace(&there, wanted, target, |planner| {
+            return self.same_or_replace(&existing, wanted, target, |planner| {
                 let opened = planner.open_container_list(container, list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
@@ -311,7 +311,7 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// Fills what the container leaves open.
-    pub(super) fn container_defaults(&mut self, container: &Container<'_>, item: &Item) -> Step {
+    pub(super) fn container_defaults(&mut self, container: &Container<'_>, item: &PolicyValue) -> PlanResult {
         let mut missing = Vec::new();
         let part = self.container_part(container);
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
@@ -325,7 +325,7 @@ impl<'t> Planner<'_, 't> {
             let opened = self.open_container(container)?;
             self.set_leaf(opened, &path, value, order::CONTAINER)?;
             self.report(Operation::Add, || {
-                Target::ContainerDefault(container.name.to_owned(), path)
+                ChangeTarget::ContainerDefault(container.name.to_owned(), path)
             });
         }
         Ok(())
@@ -333,21 +333,21 @@ impl<'t> Planner<'_, 't> {
 }
 
 /// What a new container is in the list that it goes into.
-fn kind_of(list: ListKey, item: &Item) -> PodItem {
+fn kind_of(list: ContainerListKey, item: &PolicyValue) -> PodItem {
     match list {
-        ListKey::Containers => PodItem::Sidecar,
-        ListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => {
+        ContainerListKey::Containers => PodItem::Sidecar,
+        ContainerListKey::InitContainers if text_of(item, "restartPolicy") == "Always" => {
             PodItem::NativeSidecar
         }
-        ListKey::InitContainers => PodItem::InitContainer,
+        ContainerListKey::InitContainers => PodItem::InitContainer,
     }
 }
 
-/// An item of a list that a policy wants, where one of its identity is there.
-pub(super) struct Wanted<'w> {
-    pub item: &'w Item,
+/// An item that a policy adds where the list has one of the same identity.
+pub(super) struct DesiredItem<'w> {
+    pub item: &'w PolicyValue,
     /// What it is, in a message.
-    pub what: fmt::Arguments<'w>,
+    pub description: fmt::Arguments<'w>,
     /// The keys of the list, in the pod template.
     pub list: &'w [&'w str],
 }
@@ -356,7 +356,7 @@ impl Planner<'_, '_> {
     /// Whether a default of a container would go against what is stated beside it: the pod's own field of that name, which
     /// the container's would override, a user that `runAsNonRoot` does not go with, or rights that
     /// `allowPrivilegeEscalation: false` does not go with.
-    fn is_decided_elsewhere(&self, part: Option<&Part>, path: &[String], value: &Value) -> bool {
+    fn is_decided_elsewhere(&self, part: Option<&DraftValue>, path: &[String], value: &Value) -> bool {
         let [first, field, rest @ ..] = path else {
             return false;
         };
@@ -377,19 +377,19 @@ impl Planner<'_, '_> {
             return true;
         }
         let pod = self.draft.get(&self.pod_spec_part(), "securityContext");
-        if OF_PODS_TOO.contains(&field.as_str())
+        if FIELDS_OF_POD_TOO.contains(&field.as_str())
             && pod.is_some_and(|pod| self.draft.get(&pod, field).is_some())
         {
             return true;
         }
         // A kubelet does not start root where `runAsNonRoot` is true.
         if field == "runAsNonRoot" && *value == Value::Bool(true) {
-            let own = part.and_then(|part| self.draft.get(part, first));
+            let of_container = part.and_then(|part| self.draft.get(part, first));
             let of_pod = self.draft.get(&self.pod_spec_part(), first);
-            let own = own.and_then(|context| self.draft.text_at(&context, "runAsUser"));
-            let user = own.map_or_else(
+            let of_container = of_container.and_then(|context| self.draft.text_at(&context, "runAsUser"));
+            let user = of_container.map_or_else(
                 || self.user_of(of_pod.as_ref()),
-                |own| Some(own.into_owned()),
+                |user| Some(user.into_owned()),
             );
             return user.as_deref() == Some("0");
         }
@@ -404,12 +404,12 @@ impl Planner<'_, '_> {
             .as_array()
             .into_iter()
             .flatten();
-        context["privileged"] == true || added.any(|one| one == "CAP_SYS_ADMIN")
+        context["privileged"] == true || added.any(|capability| capability == "CAP_SYS_ADMIN")
     }
 }
 
 impl Planner<'_, '_> {
-    fn has_profile_by_annotation(&self, container: Option<&Part>) -> bool {
+    fn has_profile_by_annotation(&self, container: Option<&DraftValue>) -> bool {
         let name = container.and_then(|part| self.draft.text_at(part, "name"));
         let key = format!("{APP_ARMOR}{}", name.unwrap_or_default());
         let path = ["metadata", "annotations", &key];
@@ -418,7 +418,7 @@ impl Planner<'_, '_> {
 }
 
 /// Fields of a container's security context that the pod's has, too, for all its containers.
-const OF_PODS_TOO: [&str; 7] = [
+const FIELDS_OF_POD_TOO: [&str; 7] = [
     "runAsUser",
     "runAsGroup",
     "runAsNonRoot",
@@ -443,7 +443,7 @@ pub(super) const LINUX_ONLY: [&str; 10] = [
 ];
 
 /// The text under a key of an item.
-pub(super) fn text_of<'i>(item: &'i Item, key: &str) -> &'i str {
+pub(super) fn text_of<'i>(item: &'i PolicyValue, key: &str) -> &'i str {
     item.value
         .get(key)
         .and_then(Value::as_str)

@@ -16,9 +16,9 @@ use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{key_text, to_value};
 use crate::yaml::view::View;
 
-/// A part of the draft.
+/// A value of the draft.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum DraftValue {
     /// As it is in the input.
     Node(NodeId),
     /// An opened mapping or list.
@@ -38,37 +38,37 @@ pub enum Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpenId(usize);
 
-/// What an opened mapping or list holds now.
+/// The current content of an opened mapping or list.
 #[derive(Debug, Clone)]
-pub enum Opened {
+pub enum OpenedCollection {
     /// A mapping.
     Mapping {
         /// The input's node: a mapping, or null. `None` for a new one.
         origin: Option<NodeId>,
         /// Its fields in order.
-        fields: Vec<Field>,
+        fields: Vec<DraftField>,
     },
     /// A list.
     List {
         /// The input's node: a sequence, or null. `None` for a new one.
         origin: Option<NodeId>,
         /// Its items in order.
-        items: Vec<Part>,
+        items: Vec<DraftValue>,
     },
 }
 
 /// A field of an opened mapping.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field {
+pub struct DraftField {
     /// Its key.
-    pub key: Key,
+    pub key: DraftKey,
     /// Its value.
-    pub value: Part,
+    pub value: DraftValue,
 }
 
 /// A key of an opened mapping.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Key {
+pub enum DraftKey {
     /// As written in the input.
     Node(NodeId),
     /// A new one.
@@ -81,12 +81,12 @@ pub struct Refusal {
     /// Where.
     pub node: NodeId,
     /// Why.
-    pub why: WhyNot,
+    pub reason: RefusalReason,
 }
 
 /// The kinds of [`Refusal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyNot {
+pub enum RefusalReason {
     /// It stands elsewhere and is shown here by an alias or a merge key.
     IsShown,
     /// An alias shows it elsewhere, too.
@@ -106,12 +106,12 @@ pub enum WhyNot {
 pub struct Draft<'t> {
     /// The input.
     pub tree: &'t Tree<'t>,
-    opened: Vec<Opened>,
+    opened: Vec<OpenedCollection>,
     /// Nulls of the input that another value took the place of, before that was opened.
     replaced_nulls: Vec<NodeId>,
     /// Something of the input was taken out, was put back, or has another collection in its place.
     has_removals: bool,
-    root: Part,
+    root: DraftValue,
 }
 
 impl<'t> Draft<'t> {
@@ -122,12 +122,12 @@ impl<'t> Draft<'t> {
             opened: Vec::new(),
             replaced_nulls: Vec::new(),
             has_removals: false,
-            root: Part::Node(root),
+            root: DraftValue::Node(root),
         }
     }
 
     /// The object.
-    pub fn root(&self) -> Part {
+    pub fn root(&self) -> DraftValue {
         self.root.clone()
     }
 
@@ -137,15 +137,15 @@ impl<'t> Draft<'t> {
     }
 
     /// What an opened part holds.
-    pub fn opened(&self, id: OpenId) -> &Opened {
+    pub fn opened(&self, id: OpenId) -> &OpenedCollection {
         &self.opened[id.0]
     }
 
     /// Whether a null was opened to put something into it, and nothing came of it.
     pub fn stays_null(&self, id: OpenId) -> bool {
         let (origin, is_empty) = match self.opened(id) {
-            Opened::Mapping { origin, fields } => (*origin, fields.is_empty()),
-            Opened::List { origin, items } => (*origin, items.is_empty()),
+            OpenedCollection::Mapping { origin, fields } => (*origin, fields.is_empty()),
+            OpenedCollection::List { origin, items } => (*origin, items.is_empty()),
         };
         is_empty
             && origin
@@ -153,145 +153,145 @@ impl<'t> Draft<'t> {
     }
 
     /// What stands at the end of a path of keys.
-    pub fn get_in(&self, part: &Part, path: &[&str]) -> Option<Part> {
+    pub fn get_in(&self, part: &DraftValue, path: &[&str]) -> Option<DraftValue> {
         let mut keys = path.iter();
         keys.try_fold(part.clone(), |part, key| self.get(&part, key))
     }
 
     /// The value under a key; aliases and merge keys are followed in what is the input's.
-    pub fn get(&self, part: &Part, key: &str) -> Option<Part> {
+    pub fn get(&self, part: &DraftValue, key: &str) -> Option<DraftValue> {
         match part {
-            Part::Node(node) => self.tree.get(*node, key).map(Part::Node),
-            Part::New(value) | Part::Instead { value, .. } => {
-                member(value, key).map(|value| Part::New(Arc::new(value.clone())))
+            DraftValue::Node(node) => self.tree.get(*node, key).map(DraftValue::Node),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                member(value, key).map(|value| DraftValue::New(Arc::new(value.clone())))
             }
-            Part::Open(id) => match self.opened(*id) {
-                Opened::Mapping { origin, fields } => match self.position_of(fields, key) {
-                    Some(at) => Some(self.followed(&fields[at].value)),
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::Mapping { origin, fields } => match self.position_of(fields, key) {
+                    Some(at) => Some(self.resolve_alias(&fields[at].value)),
                     None => self.merged(*origin, fields, key),
                 },
-                Opened::List { .. } => None,
+                OpenedCollection::List { .. } => None,
             },
         }
     }
 
-    fn merged(&self, origin: Option<NodeId>, fields: &[Field], key: &str) -> Option<Part> {
+    fn merged(&self, origin: Option<NodeId>, fields: &[DraftField], key: &str) -> Option<DraftValue> {
         let origin = origin.filter(|_| self.has_merge_key(fields))?;
         let entry = self.tree.entry(origin, key)?;
         entry
             .is_merged
-            .then(|| Part::Node(self.tree.follow(entry.value)))
+            .then(|| DraftValue::Node(self.tree.follow(entry.value)))
     }
 
-    fn is_merge(&self, field: &Field) -> bool {
-        matches!(field.key, Key::Node(node) if self.tree.is_merge_key(node))
+    fn is_merge(&self, field: &DraftField) -> bool {
+        matches!(field.key, DraftKey::Node(node) if self.tree.is_merge_key(node))
     }
 
-    fn has_merge_key(&self, fields: &[Field]) -> bool {
+    fn has_merge_key(&self, fields: &[DraftField]) -> bool {
         fields.iter().any(|field| self.is_merge(field))
     }
 
     /// The fields of a mapping of the input.
-    fn fields_in(&self, mapping: NodeId) -> impl Iterator<Item = Field> + Clone {
+    fn fields_in(&self, mapping: NodeId) -> impl Iterator<Item = DraftField> + Clone {
         let entries = self.tree.entries(mapping);
-        entries.map(|(key, value)| Field {
-            key: Key::Node(key),
-            value: Part::Node(value),
+        entries.map(|(key, value)| DraftField {
+            key: DraftKey::Node(key),
+            value: DraftValue::Node(value),
         })
     }
 
-    fn followed(&self, part: &Part) -> Part {
+    fn resolve_alias(&self, part: &DraftValue) -> DraftValue {
         match part {
-            Part::Node(node) => Part::Node(self.tree.follow(*node)),
+            DraftValue::Node(node) => DraftValue::Node(self.tree.follow(*node)),
             other => other.clone(),
         }
     }
 
-    fn position_of(&self, fields: &[Field], key: &str) -> Option<usize> {
+    fn position_of(&self, fields: &[DraftField], key: &str) -> Option<usize> {
         fields.iter().position(|field| match &field.key {
-            Key::Node(node) => self.tree.is_text(*node, key),
-            Key::New(text) => **text == *key,
+            DraftKey::Node(node) => self.tree.is_text(*node, key),
+            DraftKey::New(text) => **text == *key,
         })
     }
 
     /// A key as the value has it: that of `y: 1` is "true".
-    pub fn key_in_value(&self, key: &Key) -> Option<String> {
+    pub fn key_in_value(&self, key: &DraftKey) -> Option<String> {
         match key {
-            Key::Node(node) => key_text(self.tree, *node),
-            Key::New(text) => Some(text.to_string()),
+            DraftKey::Node(node) => key_text(self.tree, *node),
+            DraftKey::New(text) => Some(text.to_string()),
         }
     }
 
     /// The items of a list; empty for anything else.
-    pub fn items(&self, part: &Part) -> Vec<Part> {
+    pub fn items(&self, part: &DraftValue) -> Vec<DraftValue> {
         match part {
-            Part::Node(node) => self.tree.items(*node).map(Part::Node).collect(),
-            Part::Open(id) => match self.opened(*id) {
-                Opened::List { items, .. } => {
-                    items.iter().map(|item| self.followed(item)).collect()
+            DraftValue::Node(node) => self.tree.items(*node).map(DraftValue::Node).collect(),
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::List { items, .. } => {
+                    items.iter().map(|item| self.resolve_alias(item)).collect()
                 }
-                Opened::Mapping { .. } => Vec::new(),
+                OpenedCollection::Mapping { .. } => Vec::new(),
             },
-            Part::New(value) | Part::Instead { value, .. } => {
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 items
                     .iter()
-                    .map(|item| Part::New(Arc::new(item.clone())))
+                    .map(|item| DraftValue::New(Arc::new(item.clone())))
                     .collect()
             }
         }
     }
 
     /// Whether a list stands there.
-    pub fn is_list(&self, part: &Part) -> bool {
+    pub fn is_list(&self, part: &DraftValue) -> bool {
         match part {
-            Part::Node(node) => self.tree.kind(self.tree.follow(*node)).is_sequence(),
-            Part::New(value) | Part::Instead { value, .. } => value.is_array(),
-            Part::Open(id) => matches!(self.opened(*id), Opened::List { .. }),
+            DraftValue::Node(node) => self.tree.kind(self.tree.follow(*node)).is_sequence(),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => value.is_array(),
+            DraftValue::Open(id) => matches!(self.opened(*id), OpenedCollection::List { .. }),
         }
     }
 
     /// Whether something stands there that holds nothing: a text, a number, a boolean.
-    pub fn is_scalar(&self, part: &Part) -> bool {
+    pub fn is_scalar(&self, part: &DraftValue) -> bool {
         match part {
-            Part::Node(node) => {
+            DraftValue::Node(node) => {
                 let node = self.tree.follow(*node);
                 !self.tree.kind(node).is_collection() && !self.tree.is_null(node)
             }
-            Part::New(value) | Part::Instead { value, .. } => {
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
                 !matches!(**value, Value::Null | Value::Array(_) | Value::Object(_))
             }
-            Part::Open(_) => false,
+            DraftValue::Open(_) => false,
         }
     }
 
     /// The items of an opened list as they stand there: aliases are not followed.
-    pub fn raw_items(&self, list: OpenId) -> &[Part] {
+    pub fn raw_items(&self, list: OpenId) -> &[DraftValue] {
         match self.opened(list) {
-            Opened::List { items, .. } => items,
-            Opened::Mapping { .. } => &[],
+            OpenedCollection::List { items, .. } => items,
+            OpenedCollection::Mapping { .. } => &[],
         }
     }
 
     /// How many items a list has; none for anything else.
-    pub fn count(&self, list: &Part) -> usize {
+    pub fn count(&self, list: &DraftValue) -> usize {
         match list {
-            Part::Node(node) => self.tree.items(*node).count(),
-            Part::Open(id) => self.raw_items(*id).len(),
-            Part::New(value) | Part::Instead { value, .. } => value.as_array().map_or(0, Vec::len),
+            DraftValue::Node(node) => self.tree.items(*node).count(),
+            DraftValue::Open(id) => self.raw_items(*id).len(),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => value.as_array().map_or(0, Vec::len),
         }
     }
 
     /// The places of a list's items that have this text under a key.
-    pub fn positions_by(&self, list: &Part, key: &str, text: &str) -> Vec<usize> {
+    pub fn positions_by(&self, list: &DraftValue, key: &str, text: &str) -> Vec<usize> {
         match list {
-            Part::Node(node) => places(self.tree.items(*node), |item| {
-                self.is_text_at(&Part::Node(*item), key, text)
+            DraftValue::Node(node) => places(self.tree.items(*node), |item| {
+                self.is_text_at(&DraftValue::Node(*item), key, text)
             }),
-            Part::Open(id) => places(self.raw_items(*id).iter(), |item| {
+            DraftValue::Open(id) => places(self.raw_items(*id).iter(), |item| {
                 self.is_text_at(item, key, text)
             }),
-            Part::New(value) | Part::Instead { value, .. } => {
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
                 let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 places(items.iter(), |item| is_text_in(item, key, text))
             }
@@ -299,96 +299,96 @@ impl<'t> Draft<'t> {
     }
 
     /// An item of a list, an alias followed.
-    pub fn item(&self, list: &Part, at: usize) -> Option<Part> {
+    pub fn item(&self, list: &DraftValue, at: usize) -> Option<DraftValue> {
         match list {
-            Part::Node(node) => self.tree.items(*node).nth(at).map(Part::Node),
-            Part::Open(id) => self.raw_items(*id).get(at).map(|item| self.followed(item)),
-            Part::New(value) | Part::Instead { value, .. } => value
+            DraftValue::Node(node) => self.tree.items(*node).nth(at).map(DraftValue::Node),
+            DraftValue::Open(id) => self.raw_items(*id).get(at).map(|item| self.resolve_alias(item)),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => value
                 .as_array()?
                 .get(at)
-                .map(|item| Part::New(Arc::new(item.clone()))),
+                .map(|item| DraftValue::New(Arc::new(item.clone()))),
         }
     }
 
     /// Whether this text stands under a key.
-    pub fn is_text_at(&self, part: &Part, key: &str, text: &str) -> bool {
+    pub fn is_text_at(&self, part: &DraftValue, key: &str, text: &str) -> bool {
         match part {
-            Part::Node(node) => {
+            DraftValue::Node(node) => {
                 let value = self.tree.get(*node, key);
                 value.is_some_and(|value| {
                     self.tree.is_text(value, text) && !self.tree.is_null(value)
                 })
             }
-            Part::New(value) | Part::Instead { value, .. } => is_text_in(value, key, text),
-            Part::Open(_) => self.text_at(part, key).as_deref() == Some(text),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => is_text_in(value, key, text),
+            DraftValue::Open(_) => self.text_at(part, key).as_deref() == Some(text),
         }
     }
 
     /// The text of a scalar; `None` for collections and null.
-    pub fn text(&self, part: &Part) -> Option<Cow<'t, str>> {
+    pub fn text(&self, part: &DraftValue) -> Option<Cow<'t, str>> {
         match part {
-            Part::Node(node) if self.tree.is_null(*node) => None,
-            Part::Node(node) => self.tree.scalar(*node).map(Cow::Borrowed),
-            Part::New(value) | Part::Instead { value, .. } => text_of_value(value),
-            Part::Open(_) => None,
+            DraftValue::Node(node) if self.tree.is_null(*node) => None,
+            DraftValue::Node(node) => self.tree.scalar(*node).map(Cow::Borrowed),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => text_of_value(value),
+            DraftValue::Open(_) => None,
         }
     }
 
     /// The text under a key.
-    pub fn text_at(&self, part: &Part, key: &str) -> Option<Cow<'t, str>> {
+    pub fn text_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
         match part {
-            Part::New(value) | Part::Instead { value, .. } => text_of_value(member(value, key)?),
-            Part::Node(_) | Part::Open(_) => self.text(&self.get(part, key)?),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => text_of_value(member(value, key)?),
+            DraftValue::Node(_) | DraftValue::Open(_) => self.text(&self.get(part, key)?),
         }
     }
 
     /// Whether nothing is there: null, or an empty collection.
-    pub fn is_empty(&self, part: &Part) -> bool {
+    pub fn is_empty(&self, part: &DraftValue) -> bool {
         match part {
-            Part::Node(node) => {
+            DraftValue::Node(node) => {
                 self.tree.is_null(*node)
                     || (self.tree.kind(*node).is_collection()
                         && self.tree.children(*node).next().is_none())
             }
-            Part::New(value) | Part::Instead { value, .. } => match &**value {
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => match &**value {
                 Value::Null => true,
                 Value::Array(items) => items.is_empty(),
                 Value::Object(fields) => fields.is_empty(),
                 Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
             },
-            Part::Open(id) => match self.opened(*id) {
-                Opened::Mapping { fields, .. } => fields.is_empty(),
-                Opened::List { items, .. } => items.is_empty(),
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::Mapping { fields, .. } => fields.is_empty(),
+                OpenedCollection::List { items, .. } => items.is_empty(),
             },
         }
     }
 
     /// The value of a part; `None` where a reader of Kubernetes would find none.
-    pub fn value(&self, part: &Part) -> Option<Value> {
+    pub fn value(&self, part: &DraftValue) -> Option<Value> {
         match part {
-            Part::Node(node) => to_value(self.tree, *node).ok(),
-            Part::New(value) | Part::Instead { value, .. } => Some((**value).clone()),
-            Part::Open(id) => match self.opened(*id) {
-                Opened::List { items, .. } => items
+            DraftValue::Node(node) => to_value(self.tree, *node).ok(),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => Some((**value).clone()),
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::List { items, .. } => items
                     .iter()
                     .map(|item| self.value(item))
                     .collect::<Option<_>>()
                     .map(Value::Array),
-                Opened::Mapping { fields, origin } => {
-                    let own = fields.iter().filter(|field| !self.is_merge(field));
-                    let count = own.clone().count();
+                OpenedCollection::Mapping { fields, origin } => {
+                    let explicit = fields.iter().filter(|field| !self.is_merge(field));
+                    let count = explicit.clone().count();
                     let mut map = Map::with_capacity(count);
-                    for field in own {
+                    for field in explicit {
                         map.insert(self.key_in_value(&field.key)?, self.value(&field.value)?);
                     }
                     if map.len() < count {
                         return None; // two keys that are one to JSON
                     }
                     if let Some(origin) = origin.filter(|_| self.has_merge_key(fields)) {
-                        let Value::Object(all) = to_value(self.tree, origin).ok()? else {
+                        let Value::Object(with_merged) = to_value(self.tree, origin).ok()? else {
                             return None;
                         };
-                        let merged = all.into_iter().filter(|(key, _)| {
+                        let merged = with_merged.into_iter().filter(|(key, _)| {
                             self.tree
                                 .entry(origin, key)
                                 .is_some_and(|entry| entry.is_merged)
@@ -404,29 +404,29 @@ impl<'t> Draft<'t> {
     }
 
     /// [`Draft::value`], borrowed where it can be.
-    pub fn view(&self, part: &Part) -> Option<View<'t>> {
+    pub fn view(&self, part: &DraftValue) -> Option<View<'t>> {
         let borrowed = match part {
-            Part::Node(node) => View::read(self.tree, *node),
-            Part::Open(_) | Part::New(_) | Part::Instead { .. } => None,
+            DraftValue::Node(node) => View::read(self.tree, *node),
+            DraftValue::Open(_) | DraftValue::New(_) | DraftValue::Instead { .. } => None,
         };
         borrowed.or_else(|| self.value(part).map(View::from))
     }
 
     /// [`Draft::value`], not copied where it is new.
-    pub fn shared_value(&self, part: &Part) -> Option<Arc<Value>> {
+    pub fn shared_value(&self, part: &DraftValue) -> Option<Arc<Value>> {
         match part {
-            Part::New(value) | Part::Instead { value, .. } => Some(Arc::clone(value)),
-            Part::Node(_) | Part::Open(_) => self.value(part).map(Arc::new),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => Some(Arc::clone(value)),
+            DraftValue::Node(_) | DraftValue::Open(_) => self.value(part).map(Arc::new),
         }
     }
 
     /// The input's node that stands, or stood, where the part stands.
-    pub fn origin(&self, part: &Part) -> Option<NodeId> {
+    pub fn origin(&self, part: &DraftValue) -> Option<NodeId> {
         match part {
-            Part::Node(node) | Part::Instead { of: node, .. } => Some(*node),
-            Part::New(_) => None,
-            Part::Open(id) => match self.opened(*id) {
-                Opened::Mapping { origin, .. } | Opened::List { origin, .. } => *origin,
+            DraftValue::Node(node) | DraftValue::Instead { of: node, .. } => Some(*node),
+            DraftValue::New(_) => None,
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::Mapping { origin, .. } | OpenedCollection::List { origin, .. } => *origin,
             },
         }
     }
@@ -447,12 +447,12 @@ fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
         return map.get(key);
     }
     let mut pairs = map.iter();
-    pairs.find(|(own, _)| *own == key).map(|(_, value)| value)
+    pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
 fn is_text_in(value: &Value, key: &str, text: &str) -> bool {
     match member(value, key) {
-        Some(Value::String(own)) => own == text,
+        Some(Value::String(string)) => string == text,
         other => other.and_then(text_of_value).as_deref() == Some(text),
     }
 }

@@ -5,34 +5,34 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::change::{Join, JoinPlace, Operation, Original, Target};
+use crate::change::{Join, JoinPlace, Operation, OriginalVariable, ChangeTarget};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
 use crate::record::has_token;
 
-use super::containers::Wanted;
-use super::draft::Part;
-use super::env_from::Hidden;
+use super::containers::DesiredItem;
+use super::draft::DraftValue;
+use super::env_from::EnvFromVariable;
 use super::env_order::references;
 use super::joined::joined;
 use super::order;
-use super::planner::{Planner, Step};
+use super::planner::{Planner, PlanResult};
 
 pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     change.item.value.get("value").and_then(Value::as_str)
 }
 
 /// A variable of a container as it stands in the draft.
-pub(super) struct Variable {
+pub(super) struct DraftVariable {
     pub index: usize,
-    pub part: Part,
+    pub part: DraftValue,
 }
 
 impl<'t> Planner<'_, 't> {
-    pub(super) fn env(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
-        let there = self.variable(container, &change.name);
-        match (change.op, there) {
+    pub(super) fn env(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
+        let existing = self.variable(container, &change.name);
+        match (change.op, existing) {
             (EnvOp::Remove, None) => Ok(()),
             (EnvOp::Remove, Some(variable)) => {
                 self.remove_variable(container, change, variable.index)?;
@@ -52,19 +52,19 @@ impl<'t> Planner<'_, 't> {
         }
     }
 
-    pub(super) fn variables(&self, container: &Container<'_>) -> Vec<(Part, Option<Cow<'t, str>>)> {
+    pub(super) fn variables(&self, container: &Container<'_>) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         self.items_by(self.env_list(container).as_ref(), "name")
     }
 
-    fn env_list(&self, container: &Container<'_>) -> Option<Part> {
+    fn env_list(&self, container: &Container<'_>) -> Option<DraftValue> {
         self.draft.get(&self.container_part(container)?, "env")
     }
 
     /// The variable of a name; of several the last, which is the one that counts.
-    fn variable(&self, container: &Container<'_>, name: &str) -> Option<Variable> {
+    fn variable(&self, container: &Container<'_>, name: &str) -> Option<DraftVariable> {
         let list = self.env_list(container)?;
         let index = *self.draft.positions_by(&list, "name", name).last()?;
-        Some(Variable {
+        Some(DraftVariable {
             index,
             part: self.draft.item(&list, index)?,
         })
@@ -74,20 +74,20 @@ impl<'t> Planner<'_, 't> {
         &mut self,
         container: &Container<'_>,
         change: &EnvChange,
-        variable: &Variable,
-    ) -> Step {
-        let wanted = Wanted {
+        variable: &DraftVariable,
+    ) -> PlanResult {
+        let wanted = DesiredItem {
             item: &change.item,
-            what: format_args!("{}: env {}", container.name, change.name),
+            description: format_args!("{}: env {}", container.name, change.name),
             list: &["spec", container.list.key(), container.name, "env"],
         };
         let target = || env_of(container, change);
         self.same_or_replace(&variable.part, wanted, target, |planner| {
             let list = planner.open_container_list(container, "env")?;
-            let own = planner.draft.value(&variable.part).unwrap_or_default();
-            let is_plain = own
+            let existing = planner.draft.value(&variable.part).unwrap_or_default();
+            let is_plain = existing
                 .as_object()
-                .is_some_and(|own| own.keys().all(|key| key == "name" || key == "value"));
+                .is_some_and(|existing| existing.keys().all(|key| key == "name" || key == "value"));
             let replaced =
                 match change.item.value.get("value") {
                     // Nothing but the value changes, so nothing else is written again.
@@ -112,7 +112,7 @@ impl<'t> Planner<'_, 't> {
         container: &Container<'_>,
         change: &EnvChange,
         index: usize,
-    ) -> Step {
+    ) -> PlanResult {
         let list = self.open_container_list(container, "env")?;
         self.draft
             .remove(list, index)
@@ -126,7 +126,7 @@ impl<'t> Planner<'_, 't> {
     /// What uses `$(X)` gets the literal text once X is gone.
     fn warn_of_users(&mut self, container: &Container<'_>, change: &EnvChange) {
         let name = &change.name;
-        let is_set_again = |other: &EnvChange| other.name == *name && other.op != EnvOp::Remove;
+        let is_set_again = |candidate: &EnvChange| candidate.name == *name && candidate.op != EnvOp::Remove;
         let part = self.container_part(container);
         let value = part.and_then(|part| self.draft.value(&part));
         let value = value.unwrap_or_default();
@@ -160,11 +160,11 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// Appending to a variable that is not there: what the image sets comes first, where the user has said it.
-    fn add_joined(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
-        let hidden = self.hidden(container, &change.name);
-        let (hidden, unknown) = hidden.map_err(|doubt| self.unclear(doubt, change))?;
+    fn add_joined(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
+        let hidden = self.find_in_sources(container, &change.name);
+        let (hidden, unknown) = hidden.map_err(|doubt| self.doubt_diagnostic(doubt, change))?;
         self.warn_of_unknown_sources(container, change, unknown);
-        if let Hidden::Key { reference, text } = hidden {
+        if let EnvFromVariable::Key { reference, text } = hidden {
             return self.compose_hidden(container, change, reference, text.as_deref());
         }
         let in_image = self
@@ -172,12 +172,12 @@ impl<'t> Planner<'_, 't> {
             .image_env
             .iter()
             .find(|env| env.container == container.name && env.name == change.name);
-        let ours = value_of(change).unwrap_or_default();
+        let addition = value_of(change).unwrap_or_default();
         let value = match in_image {
-            Some(env) => joined(&env.value, ours, change),
+            Some(env) => joined(&env.value, addition, change),
             None => {
                 self.warn_of_hidden_env(container, change);
-                ours.to_owned()
+                addition.to_owned()
             }
         };
         let mut item = Arc::clone(&change.item.value);
@@ -214,15 +214,15 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// A variable that is surely brought by `envFrom` is there.
-    fn add_if_absent(&mut self, container: &Container<'_>, change: &EnvChange) -> Step {
-        let hidden = self.hidden(container, &change.name);
-        match hidden.map_err(|doubt| self.unclear(doubt, change))? {
-            (Hidden::Key { .. }, _) => Ok(()),
-            (Hidden::Nowhere, _) => self.add_variable(container, change, change.item.value.clone()),
+    fn add_if_absent(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
+        let hidden = self.find_in_sources(container, &change.name);
+        match hidden.map_err(|doubt| self.doubt_diagnostic(doubt, change))? {
+            (EnvFromVariable::Key { .. }, _) => Ok(()),
+            (EnvFromVariable::Nowhere, _) => self.add_variable(container, change, change.item.value.clone()),
         }
     }
 
-    fn join(&mut self, container: &Container<'_>, change: &EnvChange, variable: &Variable) -> Step {
+    fn join(&mut self, container: &Container<'_>, change: &EnvChange, variable: &DraftVariable) -> PlanResult {
         let has_source = self
             .draft
             .get(&variable.part, "valueFrom")
@@ -235,16 +235,16 @@ impl<'t> Planner<'_, 't> {
             .draft
             .text_at(&variable.part, "value")
             .unwrap_or_default();
-        let ours = value_of(change).unwrap_or_default();
-        let new = joined(&old, ours, change);
+        let addition = value_of(change).unwrap_or_default();
+        let new = joined(&old, addition, change);
         if new == old {
             // Of keys that are there with other values, nothing is shared.
             if has_token(
                 old.trim_end_matches('\n'),
-                ours.trim_end_matches('\n'),
+                addition.trim_end_matches('\n'),
                 &change.separator,
             ) {
-                self.note_twin(container, change, &variable.part, ours);
+                self.note_twin(container, change, &variable.part, addition);
             }
             return Ok(());
         }
@@ -265,8 +265,8 @@ impl<'t> Planner<'_, 't> {
         &self,
         container: &Container<'_>,
         change: &EnvChange,
-        variable: &Variable,
-    ) -> Step {
+        variable: &DraftVariable,
+    ) -> PlanResult {
         let value = self.draft.get(&variable.part, "value");
         let Some(value) = value.filter(|value| {
             matches!(
@@ -283,12 +283,12 @@ impl<'t> Planner<'_, 't> {
         let text = self.draft.text(&value).unwrap_or_default();
         let place = match self.draft.origin(&value) {
             Some(node) => self.workload.place(node),
-            None => self.workload.own_place(),
+            None => self.workload.name_place(),
         };
-        let wants = format!("policy `{}` adds to it", self.policy.identity);
+        let policy_label = format!("policy `{}` adds to it", self.policy.identity);
         let problem = Diagnostic::error(Code::Invalid, message)
             .at(place, "here")
-            .at(self.policy.text.place(change.item.at.clone()), wants);
+            .at(self.policy.text.place(change.item.at.clone()), policy_label);
         Err(Box::new(problem.help(format!("quote it: \"{text}\""))))
     }
 
@@ -297,7 +297,7 @@ impl<'t> Planner<'_, 't> {
         container: &Container<'_>,
         change: &EnvChange,
         item: Arc<Value>,
-    ) -> Step {
+    ) -> PlanResult {
         let value = item
             .get("value")
             .and_then(Value::as_str)
@@ -314,7 +314,7 @@ impl<'t> Planner<'_, 't> {
         &mut self,
         container: &Container<'_>,
         change: &EnvChange,
-        original: Option<Original>,
+        original: Option<OriginalVariable>,
     ) {
         let place = match change.op {
             EnvOp::Prepend => JoinPlace::Prepend,
@@ -332,11 +332,11 @@ impl<'t> Planner<'_, 't> {
         change: &EnvChange,
         value: &str,
     ) -> Result<usize, Box<Diagnostic>> {
-        let own = self.env_list(container);
-        let at = self.index_for(&change.position, own.as_ref(), &change.item)?;
+        let env = self.env_list(container);
+        let at = self.index_for(&change.position, env.as_ref(), &change.item)?;
         let last_of = |name| {
             self.draft
-                .positions_by(own.as_ref()?, "name", name)
+                .positions_by(env.as_ref()?, "name", name)
                 .last()
                 .copied()
         };
@@ -360,7 +360,7 @@ impl<'t> Planner<'_, 't> {
         change: &EnvChange,
         value: &str,
         index: usize,
-    ) -> Step {
+    ) -> PlanResult {
         let used = references(value);
         if used.is_empty() {
             return Ok(());
@@ -375,8 +375,8 @@ impl<'t> Planner<'_, 't> {
         let has_sources = self
             .container_part(container)
             .is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
-        let own = value_of(change).map(references).unwrap_or_default();
-        for name in used.into_iter().filter(|name| own.contains(name)) {
+        let from_policy = value_of(change).map(references).unwrap_or_default();
+        for name in used.into_iter().filter(|name| from_policy.contains(name)) {
             let is_set = match first_of(name) {
                 Some(at) => at < index,
                 None => has_sources || is_service_variable(name),
@@ -401,8 +401,8 @@ fn is_service_variable(name: &str) -> bool {
     name.contains("_SERVICE_") || name.contains("_PORT")
 }
 
-fn env_of(container: &Container<'_>, change: &EnvChange) -> Target {
-    Target::env(container.name, &change.name)
+fn env_of(container: &Container<'_>, change: &EnvChange) -> ChangeTarget {
+    ChangeTarget::env(container.name, &change.name)
 }
 
 /// What in a container uses `$(NAME)`: its variables, then its fields, each in backticks.

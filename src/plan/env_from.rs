@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{DataKind, DataName, Doubt, Entry};
+use crate::inventory::{DataKind, DataName, UnclearObject, DataValue};
 use crate::manifest::pod::Container;
 use crate::policy::EnvChange;
 
@@ -16,8 +16,8 @@ const SOURCES: [(&str, &str, DataKind); 2] = [
     ("secretRef", "secretKeyRef", DataKind::Secret),
 ];
 
-/// Where a variable may come from, as far as `envFrom` says.
-pub(super) enum Hidden {
+/// What `envFrom` says of a variable.
+pub(super) enum EnvFromVariable {
     /// From none of the objects.
     Nowhere,
     /// From this key; one that stands for the same variable in `env`, and the text in it.
@@ -29,8 +29,8 @@ pub(super) enum Hidden {
     },
 }
 
-/// One source of `envFrom` that could bring the variable.
-struct Source {
+/// A source in `envFrom` that may define the variable.
+struct EnvFromCandidate {
     name: DataName,
     key: String,
     key_reference: &'static str,
@@ -39,11 +39,11 @@ struct Source {
 impl Planner<'_, '_> {
     /// What `envFrom` of a container brings under a name. Of several sources the last one that has the key counts.
     /// Objects that are not among the manifests are given back: they may bring it, too.
-    pub(super) fn hidden(
+    pub(super) fn find_in_sources(
         &self,
         container: &Container<'_>,
         name: &str,
-    ) -> Result<(Hidden, Vec<DataName>), Doubt> {
+    ) -> Result<(EnvFromVariable, Vec<DataName>), UnclearObject> {
         let mut unknown = Vec::new();
         for source in self.sources(container, name).into_iter().rev() {
             let Some(entries) = self.inventory.entries(&source.name)? else {
@@ -52,21 +52,21 @@ impl Planner<'_, '_> {
             };
             if let Some(entry) = entries.get(&source.key) {
                 let text = match entry {
-                    Entry::Text(text) => Some(text.clone()),
+                    DataValue::Text(text) => Some(text.clone()),
                     // Of ConfigMaps only `data` becomes variables.
-                    Entry::Binary(_) if source.name.kind == DataKind::ConfigMap => continue,
-                    Entry::Binary(_) => None,
+                    DataValue::Binary(_) if source.name.kind == DataKind::ConfigMap => continue,
+                    DataValue::Binary(_) => None,
                 };
                 let reference =
                     json!({source.key_reference: {"name": source.name.name, "key": source.key}});
-                return Ok((Hidden::Key { reference, text }, unknown));
+                return Ok((EnvFromVariable::Key { reference, text }, unknown));
             }
         }
-        Ok((Hidden::Nowhere, unknown))
+        Ok((EnvFromVariable::Nowhere, unknown))
     }
 
     /// The sources that could bring a variable: its name begins with their prefix.
-    fn sources(&self, container: &Container<'_>, name: &str) -> Vec<Source> {
+    fn sources(&self, container: &Container<'_>, name: &str) -> Vec<EnvFromCandidate> {
         let part = self.container_part(container);
         let list = part
             .as_ref()
@@ -86,7 +86,7 @@ impl Planner<'_, '_> {
                 let Some(object) = named.filter(|object| !object.is_empty()) else {
                     continue;
                 };
-                sources.push(Source {
+                sources.push(EnvFromCandidate {
                     name: self.data_name(kind, &object),
                     key: key.to_owned(),
                     key_reference,
@@ -106,7 +106,7 @@ impl Planner<'_, '_> {
     }
 
     /// Whether the key that a `valueFrom` names is among the manifests.
-    pub(super) fn is_key_there(&self, value_from: &Value) -> Result<bool, Doubt> {
+    pub(super) fn has_key(&self, value_from: &Value) -> Result<bool, UnclearObject> {
         for (_, key_reference, kind) in SOURCES {
             let Some(reference) = value_from.get(key_reference) else {
                 continue;
@@ -156,11 +156,11 @@ impl Planner<'_, '_> {
         }
     }
 
-    pub(super) fn unclear(&self, doubt: Doubt, change: &EnvChange) -> Box<Diagnostic> {
-        let wants = format!("policy `{}` wants this", self.policy.identity);
+    pub(super) fn doubt_diagnostic(&self, doubt: UnclearObject, change: &EnvChange) -> Box<Diagnostic> {
+        let policy_label = format!("policy `{}` wants this", self.policy.identity);
         let problem = doubt
             .into_diagnostic()
-            .at(self.workload.own_place(), "for this workload");
-        Box::new(problem.at(self.policy.text.place(change.item.at.clone()), wants))
+            .at(self.workload.name_place(), "for this workload");
+        Box::new(problem.at(self.policy.text.place(change.item.at.clone()), policy_label))
     }
 }

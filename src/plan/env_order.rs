@@ -14,10 +14,10 @@ pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
     {
         return changes.iter().collect();
     }
-    let mut waiting = Waiting::of(changes);
+    let mut waiting = UnplacedEntries::of(changes);
     let mut ordered = Vec::with_capacity(changes.len());
     // In a circle nobody is free: the first goes, and is refused where it is placed.
-    while let Some(at) = waiting.free.first().or(waiting.all.first()).copied() {
+    while let Some(at) = waiting.ready.first().or(waiting.pending.first()).copied() {
         waiting.take(at);
         ordered.push(&changes[at]);
     }
@@ -30,60 +30,60 @@ fn used_by(change: &EnvChange) -> impl Iterator<Item = &str> {
     used.into_iter().filter(|name| *name != change.name)
 }
 
-/// The entries that have no place yet, by their places in the policy.
-struct Waiting<'c> {
+/// The entries without a position, by their index in the policy.
+struct UnplacedEntries<'c> {
     changes: &'c [EnvChange],
-    all: BTreeSet<usize>,
+    pending: BTreeSet<usize>,
     /// Those of them that use none that waits.
-    free: BTreeSet<usize>,
+    ready: BTreeSet<usize>,
     /// How many wait under a name; there may be several.
-    named: BTreeMap<&'c str, usize>,
-    users: BTreeMap<&'c str, Vec<usize>>,
+    unplaced: BTreeMap<&'c str, usize>,
+    dependents: BTreeMap<&'c str, Vec<usize>>,
     /// How many of the names that an entry uses wait.
-    wanted: Vec<usize>,
+    missing: Vec<usize>,
 }
 
-impl<'c> Waiting<'c> {
+impl<'c> UnplacedEntries<'c> {
     fn of(changes: &'c [EnvChange]) -> Self {
-        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut unplaced: BTreeMap<&str, usize> = BTreeMap::new();
         for change in changes {
-            *named.entry(change.name.as_str()).or_default() += 1;
+            *unplaced.entry(change.name.as_str()).or_default() += 1;
         }
-        let mut users: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        let mut wanted = Vec::with_capacity(changes.len());
+        let mut dependents: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut missing = Vec::with_capacity(changes.len());
         for (at, change) in changes.iter().enumerate() {
             let names: BTreeSet<&str> = used_by(change)
-                .filter(|name| named.contains_key(name))
+                .filter(|name| unplaced.contains_key(name))
                 .collect();
-            wanted.push(names.len());
+            missing.push(names.len());
             names
                 .into_iter()
-                .for_each(|name| users.entry(name).or_default().push(at));
+                .for_each(|name| dependents.entry(name).or_default().push(at));
         }
-        let free = (0..changes.len()).filter(|&at| wanted[at] == 0).collect();
-        Waiting {
+        let ready = (0..changes.len()).filter(|&at| missing[at] == 0).collect();
+        UnplacedEntries {
             changes,
-            all: (0..changes.len()).collect(),
-            free,
-            named,
-            users,
-            wanted,
+            pending: (0..changes.len()).collect(),
+            ready,
+            unplaced,
+            dependents,
+            missing,
         }
     }
 
     fn take(&mut self, at: usize) {
-        self.all.remove(&at);
-        self.free.remove(&at);
+        self.pending.remove(&at);
+        self.ready.remove(&at);
         let name = self.changes[at].name.as_str();
-        let left = self.named.entry(name).or_default();
-        *left = left.saturating_sub(1);
-        if *left > 0 {
+        let remaining = self.unplaced.entry(name).or_default();
+        *remaining = remaining.saturating_sub(1);
+        if *remaining > 0 {
             return;
         }
-        for user in self.users.remove(name).unwrap_or_default() {
-            self.wanted[user] -= 1;
-            if self.wanted[user] == 0 && self.all.contains(&user) {
-                self.free.insert(user);
+        for dependent in self.dependents.remove(name).unwrap_or_default() {
+            self.missing[dependent] -= 1;
+            if self.missing[dependent] == 0 && self.pending.contains(&dependent) {
+                self.ready.insert(dependent);
             }
         }
     }
@@ -97,12 +97,12 @@ pub(super) fn references(value: &str) -> Vec<&str> {
         rest = &rest[at + 1..];
         if let Some(escaped) = rest.strip_prefix('$') {
             rest = escaped;
-        } else if let Some((name, behind)) = rest
+        } else if let Some((name, tail)) = rest
             .strip_prefix('(')
             .and_then(|inner| inner.split_once(')'))
         {
             names.extend(Some(name).filter(|name| !name.is_empty()));
-            rest = behind;
+            rest = tail;
         }
     }
     names
@@ -111,12 +111,12 @@ pub(super) fn references(value: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{EnvOp, Item, Position};
+    use crate::policy::{EnvOp, PolicyValue, Position};
     use serde_json::json;
     use std::sync::Arc;
 
     fn change(name: &str, value: &str) -> EnvChange {
-        let item = Item {
+        let item = PolicyValue {
             value: Arc::new(json!({"name": name, "value": value})),
             at: 0..0,
         };

@@ -3,26 +3,26 @@
 use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::Item;
+use crate::policy::PolicyValue;
 
 use super::containers::text_of;
-use super::{Planned, Subject};
+use super::{WorkloadPlan, RuleContext};
 
 /// Adds a rule's ephemeral containers to those of the rules and policies before it.
 pub(super) fn collect(
-    subject: Subject<'_, '_>,
-    items: &[Item],
-    planned: &mut Planned<'_>,
+    subject: RuleContext<'_, '_>,
+    items: &[PolicyValue],
+    planned: &mut WorkloadPlan<'_>,
     problems: &mut Vec<Diagnostic>,
 ) {
     for item in items {
         let name = text_of(item, "name");
-        let twin = planned
+        let counterpart = planned
             .ephemeral_containers
             .iter()
-            .find(|other| text_of(other, "name") == name);
-        match twin {
-            Some(twin) if twin.value == item.value => {}
+            .find(|existing| text_of(existing, "name") == name);
+        match counterpart {
+            Some(counterpart) if counterpart.value == item.value => {}
             Some(_) => {
                 let message =
                     format!("two ephemeral containers are called `{name}`, with different content");
@@ -39,7 +39,7 @@ pub(super) fn collect(
 }
 
 /// Containers of all sorts share one name space, and the target is one that runs.
-fn check(subject: Subject<'_, '_>, item: &Item) -> Result<(), Box<Diagnostic>> {
+fn check(subject: RuleContext<'_, '_>, item: &PolicyValue) -> Result<(), Box<Diagnostic>> {
     let containers = subject.workload.containers();
     let name = text_of(item, "name");
     let title = subject.workload.title();
@@ -64,10 +64,10 @@ fn check(subject: Subject<'_, '_>, item: &Item) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-fn problem(subject: Subject<'_, '_>, code: Code, message: String, item: &Item) -> Diagnostic {
+fn problem(subject: RuleContext<'_, '_>, code: Code, message: String, item: &PolicyValue) -> Diagnostic {
     let policy = subject.policy;
     Diagnostic::error(code, message)
-        .at(subject.workload.own_place(), "this workload")
+        .at(subject.workload.name_place(), "this workload")
         .at(
             policy.text.place(item.at.clone()),
             format!("policy `{}` wants this", policy.identity),

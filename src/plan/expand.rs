@@ -9,33 +9,33 @@ use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::expression::Evaluator;
 use crate::policy::images::mirror_images;
-use crate::policy::{Inject, InjectTemplate, Policy, Rule};
-use crate::select::{Base, WorkloadFacts};
+use crate::policy::{Injection, InjectionTemplate, Policy, Rule};
+use crate::select::{Baseline, WorkloadFacts};
 use crate::yaml::tree::NodeId;
 
 /// What a rule injects into one workload.
 #[derive(Debug)]
-pub(super) struct Expanded<'r> {
+pub(super) struct ExpandedInjection<'r> {
     /// Into the pod, the workload, and every chosen container that has nothing of its own.
-    pub inject: Cow<'r, Inject>,
+    pub inject: Cow<'r, Injection>,
     /// Into each chosen container, in their order; empty where all get the same.
-    pub of_containers: Vec<Inject>,
+    pub of_containers: Vec<Injection>,
 }
 
-impl Expanded<'_> {
+impl ExpandedInjection<'_> {
     /// All that goes somewhere.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Inject> {
+    pub(super) fn injects(&self) -> impl Iterator<Item = &Injection> {
         std::iter::once(&*self.inject).chain(&self.of_containers)
     }
 
     /// Says so where a rule has only what no workload gets.
-    pub(super) fn note(&self, policy: &Policy) -> Option<Diagnostic> {
+    pub(super) fn nothing_to_write(&self, policy: &Policy) -> Option<Diagnostic> {
         let first = self.inject.ephemeral_containers.first()?;
-        let rest = Inject {
+        let rest = Injection {
             ephemeral_containers: Vec::new(),
             ..self.inject.clone().into_owned()
         };
-        if !self.of_containers.is_empty() || rest != Inject::default() {
+        if !self.of_containers.is_empty() || rest != Injection::default() {
             return None;
         }
         let message = format!(
@@ -53,22 +53,22 @@ pub(super) fn expand<'r>(
     policy: &Policy,
     rule: &'r Rule,
     workload: &Workload<'_>,
-    base: &Base,
+    base: &Baseline,
     inventory: &Inventory,
     chosen: &[Container<'_>],
-) -> Result<Expanded<'r>, Vec<Diagnostic>> {
+) -> Result<ExpandedInjection<'r>, Vec<Diagnostic>> {
     let Some(template) = &rule.template else {
-        return Ok(Expanded {
+        return Ok(ExpandedInjection {
             inject: Cow::Borrowed(&rule.inject),
             of_containers: Vec::new(),
         });
     };
     // What is known of a container that this run adds holds only for now.
-    let nodes: Option<Vec<NodeId>> = chosen.iter().map(Container::own_node).collect();
+    let nodes: Option<Vec<NodeId>> = chosen.iter().map(Container::input_node).collect();
     let expansion = nodes.map(|nodes| (Arc::as_ptr(template).addr(), nodes));
     let expanded = base.expanded.borrow();
-    if let Some(found) = expansion.as_ref().and_then(|own| expanded.get(own)) {
-        return Ok(Expanded {
+    if let Some(found) = expansion.as_ref().and_then(|key| expanded.get(key)) {
+        return Ok(ExpandedInjection {
             inject: Cow::Owned(found.0.clone()),
             of_containers: found.1.clone(),
         });
@@ -86,10 +86,10 @@ pub(super) fn expand<'r>(
     let (mut inject, of_containers) =
         evaluate(policy, template, &facts).map_err(|problems| each_once(problems, workload))?;
     mirror_images(&mut inject, &policy.image_mirrors);
-    let both = Rc::new((inject.clone(), of_containers.clone()));
+    let expansion_value = Rc::new((inject.clone(), of_containers.clone()));
     let mut expanded = base.expanded.borrow_mut();
-    expansion.map(|expansion| expanded.insert(expansion, both));
-    Ok(Expanded {
+    expansion.map(|expansion| expanded.insert(expansion, expansion_value));
+    Ok(ExpandedInjection {
         inject: Cow::Owned(inject),
         of_containers,
     })
@@ -99,7 +99,7 @@ pub(super) fn expand<'r>(
 fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnostic> {
     let mut said: Vec<Diagnostic> = Vec::new();
     for problem in problems {
-        let problem = problem.at(workload.own_place(), "for this workload");
+        let problem = problem.at(workload.name_place(), "for this workload");
         if !said.contains(&problem) {
             said.push(problem);
         }
@@ -110,13 +110,13 @@ fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnost
 /// What a template gives for the pod, and for each of the containers that the facts are of.
 fn evaluate(
     policy: &Policy,
-    template: &InjectTemplate,
+    template: &InjectionTemplate,
     facts: &[WorkloadFacts<'_, '_>],
-) -> Result<(Inject, Vec<Inject>), Vec<Diagnostic>> {
+) -> Result<(Injection, Vec<Injection>), Vec<Diagnostic>> {
     let evaluators: Vec<Evaluator<'_>> = facts
         .iter()
         .map(|facts| {
-            let container = facts.container.and_then(Container::own_node);
+            let container = facts.container.and_then(Container::input_node);
             Evaluator::new(&policy.params, &policy.variables, facts)
                 .with_memory(facts.base.memory(policy, container))
         })
@@ -124,7 +124,7 @@ fn evaluate(
     let mut problems = Vec::new();
     let inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
         problems.extend(found);
-        Inject::default()
+        Injection::default()
     });
     let mut of_containers = Vec::new();
     for evaluator in &evaluators {

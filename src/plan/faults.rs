@@ -8,27 +8,27 @@ use std::fmt;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKind;
-use crate::policy::validation::{self, Invalid, Role};
+use crate::policy::validation::{self, ValidationError, ContainerRole};
 use crate::record::RECORD;
 use crate::yaml::value::{Path, field, find};
 use crate::yaml::view::View;
 
-use super::draft::{Draft, Part};
+use super::draft::{Draft, DraftValue};
 use super::systems::Place;
 use super::together;
 
-/// One thing that an API server would refuse.
+/// A fault that an API server would reject.
 #[derive(Debug, Clone)]
-pub(super) struct Fault {
+pub(super) struct ApiFault {
     /// A sentence without a full stop. It tells the fault from all others of the workload.
-    pub what: String,
+    pub message: String,
     /// Where, from the pod spec; empty where it stands elsewhere.
     at: Path,
 }
 
-/// Whose faults are looked for.
+/// Whether faults of the policy or of the manifest are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum FaultOrigin {
     /// The policy's: also what an API server takes and nobody means.
     Policy,
     /// The manifest's: only what is refused.
@@ -38,21 +38,21 @@ pub(super) enum Whose {
 /// All faults of a draft of a workload.
 pub(super) fn faults(
     draft: &Draft<'_>,
-    template: &Part,
+    template: &DraftValue,
     kind: &PodKind,
-    whose: Whose,
-) -> Vec<Fault> {
-    let found = |part: &Part, path: &[&str]| {
+    origin: FaultOrigin,
+) -> Vec<ApiFault> {
+    let found = |part: &DraftValue, path: &[&str]| {
         let mut keys = path.iter();
         let part = keys.try_fold(part.clone(), |part, key| draft.get(&part, key));
         part.and_then(|part| draft.view(&part))
     };
     let of_object = |path: &[&str]| found(&draft.root(), path);
-    faults_by(kind, whose, of_object, |path| found(template, path))
+    faults_by(kind, origin, of_object, |path| found(template, path))
 }
 
 /// All faults of a workload.
-pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<Fault> {
+pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<ApiFault> {
     let found = |path: &[&str]| {
         let mut keys = path.iter();
         let value = keys.try_fold(object, |value, key| field(value, key));
@@ -60,15 +60,15 @@ pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<Fault> {
     };
     let keys: Vec<&str> = kind.path.iter().map(String::as_str).collect();
     let of_template = |path: &[&str]| found(&[&keys, path].concat());
-    faults_by(kind, Whose::Manifest, found, of_template)
+    faults_by(kind, FaultOrigin::Manifest, found, of_template)
 }
 
 fn faults_by<'v>(
     kind: &PodKind,
-    whose: Whose,
+    origin: FaultOrigin,
     of_object: impl Fn(&[&str]) -> Option<View<'v>>,
     of_template: impl Fn(&[&str]) -> Option<View<'v>>,
-) -> Vec<Fault> {
+) -> Vec<ApiFault> {
     let spec = of_template(&["spec"]).unwrap_or_default();
     let claims = of_object(&["spec", "volumeClaimTemplates"]).unwrap_or_default();
     let claims = claims
@@ -76,8 +76,8 @@ fn faults_by<'v>(
         .into_iter()
         .flatten()
         .filter_map(|claim| claim["metadata"]["name"].as_str());
-    let mut faults = Faults {
-        whose,
+    let mut faults = FaultCollector {
+        origin,
         found: Vec::new(),
         seen: BTreeSet::new(),
     };
@@ -102,9 +102,9 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
     let input = Draft::new(workload.tree, workload.object.node);
     let mut found = faults(
         &input,
-        &Part::Node(workload.template),
+        &DraftValue::Node(workload.template),
         workload.pod_kind,
-        Whose::Manifest,
+        FaultOrigin::Manifest,
     );
     if found.is_empty() {
         return Vec::new();
@@ -113,17 +113,17 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
     let template = keys.fold(planned.root(), |part, key| {
         planned.get(&part, key).unwrap_or(part)
     });
-    let after = faults(planned, &template, workload.pod_kind, Whose::Manifest);
-    let after: BTreeSet<&str> = after.iter().map(|fault| fault.what.as_str()).collect();
-    found.retain(|fault| after.contains(fault.what.as_str()));
-    let warning = |fault: &Fault| {
+    let after = faults(planned, &template, workload.pod_kind, FaultOrigin::Manifest);
+    let after: BTreeSet<&str> = after.iter().map(|fault| fault.message.as_str()).collect();
+    found.retain(|fault| after.contains(fault.message.as_str()));
+    let warning = |fault: &ApiFault| {
         let message = format!(
             "{} was not valid before the injection: {}",
             workload.title(),
-            fault.what
+            fault.message
         );
         let place = match fault.at.0.is_empty() {
-            true => workload.own_place(),
+            true => workload.name_place(),
             false => workload.place(find(workload.tree, workload.pod_spec, &fault.at).value),
         };
         let warning = Diagnostic::warning(Code::InvalidBefore, message).at(place, "here");
@@ -139,17 +139,17 @@ pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
         let metadata = draft.get(&draft.root(), "metadata")?;
         draft.get(&metadata, "annotations")
     };
-    let Some(own) = annotations(draft) else {
+    let Some(part) = annotations(draft) else {
         return false;
     };
-    let record = draft.text_at(&own, RECORD);
+    let record = draft.text_at(&part, RECORD);
     // Neither holds much of what there may be.
-    if text.len() + record.map_or(0, |record| record.len()) < together::MOST_ANNOTATIONS / 4 {
+    if text.len() + record.map_or(0, |record| record.len()) < together::MAX_ANNOTATIONS / 4 {
         return false;
     }
     let is_too_long = |draft: &Draft<'_>| {
-        let own = annotations(draft).and_then(|own| draft.view(&own));
-        own.is_some_and(|own| together::too_long(&own, "object").is_some())
+        let value = annotations(draft).and_then(|part| draft.view(&part));
+        value.is_some_and(|value| together::too_long(&value, "object").is_some())
     };
     is_too_long(draft)
         && draft
@@ -157,35 +157,35 @@ pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
             .is_none_or(|node| !is_too_long(&Draft::new(draft.tree, node)))
 }
 
-struct Faults {
-    whose: Whose,
-    found: Vec<Fault>,
+struct FaultCollector {
+    origin: FaultOrigin,
+    found: Vec<ApiFault>,
     seen: BTreeSet<String>,
 }
 
-impl Faults {
-    fn add(&mut self, at: Path, what: impl Into<String>) {
-        let fault = Fault {
-            what: what.into(),
+impl FaultCollector {
+    fn add(&mut self, at: Path, message: impl Into<String>) {
+        let fault = ApiFault {
+            message: message.into(),
             at,
         };
-        if self.seen.insert(fault.what.clone()) {
+        if self.seen.insert(fault.message.clone()) {
             self.found.push(fault);
         }
     }
 
-    fn add_all(&mut self, owner: fmt::Arguments<'_>, at: impl Fn() -> Path, found: Vec<Invalid>) {
-        let whose = self.whose;
+    fn add_all(&mut self, owner: fmt::Arguments<'_>, at: impl Fn() -> Path, found: Vec<ValidationError>) {
+        let origin = self.origin;
         for invalid in found
             .into_iter()
-            .filter(|invalid| whose == Whose::Policy || invalid.is_refused)
+            .filter(|invalid| origin == FaultOrigin::Policy || invalid.is_refused)
         {
             let sentence = invalid.sentence(|| invalid.path.to_string());
-            let what = match sentence.strip_prefix("the container ") {
+            let message = match sentence.strip_prefix("the container ") {
                 Some(rest) => format!("{owner} {rest}"),
                 None => format!("{owner}: {sentence}"),
             };
-            self.add(at().join(&invalid.path), what);
+            self.add(at().join(&invalid.path), message);
         }
     }
 
@@ -198,20 +198,20 @@ impl Faults {
         };
         let mut names = BTreeSet::new();
         for (at, container) in entries("containers", list("containers")) {
-            self.container(container, at, Role::App, &mut names);
+            self.container(container, at, ContainerRole::App, &mut names);
         }
         for (at, container) in entries("initContainers", list("initContainers")) {
-            let stays = container
+            let is_sidecar = container
                 .get("restartPolicy")
                 .is_some_and(|policy| policy == "Always");
-            let role = if stays {
-                Role::NativeSidecar
+            let role = if is_sidecar {
+                ContainerRole::NativeSidecar
             } else {
-                Role::Init
+                ContainerRole::Init
             };
             self.container(container, at, role, &mut names);
         }
-        let (mut volumes, mut own) = (claims, BTreeSet::new());
+        let (mut volumes, mut volume_names) = (claims, BTreeSet::new());
         for (at, volume) in entries("volumes", list("volumes")) {
             let name = name_of(volume);
             self.add_all(
@@ -220,7 +220,7 @@ impl Faults {
                 validation::of_volume(volume),
             );
             // A claim template's volume takes the place of one of its name.
-            if !own.insert(name) {
+            if !volume_names.insert(name) {
                 self.add(at.path(), format!("two volumes are called `{name}`"));
             }
             volumes.insert(name);
@@ -239,7 +239,7 @@ impl Faults {
         &mut self,
         container: &'s View<'s>,
         at: Place,
-        role: Role,
+        role: ContainerRole,
         names: &mut BTreeSet<&'s str>,
     ) {
         let name = name_of(container);
@@ -263,20 +263,20 @@ impl Faults {
         for (index, mount) in mounts.iter().enumerate() {
             let (owner, volume) = (name_of(container), name_of(mount));
             if !volumes.contains(volume) {
-                let what = format!(
+                let message = format!(
                     "container `{owner}` mounts the volume `{volume}`, which the pod does not have"
                 );
-                self.add(at.path().key("volumeMounts").index(index), what);
+                self.add(at.path().key("volumeMounts").index(index), message);
             }
             let devices = container.get("volumeDevices").and_then(View::as_array);
             let mut devices = devices.into_iter().flatten();
             let path = mount.get("mountPath").filter(|path| path.is_string());
             if devices.any(|device| path.is_some() && device.get("devicePath") == path) {
-                let what = format!(
+                let message = format!(
                     "container `{owner}` mounts {} where it has a device",
                     path.unwrap_or(&View::Null)
                 );
-                self.add(at.path().key("volumeMounts").index(index), what);
+                self.add(at.path().key("volumeMounts").index(index), message);
             }
         }
     }
@@ -314,7 +314,7 @@ impl Faults {
                         format!("two containers want the port {host}/{protocol} of the node"),
                     );
                 }
-                if self.whose == Whose::Policy && names.contains(text("name")) {
+                if self.origin == FaultOrigin::Policy && names.contains(text("name")) {
                     self.add(
                         at(),
                         format!("two ports of the pod are called `{}`", text("name")),
@@ -343,10 +343,10 @@ impl Faults {
         for (key, value) in wanted.and_then(View::as_object).into_iter().flatten() {
             if labels.and_then(|labels| labels.get(key)) != Some(value) {
                 let value = value.as_str().unwrap_or_default();
-                let what = format!(
+                let message = format!(
                     "the selector wants the label `{key}: {value}`, which the pod template does not have"
                 );
-                self.add(Path::default(), what);
+                self.add(Path::default(), message);
             }
         }
     }

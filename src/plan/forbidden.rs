@@ -2,18 +2,18 @@
 
 use crate::dangers;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::Inject;
+use crate::policy::Injection;
 
-use super::Subject;
-use super::expand::Expanded;
+use super::RuleContext;
+use super::expand::ExpandedInjection;
 
 /// What of a rule's items for this workload is forbidden.
-pub(super) fn refuse(subject: Subject<'_, '_>, expanded: &Expanded<'_>) -> Vec<Diagnostic> {
+pub(super) fn refuse(subject: RuleContext<'_, '_>, expanded: &ExpandedInjection<'_>) -> Vec<Diagnostic> {
     if subject.options.forbid.is_empty() {
         return Vec::new();
     }
     let mut problems: Vec<Diagnostic> = Vec::new();
-    for problem in expanded.all().flat_map(|inject| in_one(subject, inject)) {
+    for problem in expanded.injects().flat_map(|inject| forbidden_in(subject, inject)) {
         if !problems.contains(&problem) {
             problems.push(problem);
         }
@@ -21,7 +21,7 @@ pub(super) fn refuse(subject: Subject<'_, '_>, expanded: &Expanded<'_>) -> Vec<D
     problems
 }
 
-fn in_one(subject: Subject<'_, '_>, inject: &Inject) -> Vec<Diagnostic> {
+fn forbidden_in(subject: RuleContext<'_, '_>, inject: &Injection) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for part in inject.parts() {
         let found = dangers::find(&part.value).into_iter();
@@ -29,11 +29,11 @@ fn in_one(subject: Subject<'_, '_>, inject: &Inject) -> Vec<Diagnostic> {
             let message = format!(
                 "policy `{}` would put `{}` into {}",
                 subject.policy.identity,
-                found.what,
+                found.excerpt,
                 subject.workload.title()
             );
             let problem = Diagnostic::error(Code::Forbidden, message)
-                .at(subject.workload.own_place(), "this workload")
+                .at(subject.workload.name_place(), "this workload")
                 .at(
                     subject.policy.text.place(part.at.clone()),
                     format!("`{}` is forbidden in this run", found.danger),

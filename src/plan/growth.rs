@@ -6,40 +6,40 @@ use crate::diagnostic::Code;
 use crate::yaml::parse::MAX_DEPTH;
 
 /// Bytes for all patches of a policy on one workload. An API server takes objects of up to 3 MiB.
-const MOST: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// What a value takes beside its text.
-const OF_A_VALUE: usize = 64;
+const VALUE_OVERHEAD: usize = 64;
 
-/// What was put somewhere so far.
+/// The bytes that patches have added so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Growth {
+pub(super) struct PatchGrowth {
     bytes: usize,
 }
 
-/// Why no more can be put.
+/// Why patches may add no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TooMuch {
+pub(super) struct GrowthError {
     pub code: Code,
     /// Goes behind "would make the object".
-    pub why: String,
+    pub reason: String,
 }
 
-impl Growth {
+impl PatchGrowth {
     /// Counts a value that goes to a place so many levels deep.
-    pub(super) fn put(&mut self, level: usize, value: &Value) -> Result<(), TooMuch> {
+    pub(super) fn add(&mut self, level: usize, value: &Value) -> Result<(), GrowthError> {
         let mut deepest = 0;
         let bytes = size(value, level, &mut deepest);
         if deepest > MAX_DEPTH {
-            return Err(TooMuch {
+            return Err(GrowthError {
                 code: Code::TooDeep,
-                why: format!("nest deeper than {MAX_DEPTH} levels"),
+                reason: format!("nest deeper than {MAX_DEPTH} levels"),
             });
         }
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > MOST {
-            return Err(TooMuch {
+        if self.bytes > MAX_BYTES {
+            return Err(GrowthError {
                 code: Code::TooLong,
-                why: format!("more than {} MiB larger", MOST >> 20),
+                reason: format!("more than {} MiB larger", MAX_BYTES >> 20),
             });
         }
         Ok(())
@@ -62,7 +62,7 @@ fn size(value: &Value, level: usize, deepest: &mut usize) -> usize {
     };
     let is_collection = value.is_array() || value.is_object();
     *deepest = (*deepest).max(level + usize::from(is_collection));
-    inner + OF_A_VALUE
+    inner + VALUE_OVERHEAD
 }
 
 #[cfg(test)]
@@ -72,13 +72,13 @@ mod tests {
 
     #[test]
     fn values_are_counted_with_their_texts_until_it_is_too_much() {
-        let half = json!("x".repeat(MOST / 2));
-        let mut growth = Growth::default();
-        assert_eq!(growth.put(1, &half), Ok(()));
-        assert_eq!(growth.put(1, &half).unwrap_err().code, Code::TooLong);
-        let many = json!(vec![0; MOST / OF_A_VALUE]);
+        let half = json!("x".repeat(MAX_BYTES / 2));
+        let mut growth = PatchGrowth::default();
+        assert_eq!(growth.add(1, &half), Ok(()));
+        assert_eq!(growth.add(1, &half).unwrap_err().code, Code::TooLong);
+        let many = json!(vec![0; MAX_BYTES / VALUE_OVERHEAD]);
         assert_eq!(
-            Growth::default().put(1, &many).unwrap_err().code,
+            PatchGrowth::default().add(1, &many).unwrap_err().code,
             Code::TooLong
         );
     }
@@ -86,10 +86,10 @@ mod tests {
     #[test]
     fn levels_are_those_of_the_whole_object() {
         let nested = (0..100).fold(json!("x"), |inner, _| json!([inner]));
-        assert_eq!(Growth::default().put(MAX_DEPTH - 100, &nested), Ok(()));
+        assert_eq!(PatchGrowth::default().add(MAX_DEPTH - 100, &nested), Ok(()));
         assert_eq!(
-            Growth::default()
-                .put(MAX_DEPTH - 99, &nested)
+            PatchGrowth::default()
+                .add(MAX_DEPTH - 99, &nested)
                 .unwrap_err()
                 .code,
             Code::TooDeep

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use crate::diagnostic::Code;
 use crate::policy::PatchEntry;
 use crate::policy::objects::schema_of;
-use crate::policy::schema::{POD_TEMPLATE, Templates};
+use crate::policy::schema::{POD_TEMPLATE, TemplateMode};
 use crate::yaml::tree::NodeId;
 
-use super::draft::Part;
-use super::faults::{self, Whose};
-use super::planner::{Planner, Step};
+use super::draft::DraftValue;
+use super::faults::{self, FaultOrigin};
+use super::planner::{Planner, PlanResult};
 
 /// The lists whose items other policies, and the record of this one, go by.
 const LISTS: [(&str, &str); 3] = [
@@ -31,32 +31,32 @@ const TEXTS: [&[&str]; 7] = [
     &["metadata", "annotations", "podgraft.dev/record"],
 ];
 
-/// What must not change.
-pub(super) struct Identity {
-    items: [Vec<Known>; 3],
+/// The parts of a workload that a patch must not change.
+pub(super) struct ProtectedParts {
+    items: [Vec<ProtectedItem>; 3],
     texts: [Option<String>; 7],
 }
 
 /// A container or volume: its name, what stands for it in the input, and the value of what a policy of this run put
 /// there.
 #[derive(PartialEq)]
-struct Known {
+struct ProtectedItem {
     name: String,
     origin: Option<NodeId>,
     planned: Option<Value>,
 }
 
 impl<'t> Planner<'_, 't> {
-    pub(super) fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> ProtectedParts {
         let items = LISTS.map(|(list, _)| {
-            let known = |(part, name): (Part, Option<Cow<'_, str>>)| {
+            let known = |(part, name): (DraftValue, Option<Cow<'_, str>>)| {
                 let origin = self.draft.origin(&part);
                 let planned = if origin.is_none() {
                     self.draft.value(&part)
                 } else {
                     None
                 };
-                Known {
+                ProtectedItem {
                     name: name.unwrap_or_default().into_owned(),
                     origin,
                     planned,
@@ -74,11 +74,11 @@ impl<'t> Planner<'_, 't> {
                 .text_at(&part, last)
                 .map(|text| text.into_owned())
         });
-        Identity { items, texts }
+        ProtectedParts { items, texts }
     }
 
     /// A patch leaves the object's identity, our marks, and every container and volume in its place.
-    pub(super) fn refuse_another(&self, before: &Identity, entry: &PatchEntry) -> Step {
+    pub(super) fn check_identity(&self, before: &ProtectedParts, entry: &PatchEntry) -> PlanResult {
         let after = self.identity();
         let texts = TEXTS.iter().zip(before.texts.iter().zip(&after.texts));
         for (path, (old, new)) in texts {
@@ -93,12 +93,12 @@ impl<'t> Planner<'_, 't> {
         }
         for ((_, word), (old, new)) in LISTS.iter().zip(before.items.iter().zip(&after.items)) {
             let mut rest = new.iter();
-            let lost = old.iter().find(|item| !rest.any(|other| other == *item));
-            let Some(Known { name, .. }) = lost else {
+            let lost = old.iter().find(|item| !rest.any(|candidate| candidate == *item));
+            let Some(ProtectedItem { name, .. }) = lost else {
                 continue;
             };
-            let is_there = |item: &Known| item.name == *name && item.planned.is_some();
-            let (message, help) = match new.iter().any(is_there) {
+            let is_added = |item: &ProtectedItem| item.name == *name && item.planned.is_some();
+            let (message, help) = match new.iter().any(is_added) {
                 true => (
                     format!(
                         "a patch must not change the {word} `{name}`, which a policy of this run puts there"
@@ -124,11 +124,11 @@ impl<'t> Planner<'_, 't> {
             &self.draft,
             &self.template_part(),
             self.workload.pod_kind,
-            Whose::Policy,
+            FaultOrigin::Policy,
         )
         .into_iter();
         found
-            .map(|fault| fault.what)
+            .map(|fault| fault.message)
             .chain(self.faults_of_types())
             .collect()
     }
@@ -143,7 +143,7 @@ impl<'t> Planner<'_, 't> {
         let found = self
             .draft
             .value(&part)
-            .map(|value| schema.check(&value, Templates::Filled));
+            .map(|value| schema.check(&value, TemplateMode::Filled));
         found
             .into_iter()
             .flatten()
@@ -152,7 +152,7 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// What was wrong before is not the patch's fault.
-    pub(super) fn refuse_new_faults(&mut self, before: &[String], entry: &PatchEntry) -> Step {
+    pub(super) fn refuse_new_faults(&mut self, before: &[String], entry: &PatchEntry) -> PlanResult {
         let mut new: Vec<String> = self
             .faults()
             .into_iter()

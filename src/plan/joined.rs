@@ -4,46 +4,46 @@ use crate::policy::{EnvChange, EnvOp};
 use crate::record::has_token;
 
 /// What stands there and ours, by the entry's operation. Nothing changes when ours is there already.
-pub(super) fn joined(old: &str, ours: &str, change: &EnvChange) -> String {
+pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
     // A block scalar's last line end is no part of the flags that it holds: ours goes before it, and comes without its own.
-    let (body, ours) = (old.trim_end_matches('\n'), ours.trim_end_matches('\n'));
+    let (body, addition) = (old.trim_end_matches('\n'), addition.trim_end_matches('\n'));
     let tail = &old[body.len()..];
     let separator = &change.separator;
     // Blanks alone are no flag: nothing could find them again.
-    if ours.trim().is_empty() || body.is_empty() {
+    if addition.trim().is_empty() || body.is_empty() {
         return if body.is_empty() {
-            ours.to_owned()
+            addition.to_owned()
         } else {
             old.to_owned()
         };
     }
     match change.op {
-        EnvOp::MergeKeys => merged(body, ours, separator) + tail,
-        _ if has_token(body, ours, separator) => old.to_owned(),
-        EnvOp::Prepend => format!("{ours}{separator}{old}"),
+        EnvOp::MergeKeys => merged(body, addition, separator) + tail,
+        _ if has_token(body, addition, separator) => old.to_owned(),
+        EnvOp::Prepend => format!("{addition}{separator}{old}"),
         EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => {
             let between = if body.ends_with(separator.as_str()) {
                 ""
             } else {
                 separator
             };
-            format!("{body}{between}{ours}{tail}")
+            format!("{body}{between}{addition}{tail}")
         }
     }
 }
 
 /// `k=v` pairs: those that are there win.
-fn merged(old: &str, ours: &str, separator: &str) -> String {
+fn merged(old: &str, addition: &str, separator: &str) -> String {
     let key = |pair: &str| {
         pair.split_once('=')
             .map_or(pair, |(key, _)| key)
             .trim()
             .to_owned()
     };
-    let own: Vec<String> = old.split(separator).map(key).collect();
-    let added = ours
+    let old_keys: Vec<String> = old.split(separator).map(key).collect();
+    let added = addition
         .split(separator)
-        .filter(|pair| !pair.is_empty() && !own.contains(&key(pair)));
+        .filter(|pair| !pair.is_empty() && !old_keys.contains(&key(pair)));
     added.fold(old.to_owned(), |text, pair| {
         if text.ends_with(separator) {
             text + pair
@@ -56,12 +56,12 @@ fn merged(old: &str, ours: &str, separator: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Item, Position};
+    use crate::policy::{PolicyValue, Position};
     use serde_json::json;
     use std::sync::Arc;
 
     fn change(op: EnvOp, separator: &str) -> EnvChange {
-        let item = Item {
+        let item = PolicyValue {
             value: Arc::new(json!({"name": "X"})),
             at: 0..0,
         };

@@ -17,14 +17,14 @@ const DEVICES: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
 pub(super) fn refused(spec: &View<'_>, has_claims: bool) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     for (at, container) in containers(spec) {
-        found.extend(claims(spec, container).map(|what| (at.path().key("resources"), what)));
+        found.extend(claims(spec, container).map(|message| (at.path().key("resources"), message)));
         found.extend(
-            devices(spec, container, has_claims).map(|what| (at.path().key("volumeDevices"), what)),
+            devices(spec, container, has_claims).map(|message| (at.path().key("volumeDevices"), message)),
         );
-        found.extend(files(spec, container).map(|what| (at.path().key("env"), what)));
-        found.extend(alone(spec, container).map(|what| (at.path(), what)));
+        found.extend(files(spec, container).map(|message| (at.path().key("env"), message)));
+        found.extend(container_rules(spec, container).map(|message| (at.path(), message)));
     }
-    found.extend(room(spec));
+    found.extend(pod_level_resources(spec));
     found
 }
 
@@ -43,7 +43,7 @@ fn text<'v>(value: &'v View<'v>, key: &str) -> &'v str {
     value.get(key).and_then(View::as_str).unwrap_or_default()
 }
 
-fn named<'v>(spec: &'v View<'v>, key: &str, wanted: &str) -> Option<&'v View<'v>> {
+fn find_named<'v>(spec: &'v View<'v>, key: &str, wanted: &str) -> Option<&'v View<'v>> {
     list(spec, key).find(|item| text(item, "name") == wanted)
 }
 
@@ -51,7 +51,7 @@ fn claims<'v>(
     spec: &'v View<'v>,
     container: &'v View<'v>,
 ) -> impl Iterator<Item = String> + use<'v> {
-    let unknown = |claim: &&View<'_>| named(spec, "resourceClaims", text(claim, "name")).is_none();
+    let unknown = |claim: &&View<'_>| find_named(spec, "resourceClaims", text(claim, "name")).is_none();
     let claims = list(&container["resources"], "claims");
     claims.filter(unknown).map(|claim| {
         format!(
@@ -74,7 +74,7 @@ fn devices<'v>(
         if spec["hostUsers"] == false {
             return Some(format!("container `{owner}` has a device, which does not go with `hostUsers: false`"));
         }
-        match named(spec, "volumes", volume) {
+        match find_named(spec, "volumes", volume) {
             None if !has_claims => {
                 return Some(format!("container `{owner}` has the volume `{volume}` as a device, which the pod does not have"));
             }
@@ -96,8 +96,8 @@ fn files<'v>(
     let sources = list(container, "env").map(|variable| &variable["valueFrom"]["fileKeyRef"]);
     sources.filter(|source| !source.is_null()).filter_map(|source| {
         let volume = text(source, "volumeName");
-        let is_there = named(spec, "volumes", volume).is_some_and(|volume| !volume["emptyDir"].is_null());
-        (!is_there).then(|| {
+        let is_valid = find_named(spec, "volumes", volume).is_some_and(|volume| !volume["emptyDir"].is_null());
+        (!is_valid).then(|| {
             format!(
                 "container `{}` reads a variable from a file of the volume `{volume}`, and the pod has no `emptyDir` of that name",
                 name(container)
@@ -107,7 +107,7 @@ fn files<'v>(
 }
 
 /// Rules of one container that depend on a field of the pod or of the container.
-fn alone(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item = String> + use<> {
+fn container_rules(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item = String> + use<> {
     let (owner, context) = (name(container), &container["securityContext"]);
     let mut found = Vec::new();
     if context["procMount"] == "Unmasked" && spec["hostUsers"] != false {
@@ -125,24 +125,24 @@ fn alone(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item = String> 
     found.into_iter()
 }
 
-type Amounts<'v> = BTreeMap<&'v str, i128>;
+type ResourceAmounts<'v> = BTreeMap<&'v str, i128>;
 
-fn amounts<'v>(resources: &'v View<'v>, kind: &str) -> Amounts<'v> {
-    let all = resources.get(kind).and_then(View::as_object);
-    all.into_iter()
+fn amounts<'v>(resources: &'v View<'v>, kind: &str) -> ResourceAmounts<'v> {
+    let quantities = resources.get(kind).and_then(View::as_object);
+    quantities.into_iter()
         .flatten()
         .filter_map(|(resource, amount)| Some((&**resource, quantity::of_view(amount)?)))
         .collect()
 }
 
 /// What a container requests: a limit alone is the request, too.
-fn requests<'v>(container: &'v View<'v>) -> Amounts<'v> {
-    let mut all = amounts(&container["resources"], "limits");
-    all.extend(amounts(&container["resources"], "requests"));
-    all
+fn requests<'v>(container: &'v View<'v>) -> ResourceAmounts<'v> {
+    let mut total = amounts(&container["resources"], "limits");
+    total.extend(amounts(&container["resources"], "requests"));
+    total
 }
 
-fn add<'v>(sum: &mut Amounts<'v>, more: &Amounts<'v>) {
+fn add<'v>(sum: &mut ResourceAmounts<'v>, more: &ResourceAmounts<'v>) {
     for (resource, amount) in more {
         let sum = sum.entry(resource).or_default();
         *sum = sum.saturating_add(*amount);
@@ -150,19 +150,19 @@ fn add<'v>(sum: &mut Amounts<'v>, more: &Amounts<'v>) {
 }
 
 /// What containers need at any time together; what the pod says of all of them is not less.
-fn room(spec: &View<'_>) -> Vec<(Path, String)> {
+fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
     let whole = &spec["resources"];
     if whole.is_null() {
         return Vec::new();
     }
-    let most = most_requested(spec);
+    let peak = most_requested(spec);
     let (requested, limits) = (amounts(whole, "requests"), amounts(whole, "limits"));
-    let is_above = |amounts: &Amounts<'_>, resource: &str, bound: &i128| {
+    let is_above = |amounts: &ResourceAmounts<'_>, resource: &str, bound: &i128| {
         amounts.get(resource).is_some_and(|amount| amount > bound)
     };
     let mut found = Vec::new();
     for (resource, amount) in &requested {
-        if is_above(&most, resource, amount) {
+        if is_above(&peak, resource, amount) {
             found.push(format!(
                 "the containers request more {resource} together than `resources.requests` of the pod"
             ));
@@ -171,7 +171,7 @@ fn room(spec: &View<'_>) -> Vec<(Path, String)> {
     for (resource, limit) in &limits {
         let requests = match requested.contains_key(resource) {
             true => &requested,
-            false => &most,
+            false => &peak,
         };
         if is_above(requests, resource, limit) {
             found.push(format!(
@@ -179,8 +179,8 @@ fn room(spec: &View<'_>) -> Vec<(Path, String)> {
             ));
         }
         for container in list(spec, "containers") {
-            let own = amounts(&container["resources"], "limits");
-            if is_above(&own, resource, limit) {
+            let container_limits = amounts(&container["resources"], "limits");
+            if is_above(&container_limits, resource, limit) {
                 found.push(format!(
                     "the limit of {resource} of container `{}` is above the pod's own",
                     name(container)
@@ -188,14 +188,14 @@ fn room(spec: &View<'_>) -> Vec<(Path, String)> {
             }
         }
     }
-    let at = |what| (Path::of(&["resources"]), what);
+    let at = |message| (Path::of(&["resources"]), message);
     found.into_iter().map(at).collect()
 }
 
 /// The most that the containers request at any time. Native sidecars run beside what comes behind them; other init
 /// containers run alone.
-fn most_requested<'v>(spec: &'v View<'v>) -> Amounts<'v> {
-    let (mut beside, mut most) = (Amounts::new(), Amounts::new());
+fn most_requested<'v>(spec: &'v View<'v>) -> ResourceAmounts<'v> {
+    let (mut beside, mut most) = (ResourceAmounts::new(), ResourceAmounts::new());
     for container in list(spec, "initContainers") {
         let mut now = requests(container);
         if text(container, "restartPolicy") == "Always" {
@@ -204,18 +204,18 @@ fn most_requested<'v>(spec: &'v View<'v>) -> Amounts<'v> {
         } else {
             add(&mut now, &beside);
         }
-        raise(&mut most, now);
+        raise_to(&mut most, now);
     }
     for container in list(spec, "containers") {
         add(&mut beside, &requests(container));
     }
-    raise(&mut most, beside);
+    raise_to(&mut most, beside);
     most
 }
 
-fn raise<'v>(most: &mut Amounts<'v>, now: Amounts<'v>) {
-    for (resource, amount) in now {
-        let most = most.entry(resource).or_default();
-        *most = amount.max(*most);
+fn raise_to<'v>(peak: &mut ResourceAmounts<'v>, current: ResourceAmounts<'v>) {
+    for (resource, amount) in current {
+        let peak = peak.entry(resource).or_default();
+        *peak = amount.max(*peak);
     }
 }

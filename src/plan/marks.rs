@@ -9,7 +9,7 @@ use crate::policy::Policy;
 use crate::record::MARKER;
 
 use super::draft::{Draft, OpenId, Refusal};
-use super::{Planned, order};
+use super::{WorkloadPlan, order};
 
 /// The policies that the workload's annotation names, as it is written.
 pub(super) fn marked(draft: &Draft<'_>) -> String {
@@ -52,19 +52,19 @@ pub(super) fn with_names<'n>(
 pub(super) fn stale_marks(
     workload: &Workload<'_>,
     policies: &[Policy],
-    planned: &Planned<'_>,
+    planned: &WorkloadPlan<'_>,
 ) -> Vec<Diagnostic> {
-    let own = marked(&Draft::new(workload.tree, workload.object.node));
-    if own.is_empty() {
+    let marks = marked(&Draft::new(workload.tree, workload.object.node));
+    if marks.is_empty() {
         return Vec::new();
     }
-    let was_here = |report: &&PolicyReport| names_in(&own).any(|name| name == &*report.policy);
+    let is_marked = |report: &&PolicyReport| names_in(&marks).any(|name| name == &*report.policy);
     let stale = planned
         .policies
         .iter()
-        .filter(was_here)
+        .filter(is_marked)
         .filter_map(|report| {
-            let now = match &report.outcome {
+            let sentence_end = match &report.outcome {
                 Outcome::Injected(_) => {
                     "now adds something else to it, beside what an earlier run put there"
                 }
@@ -77,12 +77,12 @@ pub(super) fn stale_marks(
                 .iter()
                 .find(|policy| policy.identity == *report.policy)?;
             let message = format!(
-                "{} is marked as injected by `{}`, which {now}",
+                "{} is marked as injected by `{}`, which {sentence_end}",
                 workload.title(),
                 policy.identity
             );
             let warning = Diagnostic::warning(Code::AppliedBefore, message)
-                .at(workload.own_place(), "this workload");
+                .at(workload.name_place(), "this workload");
             Some(warning.help(
                 "apply to the original manifest, or take out by hand what is not wanted any more",
             ))
@@ -91,14 +91,14 @@ pub(super) fn stale_marks(
 }
 
 /// Names the policies that changed the workload in its own annotations, behind those that are named there already.
-pub(super) fn mark(workload: &Workload<'_>, planned: &mut Planned<'_>) -> Result<(), Refusal> {
-    let own = marked(&planned.draft);
+pub(super) fn mark(workload: &Workload<'_>, planned: &mut WorkloadPlan<'_>) -> Result<(), Refusal> {
+    let marks = marked(&planned.draft);
     let injected = planned
         .policies
         .iter()
         .filter(|report| matches!(report.outcome, Outcome::Injected(_)));
-    let names = with_names(&own, injected.map(|report| &*report.policy));
-    if names.len() == names_in(&own).count() {
+    let names = with_names(&marks, injected.map(|report| &*report.policy));
+    if names.len() == names_in(&marks).count() {
         return Ok(());
     }
     let value = Value::String(names.join(","));

@@ -52,60 +52,60 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::options::Options;
-use crate::outcome::needs::NeedsOfRun;
-use crate::outcome::{Companion, Outcome, PolicyReport};
-use crate::policy::{Checksum, Item, Policy};
+use crate::outcome::needs::RunNeeds;
+use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
+use crate::policy::{ChecksumAnnotation, PolicyValue, Policy};
 use crate::record::Record;
-use crate::record::fold::Redo;
-use crate::select::Base;
+use crate::record::fold::Replay;
+use crate::select::Baseline;
 
-use apply::{Found, Subject, apply, failed};
+use apply::{PolicyDetails, RuleContext, apply, failed};
 use draft::{Draft, Refusal};
 pub use faults::are_annotations_too_long;
-pub use kept::unfit;
+pub use kept::faults_of_kept;
 use marks::{mark, stale_marks};
 pub use planner::explain as explain_refusal;
-use recording::{Earlier, Met, Notes, Recording, Turn, idle, turns};
+use recording::{EarlierRun, SatisfiedChange, RuleNotes, Recording, FoldStep, idle_policies, policy_order};
 use since::{is_older, outcome_since, report_dropped};
 pub use unselected::left_alone;
 
 pub use crate::record::MARKER;
 
-/// A workload as all policies together want it.
+/// The plan of a workload over all policies.
 #[derive(Debug, Clone)]
-pub struct Planned<'t> {
+pub struct WorkloadPlan<'t> {
     /// The result.
     pub draft: Draft<'t>,
     /// What each policy did.
     pub policies: Vec<PolicyReport>,
     /// What they generate beside it, as far as it is not among the manifests.
-    pub companions: Vec<Companion>,
+    pub companions: Vec<GeneratedObject>,
     /// What is wrong.
     pub diagnostics: Vec<Diagnostic>,
     /// Ephemeral containers, where the options ask for them.
-    pub ephemeral_containers: Vec<Item>,
+    pub ephemeral_containers: Vec<PolicyValue>,
     /// What was done, where that is written into the workload.
     pub record: Option<Record>,
     /// What they need from a cluster, where it was asked for.
-    pub needs: NeedsOfRun,
+    pub needs: RunNeeds,
     /// What policies want and the manifest has already, where it is recorded.
-    pub met: Vec<(String, Met)>,
+    pub satisfied: Vec<(String, SatisfiedChange)>,
     /// The draft after each policy that changed it, where it was asked for.
     pub steps: Vec<(usize, Draft<'t>)>,
 }
 
-impl<'t> From<Draft<'t>> for Planned<'t> {
+impl<'t> From<Draft<'t>> for WorkloadPlan<'t> {
     /// Before the first policy.
     fn from(draft: Draft<'t>) -> Self {
-        Planned {
+        WorkloadPlan {
             draft,
             policies: Vec::new(),
             companions: Vec::new(),
             diagnostics: Vec::new(),
             ephemeral_containers: Vec::new(),
             record: None,
-            needs: NeedsOfRun::default(),
-            met: Vec::new(),
+            needs: RunNeeds::default(),
+            satisfied: Vec::new(),
             steps: Vec::new(),
         }
     }
@@ -118,16 +118,16 @@ pub fn plan<'t>(
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-    earlier: Option<&Earlier<'_>>,
-) -> Planned<'t> {
+    earlier: Option<&EarlierRun<'_>>,
+) -> WorkloadPlan<'t> {
     for env in options.image_env.iter().filter(|env| !env.is_met()) {
         let containers = workload.containers().iter();
-        containers.for_each(|container| env.meet(container.name));
+        containers.for_each(|container| env.match_container(container.name));
     }
     let base = added::base_of(workload, policies, inventory);
     // A record that is there is kept true.
     let is_recording = options.is_recording() || earlier.is_some();
-    let run = Run {
+    let run = PlanContext {
         workload,
         policies,
         base: &base,
@@ -140,9 +140,9 @@ pub fn plan<'t>(
     // A policy whose checksums fail leaves the workload alone as a whole: those behind it are planned again without it.
     // So are they where one comes to nothing behind which others are kept.
     let mut planned = loop {
-        match run.fold(&failed_late, &without_place) {
+        match run.apply_with_checksums(&failed_late, &without_place) {
             Ok(planned) => {
-                let idle = idle(policies, earlier, options, planned.1.as_ref());
+                let idle = idle_policies(policies, earlier, options, planned.1.as_ref());
                 if idle.is_subset(&without_place) {
                     break planned;
                 }
@@ -156,14 +156,14 @@ pub fn plan<'t>(
 }
 
 /// What policies generate beside a workload. Their checksums are left out: they may be of what others generate.
-pub fn foresee(
+pub fn planned_companions(
     workload: &Workload<'_>,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Vec<Companion> {
+) -> Vec<GeneratedObject> {
     let base = added::base_of(workload, policies, inventory);
-    let run = Run {
+    let run = PlanContext {
         workload,
         policies,
         base: &base,
@@ -177,31 +177,31 @@ pub fn foresee(
     applying.planned.companions
 }
 
-/// A workload and all policies.
-struct Run<'r, 't> {
+/// The context of a plan: a workload and all policies.
+struct PlanContext<'r, 't> {
     workload: &'r Workload<'t>,
     policies: &'r [Policy],
-    base: &'r Base,
+    base: &'r Baseline,
     options: &'r Options,
     inventory: &'r Inventory,
-    earlier: Option<&'r Earlier<'r>>,
+    earlier: Option<&'r EarlierRun<'r>>,
     is_recording: bool,
 }
 
-/// What all policies come to before their checksums.
-struct Applying<'t> {
-    planned: Planned<'t>,
+/// The plan before checksums are added.
+struct PlanBeforeChecksums<'t> {
+    planned: WorkloadPlan<'t>,
     /// Those of a policy, by its place in the order.
-    checksums: Vec<(usize, Vec<Checksum>)>,
+    checksums: Vec<(usize, Vec<ChecksumAnnotation>)>,
     recording: Option<Recording<'t>>,
 }
 
-/// A policy by its place in the order, and what is wrong with its checksums.
-type FailedLate = (usize, Vec<Diagnostic>);
+/// The index of a policy, and the problems with its checksums.
+type ChecksumFailure = (usize, Vec<Diagnostic>);
 
-impl<'r, 't> Run<'r, 't> {
-    fn subject(&self, policy: &'r Policy) -> Subject<'r, 't> {
-        let Run {
+impl<'r, 't> PlanContext<'r, 't> {
+    fn subject(&self, policy: &'r Policy) -> RuleContext<'r, 't> {
+        let PlanContext {
             workload,
             base,
             options,
@@ -210,7 +210,7 @@ impl<'r, 't> Run<'r, 't> {
             earlier,
             ..
         } = *self;
-        Subject {
+        RuleContext {
             workload,
             policy,
             base,
@@ -227,20 +227,20 @@ impl<'r, 't> Run<'r, 't> {
         draft: Draft<'t>,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
-    ) -> Applying<'t> {
+    ) -> PlanBeforeChecksums<'t> {
         let recording = self
             .is_recording
             .then(|| Recording::begin(self.workload, &draft))
             .flatten();
-        let mut applying = Applying {
-            planned: Planned::from(draft),
+        let mut applying = PlanBeforeChecksums {
+            planned: WorkloadPlan::from(draft),
             checksums: Vec::new(),
             recording,
         };
-        for turn in turns(self.policies, self.earlier, self.options, without_place) {
+        for turn in policy_order(self.policies, self.earlier, self.options, without_place) {
             match turn {
-                Turn::Given(at) => self.apply_given(at, failed_late.get(&at), &mut applying),
-                Turn::Kept(redo) => {
+                FoldStep::Given(at) => self.apply_given(at, failed_late.get(&at), &mut applying),
+                FoldStep::Kept(redo) => {
                     let done = self.put_back(redo, &mut applying);
                     let problem = done.err().map(|problem| *problem);
                     applying.planned.diagnostics.extend(problem);
@@ -251,11 +251,11 @@ impl<'r, 't> Run<'r, 't> {
     }
 
     /// Puts back the work of a policy that is not given.
-    fn put_back(&self, redo: &Redo, applying: &mut Applying<'t>) -> Result<(), Box<Diagnostic>> {
+    fn put_back(&self, redo: &Replay, applying: &mut PlanBeforeChecksums<'t>) -> Result<(), Box<Diagnostic>> {
         let draft = &mut applying.planned.draft;
         match (&mut applying.recording, self.earlier) {
             (Some(recording), Some(earlier)) => {
-                recording.put_back(redo, draft, self.workload, earlier)
+                recording.restore_policy(redo, draft, self.workload, earlier)
             }
             _ => Err(Box::new(recording::cannot_record(self.workload, true))),
         }
@@ -266,12 +266,12 @@ impl<'r, 't> Run<'r, 't> {
         &self,
         at: usize,
         failed_late: Option<&Vec<Diagnostic>>,
-        applying: &mut Applying<'t>,
+        applying: &mut PlanBeforeChecksums<'t>,
     ) {
         let planned = &mut applying.planned;
         let policy = &self.policies[at];
         let first = planned.diagnostics.len();
-        let mut found = Found::default();
+        let mut found = PolicyDetails::default();
         let outcome = match failed_late {
             Some(problems) => failed(policy, problems.clone(), planned),
             None => {
@@ -284,9 +284,9 @@ impl<'r, 't> Run<'r, 't> {
             let owner = || Arc::clone(&identity);
             diagnostic.policy.get_or_insert_with(owner);
         }
-        let met = std::mem::take(&mut found.notes.met).into_iter();
+        let met = std::mem::take(&mut found.notes.satisfied).into_iter();
         let met = met.map(|met| (policy.identity.clone(), met));
-        planned.met.extend(met);
+        planned.satisfied.extend(met);
         if let Some(recording) = &mut applying.recording {
             let draft = &planned.draft;
             recording.note(policy, draft, found.notes, self.earlier, self.options);
@@ -307,13 +307,13 @@ impl<'r, 't> Run<'r, 't> {
     }
 
     /// All policies in order, then their checksums, which are of what the pod template names in the end.
-    fn fold(
+    fn apply_with_checksums(
         &self,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
-    ) -> Result<(Planned<'t>, Option<Recording<'t>>), FailedLate> {
+    ) -> Result<(WorkloadPlan<'t>, Option<Recording<'t>>), ChecksumFailure> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
-        let Applying {
+        let PlanBeforeChecksums {
             mut planned,
             checksums,
             mut recording,
@@ -324,7 +324,7 @@ impl<'r, 't> Run<'r, 't> {
                 recording.note(
                     &self.policies[at],
                     &planned.draft,
-                    Notes::default(),
+                    RuleNotes::default(),
                     self.earlier,
                     self.options,
                 );
@@ -336,9 +336,9 @@ impl<'r, 't> Run<'r, 't> {
     fn add_checksums(
         &self,
         at: usize,
-        found: &[Checksum],
-        planned: &mut Planned<'t>,
-    ) -> Result<(), FailedLate> {
+        found: &[ChecksumAnnotation],
+        planned: &mut WorkloadPlan<'t>,
+    ) -> Result<(), ChecksumFailure> {
         let done = checksums::add(self.subject(&self.policies[at]), found, &mut planned.draft);
         let done = done.map_err(|problems| (at, problems))?;
         if self.options.authors && !done.is_empty() {
@@ -354,9 +354,9 @@ impl<'r, 't> Run<'r, 't> {
     }
 
     /// Marker and record, what came of each policy, and what was wrong before.
-    fn finish(&self, planned: &mut Planned<'t>, recording: Option<Recording<'t>>) {
+    fn finish(&self, planned: &mut WorkloadPlan<'t>, recording: Option<Recording<'t>>) {
         if recording.is_none() {
-            settle(planned);
+            drop_reverted_changes(planned);
         }
         if self.earlier.is_none() {
             let stale = stale_marks(self.workload, self.policies, planned);
@@ -400,7 +400,7 @@ impl<'r, 't> Run<'r, 't> {
                 "an expression looks up the {name}, and it is not among the files of this run"
             );
             let note = Diagnostic::note(Code::MissingObject, message);
-            note.at(self.workload.own_place(), "for this workload").help(
+            note.at(self.workload.name_place(), "for this workload").help(
                 "the policy goes on as if it did not exist; where the cluster has it, give it with `--context`",
             )
         };
@@ -408,7 +408,7 @@ impl<'r, 't> Run<'r, 't> {
     }
 
     /// What came of each policy, seen from before the run.
-    fn report_since(&self, planned: &mut Planned<'t>) {
+    fn report_since(&self, planned: &mut WorkloadPlan<'t>) {
         let Some(earlier) = self.earlier else { return };
         for report in &mut planned.policies {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);
@@ -422,11 +422,11 @@ impl<'r, 't> Run<'r, 't> {
 }
 
 /// Leaves out what comes to nothing: what one policy takes away and another puts back stays as it is.
-fn settle(planned: &mut Planned<'_>) {
+fn drop_reverted_changes(planned: &mut WorkloadPlan<'_>) {
     if !planned.draft.is_changed() {
         return;
     }
-    planned.draft.settle();
+    planned.draft.restore_unchanged();
     if planned.draft.is_changed() {
         return;
     }
@@ -443,8 +443,8 @@ fn settle(planned: &mut Planned<'_>) {
 
 /// A refusal to edit something, as a problem of its workload.
 pub fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
-    let (code, why, help) = planner::explain(refusal.why);
-    let message = format!("{} cannot be edited here: {why}", workload.title());
+    let (code, explanation, help) = planner::explain(refusal.reason);
+    let message = format!("{} cannot be edited here: {explanation}", workload.title());
     let code = if code == Code::WrongType {
         Code::Invalid
     } else {

@@ -6,47 +6,47 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::change::{Change, ContainerItem, Operation, PodItem, Target};
+use crate::change::{Change, ContainerItem, Operation, PodItem, ChangeTarget};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName};
 use crate::manifest::pod::Workload;
 use crate::outcome::Outcome;
-use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
-use crate::policy::{Inject, Item, Policy, Position, SidecarType};
+use crate::policy::mutation::{MutationResult, Mutation, PodFacts, Remark};
+use crate::policy::{Injection, PolicyValue, Policy, Position, SidecarType};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
 
 use super::draft::Draft;
-use super::expand::Expanded;
-use super::faults::{self, Fault, Whose};
+use super::expand::ExpandedInjection;
+use super::faults::{self, ApiFault, FaultOrigin};
 use super::marks::{marked, names_in};
 use super::reconcile::reconcile;
-use super::{Planned, Subject, failed, forbidden, needs, order};
+use super::{WorkloadPlan, RuleContext, failed, forbidden, needs, order};
 
 /// Asks a policy for a workload, and plans what it says.
 pub(super) fn apply<'t>(
-    subject: Subject<'_, 't>,
+    subject: RuleContext<'_, 't>,
     mutation: &dyn Mutation,
-    planned: &mut Planned<'t>,
+    planned: &mut WorkloadPlan<'t>,
 ) -> Outcome {
-    match ask(subject, mutation, planned) {
-        Ok(Mutated::Skipped(skip)) => Outcome::Skipped(skip),
-        Ok(Mutated::UpToDate) => Outcome::UpToDate,
-        Ok(Mutated::LeftAlone(remarks)) => {
-            planned.diagnostics.extend(told(subject, remarks));
+    match run_mutation(subject, mutation, planned) {
+        Ok(MutationResult::Skipped(skip)) => Outcome::Skipped(skip),
+        Ok(MutationResult::UpToDate) => Outcome::UpToDate,
+        Ok(MutationResult::LeftAlone(remarks)) => {
+            planned.diagnostics.extend(diagnostics_of(subject, remarks));
             Outcome::Failed
         }
-        Ok(Mutated::Changed(after, remarks)) => change(subject, after, remarks, planned),
+        Ok(MutationResult::Changed(after, remarks)) => change(subject, after, remarks, planned),
         Err(problem) => failed(subject.policy, vec![*problem], planned),
     }
 }
 
 /// Plans the difference between a pod spec and what stands in the draft.
 fn change<'t>(
-    subject: Subject<'_, 't>,
+    subject: RuleContext<'_, 't>,
     after: Value,
     remarks: Vec<Remark>,
-    planned: &mut Planned<'t>,
+    planned: &mut WorkloadPlan<'t>,
 ) -> Outcome {
     let Some(current) = planned.draft.value(&planned.draft.root()) else {
         return Outcome::Failed;
@@ -63,7 +63,7 @@ fn change<'t>(
     let after = arranged(before, after);
     let (changes, inject) = differences(subject, before, &after);
     *place = after;
-    let expanded = Expanded {
+    let expanded = ExpandedInjection {
         inject: Cow::Owned(inject),
         of_containers: Vec::new(),
     };
@@ -79,20 +79,20 @@ fn change<'t>(
     }
     let mut found = BTreeSet::new();
     needs::collect(subject, &expanded, &mut found);
-    needs::tell(subject, found, &[], planned);
-    planned.diagnostics.extend(told(subject, remarks));
+    needs::add_needs(subject, found, &[], planned);
+    planned.diagnostics.extend(diagnostics_of(subject, remarks));
     let faults = new_faults(subject, &old, planned);
     planned.diagnostics.extend(faults);
     Outcome::Injected(changes)
 }
 
 /// What the policy says of the workload as it stands in the draft.
-fn ask(
-    subject: Subject<'_, '_>,
+fn run_mutation(
+    subject: RuleContext<'_, '_>,
     mutation: &dyn Mutation,
-    planned: &Planned<'_>,
-) -> Result<Mutated, Box<Diagnostic>> {
-    let Subject {
+    planned: &WorkloadPlan<'_>,
+) -> Result<MutationResult, Box<Diagnostic>> {
+    let RuleContext {
         workload,
         policy,
         options,
@@ -103,7 +103,7 @@ fn ask(
     let found = namespace.map(|name| inventory.namespace(name)).transpose();
     let found = found.map_err(|doubt| {
         let problem = doubt.into_diagnostic();
-        Box::new(problem.at(workload.own_place(), "for this workload"))
+        Box::new(problem.at(workload.name_place(), "for this workload"))
     })?;
     let template = subject.template_in(&planned.draft);
     let spec = || planned.draft.value(&planned.draft.get(&template, "spec")?);
@@ -127,7 +127,7 @@ fn ask(
         default_namespace: options.namespace.as_deref(),
         annotations: &texts(workload, workload.pod_metadata(), "annotations"),
         labels: &texts(workload, workload.pod_metadata(), "labels"),
-        own_annotations: &texts(workload, workload.metadata(), "annotations"),
+        workload_annotations: &texts(workload, workload.metadata(), "annotations"),
         namespace_annotations: found.flatten().map(|meta| &meta.annotations),
         is_marked: is_marked_by_kind(&planned.draft, policy),
         spec: &spec,
@@ -162,12 +162,12 @@ fn texts(workload: &Workload<'_>, metadata: Option<NodeId>, key: &str) -> BTreeM
 }
 
 /// Remarks as diagnostics of the workload.
-fn told(subject: Subject<'_, '_>, remarks: Vec<Remark>) -> Vec<Diagnostic> {
+fn diagnostics_of(subject: RuleContext<'_, '_>, remarks: Vec<Remark>) -> Vec<Diagnostic> {
     let remarks = remarks.into_iter();
     remarks.map(|remark| tell(subject, remark)).collect()
 }
 
-fn tell(subject: Subject<'_, '_>, remark: Remark) -> Diagnostic {
+fn tell(subject: RuleContext<'_, '_>, remark: Remark) -> Diagnostic {
     let workload = subject.workload;
     let message = remark.message.replace("{}", &workload.title());
     let place = match &remark.at {
@@ -175,7 +175,7 @@ fn tell(subject: Subject<'_, '_>, remark: Remark) -> Diagnostic {
             let found = find(workload.tree, workload.template, path);
             workload.place(found.value)
         }
-        None => workload.own_place(),
+        None => workload.name_place(),
     };
     let mut diagnostic = Diagnostic::warning(remark.code, message)
         .with_severity(remark.severity)
@@ -192,25 +192,25 @@ fn tell(subject: Subject<'_, '_>, remark: Remark) -> Diagnostic {
 /// What an API server would refuse of the result, and not of what was there: exactness is what the policy promises, so
 /// it is said, and done.
 fn new_faults<'t>(
-    subject: Subject<'_, 't>,
+    subject: RuleContext<'_, 't>,
     before: &Draft<'t>,
-    planned: &Planned<'t>,
+    planned: &WorkloadPlan<'t>,
 ) -> Vec<Diagnostic> {
     let kind = subject.workload.pod_kind;
-    let faults = |draft: &Draft<'t>| -> Vec<Fault> {
-        faults::faults(draft, &subject.template_in(draft), kind, Whose::Manifest)
+    let faults = |draft: &Draft<'t>| -> Vec<ApiFault> {
+        faults::faults(draft, &subject.template_in(draft), kind, FaultOrigin::Manifest)
     };
     let old = faults(before);
-    let is_new = |fault: &Fault| old.iter().all(|other| other.what != fault.what);
-    let warn = |fault: Fault| {
+    let is_new = |fault: &ApiFault| old.iter().all(|known| known.message != fault.message);
+    let warn = |fault: ApiFault| {
         let message = format!(
             "no API server takes {} as `{}` makes it: {}",
             subject.workload.title(),
             subject.policy.identity,
-            fault.what
+            fault.message
         );
         Diagnostic::warning(Code::Invalid, message)
-            .at(subject.workload.own_place(), "this workload")
+            .at(subject.workload.name_place(), "this workload")
             .help("the operator does the same; the other messages say what in the manifest leads to it")
     };
     faults(&planned.draft)
@@ -229,15 +229,15 @@ fn arranged(before: &Value, mut after: Value) -> Value {
         };
         for container in new {
             let name = container.get("name").cloned();
-            let mut was = old.into_iter().flatten();
-            let was = was.find(|old| old.get("name") == name.as_ref());
-            if let (Some(Value::Object(was)), Value::Object(now)) = (was, container) {
-                arrange(was, now, order::CONTAINER);
+            let mut original = old.into_iter().flatten();
+            let original = original.find(|old| old.get("name") == name.as_ref());
+            if let (Some(Value::Object(original)), Value::Object(current)) = (original, container) {
+                arrange(original, current, order::CONTAINER);
             }
         }
     }
-    if let (Value::Object(was), Value::Object(now)) = (before, &mut after) {
-        arrange(was, now, order::POD_SPEC);
+    if let (Value::Object(original), Value::Object(current)) = (before, &mut after) {
+        arrange(original, current, order::POD_SPEC);
     }
     after
 }
@@ -248,23 +248,23 @@ fn arrange(before: &Map<String, Value>, after: &mut Map<String, Value>, order: &
         let Some(value) = after.shift_remove(*key) else {
             continue;
         };
-        let own = order
+        let rank = order
             .iter()
             .position(|known| known == key)
             .unwrap_or_default();
-        let behind = order[..own]
+        let previous = order[..rank]
             .iter()
             .rev()
-            .find_map(|known| after.keys().position(|other| other == known));
-        after.shift_insert(behind.map_or(0, |at| at + 1), (*key).to_owned(), value);
+            .find_map(|known| after.keys().position(|existing| existing == known));
+        after.shift_insert(previous.map_or(0, |at| at + 1), (*key).to_owned(), value);
     }
 }
 
 /// What is another in a pod spec: in words, and the items that are new.
-fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<Change>, Inject) {
-    let (mut changes, mut inject) = (Vec::new(), Inject::default());
+fn differences(subject: RuleContext<'_, '_>, before: &Value, after: &Value) -> (Vec<Change>, Injection) {
+    let (mut changes, mut inject) = (Vec::new(), Injection::default());
     let at = subject.policy.selects.at.clone();
-    let item = |value: &Value| Item {
+    let item = |value: &Value| PolicyValue {
         value: Arc::new(value.clone()),
         at: at.clone(),
     };
@@ -272,14 +272,14 @@ fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<
         let old = items(before, list);
         for new in items(after, list) {
             let name = new["name"].as_str().unwrap_or_default();
-            let twin = old.iter().find(|old| old["name"] == new["name"]);
-            match twin {
-                Some(twin) if twin == new => {}
-                Some(twin) if kind != PodItem::Volume => {
-                    in_container(name, twin, new, &mut changes);
+            let counterpart = old.iter().find(|old| old["name"] == new["name"]);
+            match counterpart {
+                Some(counterpart) if counterpart == new => {}
+                Some(counterpart) if kind != PodItem::Volume => {
+                    in_container(name, counterpart, new, &mut changes);
                 }
                 Some(_) | None => {
-                    let target = Target::PodItem(kind, name.to_owned());
+                    let target = ChangeTarget::PodItem(kind, name.to_owned());
                     changes.push(Change::new(Operation::Add, target));
                     let new = item(new);
                     match kind {
@@ -304,7 +304,7 @@ fn differences(subject: Subject<'_, '_>, before: &Value, after: &Value) -> (Vec<
             Some(_) => Operation::Update,
             None => Operation::Add,
         };
-        changes.push(Change::new(operation, Target::PodField(vec![key.clone()])));
+        changes.push(Change::new(operation, ChangeTarget::PodField(vec![key.clone()])));
         let field = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
         inject.pod_spec = Some(item(&field));
     }
@@ -324,22 +324,22 @@ fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Ve
         ("volumeMounts", "mountPath", ContainerItem::Mount),
     ] {
         let mut done = |operation: Operation, name: &str| {
-            let target = Target::ContainerItem(container.to_owned(), kind, name.to_owned());
+            let target = ChangeTarget::ContainerItem(container.to_owned(), kind, name.to_owned());
             changes.push(Change::new(operation, target));
         };
         let (old, new) = (items(before, list), items(after, list));
         let mut left: Vec<&Value> = old.iter().collect();
         for entry in new {
             let name = entry[key].as_str().unwrap_or_default();
-            let twin = left.iter().position(|other| other[key] == entry[key]);
-            match twin.map(|at| left.remove(at)) {
-                Some(twin) if twin == entry => {}
+            let counterpart = left.iter().position(|candidate| candidate[key] == entry[key]);
+            match counterpart.map(|at| left.remove(at)) {
+                Some(counterpart) if counterpart == entry => {}
                 Some(_) => done(Operation::Update, name),
                 None => done(Operation::Add, name),
             }
         }
-        for gone in left {
-            let name = gone[key].as_str().unwrap_or_default();
+        for removed in left {
+            let name = removed[key].as_str().unwrap_or_default();
             done(Operation::Remove, name);
         }
     }

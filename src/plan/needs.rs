@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::outcome::needs::{Need, NeedKind};
-use crate::outcome::{Companion, ObjectName};
+use crate::outcome::{GeneratedObject, ObjectName};
 
-use super::expand::Expanded;
-use super::{Planned, Subject};
+use super::expand::ExpandedInjection;
+use super::{WorkloadPlan, RuleContext};
 
 /// Adds what a rule's items need.
 pub(super) fn collect(
-    subject: Subject<'_, '_>,
-    expanded: &Expanded<'_>,
+    subject: RuleContext<'_, '_>,
+    expanded: &ExpandedInjection<'_>,
     needs: &mut BTreeSet<Need>,
 ) {
     if subject.options.needs {
@@ -22,24 +22,24 @@ pub(super) fn collect(
         );
         needs.extend(
             expanded
-                .all()
+                .injects()
                 .flat_map(|inject| inject.needs(namespace, in_running_pods)),
         );
     }
 }
 
 /// Notes the needs of all rules, but for what the policy generates itself.
-pub(super) fn tell(
-    subject: Subject<'_, '_>,
+pub(super) fn add_needs(
+    subject: RuleContext<'_, '_>,
     mut needs: BTreeSet<Need>,
-    companions: &[(Companion, bool)],
-    planned: &mut Planned<'_>,
+    companions: &[(GeneratedObject, bool)],
+    planned: &mut WorkloadPlan<'_>,
 ) {
     if subject.options.needs {
         needs.retain(|need| {
             !companions
                 .iter()
-                .any(|(companion, _)| brings(&companion.name, need))
+                .any(|(companion, _)| provides(&companion.name, need))
         });
         planned
             .needs
@@ -48,7 +48,7 @@ pub(super) fn tell(
 }
 
 /// Whether a generated object is what is needed.
-fn brings(object: &ObjectName, need: &Need) -> bool {
+fn provides(object: &ObjectName, need: &Need) -> bool {
     let kind = match need.kind {
         NeedKind::Secret => "Secret",
         NeedKind::ConfigMap => "ConfigMap",

@@ -2,17 +2,17 @@
 
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
-use crate::record::{JoinHint, Joined, Paths, identities};
+use crate::record::{JoinHint, JoinedText, RecordPaths, identities};
 
-use super::draft::Part;
+use super::draft::DraftValue;
 use super::planner::Planner;
-use super::recording::Met;
+use super::recording::SatisfiedChange;
 
 impl Planner<'_, '_> {
     /// Notes that a text was joined to a variable.
     pub(super) fn note_join(&mut self, container: &Container<'_>, change: &EnvChange) {
         if self.is_recording {
-            let path = Paths::of(&self.workload.pod_kind.path);
+            let path = RecordPaths::of(&self.workload.pod_kind.path);
             self.notes.joins.push(JoinHint {
                 container: path.in_pod(&["spec", container.list.key(), container.name]),
                 name: change.name.clone(),
@@ -27,8 +27,8 @@ impl Planner<'_, '_> {
         &mut self,
         container: &Container<'_>,
         change: &EnvChange,
-        variable: &Part,
-        ours: &str,
+        variable: &DraftValue,
+        addition: &str,
     ) {
         if !self.is_recording {
             return;
@@ -38,7 +38,7 @@ impl Planner<'_, '_> {
         let before = node
             .and_then(|node| self.draft.tree.scalar(node))
             .unwrap_or_default();
-        let paths = Paths::of(&self.workload.pod_kind.path);
+        let paths = RecordPaths::of(&self.workload.pod_kind.path);
         let path = paths.in_pod(&[
             "spec",
             container.list.key(),
@@ -48,33 +48,33 @@ impl Planner<'_, '_> {
         ]);
         let separator = (change.separator != " ").then(|| change.separator.clone());
         let is_before = change.op == EnvOp::Prepend;
-        let joined = Joined {
-            text: ours.to_owned(),
+        let joined = JoinedText {
+            text: addition.to_owned(),
             separator,
             before: is_before,
-            ..Joined::default()
+            ..JoinedText::default()
         };
-        if super::joined::joined(before, ours, change) == before {
+        if super::joined::joined(before, addition, change) == before {
             let joined = Some(joined);
-            self.notes.met.push(Met { path, joined });
+            self.notes.satisfied.push(SatisfiedChange { path, joined });
         } else {
-            let joined = Joined {
+            let joined = JoinedText {
                 shared: true,
                 ..joined
             };
-            self.notes.twins.push((path, joined));
+            self.notes.repeated_joins.push((path, joined));
         }
     }
 
     /// Notes that what the policy wants is there already: the manifest has it, or another policy has put it there.
-    pub(super) fn note_shared(&mut self, there: &Part, holder: &[&str], key: Option<&str>) {
+    pub(super) fn note_shared(&mut self, part: &DraftValue, holder: &[&str], key: Option<&str>) {
         if !self.is_recording {
             return;
         }
-        let Some(value) = self.draft.value(there) else {
+        let Some(value) = self.draft.value(part) else {
             return;
         };
-        let paths = Paths::of(&self.workload.pod_kind.path);
+        let paths = RecordPaths::of(&self.workload.pod_kind.path);
         let list = holder.last().copied().unwrap_or_default();
         let path = match key {
             Some(key) => paths.in_pod(&[holder, &[key]].concat()),
@@ -84,8 +84,8 @@ impl Planner<'_, '_> {
                 identities(list, std::slice::from_ref(&value)).concat()
             ),
         };
-        match self.draft.origin(there) {
-            Some(_) => self.notes.met.push(Met { path, joined: None }),
+        match self.draft.origin(part) {
+            Some(_) => self.notes.satisfied.push(SatisfiedChange { path, joined: None }),
             None => self.notes.shared.push((path, value)),
         }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
-use crate::policy::{LeaveAlone, Mark, Policy};
+use crate::policy::{OtherInjector, MetadataKey, Policy};
 
 use super::draft::Draft;
 use super::marks::is_marked;
@@ -20,14 +20,14 @@ pub(super) fn left_alone(
     if policy.leave_alone.is_empty() || is_marked(draft, &policy.identity) {
         return None;
     }
-    let sign = |sign: &LeaveAlone| match sign {
-        LeaveAlone::Mark(mark, values) => left_mark(workload, mark, values),
-        LeaveAlone::Container(name) => left_container(workload, name),
+    let sign = |sign: &OtherInjector| match sign {
+        OtherInjector::Mark(mark, values) => foreign_mark(workload, mark, values),
+        OtherInjector::Container(name) => foreign_container(workload, name),
     };
     policy.leave_alone.iter().find_map(sign)
 }
 
-fn already(by: String, at: Option<Range<usize>>) -> Skip {
+fn already_injected(by: String, at: Option<Range<usize>>) -> Skip {
     let reason = format!("already injected by {by}");
     Skip {
         is_near_miss: true,
@@ -35,35 +35,35 @@ fn already(by: String, at: Option<Range<usize>>) -> Skip {
     }
 }
 
-fn left_mark(workload: &Workload<'_>, mark: &Mark, values: &[GlobMatcher]) -> Option<Skip> {
+fn foreign_mark(workload: &Workload<'_>, mark: &MetadataKey, values: &[GlobMatcher]) -> Option<Skip> {
     let tree = workload.tree;
     let (field, word, key) = match mark {
-        Mark::Annotation(key) => ("annotations", "annotation", key),
-        Mark::Label(key) => ("labels", "label", key),
+        MetadataKey::Annotation(key) => ("annotations", "annotation", key),
+        MetadataKey::Label(key) => ("labels", "label", key),
     };
     let holders = [(workload.pod_metadata(), "pod "), (workload.metadata(), "")];
-    holders.into_iter().find_map(|(metadata, whose)| {
+    holders.into_iter().find_map(|(metadata, prefix)| {
         let node = tree.get(tree.get(metadata?, field)?, key)?;
         let value = tree.scalar(node)?;
         let is_meant = values.is_empty() || values.iter().any(|glob| glob.is_match(value));
         is_meant.then(|| {
-            let by = format!("somebody else: the {whose}{word} `{key}: {value}` says so");
-            already(by, Some(tree.span(node)))
+            let by = format!("somebody else: the {prefix}{word} `{key}: {value}` says so");
+            already_injected(by, Some(tree.span(node)))
         })
     })
 }
 
-fn left_container(workload: &Workload<'_>, name: &GlobMatcher) -> Option<Skip> {
+fn foreign_container(workload: &Workload<'_>, name: &GlobMatcher) -> Option<Skip> {
     let containers = workload.containers();
     let container = containers
         .iter()
         .find(|container| name.is_match(container.name))?;
     let by = format!("somebody else: it has the container `{}`", container.name);
-    Some(already(by, Some(workload.tree.span(container.node))))
+    Some(already_injected(by, Some(workload.tree.span(container.node))))
 }
 
 /// An earlier policy of the same group that is for this workload, too.
-pub(super) fn rival(
+pub(super) fn conflicting_policy(
     policy: &Policy,
     workload: &Workload<'_>,
     earlier: &[Policy],
@@ -74,7 +74,7 @@ pub(super) fn rival(
     let mut rivals = earlier
         .iter()
         .zip(reports)
-        .filter(|(other, report)| other.alone_among.as_ref() == Some(group) && applies(report));
+        .filter(|(candidate, report)| candidate.alone_among.as_ref() == Some(group) && applies(report));
     let (rival, _) = rivals.next()?;
     let message = format!(
         "only one of `{group}` may be for {}, and these are: `{}` and `{}`",
@@ -83,7 +83,7 @@ pub(super) fn rival(
         policy.identity
     );
     let problem = Diagnostic::error(Code::Conflict, message)
-        .at(workload.own_place(), "this workload")
+        .at(workload.name_place(), "this workload")
         .at(
             policy.text.place(policy.selects.at.clone()),
             format!("chosen here by `{}`", policy.identity),

@@ -7,7 +7,7 @@ use json_patch::{
 };
 use serde_json::Value;
 
-use super::draft::{Draft, Field, Key, Opened, Part};
+use super::draft::{Draft, DraftField, DraftKey, OpenedCollection, DraftValue};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{key_text, to_value};
 
@@ -28,10 +28,10 @@ struct Patcher<'d, 't> {
 }
 
 impl Patcher<'_, '_> {
-    fn part(&mut self, part: &Part, path: &mut Vec<String>) {
+    fn part(&mut self, part: &DraftValue, path: &mut Vec<String>) {
         match part {
-            Part::Node(_) | Part::New(_) => {}
-            Part::Instead { of, value } => {
+            DraftValue::Node(_) | DraftValue::New(_) => {}
+            DraftValue::Instead { of, value } => {
                 // What is joined or replaced must still be what it was.
                 let before = to_value(self.draft.tree, *of).ok().filter(Value::is_string);
                 let test = |value| {
@@ -43,15 +43,15 @@ impl Patcher<'_, '_> {
                 self.operations.extend(before.map(test));
                 self.replace(path, (**value).clone());
             }
-            Part::Open(id) => match self.draft.opened(*id).clone() {
-                Opened::Mapping { origin, fields } => {
-                    let has_own = fields.iter().any(|field| matches!(field.key, Key::Node(_)));
+            DraftValue::Open(id) => match self.draft.opened(*id).clone() {
+                OpenedCollection::Mapping { origin, fields } => {
+                    let has_own = fields.iter().any(|field| matches!(field.key, DraftKey::Node(_)));
                     match origin.filter(|_| has_own) {
                         Some(origin) => self.mapping(origin, &fields, path),
                         None => self.rewrite(part, origin.is_some(), path),
                     }
                 }
-                Opened::List { origin, items } => {
+                OpenedCollection::List { origin, items } => {
                     let has_own = items.iter().any(|item| self.draft.origin(item).is_some());
                     if has_own {
                         self.list(part, &items, path)
@@ -64,20 +64,20 @@ impl Patcher<'_, '_> {
     }
 
     /// A value that was empty, or of which nothing stays.
-    fn rewrite(&mut self, part: &Part, was_there: bool, path: &[String]) {
-        let is_untouched_null = matches!(part, Part::Open(id) if self.draft.stays_null(*id));
-        if was_there && !is_untouched_null {
+    fn rewrite(&mut self, part: &DraftValue, was_present: bool, path: &[String]) {
+        let is_untouched_null = matches!(part, DraftValue::Open(id) if self.draft.stays_null(*id));
+        if was_present && !is_untouched_null {
             let value = self.draft.value(part).unwrap_or(Value::Null);
             self.replace(path, value);
         }
     }
 
-    fn mapping(&mut self, origin: NodeId, fields: &[Field], path: &mut Vec<String>) {
+    fn mapping(&mut self, origin: NodeId, fields: &[DraftField], path: &mut Vec<String>) {
         let tree = self.draft.tree;
         // First, for a key that goes may come again in another place.
         for (key, _) in tree
             .entries(origin)
-            .filter(|(key, _)| !fields.iter().any(|field| field.key == Key::Node(*key)))
+            .filter(|(key, _)| !fields.iter().any(|field| field.key == DraftKey::Node(*key)))
         {
             let Some(text) = key_text(tree, key) else {
                 continue;
@@ -95,33 +95,33 @@ impl Patcher<'_, '_> {
             };
             path.push(key);
             match field.key {
-                Key::New(_) => {
+                DraftKey::New(_) => {
                     let value = self.draft.value(&field.value).unwrap_or(Value::Null);
                     self.operations.push(PatchOperation::Add(AddOperation {
                         path: pointer(path),
                         value,
                     }));
                 }
-                Key::Node(_) => self.part(&field.value, path),
+                DraftKey::Node(_) => self.part(&field.value, path),
             }
             path.pop();
         }
     }
 
-    fn list(&mut self, part: &Part, items: &[Part], path: &mut Vec<String>) {
+    fn list(&mut self, part: &DraftValue, items: &[DraftValue], path: &mut Vec<String>) {
         let Some(origin) = self.draft.origin(part) else {
             return;
         };
         let tree = self.draft.tree;
-        let own: Vec<_> = tree.children(origin).collect();
+        let children: Vec<_> = tree.children(origin).collect();
         let is_kept = |node| {
             items
                 .iter()
                 .any(|item| self.draft.origin(item) == Some(node))
         };
-        let gone: Vec<usize> = (0..own.len()).filter(|&at| !is_kept(own[at])).collect();
+        let removed: Vec<usize> = (0..children.len()).filter(|&at| !is_kept(children[at])).collect();
         // From the last on, so that the places of the others stay.
-        for at in gone.into_iter().rev() {
+        for at in removed.into_iter().rev() {
             path.push(at.to_string());
             self.operations
                 .push(PatchOperation::Remove(RemoveOperation {
@@ -129,20 +129,20 @@ impl Patcher<'_, '_> {
                 }));
             path.pop();
         }
-        let last_own = items
+        let last_original = items
             .iter()
             .rposition(|item| self.draft.origin(item).is_some());
         for (at, item) in items.iter().enumerate() {
-            if let Some(own) = self.draft.origin(item) {
+            if let Some(node) = self.draft.origin(item) {
                 path.push(at.to_string());
                 let before = self.operations.len();
                 self.part(item, path);
                 if self.operations.len() > before {
-                    let test = self.name_test(own, path);
+                    let test = self.name_test(node, path);
                     self.operations.splice(before..before, test);
                 }
             } else {
-                path.push(if Some(at) > last_own {
+                path.push(if Some(at) > last_original {
                     "-".to_owned()
                 } else {
                     at.to_string()

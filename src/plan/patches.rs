@@ -10,32 +10,32 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{PatchEntry, PatchScope};
 
-use super::draft::{OpenId, Opened, Part};
-use super::growth::{Growth, TooMuch};
+use super::draft::{OpenId, OpenedCollection, DraftValue};
+use super::growth::{PatchGrowth, GrowthError};
 use super::order;
-use super::planner::{Planner, Step};
+use super::planner::{Planner, PlanResult};
 
-/// What a patch's paths begin at.
+/// The value at which the paths of a patch begin.
 #[derive(Debug, Clone)]
-enum Target<'t> {
+enum PatchTarget<'t> {
     Workload,
     PodTemplate,
     Container(Box<Container<'t>>),
 }
 
-/// Why a patch was not carried out to its end.
-enum Stop {
+/// Why a patch failed.
+enum PatchError {
     /// A `test` does not hold: its path.
     Test(String),
     Problem(Box<Diagnostic>),
 }
 
 /// Whether an operation changed something.
-type Done = Result<bool, Stop>;
+type PatchResult = Result<bool, PatchError>;
 
-/// How a value is put somewhere.
+/// Whether a value is added or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Put {
+enum PutMode {
     Add,
     Replace,
 }
@@ -56,67 +56,67 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// In the order of the policy's list; a patch of containers for one after the other.
-    fn patch_jobs(&self) -> Vec<(Target<'c>, &'c PatchEntry)> {
+    fn patch_jobs(&self) -> Vec<(PatchTarget<'c>, &'c PatchEntry)> {
         let mut jobs = Vec::new();
         for entry in &self.inject.patches {
             match entry.scope {
-                PatchScope::Workload => jobs.push((Target::Workload, entry)),
-                PatchScope::PodTemplate => jobs.push((Target::PodTemplate, entry)),
+                PatchScope::Workload => jobs.push((PatchTarget::Workload, entry)),
+                PatchScope::PodTemplate => jobs.push((PatchTarget::PodTemplate, entry)),
                 PatchScope::Container => {}
             }
         }
         for (container, inject) in self.chosen.iter().zip(self.container_injects()) {
-            let own = inject
+            let entries = inject
                 .patches
                 .iter()
                 .filter(|entry| entry.scope == PatchScope::Container);
-            jobs.extend(own.map(|entry| (Target::Container(Box::new(container.clone())), entry)));
+            jobs.extend(entries.map(|entry| (PatchTarget::Container(Box::new(container.clone())), entry)));
         }
         jobs.sort_by_key(|(_, entry)| entry.index);
         jobs
     }
 
     /// All of a patch, or nothing of it.
-    fn patch(&mut self, target: &Target<'_>, entry: &PatchEntry) -> Step {
+    fn patch(&mut self, target: &PatchTarget<'_>, entry: &PatchEntry) -> PlanResult {
         let (before, growth) = (self.draft.clone(), self.growth);
         let (identity, faults) = (self.identity(), self.faults());
         let done = match self.carry_out(target, entry) {
             Ok(done) if !done.is_empty() => done,
             Ok(_) => {
-                self.go_on_with(before);
+                self.replace_draft(before);
                 return Ok(());
             }
-            Err(Stop::Test(path)) => {
-                self.go_on_with(before);
+            Err(PatchError::Test(path)) => {
+                self.replace_draft(before);
                 self.problems.push(self.not_applied(target, entry, &path));
                 return Ok(());
             }
-            Err(Stop::Problem(problem)) => {
-                self.go_on_with(before);
+            Err(PatchError::Problem(problem)) => {
+                self.replace_draft(before);
                 return Err(problem);
             }
         };
         let allowed = self
-            .refuse_another(&identity, entry)
-            .and_then(|()| self.refuse_endless(target, entry, growth))
+            .check_identity(&identity, entry)
+            .and_then(|()| self.refuse_not_idempotent(target, entry, growth))
             .and_then(|()| self.refuse_new_faults(&faults, entry));
         if allowed.is_err() {
             // The next patch is judged for itself.
-            self.go_on_with(before);
+            self.replace_draft(before);
             return allowed;
         }
         self.report(Operation::Patch(done), || patched(target, entry));
         Ok(())
     }
 
-    fn not_applied(&self, target: &Target<'_>, entry: &PatchEntry, path: &str) -> Diagnostic {
+    fn not_applied(&self, target: &PatchTarget<'_>, entry: &PatchEntry, path: &str) -> Diagnostic {
         let message = format!(
             "{} does not apply to {}",
             patched(target, entry),
             self.workload.title()
         );
         Diagnostic::note(Code::PatchNotApplied, message)
-            .at(self.workload.own_place(), "this workload")
+            .at(self.workload.name_place(), "this workload")
             .at(
                 self.policy.text.place(entry.item.at.clone()),
                 format!("its test of `{path}` does not hold"),
@@ -124,11 +124,11 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// What the operations changed, each as `replace /spec/replicas`.
-    fn carry_out(&mut self, target: &Target<'_>, entry: &PatchEntry) -> Result<Vec<String>, Stop> {
+    fn carry_out(&mut self, target: &PatchTarget<'_>, entry: &PatchEntry) -> Result<Vec<String>, PatchError> {
         let mut done = Vec::new();
         for operation in &entry.patch.0 {
             let is_done = self.operation(target, operation, entry)?;
-            self.forget_opened();
+            self.invalidate_opened();
             if is_done {
                 done.push(format!("{} {}", word(operation), operation.path()));
             }
@@ -138,63 +138,63 @@ impl<'c, 't> Planner<'c, 't> {
 
     fn operation(
         &mut self,
-        target: &Target<'_>,
+        target: &PatchTarget<'_>,
         operation: &PatchOperation,
         entry: &PatchEntry,
-    ) -> Done {
+    ) -> PatchResult {
         let path = tokens(operation.path());
         match operation {
-            PatchOperation::Add(add) => self.put(target, &path, &add.value, Put::Add, entry),
+            PatchOperation::Add(add) => self.put_value(target, &path, &add.value, PutMode::Add, entry),
             PatchOperation::Replace(replace) => {
-                self.put(target, &path, &replace.value, Put::Replace, entry)
+                self.put_value(target, &path, &replace.value, PutMode::Replace, entry)
             }
-            PatchOperation::Remove(_) => self.take(target, &path, entry),
+            PatchOperation::Remove(_) => self.remove_value(target, &path, entry),
             PatchOperation::Copy(copy) => {
                 let value = self.value_at(target, &copy.from, entry)?;
-                self.put(target, &path, &value, Put::Add, entry)
+                self.put_value(target, &path, &value, PutMode::Add, entry)
             }
             PatchOperation::Move(from_to) if from_to.from == from_to.path => Ok(false),
             PatchOperation::Move(from_to) => {
                 let value = self.value_at(target, &from_to.from, entry)?;
-                self.take(target, &tokens(&from_to.from), entry)?;
-                self.put(target, &path, &value, Put::Add, entry)?;
+                self.remove_value(target, &tokens(&from_to.from), entry)?;
+                self.put_value(target, &path, &value, PutMode::Add, entry)?;
                 Ok(true)
             }
             PatchOperation::Test(test) => {
-                let there = self
+                let existing = self
                     .find(target, &path)
                     .and_then(|part| self.draft.value(&part));
                 // As the API server's own patches have it: null says that nothing is there.
-                let holds = there.unwrap_or(Value::Null) == test.value;
+                let holds = existing.unwrap_or(Value::Null) == test.value;
                 if holds {
                     Ok(false)
                 } else {
-                    Err(Stop::Test(test.path.to_string()))
+                    Err(PatchError::Test(test.path.to_string()))
                 }
             }
         }
     }
 
-    fn target_part(&self, target: &Target<'_>) -> Option<Part> {
+    fn target_part(&self, target: &PatchTarget<'_>) -> Option<DraftValue> {
         match target {
-            Target::Workload => Some(self.draft.root()),
-            Target::PodTemplate => Some(self.template_part()),
-            Target::Container(container) => self.container_part(container),
+            PatchTarget::Workload => Some(self.draft.root()),
+            PatchTarget::PodTemplate => Some(self.template_part()),
+            PatchTarget::Container(container) => self.container_part(container),
         }
     }
 
-    fn open_target(&mut self, target: &Target<'_>) -> Result<OpenId, Box<Diagnostic>> {
+    fn open_target(&mut self, target: &PatchTarget<'_>) -> Result<OpenId, Box<Diagnostic>> {
         match target {
-            Target::Workload => self
+            PatchTarget::Workload => self
                 .draft
                 .open_root()
                 .map_err(|refusal| self.refused(&refusal)),
-            Target::PodTemplate => self.open_template(),
-            Target::Container(container) => self.open_container(container),
+            PatchTarget::PodTemplate => self.open_template(),
+            PatchTarget::Container(container) => self.open_container(container),
         }
     }
 
-    fn find(&self, target: &Target<'_>, path: &[String]) -> Option<Part> {
+    fn find(&self, target: &PatchTarget<'_>, path: &[String]) -> Option<DraftValue> {
         path.iter()
             .try_fold(self.target_part(target)?, |part, token| {
                 if self.draft.is_list(&part) {
@@ -207,115 +207,115 @@ impl<'c, 't> Planner<'c, 't> {
 
     fn value_at(
         &self,
-        target: &Target<'_>,
+        target: &PatchTarget<'_>,
         path: &Pointer,
         entry: &PatchEntry,
-    ) -> Result<Value, Stop> {
+    ) -> Result<Value, PatchError> {
         let found = self
             .find(target, &tokens(path))
             .and_then(|part| self.draft.value(&part));
-        found.ok_or_else(|| self.stop(target, entry, format!("there is nothing at `{path}`")))
+        found.ok_or_else(|| self.patch_error(target, entry, format!("there is nothing at `{path}`")))
     }
 
-    fn stop(&self, target: &Target<'_>, entry: &PatchEntry, why: String) -> Stop {
+    fn patch_error(&self, target: &PatchTarget<'_>, entry: &PatchEntry, reason: String) -> PatchError {
         let message = format!(
-            "{} does not fit {}: {why}",
+            "{} does not fit {}: {reason}",
             patched(target, entry),
             self.workload.title()
         );
         let help =
             "narrow `match`, or put a `test` first: the patch then applies only where it holds";
-        Stop::Problem(Box::new(
+        PatchError::Problem(Box::new(
             self.problem(Code::BadPatch, message, &entry.item)
                 .help(help),
         ))
     }
 
-    fn put(
+    fn put_value(
         &mut self,
-        target: &Target<'_>,
+        target: &PatchTarget<'_>,
         path: &[String],
         value: &Value,
-        how: Put,
+        mode: PutMode,
         entry: &PatchEntry,
-    ) -> Done {
+    ) -> PatchResult {
         let Some((last, parents)) = path.split_last() else {
             return Ok(false);
         };
-        let there = self.find(target, path);
-        if how == Put::Replace && there.is_none() {
-            let why = format!("there is nothing at `{}` to replace", pointer(path));
-            return Err(self.stop(target, entry, why));
+        let existing = self.find(target, path);
+        if mode == PutMode::Replace && existing.is_none() {
+            let reason = format!("there is nothing at `{}` to replace", pointer(path));
+            return Err(self.patch_error(target, entry, reason));
         }
         let parent = self.find(target, parents);
         let is_list = parent.is_some_and(|parent| self.draft.is_list(&parent));
-        let is_new_item = how == Put::Add && is_list;
-        if !is_new_item && there.and_then(|part| self.draft.value(&part)).as_ref() == Some(value) {
+        let is_new_item = mode == PutMode::Add && is_list;
+        if !is_new_item && existing.and_then(|part| self.draft.value(&part)).as_ref() == Some(value) {
             return Ok(false);
         }
-        self.grow(target, path, value, entry)?;
+        self.check_growth(target, path, value, entry)?;
         let id = self.open_parents(target, parents, last, entry)?;
         let changed = match self.draft.opened(id) {
-            Opened::Mapping { .. } => {
+            OpenedCollection::Mapping { .. } => {
                 let order = self.order(target, parents);
                 self.draft.set(id, last, value.clone(), order)
             }
-            Opened::List { items, .. } => {
+            OpenedCollection::List { items, .. } => {
                 let length = items.len();
                 let at = index(last).or((last == "-").then_some(length));
                 let Some(at) = at.filter(|at| *at <= length) else {
-                    let why = format!("`{}` is no place in a list of {length}", pointer(path));
-                    return Err(self.stop(target, entry, why));
+                    let reason = format!("`{}` is no place in a list of {length}", pointer(path));
+                    return Err(self.patch_error(target, entry, reason));
                 };
-                match how {
-                    Put::Replace => self.draft.replace(id, at, value.clone()),
-                    Put::Add => {
+                match mode {
+                    PutMode::Replace => self.draft.replace(id, at, value.clone()),
+                    PutMode::Add => {
                         self.draft.insert(id, at, value.clone());
                         Ok(())
                     }
                 }
             }
         };
-        changed.map_err(|refusal| Stop::Problem(self.refused(&refusal)))?;
+        changed.map_err(|refusal| PatchError::Problem(self.refused(&refusal)))?;
         Ok(true)
     }
 
     /// Copies of copies double with every line.
-    fn grow(
+    fn check_growth(
         &mut self,
-        target: &Target<'_>,
+        target: &PatchTarget<'_>,
         path: &[String],
         value: &Value,
         entry: &PatchEntry,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), PatchError> {
         let template = self.workload.pod_kind.path.len();
         let above = match target {
-            Target::Workload => 0,
-            Target::PodTemplate => template,
-            Target::Container(_) => template + 3,
+            PatchTarget::Workload => 0,
+            PatchTarget::PodTemplate => template,
+            PatchTarget::Container(_) => template + 3,
         };
-        let Err(TooMuch { code, why }) = self.growth.put(above + path.len(), value) else {
+        let Err(GrowthError { code, reason }) = self.growth.add(above + path.len(), value) else {
             return Ok(());
         };
         let title = (patched(target, entry), self.workload.title());
         let message = format!(
-            "{} on {} would make the object {why} at `{}`",
+            "{} on {} would make the object {reason} at `{}`",
             title.0,
             title.1,
             pointer(path)
         );
         let help = "copy less: only what is needed, and nothing into itself";
-        Err(Stop::Problem(Box::new(
+        Err(PatchError::Problem(Box::new(
             self.problem(code, message, &entry.item).help(help),
         )))
     }
 
-    fn take(&mut self, target: &Target<'_>, path: &[String], entry: &PatchEntry) -> Done {
+    fn remove_value(&mut self, target: &PatchTarget<'_>, path: &[String], entry: &PatchEntry) -> PatchResult {
         let Some((last, parents)) = path.split_last() else {
             return Ok(false);
         };
         if self.find(target, path).is_none() {
-            return Err(self.stop(
+            return Err(self.patch_error(
                 target,
                 entry,
                 format!("there is nothing at `{}` to take out", pointer(path)),
@@ -323,47 +323,47 @@ impl<'c, 't> Planner<'c, 't> {
         }
         let id = self.open_parents(target, parents, last, entry)?;
         let taken = match (self.draft.opened(id), index(last)) {
-            (Opened::List { .. }, Some(at)) => self.draft.remove(id, at),
+            (OpenedCollection::List { .. }, Some(at)) => self.draft.remove(id, at),
             _ => self.draft.remove_field(id, last),
         };
-        taken.map_err(|refusal| Stop::Problem(self.refused(&refusal)))?;
+        taken.map_err(|refusal| PatchError::Problem(self.refused(&refusal)))?;
         Ok(true)
     }
 
     /// Opens what holds the end of a path; parents that are missing are made.
     fn open_parents(
         &mut self,
-        target: &Target<'_>,
+        target: &PatchTarget<'_>,
         parents: &[String],
         last: &str,
         entry: &PatchEntry,
-    ) -> Result<OpenId, Stop> {
-        let mut id = self.open_target(target).map_err(Stop::Problem)?;
+    ) -> Result<OpenId, PatchError> {
+        let mut id = self.open_target(target).map_err(PatchError::Problem)?;
         for (depth, token) in parents.iter().enumerate() {
             let path = &parents[..=depth];
-            let there = self.find(target, path);
-            let is_scalar = |part: &Part| self.draft.is_scalar(part);
-            if there.as_ref().is_some_and(is_scalar) {
-                let why = format!("`{}` is neither a mapping nor a list", pointer(path));
-                return Err(self.stop(target, entry, why));
+            let existing = self.find(target, path);
+            let is_scalar = |part: &DraftValue| self.draft.is_scalar(part);
+            if existing.as_ref().is_some_and(is_scalar) {
+                let reason = format!("`{}` is neither a mapping nor a list", pointer(path));
+                return Err(self.patch_error(target, entry, reason));
             }
-            let is_null = |part: &Part| self.draft.value(part) == Some(Value::Null);
+            let is_null = |part: &DraftValue| self.draft.value(part) == Some(Value::Null);
             let next = parents.get(depth + 1).map_or(last, String::as_str);
-            let is_list = match there.filter(|part| !is_null(part)) {
+            let is_list = match existing.filter(|part| !is_null(part)) {
                 Some(part) => self.draft.is_list(&part),
                 // A place at the beginning or the end of what is not there can only be one of a list.
                 None => matches!(next, "-" | "0"),
             };
             let opened = match self.draft.opened(id) {
-                Opened::List { items, .. } => match index(token).filter(|at| *at < items.len()) {
+                OpenedCollection::List { items, .. } => match index(token).filter(|at| *at < items.len()) {
                     Some(at) if is_list => self.draft.open_item_list(id, at),
                     Some(at) => self.draft.open_item(id, at),
                     None => {
-                        let why = format!("there is no item `{}`", pointer(path));
-                        return Err(self.stop(target, entry, why));
+                        let reason = format!("there is no item `{}`", pointer(path));
+                        return Err(self.patch_error(target, entry, reason));
                     }
                 },
-                Opened::Mapping { .. } => {
+                OpenedCollection::Mapping { .. } => {
                     let order = self.order(target, &parents[..depth]);
                     match is_list {
                         true => self.draft.open_list(id, token, order),
@@ -371,25 +371,25 @@ impl<'c, 't> Planner<'c, 't> {
                     }
                 }
             };
-            id = opened.map_err(|refusal| Stop::Problem(self.refused(&refusal)))?;
+            id = opened.map_err(|refusal| PatchError::Problem(self.refused(&refusal)))?;
         }
         Ok(id)
     }
 
     /// Where new keys of the mapping at a path go.
-    fn order(&self, target: &Target<'_>, path: &[String]) -> &'static [&'static str] {
+    fn order(&self, target: &PatchTarget<'_>, path: &[String]) -> &'static [&'static str] {
         let template = &self.workload.pod_kind.path;
         let of_template: Option<&[String]> = match target {
-            Target::Workload => path.strip_prefix(template.as_slice()),
-            Target::PodTemplate => Some(path),
-            Target::Container(_) => None,
+            PatchTarget::Workload => path.strip_prefix(template.as_slice()),
+            PatchTarget::PodTemplate => Some(path),
+            PatchTarget::Container(_) => None,
         };
         let words: Vec<&str> = path.iter().map(String::as_str).collect();
         match (target, words.as_slice()) {
-            (Target::Container(_), []) | (_, [.., "containers" | "initContainers", _]) => {
+            (PatchTarget::Container(_), []) | (_, [.., "containers" | "initContainers", _]) => {
                 order::CONTAINER
             }
-            (Target::Workload, []) => order::OBJECT,
+            (PatchTarget::Workload, []) => order::OBJECT,
             (_, [.., "metadata"]) => order::METADATA,
             (_, [.., "env", _]) => order::ENV_VAR,
             _ => match of_template {
@@ -402,23 +402,23 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// The next run would find the result of this one: nothing must come of it again.
-    fn refuse_endless(&mut self, target: &Target<'_>, entry: &PatchEntry, growth: Growth) -> Step {
+    fn refuse_not_idempotent(&mut self, target: &PatchTarget<'_>, entry: &PatchEntry, growth: PatchGrowth) -> PlanResult {
         let after = self.draft.clone();
         // The next run may put as much again.
         let grown = std::mem::replace(&mut self.growth, growth);
         let outcome = self.carry_out(target, entry);
         self.growth = grown;
-        let again = self.go_on_with(after);
-        let is_settled = match outcome {
-            Err(Stop::Test(_)) => true,
-            Err(Stop::Problem(_)) => false,
+        let reapplied = self.replace_draft(after);
+        let is_idempotent = match outcome {
+            Err(PatchError::Test(_)) => true,
+            Err(PatchError::Problem(_)) => false,
             Ok(done) if done.is_empty() => true,
             // Of what has no value nobody can say that it is the same.
-            Ok(_) => again
-                .value(&again.root())
-                .is_some_and(|again| self.draft.value(&self.draft.root()) == Some(again)),
+            Ok(_) => reapplied
+                .value(&reapplied.root())
+                .is_some_and(|value| self.draft.value(&self.draft.root()) == Some(value)),
         };
-        if is_settled {
+        if is_idempotent {
             return Ok(());
         }
         let message = format!(
@@ -433,12 +433,12 @@ impl<'c, 't> Planner<'c, 't> {
     }
 }
 
-fn patched(target: &Target<'_>, entry: &PatchEntry) -> change::Target {
+fn patched(target: &PatchTarget<'_>, entry: &PatchEntry) -> change::ChangeTarget {
     let container = match target {
-        Target::Container(container) => Some(container.name.to_owned()),
-        Target::Workload | Target::PodTemplate => None,
+        PatchTarget::Container(container) => Some(container.name.to_owned()),
+        PatchTarget::Workload | PatchTarget::PodTemplate => None,
     };
-    change::Target::Patched {
+    change::ChangeTarget::Patched {
         container,
         number: entry.index + 1,
     }

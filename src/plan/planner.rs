@@ -3,35 +3,35 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use crate::change::{Change, Operation, Target};
+use crate::change::{Change, Operation, ChangeTarget};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
-use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::options::Options;
-use crate::policy::{Inject, Item, OnConflict, Policy, Position, Rule};
-use crate::select::Base;
+use crate::policy::{Injection, PolicyValue, OnConflict, Policy, Position, Rule};
+use crate::select::Baseline;
 
-use super::draft::{Draft, OpenId, Part, Refusal, WhyNot};
-use super::expand::Expanded;
-use super::growth::Growth;
+use super::draft::{Draft, OpenId, DraftValue, Refusal, RefusalReason};
+use super::expand::ExpandedInjection;
+use super::growth::PatchGrowth;
 use super::qos::class_of;
-use super::recording::{Earlier, Notes};
-use super::{Subject, order};
+use super::recording::{EarlierRun, RuleNotes};
+use super::{RuleContext, order};
 
-/// A step either is done (or needs nothing), or says why it cannot be.
-pub(super) type Step = Result<(), Box<Diagnostic>>;
+/// The result of a planning step.
+pub(super) type PlanResult = Result<(), Box<Diagnostic>>;
 
 pub(super) struct Planner<'c, 't> {
     pub workload: &'c Workload<'t>,
     pub policy: &'c Policy,
     pub rule: &'c Rule,
     /// What to put there.
-    pub inject: &'c Inject,
+    pub inject: &'c Injection,
     /// What to put into each chosen container, where they differ.
-    pub of_containers: &'c [Inject],
+    pub of_containers: &'c [Injection],
     pub options: &'c Options,
     pub inventory: &'c Inventory,
-    pub base: &'c Base,
+    pub base: &'c Baseline,
     pub chosen: Vec<Container<'c>>,
     pub draft: Draft<'t>,
     /// The pod template and the pod spec, once they are opened.
@@ -44,23 +44,23 @@ pub(super) struct Planner<'c, 't> {
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
     /// How much patches have put there.
-    pub growth: Growth,
+    pub growth: PatchGrowth,
     /// For the record, where there is one.
-    pub notes: Notes,
+    pub notes: RuleNotes,
     pub is_recording: bool,
-    pub earlier: Option<&'c Earlier<'c>>,
+    pub earlier: Option<&'c EarlierRun<'c>>,
 }
 
 impl<'c, 't> Planner<'c, 't> {
     /// Ready to plan.
     pub(super) fn new(
-        subject: Subject<'c, 't>,
+        subject: RuleContext<'c, 't>,
         rule: &'c Rule,
-        expanded: &'c Expanded<'_>,
+        expanded: &'c ExpandedInjection<'_>,
         chosen: Vec<Container<'c>>,
         draft: Draft<'t>,
     ) -> Self {
-        let Subject {
+        let RuleContext {
             workload,
             policy,
             options,
@@ -69,7 +69,7 @@ impl<'c, 't> Planner<'c, 't> {
             base,
             earlier,
         } = subject;
-        let Expanded {
+        let ExpandedInjection {
             inject,
             of_containers,
         } = expanded;
@@ -89,8 +89,8 @@ impl<'c, 't> Planner<'c, 't> {
             is_done: false,
             done: vec![],
             problems: vec![],
-            growth: Growth::default(),
-            notes: Notes::default(),
+            growth: PatchGrowth::default(),
+            notes: RuleNotes::default(),
             is_recording,
             earlier,
         }
@@ -103,7 +103,7 @@ impl<'c, 't> Planner<'c, 't> {
             self.attempt(|planner| planner.volume(item, position));
         }
         for (item, position) in &inject.init_containers {
-            self.attempt(|planner| planner.container(ListKey::InitContainers, item, position));
+            self.attempt(|planner| planner.container(ContainerListKey::InitContainers, item, position));
         }
         for (item, kind, position) in &inject.sidecars {
             self.attempt(|planner| planner.sidecar(item, *kind, position));
@@ -111,11 +111,11 @@ impl<'c, 't> Planner<'c, 't> {
         for item in &inject.image_pull_secrets {
             self.attempt(|planner| planner.image_pull_secret(item));
         }
-        let class = self.class_before_defaults();
+        let class = self.qos_class_before_defaults();
         for (container, inject) in self.chosen.clone().iter().zip(self.container_injects()) {
             self.container_level(container, inject);
         }
-        self.tell_class(class);
+        self.report_qos_class(class);
         self.pod_level();
         self.patches();
         self.check_result();
@@ -123,28 +123,28 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// The pod's class, where defaults may make it another and somebody reads of it.
-    fn class_before_defaults(&self) -> Option<&'static str> {
-        let has_resources = |inject: &&Inject| {
+    fn qos_class_before_defaults(&self) -> Option<&'static str> {
+        let has_resources = |inject: &&Injection| {
             let defaults = inject.container_defaults.as_ref();
             defaults.is_some_and(|item| item.value.get("resources").is_some())
         };
         let is_asked = self.options.details && self.all_injects().iter().any(has_resources);
-        is_asked.then(|| self.class_of_pod()).flatten()
+        is_asked.then(|| self.qos_class()).flatten()
     }
 
-    fn class_of_pod(&self) -> Option<&'static str> {
+    fn qos_class(&self) -> Option<&'static str> {
         class_of(&self.draft.value(&self.pod_spec_part())?)
     }
 
-    fn tell_class(&mut self, before: Option<&'static str>) {
+    fn report_qos_class(&mut self, before: Option<&'static str>) {
         let Some(before) = before else { return };
-        if let Some(now) = self.class_of_pod().filter(|now| *now != before) {
-            self.report(Operation::Reclassify { before, now }, || Target::Pod);
+        if let Some(now) = self.qos_class().filter(|now| *now != before) {
+            self.report(Operation::Reclassify { before, now }, || ChangeTarget::Pod);
         }
     }
 
     /// What goes into the chosen containers, in their order.
-    pub(super) fn container_injects(&self) -> Vec<&'c Inject> {
+    pub(super) fn container_injects(&self) -> Vec<&'c Injection> {
         let of_all = self.inject;
         (0..self.chosen.len())
             .map(|at| self.of_containers.get(at).unwrap_or(of_all))
@@ -152,13 +152,13 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// What goes into some container.
-    pub(super) fn all_injects(&self) -> Vec<&'c Inject> {
+    pub(super) fn all_injects(&self) -> Vec<&'c Injection> {
         std::iter::once(self.inject)
             .chain(self.of_containers)
             .collect()
     }
 
-    fn container_level(&mut self, container: &Container<'_>, inject: &'c Inject) {
+    fn container_level(&mut self, container: &Container<'_>, inject: &'c Injection) {
         for item in &inject.ports {
             self.attempt(|planner| planner.port(container, item));
         }
@@ -176,25 +176,25 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    pub(super) fn attempt(&mut self, step: impl FnOnce(&mut Self) -> Step) {
+    pub(super) fn attempt(&mut self, step: impl FnOnce(&mut Self) -> PlanResult) {
         if let Err(problem) = step(self) {
             self.problems.push(*problem);
         }
     }
 
     /// Something was done. To what is said only where somebody will read it.
-    pub(super) fn report(&mut self, operation: Operation, target: impl FnOnce() -> Target) {
+    pub(super) fn report(&mut self, operation: Operation, target: impl FnOnce() -> ChangeTarget) {
         self.is_done = true;
         if self.options.details {
             self.done.push(Change::new(operation, target()));
         }
     }
 
-    pub(super) fn replaces(&self) -> bool {
+    pub(super) fn replaces_existing(&self) -> bool {
         self.rule.on_conflict == OnConflict::Replace
     }
 
-    pub(super) fn keeps(&self) -> bool {
+    pub(super) fn keeps_existing(&self) -> bool {
         self.rule.on_conflict == OnConflict::Keep
     }
 
@@ -208,22 +208,22 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Goes on with another draft, and gives back the one so far.
-    pub(super) fn go_on_with(&mut self, draft: Draft<'t>) -> Draft<'t> {
-        self.forget_opened();
+    pub(super) fn replace_draft(&mut self, draft: Draft<'t>) -> Draft<'t> {
+        self.invalidate_opened();
         std::mem::replace(&mut self.draft, draft)
     }
 
     /// Something else may stand where the pod template stood.
-    pub(super) fn forget_opened(&mut self) {
+    pub(super) fn invalidate_opened(&mut self) {
         self.opened = None;
     }
 
-    pub(super) fn template_part(&self) -> Part {
+    pub(super) fn template_part(&self) -> DraftValue {
         if let Some((template, _)) = self.opened {
-            return Part::Open(template);
+            return DraftValue::Open(template);
         }
         if !self.draft.is_changed() {
-            return Part::Node(self.workload.template);
+            return DraftValue::Node(self.workload.template);
         }
         let mut part = self.draft.root();
         for key in &self.workload.pod_kind.path {
@@ -235,12 +235,12 @@ impl<'c, 't> Planner<'c, 't> {
         part
     }
 
-    pub(super) fn pod_spec_part(&self) -> Part {
+    pub(super) fn pod_spec_part(&self) -> DraftValue {
         if let Some((_, Some(pod_spec))) = self.opened {
-            return Part::Open(pod_spec);
+            return DraftValue::Open(pod_spec);
         }
         if !self.draft.is_changed() {
-            return Part::Node(self.workload.pod_spec);
+            return DraftValue::Node(self.workload.pod_spec);
         }
         let template = self.template_part();
         self.draft.get(&template, "spec").unwrap_or(template)
@@ -277,26 +277,26 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// A list of the pod spec as it stands in the draft.
-    pub(super) fn pod_list(&self, list: &str) -> Option<Part> {
+    pub(super) fn pod_list(&self, list: &str) -> Option<DraftValue> {
         self.draft.get(&self.pod_spec_part(), list)
     }
 
     /// The place of the item of a list that has this text under a key.
-    pub(super) fn position_by(&self, list: Option<&Part>, key: &str, text: &str) -> Option<usize> {
+    pub(super) fn position_by(&self, list: Option<&DraftValue>, key: &str, text: &str) -> Option<usize> {
         self.draft.positions_by(list?, key, text).first().copied()
     }
 
     /// The items of a list of the pod spec, each with the text under `key`.
-    pub(super) fn pod_items(&self, list: &str, key: &str) -> Vec<(Part, Option<Cow<'t, str>>)> {
+    pub(super) fn pod_items(&self, list: &str, key: &str) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         let list = self.draft.get(&self.pod_spec_part(), list);
         self.items_by(list.as_ref(), key)
     }
 
     pub(super) fn items_by(
         &self,
-        list: Option<&Part>,
+        list: Option<&DraftValue>,
         key: &str,
-    ) -> Vec<(Part, Option<Cow<'t, str>>)> {
+    ) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         let items = list.map(|list| self.draft.items(list)).unwrap_or_default();
         items
             .into_iter()
@@ -308,31 +308,31 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// A container of the input as it stands in the draft.
-    pub(super) fn container_part(&self, container: &Container<'_>) -> Option<Part> {
+    pub(super) fn container_part(&self, container: &Container<'_>) -> Option<DraftValue> {
         let list = self
             .draft
             .get(&self.pod_spec_part(), container.list.key())?;
         match list {
             // The container was read from this list.
-            Part::Node(_) => Some(Part::Node(container.node)),
-            Part::Open(id) => {
+            DraftValue::Node(_) => Some(DraftValue::Node(container.node)),
+            DraftValue::Open(id) => {
                 let items = self.draft.raw_items(id);
                 Some(items[self.position_of(container, items)?].clone())
             }
-            Part::New(_) | Part::Instead { .. } => None,
+            DraftValue::New(_) | DraftValue::Instead { .. } => None,
         }
     }
 
     /// Where a container stands among the items of its list.
-    fn position_of(&self, container: &Container<'_>, items: &[Part]) -> Option<usize> {
+    fn position_of(&self, container: &Container<'_>, items: &[DraftValue]) -> Option<usize> {
         let from = self.last_found.get().min(items.len());
-        let is_it = |at: &usize| self.stands_for(&items[*at], container);
-        let found = (from..items.len()).chain(0..from).find(is_it)?;
+        let is_match = |at: &usize| self.is_container(&items[*at], container);
+        let found = (from..items.len()).chain(0..from).find(is_match)?;
         self.last_found.set(found);
         Some(found)
     }
 
-    pub(super) fn stands_for(&self, item: &Part, container: &Container<'_>) -> bool {
+    pub(super) fn is_container(&self, item: &DraftValue, container: &Container<'_>) -> bool {
         match self.draft.origin(item) {
             Some(node) => self.draft.tree.follow(node) == container.node,
             None => {
@@ -371,8 +371,8 @@ impl<'c, 't> Planner<'c, 't> {
     pub(super) fn index_for(
         &self,
         position: &Position,
-        list: Option<&Part>,
-        item: &Item,
+        list: Option<&DraftValue>,
+        item: &PolicyValue,
     ) -> Result<usize, Box<Diagnostic>> {
         let find = |wanted: &String| {
             let found = list
@@ -399,10 +399,10 @@ impl<'c, 't> Planner<'c, 't> {
         &self,
         code: Code,
         message: impl Into<String>,
-        item: &Item,
+        item: &PolicyValue,
     ) -> Diagnostic {
         Diagnostic::error(code, message)
-            .at(self.workload.own_place(), "this workload")
+            .at(self.workload.name_place(), "this workload")
             .at(
                 self.policy.text.place(item.at.clone()),
                 format!("policy `{}` wants this", self.policy.identity),
@@ -415,34 +415,34 @@ impl<'c, 't> Planner<'c, 't> {
 }
 
 /// A refusal in words.
-pub fn explain(why: WhyNot) -> (Code, &'static str, &'static str) {
-    match why {
-        WhyNot::IsShown => (
+pub fn explain(reason: RefusalReason) -> (Code, &'static str, &'static str) {
+    match reason {
+        RefusalReason::IsShown => (
             Code::SharedNode,
             "it is written elsewhere and only shown here",
             "write it out here instead of the alias or merge key",
         ),
-        WhyNot::IsShared => (
+        RefusalReason::IsShared => (
             Code::SharedNode,
             "an alias shows it elsewhere, too, so an edit would change both",
             "write the alias out where it stands",
         ),
-        WhyNot::NoMapping => (
+        RefusalReason::NoMapping => (
             Code::WrongType,
             "it is no mapping",
             "give it fields, or take it out",
         ),
-        WhyNot::NoList => (
+        RefusalReason::NoList => (
             Code::WrongType,
             "it is no list",
             "write it as a list, or take it out",
         ),
-        WhyNot::DuplicateKey => (
+        RefusalReason::DuplicateKey => (
             Code::DuplicateKey,
             "this key stands here twice, and readers disagree about which one counts",
             "take one of them out",
         ),
-        WhyNot::Tagged => (
+        RefusalReason::Tagged => (
             Code::CannotEdit,
             "its tag says that it is something else",
             "take the tag off",

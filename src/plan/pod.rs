@@ -5,20 +5,20 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::change::{Operation, PodItem, Target};
+use crate::change::{Operation, PodItem, ChangeTarget};
 use crate::diagnostic::Code;
-use crate::policy::{EnvOp, Item, Position, TextChange};
+use crate::policy::{EnvOp, PolicyValue, Position, TextChange};
 
-use super::containers::{Wanted, text_of};
-use super::draft::Part;
+use super::containers::{DesiredItem, text_of};
+use super::draft::DraftValue;
 use super::env::value_of;
 use super::joined::joined;
 use super::order;
-use super::planner::{Planner, Step};
+use super::planner::{Planner, PlanResult};
 
-/// Whose metadata a text goes to.
+/// The object whose metadata is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum MetadataOwner {
     Pod,
     Workload,
 }
@@ -33,14 +33,14 @@ impl<'t> Planner<'_, 't> {
             self.attempt(|planner| planner.pod_fields(item));
         }
         let texts = [
-            (Whose::Pod, "annotations", &inject.pod_annotations),
-            (Whose::Pod, "labels", &inject.pod_labels),
-            (Whose::Workload, "annotations", &inject.annotations),
-            (Whose::Workload, "labels", &inject.labels),
+            (MetadataOwner::Pod, "annotations", &inject.pod_annotations),
+            (MetadataOwner::Pod, "labels", &inject.pod_labels),
+            (MetadataOwner::Workload, "annotations", &inject.annotations),
+            (MetadataOwner::Workload, "labels", &inject.labels),
         ];
-        for (whose, field, list) in texts {
+        for (owner, field, list) in texts {
             for (key, item) in list {
-                self.attempt(|planner| planner.text(whose, field, key, item));
+                self.attempt(|planner| planner.text(owner, field, key, item));
             }
         }
         for text in &inject.text_changes {
@@ -48,23 +48,23 @@ impl<'t> Planner<'_, 't> {
         }
     }
 
-    pub(super) fn volume(&mut self, item: &Item, position: &Position) -> Step {
+    pub(super) fn volume(&mut self, item: &PolicyValue, position: &Position) -> PlanResult {
         let name = text_of(item, "name");
-        let what = format_args!("the volume `{name}`");
+        let description = format_args!("the volume `{name}`");
         if let Some(claim) = self
             .claim_templates()
             .into_iter()
-            .find(|(_, own)| own.as_deref() == Some(name))
+            .find(|(_, claim_name)| claim_name.as_deref() == Some(name))
         {
             let help = "a claim template makes a volume of its name: rename the policy's volume";
             return self
-                .kept_or_conflict(&claim.0, what, item)
+                .kept_or_conflict(&claim.0, description, item)
                 .map_err(|problem| Box::new(problem.help(help)));
         }
-        self.pod_list_item(("volumes", position), item, name, what, PodItem::Volume)
+        self.pod_list_item(("volumes", position), item, name, description, PodItem::Volume)
     }
 
-    pub(super) fn image_pull_secret(&mut self, item: &Item) -> Step {
+    pub(super) fn image_pull_secret(&mut self, item: &PolicyValue) -> PlanResult {
         let name = text_of(item, "name");
         self.pod_list_item(
             ("imagePullSecrets", &Position::Last),
@@ -78,28 +78,28 @@ impl<'t> Planner<'_, 't> {
     fn pod_list_item(
         &mut self,
         (list, position): (&str, &Position),
-        item: &Item,
+        item: &PolicyValue,
         name: &str,
-        what: fmt::Arguments<'_>,
+        description: fmt::Arguments<'_>,
         kind: PodItem,
-    ) -> Step {
-        let target = || Target::PodItem(kind, name.to_owned());
-        let own = self.pod_list(list);
-        if let Some(at) = self.position_by(own.as_ref(), "name", name)
-            && let Some(there) = own.as_ref().and_then(|own| self.draft.item(own, at))
+    ) -> PlanResult {
+        let target = || ChangeTarget::PodItem(kind, name.to_owned());
+        let list_part = self.pod_list(list);
+        if let Some(at) = self.position_by(list_part.as_ref(), "name", name)
+            && let Some(existing) = list_part.as_ref().and_then(|list_part| self.draft.item(list_part, at))
         {
-            let wanted = Wanted {
+            let wanted = DesiredItem {
                 item,
-                what,
+                description,
                 list: &["spec", list],
             };
-            return self.same_or_replace(&there, wanted, target, |planner| {
+            return self.same_or_replace(&existing, wanted, target, |planner| {
                 let opened = planner.open_pod_list(list)?;
                 let replaced = planner.draft.replace(opened, at, item.value.clone());
                 replaced.map_err(|refusal| planner.refused(&refusal))
             });
         }
-        let at = self.index_for(position, own.as_ref(), item)?;
+        let at = self.index_for(position, list_part.as_ref(), item)?;
         let opened = self.open_pod_list(list)?;
         self.draft.insert(opened, at, item.value.clone());
         self.report(Operation::Add, target);
@@ -107,13 +107,13 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// A StatefulSet's volumeClaimTemplates, which its containers mount like volumes, with their names.
-    pub(super) fn claim_templates(&self) -> Vec<(Part, Option<Cow<'t, str>>)> {
+    pub(super) fn claim_templates(&self) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         let spec = self.draft.get(&self.draft.root(), "spec");
         let claims = spec.and_then(|spec| self.draft.get(&spec, "volumeClaimTemplates"));
         let claims = claims
             .map(|claims| self.draft.items(&claims))
             .unwrap_or_default();
-        let named = |claim: Part| {
+        let named = |claim: DraftValue| {
             let name = self
                 .draft
                 .get(&claim, "metadata")
@@ -123,59 +123,59 @@ impl<'t> Planner<'_, 't> {
         claims.into_iter().map(named).collect()
     }
 
-    fn text_there(&self, whose: Whose, field: &str, key: &str) -> Option<Part> {
-        let holder = match whose {
-            Whose::Pod => self.template_part(),
-            Whose::Workload => self.draft.root(),
+    fn text_part(&self, owner: MetadataOwner, field: &str, key: &str) -> Option<DraftValue> {
+        let holder = match owner {
+            MetadataOwner::Pod => self.template_part(),
+            MetadataOwner::Workload => self.draft.root(),
         };
         self.draft.get_in(&holder, &["metadata", field, key])
     }
 
     /// A label or annotation.
-    fn text(&mut self, whose: Whose, field: &str, key: &str, item: &Item) -> Step {
-        let there = self.text_there(whose, field, key);
-        if let Some(there) = &there {
-            if self.draft.text(there).as_deref() == item.value.as_str() {
-                if whose == Whose::Pod {
-                    self.note_shared(there, &["metadata", field], Some(key));
+    fn text(&mut self, owner: MetadataOwner, field: &str, key: &str, item: &PolicyValue) -> PlanResult {
+        let part = self.text_part(owner, field, key);
+        if let Some(part) = &part {
+            if self.draft.text(part).as_deref() == item.value.as_str() {
+                if owner == MetadataOwner::Pod {
+                    self.note_shared(part, &["metadata", field], Some(key));
                 }
                 return Ok(());
             }
             // No policy may win here, so there is no use in saying that one could.
-            if whose == Whose::Pod && field == "labels" && !self.keeps() {
+            if owner == MetadataOwner::Pod && field == "labels" && !self.keeps_existing() {
                 self.refuse_selector_label(key, item)?;
             }
-            if !self.replaces() {
-                let place = if whose == Whose::Pod { "pod " } else { "" };
-                let one = field.trim_end_matches('s');
-                let what = format_args!("the {place}{one} `{key}`");
-                return self.kept_or_conflict(there, what, item);
+            if !self.replaces_existing() {
+                let place = if owner == MetadataOwner::Pod { "pod " } else { "" };
+                let singular = field.trim_end_matches('s');
+                let description = format_args!("the {place}{singular} `{key}`");
+                return self.kept_or_conflict(part, description, item);
             }
         }
-        self.set_text(whose, field, key, item)
+        self.set_text(owner, field, key, item)
     }
 
-    fn set_text(&mut self, whose: Whose, field: &str, key: &str, item: &Item) -> Step {
-        let there = self.text_there(whose, field, key);
-        if there
+    fn set_text(&mut self, owner: MetadataOwner, field: &str, key: &str, item: &PolicyValue) -> PlanResult {
+        let part = self.text_part(owner, field, key);
+        if part
             .as_ref()
-            .and_then(|there| self.draft.text(there))
+            .and_then(|part| self.draft.text(part))
             .as_deref()
             == item.value.as_str()
         {
             return Ok(());
         }
-        if whose == Whose::Pod && field == "labels" {
+        if owner == MetadataOwner::Pod && field == "labels" {
             self.refuse_selector_label(key, item)?;
         }
-        let holder = match whose {
-            Whose::Pod => self.open_template()?,
-            Whose::Workload => self
+        let holder = match owner {
+            MetadataOwner::Pod => self.open_template()?,
+            MetadataOwner::Workload => self
                 .draft
                 .open_root()
                 .map_err(|refusal| self.refused(&refusal))?,
         };
-        let order = if whose == Whose::Pod && !self.workload.pod_kind.path.is_empty() {
+        let order = if owner == MetadataOwner::Pod && !self.workload.pod_kind.path.is_empty() {
             order::TEMPLATE
         } else {
             order::OBJECT
@@ -186,45 +186,45 @@ impl<'t> Planner<'_, 't> {
             .and_then(|metadata| self.draft.open_mapping(metadata, field, order::METADATA))
             .and_then(|map| self.draft.set(map, key, item.value.clone(), &[]));
         set.map_err(|refusal| self.refused(&refusal))?;
-        let operation = match there {
+        let operation = match part {
             Some(_) => Operation::Replace,
             None => Operation::Add,
         };
         self.report(operation, || {
-            Target::metadata(whose == Whose::Pod, field, key)
+            ChangeTarget::metadata(owner == MetadataOwner::Pod, field, key)
         });
         Ok(())
     }
 
     /// A label or annotation that is joined with what is there, or set where nothing is.
-    fn text_change(&mut self, text: &TextChange) -> Step {
+    fn text_change(&mut self, text: &TextChange) -> PlanResult {
         let TextChange {
             is_of_workload,
             field,
             change,
         } = text;
-        let whose = match is_of_workload {
-            true => Whose::Workload,
-            false => Whose::Pod,
+        let owner = match is_of_workload {
+            true => MetadataOwner::Workload,
+            false => MetadataOwner::Pod,
         };
-        let there = self.text_there(whose, field, &change.name);
-        let there = there.and_then(|there| self.draft.text(&there).map(Cow::into_owned));
-        let ours = value_of(change).unwrap_or_default();
-        let value = match there {
+        let existing = self.text_part(owner, field, &change.name);
+        let existing = existing.and_then(|existing| self.draft.text(&existing).map(Cow::into_owned));
+        let addition = value_of(change).unwrap_or_default();
+        let value = match existing {
             Some(_) if change.op == EnvOp::SetIfAbsent => return Ok(()),
-            Some(own) => joined(&own, ours, change),
-            None => ours.to_owned(),
+            Some(existing) => joined(&existing, addition, change),
+            None => addition.to_owned(),
         };
-        let item = Item {
+        let item = PolicyValue {
             value: Arc::new(Value::String(value)),
             at: change.item.at.clone(),
         };
-        self.set_text(whose, field, &change.name, &item)
+        self.set_text(owner, field, &change.name, &item)
     }
 
     /// A changed label that the workload's selector uses would cut the workload off from its pods; the API server
     /// refuses it.
-    fn refuse_selector_label(&self, key: &str, item: &Item) -> Step {
+    fn refuse_selector_label(&self, key: &str, item: &PolicyValue) -> PlanResult {
         let spec = self.draft.get(&self.draft.root(), "spec");
         let selector = spec
             .and_then(|spec| self.draft.get(&spec, "selector"))

@@ -4,15 +4,15 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::change::{Operation, Target};
+use crate::change::{Operation, ChangeTarget};
 use crate::diagnostic::Diagnostic;
-use crate::policy::Item;
+use crate::policy::PolicyValue;
 use crate::yaml::value::leaves;
 
 use super::containers::LINUX_ONLY;
-use super::draft::{OpenId, Part};
+use super::draft::{OpenId, DraftValue};
 use super::order;
-use super::planner::{Planner, Step};
+use super::planner::{Planner, PlanResult};
 use super::same::is_same;
 
 /// Lists of the pod spec and the fields that tell their items apart (the patchMergeKey and the listMapKeys of the
@@ -48,7 +48,7 @@ const SETS: &[&str] = &[
 
 impl Planner<'_, '_> {
     /// The user that the pod's security context states, where the policy states no other.
-    pub(super) fn user_of(&self, context: Option<&Part>) -> Option<String> {
+    pub(super) fn user_of(&self, context: Option<&DraftValue>) -> Option<String> {
         let of_policy = self.inject.pod_spec.as_ref().map(|item| &item.value);
         let is_stated =
             of_policy.is_some_and(|fields| fields.pointer("/securityContext/runAsUser").is_some());
@@ -56,7 +56,7 @@ impl Planner<'_, '_> {
         (!is_stated).then(|| user.into_owned())
     }
 
-    pub(super) fn pod_defaults(&mut self, item: &Item) -> Step {
+    pub(super) fn pod_defaults(&mut self, item: &PolicyValue) -> PlanResult {
         let mut missing = Vec::new();
         let part = self.draft.get(&self.pod_spec_part(), "securityContext");
         let is_windows = self.is_for_windows();
@@ -79,7 +79,7 @@ impl Planner<'_, '_> {
                 .chain(path)
                 .collect();
             self.set_leaf(pod_spec, &full, value, order::POD_SPEC)?;
-            self.report(Operation::Add, || Target::PodDefault(full));
+            self.report(Operation::Add, || ChangeTarget::PodDefault(full));
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Planner<'_, '_> {
     }
 
     /// Whether nothing stands at a path, or on the way to it. An empty list says something: `drop: []` is not open.
-    pub(super) fn is_open(&self, part: &Part, path: &[String]) -> bool {
+    pub(super) fn is_open(&self, part: &DraftValue, path: &[String]) -> bool {
         let mut part = part.clone();
         for (depth, key) in path.iter().enumerate() {
             match self.draft.get(&part, key) {
@@ -115,7 +115,7 @@ impl Planner<'_, '_> {
         path: &[String],
         value: Value,
         order: &[&str],
-    ) -> Step {
+    ) -> PlanResult {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
         };
@@ -133,7 +133,7 @@ impl Planner<'_, '_> {
             .map_err(|refusal| self.refused(&refusal))
     }
 
-    pub(super) fn pod_fields(&mut self, item: &Item) -> Step {
+    pub(super) fn pod_fields(&mut self, item: &PolicyValue) -> PlanResult {
         let mut fields = Vec::new();
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             fields.push((path.to_vec(), value.clone()))
@@ -142,67 +142,67 @@ impl Planner<'_, '_> {
         fields.retain(|(path, _)| !path.is_empty());
         for (path, value) in fields {
             let at = self.inject.pod_spec_places.get(&path).cloned();
-            let own = Item {
+            let field_item = PolicyValue {
                 value: Arc::clone(&item.value),
                 at: at.unwrap_or_else(|| item.at.clone()),
             };
-            self.attempt(|planner| planner.pod_field(&path, value, &own));
+            self.attempt(|planner| planner.pod_field(&path, value, &field_item));
         }
         Ok(())
     }
 
-    fn pod_field(&mut self, path: &[String], value: Value, item: &Item) -> Step {
-        let mut there = Some(self.pod_spec_part());
+    fn pod_field(&mut self, path: &[String], value: Value, item: &PolicyValue) -> PlanResult {
+        let mut part = Some(self.pod_spec_part());
         for key in path {
-            there = there.and_then(|part| self.draft.get(&part, key));
+            part = part.and_then(|part| self.draft.get(&part, key));
         }
-        let there = there.filter(|part| !self.draft.is_empty(part));
-        let there = there.or_else(|| self.old_account(path));
-        let Some(there) = there else {
+        let part = part.filter(|part| !self.draft.is_empty(part));
+        let part = part.or_else(|| self.old_account(path));
+        let Some(part) = part else {
             let pod_spec = self.open_pod_spec()?;
             self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
-            self.report(Operation::Add, || Target::PodField(path.to_vec()));
+            self.report(Operation::Add, || ChangeTarget::PodField(path.to_vec()));
             return Ok(());
         };
-        let existing = self.draft.value(&there).unwrap_or(Value::Null);
+        let existing = self.draft.value(&part).unwrap_or(Value::Null);
         if is_same(&existing, &value) {
             let holder: Vec<&str> = std::iter::once("spec")
                 .chain(path.iter().map(String::as_str))
                 .collect();
-            self.note_shared(&there, &holder[..holder.len() - 1], holder.last().copied());
+            self.note_shared(&part, &holder[..holder.len() - 1], holder.last().copied());
             return Ok(());
         }
         let key = path.last().map(String::as_str).unwrap_or_default();
-        if let (Value::Array(own), Value::Array(wanted)) = (&existing, &value)
-            && let Some(added) = self.union(key, own, wanted, &there, item)?
+        if let (Value::Array(existing), Value::Array(wanted)) = (&existing, &value)
+            && let Some(added) = self.union(key, existing, wanted, &part, item)?
         {
-            return self.extend_pod_list(path, own.len(), added);
+            return self.extend_pod_list(path, existing.len(), added);
         }
-        if !self.replaces() {
-            let what = format_args!("the pod's `{}`", path.join("."));
-            return self.kept_or_conflict(&there, what, item);
+        if !self.replaces_existing() {
+            let description = format_args!("the pod's `{}`", path.join("."));
+            return self.kept_or_conflict(&part, description, item);
         }
         let pod_spec = self.open_pod_spec()?;
         self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
-        self.report(Operation::Replace, || Target::PodField(path.to_vec()));
+        self.report(Operation::Replace, || ChangeTarget::PodField(path.to_vec()));
         Ok(())
     }
 
     /// What `serviceAccount`, the old name of the field, says: an API server takes it where the new one is not stated.
-    fn old_account(&self, path: &[String]) -> Option<Part> {
+    fn old_account(&self, path: &[String]) -> Option<DraftValue> {
         let is_account = path == ["serviceAccountName"];
-        let there = self.draft.get(&self.pod_spec_part(), "serviceAccount");
-        there.filter(|part| is_account && !self.draft.is_empty(part))
+        let part = self.draft.get(&self.pod_spec_part(), "serviceAccount");
+        part.filter(|part| is_account && !self.draft.is_empty(part))
     }
 
     /// The items of ours that a list lacks; `None` for a list that is one value as a whole.
     fn union(
         &self,
         key: &str,
-        own: &[Value],
+        existing: &[Value],
         wanted: &[Value],
-        there: &Part,
-        item: &Item,
+        part: &DraftValue,
+        item: &PolicyValue,
     ) -> Result<Option<Vec<Value>>, Box<Diagnostic>> {
         let merge_key = MERGE_KEYS
             .iter()
@@ -213,20 +213,20 @@ impl Planner<'_, '_> {
         }
         let mut added = Vec::new();
         for value in wanted {
-            let twin = own.iter().find(|other| match merge_key {
+            let counterpart = existing.iter().find(|candidate| match merge_key {
                 Some(fields) => fields
                     .iter()
-                    .all(|field| other.get(field) == value.get(field)),
-                None => is_same(other, value),
+                    .all(|field| candidate.get(field) == value.get(field)),
+                None => is_same(candidate, value),
             });
-            match twin {
+            match counterpart {
                 None => added.push(value.clone()),
-                Some(twin) if is_same(twin, value) => {}
-                Some(_) if self.keeps() => {}
-                Some(_) if self.replaces() => return Ok(None),
+                Some(counterpart) if is_same(counterpart, value) => {}
+                Some(_) if self.keeps_existing() => {}
+                Some(_) if self.replaces_existing() => return Ok(None),
                 Some(_) => {
                     return Err(self.conflict(
-                        there,
+                        part,
                         format_args!("an item of the pod's `{key}`"),
                         item,
                     ));
@@ -236,7 +236,7 @@ impl Planner<'_, '_> {
         Ok(Some(added))
     }
 
-    fn extend_pod_list(&mut self, path: &[String], length: usize, added: Vec<Value>) -> Step {
+    fn extend_pod_list(&mut self, path: &[String], length: usize, added: Vec<Value>) -> PlanResult {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
         };
@@ -257,7 +257,7 @@ impl Planner<'_, '_> {
         for (at, value) in added.into_iter().enumerate() {
             self.draft.insert(list, length + at, value);
         }
-        self.report(Operation::Extend, || Target::PodField(path.to_vec()));
+        self.report(Operation::Extend, || ChangeTarget::PodField(path.to_vec()));
         Ok(())
     }
 }

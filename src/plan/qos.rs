@@ -7,7 +7,7 @@ use crate::policy::quantity;
 
 /// The class of a pod; `None` where the pod states resources of its own, which count instead of its containers'.
 pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
-    if spec.get("resources").is_some_and(|own| !own.is_null()) {
+    if spec.get("resources").is_some_and(|resources| !resources.is_null()) {
         return None;
     }
     let lists = ["initContainers", "containers"].into_iter();
@@ -24,17 +24,17 @@ pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
     let is_bounded = |container: &Value, resource: &str| {
         let limit = stated(container, "limits", resource);
         limit.is_some()
-            && stated(container, "requests", resource).is_none_or(|own| Some(own) == limit)
+            && stated(container, "requests", resource).is_none_or(|request| Some(request) == limit)
     };
     let asks = |container: &Value| {
         let fields = ["requests", "limits"].into_iter();
         fields
             .flat_map(|of| ["cpu", "memory"].map(|resource| stated(container, of, resource)))
-            .any(|own| own.is_some())
+            .any(|amount| amount.is_some())
     };
     Some(match () {
         () if !containers().any(asks) => "BestEffort",
-        () if containers().all(|own| is_bounded(own, "cpu") && is_bounded(own, "memory")) => {
+        () if containers().all(|container| is_bounded(container, "cpu") && is_bounded(container, "memory")) => {
             "Guaranteed"
         }
         () => "Burstable",

@@ -37,14 +37,14 @@ fn mapping(
             draft.remove_field(id, key)?;
         }
     }
-    let mut behind: Option<&str> = None;
+    let mut previous: Option<&str> = None;
     for (key, wanted) in target {
         match field_in(current, key) {
-            None => draft.insert_field(id, behind, key, wanted.clone()),
-            Some(own) if is_equal(own, wanted) => {}
-            Some(own) => field(draft, id, key, (own, wanted))?,
+            None => draft.insert_field(id, previous, key, wanted.clone()),
+            Some(existing) if is_equal(existing, wanted) => {}
+            Some(existing) => field(draft, id, key, (existing, wanted))?,
         }
-        behind = Some(key);
+        previous = Some(key);
     }
     Ok(())
 }
@@ -53,20 +53,20 @@ fn field(
     draft: &mut Draft<'_>,
     id: OpenId,
     key: &str,
-    (own, wanted): (&Value, &Value),
+    (existing, wanted): (&Value, &Value),
 ) -> Result<(), Refusal> {
-    match (own, wanted) {
-        (Value::Object(own), Value::Object(wanted))
-            if keeps_some(own.keys(), |key| field_in(wanted, key).is_some()) =>
+    match (existing, wanted) {
+        (Value::Object(existing), Value::Object(wanted))
+            if keeps_some(existing.keys(), |key| field_in(wanted, key).is_some()) =>
         {
             let inner = draft.open_mapping(id, key, &[])?;
-            mapping(draft, inner, own, wanted)
+            mapping(draft, inner, existing, wanted)
         }
-        (Value::Array(own), Value::Array(wanted))
-            if !own.is_empty() && !wanted.is_empty() && is_aligned(key) =>
+        (Value::Array(existing), Value::Array(wanted))
+            if !existing.is_empty() && !wanted.is_empty() && is_aligned(key) =>
         {
             let inner = draft.open_list(id, key, &[])?;
-            list(draft, inner, key, (own, wanted))
+            list(draft, inner, key, (existing, wanted))
         }
         (_, wanted) => draft.set(id, key, wanted.clone(), &[]),
     }
@@ -83,42 +83,42 @@ fn list(
     draft: &mut Draft<'_>,
     id: OpenId,
     key: &str,
-    (own, wanted): (&[Value], &[Value]),
+    (existing, wanted): (&[Value], &[Value]),
 ) -> Result<(), Refusal> {
     // What stands in the draft's list, by identity and value, as it changes.
-    let names = identities(key, own);
+    let names = identities(key, existing);
     let wanted_names = identities(key, wanted);
-    let mut there: Vec<(String, &Value)> = names.into_iter().zip(own).collect();
-    rename_back(&mut there, &wanted_names, wanted);
+    let mut items: Vec<(String, &Value)> = names.into_iter().zip(existing).collect();
+    rename_back(&mut items, &wanted_names, wanted);
     let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
-    for at in (0..there.len()).rev() {
-        if !is_wanted.contains(there[at].0.as_str()) {
+    for at in (0..items.len()).rev() {
+        if !is_wanted.contains(items[at].0.as_str()) {
             draft.remove(id, at)?;
-            there.remove(at);
+            items.remove(at);
         }
     }
     // What is moved is written again: as few items as can be.
-    let kept = in_order(&there, &wanted_names);
-    for at in (0..there.len()).rev().filter(|at| !kept.contains(at)) {
+    let kept = in_order(&items, &wanted_names);
+    for at in (0..items.len()).rev().filter(|at| !kept.contains(at)) {
         draft.remove(id, at)?;
     }
     let mut places = 0..;
-    there.retain(|_| places.next().is_some_and(|at| kept.contains(&at)));
+    items.retain(|_| places.next().is_some_and(|at| kept.contains(&at)));
     for (at, (name, value)) in wanted_names.iter().zip(wanted).enumerate() {
-        if there.get(at).is_some_and(|(own, _)| own == name) {
-            item(draft, id, at, (there[at].1, value))?;
+        if items.get(at).is_some_and(|(existing, _)| existing == name) {
+            item(draft, id, at, (items[at].1, value))?;
         } else {
             draft.insert(id, at, value.clone());
-            there.insert(at, (name.clone(), value));
+            items.insert(at, (name.clone(), value));
         }
     }
     Ok(())
 }
 
 /// The places of the most items that stand in the wanted order already.
-fn in_order(there: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
+fn in_order(items: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
     let place_of: HashMap<&str, usize> = wanted.iter().map(String::as_str).zip(0..).collect();
-    let places: Vec<usize> = there
+    let places: Vec<usize> = items
         .iter()
         .filter_map(|(name, _)| place_of.get(name.as_str()).copied())
         .collect();
@@ -143,51 +143,51 @@ fn in_order(there: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
 }
 
 /// A variable that was renamed to compose one of its name is the one that gets the name back.
-fn rename_back(there: &mut [(String, &Value)], wanted_names: &[String], wanted: &[Value]) {
+fn rename_back(items: &mut [(String, &Value)], wanted_names: &[String], wanted: &[Value]) {
     let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
     // What goes, by what it says beside its name.
-    let mut going: HashMap<String, BTreeSet<usize>> = HashMap::new();
-    for (at, (_, item)) in there
+    let mut unwanted: HashMap<String, BTreeSet<usize>> = HashMap::new();
+    for (at, (_, item)) in items
         .iter()
         .enumerate()
         .filter(|(_, (name, _))| !is_wanted.contains(name.as_str()))
     {
-        if let Some(rest) = but_name(item) {
-            going.entry(rest).or_default().insert(at);
+        if let Some(without_name) = digest_without_name(item) {
+            unwanted.entry(without_name).or_default().insert(at);
         }
     }
-    if going.is_empty() {
+    if unwanted.is_empty() {
         return;
     }
-    let mut place_of: HashMap<String, usize> = there
+    let mut place_of: HashMap<String, usize> = items
         .iter()
         .zip(0..)
         .map(|((name, _), at)| (name.clone(), at))
         .collect();
     for (name, value) in wanted_names.iter().zip(wanted) {
-        let Some(&own) = place_of.get(name).filter(|&&own| there[own].1 != value) else {
+        let Some(&index) = place_of.get(name).filter(|&&index| items[index].1 != value) else {
             continue;
         };
-        let Some(rest) = but_name(value) else {
+        let Some(without_name) = digest_without_name(value) else {
             continue;
         };
-        let is_it = |at: &&usize| is_same_but_name(there[**at].1, (name, value));
-        let Some(renamed) = going
-            .get(&rest)
-            .and_then(|places| places.iter().find(is_it).copied())
+        let is_match = |at: &&usize| is_renamed(items[**at].1, (name, value));
+        let Some(renamed) = unwanted
+            .get(&without_name)
+            .and_then(|places| places.iter().find(is_match).copied())
         else {
             continue;
         };
-        going.entry(rest).or_default().remove(&renamed);
-        if let Some(rest) = but_name(there[own].1) {
-            going.entry(rest).or_default().insert(own);
+        unwanted.entry(without_name).or_default().remove(&renamed);
+        if let Some(without_name) = digest_without_name(items[index].1) {
+            unwanted.entry(without_name).or_default().insert(index);
         }
-        there[own].0 = std::mem::replace(&mut there[renamed].0, name.clone());
+        items[index].0 = std::mem::replace(&mut items[renamed].0, name.clone());
         place_of.insert(name.clone(), renamed);
     }
 }
 
-fn is_same_but_name(other: &Value, (name, value): (&str, &Value)) -> bool {
+fn is_renamed(other: &Value, (name, value): (&str, &Value)) -> bool {
     let mut renamed = other.clone();
     if let Some(place) = renamed.get_mut("name") {
         *place = Value::from(name);
@@ -196,26 +196,26 @@ fn is_same_but_name(other: &Value, (name, value): (&str, &Value)) -> bool {
 }
 
 /// What a variable that gets its value from elsewhere says beside its name.
-fn but_name(item: &Value) -> Option<String> {
+fn digest_without_name(item: &Value) -> Option<String> {
     let _from = item.get("valueFrom")?;
-    let mut rest = item.clone();
-    *rest.get_mut("name")? = Value::Null;
-    Some(digest(&rest))
+    let mut without_name = item.clone();
+    *without_name.get_mut("name")? = Value::Null;
+    Some(digest(&without_name))
 }
 
 fn item(
     draft: &mut Draft<'_>,
     id: OpenId,
     at: usize,
-    (own, wanted): (&Value, &Value),
+    (existing, wanted): (&Value, &Value),
 ) -> Result<(), Refusal> {
-    match (own, wanted) {
-        (own, wanted) if is_equal(own, wanted) => Ok(()),
-        (Value::Object(own), Value::Object(wanted))
-            if keeps_some(own.keys(), |key| field_in(wanted, key).is_some()) =>
+    match (existing, wanted) {
+        (existing, wanted) if is_equal(existing, wanted) => Ok(()),
+        (Value::Object(existing), Value::Object(wanted))
+            if keeps_some(existing.keys(), |key| field_in(wanted, key).is_some()) =>
         {
             let inner = draft.open_item(id, at)?;
-            mapping(draft, inner, own, wanted)
+            mapping(draft, inner, existing, wanted)
         }
         (_, wanted) => draft.replace(id, at, wanted.clone()),
     }
@@ -224,7 +224,7 @@ fn item(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::draft::Part;
+    use crate::plan::draft::DraftValue;
     use crate::yaml::parse::parse;
     use serde_json::json;
 
@@ -233,7 +233,7 @@ mod tests {
         let text = "env:\n- name: LAST\n- name: A # a\n- name: B # b\n";
         let tree = parse(text).unwrap();
         let mut draft = Draft::new(&tree, tree.roots()[0]);
-        let current = draft.value(&Part::Node(tree.roots()[0])).unwrap();
+        let current = draft.value(&DraftValue::Node(tree.roots()[0])).unwrap();
         let target =
             json!({"env": [{"name": "N"}, {"name": "A"}, {"name": "B"}, {"name": "LAST"}]});
         reconcile(&mut draft, &current, &target).unwrap();
@@ -254,7 +254,7 @@ mod tests {
         let text = "a: 1\nenv:\n- name: X\n  value: x y\n- name: PODGRAFT_ORIG_Y\n  valueFrom: {secretKeyRef: {name: s}}\n- {name: Y, value: $(PODGRAFT_ORIG_Y) -a}\ngone: {b: 1}\n";
         let tree = parse(text).unwrap();
         let mut draft = Draft::new(&tree, tree.roots()[0]);
-        let current = draft.value(&Part::Node(tree.roots()[0])).unwrap();
+        let current = draft.value(&DraftValue::Node(tree.roots()[0])).unwrap();
         let target = json!({"a": 1, "new": true, "env": [
             {"name": "N"}, {"name": "X", "value": "x"}, {"name": "Y", "valueFrom": {"secretKeyRef": {"name": "s"}}},
         ]});

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
-use crate::options::{Options, TakeOut};
+use crate::options::{Options, RemovalSelection};
 use crate::policy::Policy;
-use crate::record::fold::Redo;
+use crate::record::fold::Replay;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
-    Effects, JoinHint, Joined, MARKER, Paths, PolicyRecord, RECORD, Record, Replaced, Taken,
+    Effects, JoinHint, JoinedText, MARKER, RecordPaths, PolicyRecord, RECORD, Record, ReplacedValue, RemovalResult,
     VERSION, digest, effects_of,
 };
 use crate::yaml::value::{has_value, to_value};
@@ -19,9 +19,9 @@ use super::draft::{Draft, Refusal};
 use super::marks::{marked, open_annotations, with_names};
 use super::reconcile::reconcile;
 
-/// What an earlier run did to the workload, which is planned without it.
+/// The changes of an earlier run. The workload is planned without them.
 #[derive(Debug, Clone)]
-pub struct Earlier<'r> {
+pub struct EarlierRun<'r> {
     /// Its record.
     pub record: Record,
     /// The record stands in an annotation.
@@ -29,66 +29,66 @@ pub struct Earlier<'r> {
     /// The object with all that it did.
     pub current: &'r Value,
     /// The object without, and what puts it back.
-    pub taken: &'r Taken,
+    pub taken: &'r RemovalResult,
     /// Policies of the record that this run adopts. Then nothing else is injected, and the others' items stay.
     pub adopting: Option<Vec<String>>,
 }
 
-impl Earlier<'_> {
+impl EarlierRun<'_> {
     /// Whether a given policy is asked what it does to the workload.
-    pub fn acts(&self, policy: &str) -> bool {
+    pub fn evaluates(&self, policy: &str) -> bool {
         let adopting = self.adopting.as_ref();
-        adopting.is_none_or(|adopted| adopted.iter().any(|own| own == policy))
+        adopting.is_none_or(|adopted| adopted.iter().any(|identity| identity == policy))
     }
 }
 
-/// What the policies of this run do to the workload, as it is noted.
+/// Records the changes of this run to the workload.
 #[derive(Debug, Clone)]
 pub(super) struct Recording<'t> {
-    paths: Paths,
+    paths: RecordPaths,
     /// The object as the policies so far left it.
     draft: Draft<'t>,
     record: Record,
 }
 
-/// What a rule says about its work, beside the result.
+/// What a rule notes for the record besides its changes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Notes {
+pub(super) struct RuleNotes {
     /// Texts joined to variables.
     pub joins: Vec<JoinHint>,
     /// What another policy of this workload had put there already, with its place.
     pub shared: Vec<(String, Value)>,
     /// Texts that another policy of this workload had joined already.
-    pub twins: Vec<(String, Joined)>,
+    pub repeated_joins: Vec<(String, JoinedText)>,
     /// Objects that the policy generates, with their digests.
     pub generated: BTreeMap<String, String>,
     /// What the policy wants and the manifest has already.
-    pub met: Vec<Met>,
+    pub satisfied: Vec<SatisfiedChange>,
 }
 
-/// Something that a policy wants and the manifest has already.
+/// A change that the manifest already satisfies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Met {
+pub struct SatisfiedChange {
     /// Where it stands.
     pub path: String,
     /// A text that would be joined to the variable there.
-    pub joined: Option<Joined>,
+    pub joined: Option<JoinedText>,
 }
 
-impl Notes {
-    pub(super) fn extend(&mut self, others: Notes) {
-        self.joins.extend(others.joins);
-        self.shared.extend(others.shared);
-        self.twins.extend(others.twins);
-        self.generated.extend(others.generated);
-        self.met.extend(others.met);
+impl RuleNotes {
+    pub(super) fn extend(&mut self, other: RuleNotes) {
+        self.joins.extend(other.joins);
+        self.shared.extend(other.shared);
+        self.repeated_joins.extend(other.repeated_joins);
+        self.generated.extend(other.generated);
+        self.satisfied.extend(other.satisfied);
     }
 }
 
 impl<'t> Recording<'t> {
     /// `None` where nobody could tell later what was done: see [`cannot_record`].
     pub(super) fn begin(workload: &Workload<'t>, draft: &Draft<'t>) -> Option<Self> {
-        let paths = Paths::of(&workload.pod_kind.path);
+        let paths = RecordPaths::of(&workload.pod_kind.path);
         let Workload { tree, pod_spec, .. } = *workload;
         let names = |list: &str| -> Option<Vec<Option<Value>>> {
             let list = tree.get(pod_spec, list)?;
@@ -119,8 +119,8 @@ impl<'t> Recording<'t> {
         &mut self,
         policy: &Policy,
         draft: &Draft<'t>,
-        notes: Notes,
-        earlier: Option<&Earlier<'_>>,
+        notes: RuleNotes,
+        earlier: Option<&EarlierRun<'_>>,
         options: &Options,
     ) {
         let Some((before, after)) = draft.difference(&self.draft) else {
@@ -132,19 +132,19 @@ impl<'t> Recording<'t> {
         effects.shared = shared
             .filter(|(path, _)| !effects.added.contains_key(path))
             .collect();
-        for (path, joined) in notes.twins {
+        for (path, joined) in notes.repeated_joins {
             effects.joined.entry(path).or_insert(joined);
         }
-        self.keep_places(&policy.identity, &mut effects, earlier);
+        self.keep_recorded_positions(&policy.identity, &mut effects, earlier);
         self.draft = draft.clone();
         if effects.is_empty() && notes.generated.is_empty() {
             return;
         }
         let mut noted = self.record.policies.iter_mut();
-        if let Some(own) = noted.find(|own| own.policy == policy.identity) {
-            own.effects.extend(effects);
-            if !own.digest.is_empty() {
-                own.digest = own.effects.digest();
+        if let Some(existing) = noted.find(|existing| existing.policy == policy.identity) {
+            existing.effects.extend(effects);
+            if !existing.digest.is_empty() {
+                existing.digest = existing.effects.digest();
             }
             return;
         }
@@ -166,13 +166,13 @@ impl<'t> Recording<'t> {
     }
 
     /// Of what a policy takes away from others of this run, nobody wrote where it stood: that stays as it was recorded.
-    fn keep_places(&self, policy: &str, effects: &mut Effects, earlier: Option<&Earlier<'_>>) {
+    fn keep_recorded_positions(&self, policy: &str, effects: &mut Effects, earlier: Option<&EarlierRun<'_>>) {
         let Some(before) = earlier.and_then(|earlier| earlier.record.policy(policy)) else {
             return;
         };
         let is_of_others = |path: &String| {
-            let mut others = self.record.policies.iter().map(|other| &other.effects);
-            others.any(|other| other.made.contains(path) || other.added.contains_key(path))
+            let mut other_effects = self.record.policies.iter().map(|other| &other.effects);
+            other_effects.any(|other| other.made.contains(path) || other.added.contains_key(path))
         };
         for (path, removed) in &mut effects.removed {
             let recorded = before.effects.removed.get(path);
@@ -183,12 +183,12 @@ impl<'t> Recording<'t> {
     }
 
     /// Puts back the work of a policy that is not given.
-    pub(super) fn put_back(
+    pub(super) fn restore_policy(
         &mut self,
-        redo: &Redo,
+        redo: &Replay,
         draft: &mut Draft<'t>,
         workload: &Workload<'_>,
-        earlier: &Earlier<'_>,
+        earlier: &EarlierRun<'_>,
     ) -> Result<(), Box<Diagnostic>> {
         let Some(before) = draft.value(&draft.root()) else {
             return Err(Box::new(cannot_record(workload, true)));
@@ -201,14 +201,14 @@ impl<'t> Recording<'t> {
                 workload.title(),
                 found.policy
             );
-            let problem = Diagnostic::error(Code::Conflict, message).at(workload.own_place(), "this workload");
+            let problem = Diagnostic::error(Code::Conflict, message).at(workload.name_place(), "this workload");
             let command = undo_command(&found.policy, &workload.source.name, false);
             Box::new(problem.help(format!("give `{}`, too, or take it out: {command}", found.policy)))
         })?;
         reconcile(draft, &before, &value)
             .map_err(|refusal| Box::new(super::refusal_diagnostic(&refusal, workload)))?;
         self.draft = draft.clone();
-        self.keep_places(&redo.policy, &mut done.effects, Some(earlier));
+        self.keep_recorded_positions(&redo.policy, &mut done.effects, Some(earlier));
         if !done.effects.is_empty() || !done.generated.is_empty() {
             self.record.policies.push(done);
         }
@@ -219,27 +219,27 @@ impl<'t> Recording<'t> {
     pub(super) fn finish(
         mut self,
         draft: &mut Draft<'t>,
-        earlier: Option<&Earlier<'_>>,
+        earlier: Option<&EarlierRun<'_>>,
         options: &Options,
     ) -> Result<Option<Record>, Refusal> {
         if self.record.policies.is_empty() {
             return Ok(None);
         }
-        let own = marked(draft);
+        let marks = marked(draft);
         let policies = self.record.policies.iter();
-        let names = with_names(&own, policies.map(|policy| &*policy.policy));
+        let names = with_names(&marks, policies.map(|policy| &*policy.policy));
         let annotations = open_annotations(draft)?;
         draft.set(annotations, MARKER, Value::String(names.join(",")), &[])?;
         if let Some((before, after)) = draft.difference(&self.draft) {
             self.record.marker = effects_of(&before, &after, &self.paths, &[]);
             self.record.marker.added.clear();
-            if !own.is_empty() {
-                let (was, now) = (Value::String(own), String::new());
+            if !marks.is_empty() {
+                let (was, now) = (Value::String(marks), String::new());
                 let path = self.paths.in_object(&["metadata", "annotations", MARKER]);
                 self.record
                     .marker
                     .replaced
-                    .insert(path, Replaced { was, now });
+                    .insert(path, ReplacedValue { was, now });
             }
         }
         self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
@@ -258,7 +258,7 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
     let annotations = open_annotations(draft)?;
     let text = Value::String(record.render());
     if draft
-        .text_at(&super::draft::Part::Open(annotations), RECORD)
+        .text_at(&super::draft::DraftValue::Open(annotations), RECORD)
         .is_some()
     {
         return draft.set(annotations, RECORD, text, &[]);
@@ -289,60 +289,60 @@ fn are_names<'n>(mut names: impl Iterator<Item = Option<&'n str>>) -> bool {
 /// Something in the workload has no value that every reader agrees on, so nobody can say what changed. That is refused
 /// where a record says already what was injected.
 pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagnostic {
-    let why = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does not know), \
+    let help = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does not know), \
                or containers have no name, or the same";
     let title = workload.title();
     let problem = if has_record {
         let message = format!("what is injected into {title} cannot be recorded any more");
         Diagnostic::error(Code::NoRecord, message).help(format!(
-            "{why}; `podgraft undo` takes out what the record says"
+            "{help}; `podgraft undo` takes out what the record says"
         ))
     } else {
         let message =
             format!("what is injected into {title} cannot be recorded, so undo will not know it");
-        Diagnostic::warning(Code::NoRecord, message).help(why)
+        Diagnostic::warning(Code::NoRecord, message).help(help)
     };
-    problem.at(workload.own_place(), "this workload")
+    problem.at(workload.name_place(), "this workload")
 }
 
 /// One step of the fold.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Turn<'f> {
+pub(super) enum FoldStep<'f> {
     /// By its place in the order.
     Given(usize),
-    Kept(&'f Redo),
+    Kept(&'f Replay),
 }
 
-/// The given policies in their order, and each kept one behind the one that it followed. Those that are `idle` hold no
+/// The given policies in their order, and each kept one behind the one that it followed. Those that are `idle_policies` hold no
 /// place: this run's record does not have them, and the next one could not know where they stood.
-pub(super) fn turns<'f>(
+pub(super) fn policy_order<'f>(
     policies: &'f [Policy],
-    earlier: Option<&'f Earlier<'f>>,
+    earlier: Option<&'f EarlierRun<'f>>,
     options: &Options,
     idle: &BTreeSet<&str>,
-) -> Vec<Turn<'f>> {
-    let mut turns: Vec<Turn<'f>> = (0..policies.len()).map(Turn::Given).collect();
-    let Some(earlier) = earlier else { return turns };
+) -> Vec<FoldStep<'f>> {
+    let mut order: Vec<FoldStep<'f>> = (0..policies.len()).map(FoldStep::Given).collect();
+    let Some(earlier) = earlier else { return order };
     let mut previous: Option<&str> = None;
     for (policy, redo) in earlier.record.policies.iter().zip(&earlier.taken.redo) {
         let is_given = is_given(&policy.policy, policies, earlier);
         if !is_given && !is_dropped(policy, options) {
-            let is_it = |turn: &Turn<'_>| previous == Some(name_of(turn, policies));
-            let at = turns.iter().position(is_it).map_or(0, |at| at + 1);
-            turns.insert(at, Turn::Kept(redo));
+            let is_match = |turn: &FoldStep<'_>| previous == Some(name_of(turn, policies));
+            let at = order.iter().position(is_match).map_or(0, |at| at + 1);
+            order.insert(at, FoldStep::Kept(redo));
         }
         let holds_place = !idle.contains(policy.policy.as_str());
         if holds_place && (is_given || !is_dropped(policy, options)) {
             previous = Some(&policy.policy);
         }
     }
-    turns
+    order
 }
 
 /// The given policies that did something in an earlier run, and nothing beside those that are kept.
-pub(super) fn idle<'f>(
+pub(super) fn idle_policies<'f>(
     policies: &'f [Policy],
-    earlier: Option<&'f Earlier<'f>>,
+    earlier: Option<&'f EarlierRun<'f>>,
     options: &Options,
     recording: Option<&Recording>,
 ) -> BTreeSet<&'f str> {
@@ -362,35 +362,35 @@ pub(super) fn idle<'f>(
 /// The policies of the record whose work is put back as it was.
 pub(super) fn kept<'f>(
     policies: &'f [Policy],
-    earlier: &'f Earlier<'f>,
+    earlier: &'f EarlierRun<'f>,
     options: &'f Options,
 ) -> impl Iterator<Item = &'f str> {
-    let is_kept = |own: &&PolicyRecord| {
-        !is_given(&own.policy, policies, earlier) && !is_dropped(own, options)
+    let is_kept = |policy: &&PolicyRecord| {
+        !is_given(&policy.policy, policies, earlier) && !is_dropped(policy, options)
     };
-    let all = earlier.record.policies.iter();
-    all.filter(is_kept).map(|own| own.policy.as_str())
+    let recorded = earlier.record.policies.iter();
+    recorded.filter(is_kept).map(|policy| policy.policy.as_str())
 }
 
 /// Whether a policy of the record is among the given ones, and this run asks it.
-fn is_given(policy: &str, policies: &[Policy], earlier: &Earlier<'_>) -> bool {
-    policies.iter().any(|given| given.identity == policy) && earlier.acts(policy)
+fn is_given(policy: &str, policies: &[Policy], earlier: &EarlierRun<'_>) -> bool {
+    policies.iter().any(|given| given.identity == policy) && earlier.evaluates(policy)
 }
 
-fn name_of<'f>(turn: &Turn<'f>, policies: &'f [Policy]) -> &'f str {
+fn name_of<'f>(turn: &FoldStep<'f>, policies: &'f [Policy]) -> &'f str {
     match turn {
-        Turn::Given(at) => &policies[*at].identity,
-        Turn::Kept(redo) => &redo.policy,
+        FoldStep::Given(at) => &policies[*at].identity,
+        FoldStep::Kept(redo) => &redo.policy,
     }
 }
 
 /// Whether a policy of the record that is not given is to be taken out.
 pub(crate) fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
     match &options.take_out {
-        TakeOut::Nothing => false,
-        TakeOut::All => true,
-        TakeOut::Only(names) => names.contains(&policy.policy),
-        TakeOut::NotGiven(given) => {
+        RemovalSelection::Nothing => false,
+        RemovalSelection::All => true,
+        RemovalSelection::Only(names) => names.contains(&policy.policy),
+        RemovalSelection::NotGiven(given) => {
             policy.set.is_some() && policy.set == options.set && !given.contains(&policy.policy)
         }
     }

@@ -7,14 +7,14 @@ use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
 /// Whether `existing` has every leaf of `ours`, and beyond these only defaults.
-pub(super) fn is_same(existing: &Value, ours: &Value) -> bool {
-    compare(existing, ours, "")
+pub(super) fn is_same(existing: &Value, wanted: &Value) -> bool {
+    compare(existing, wanted, "")
 }
 
-fn compare(existing: &Value, ours: &Value, key: &str) -> bool {
-    match (existing, ours) {
-        (Value::Object(there), Value::Object(wanted)) => {
-            let has_ours = wanted.iter().all(|(name, value)| match there.get(name) {
+fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
+    match (existing, wanted) {
+        (Value::Object(fields), Value::Object(wanted)) => {
+            let has_ours = wanted.iter().all(|(name, value)| match fields.get(name) {
                 Some(found) => {
                     let name = if is_of_quantities(key) {
                         QUANTITY
@@ -26,22 +26,22 @@ fn compare(existing: &Value, ours: &Value, key: &str) -> bool {
                 None => value.is_null(),
             });
             has_ours
-                && there.iter().all(|(name, value)| {
+                && fields.iter().all(|(name, value)| {
                     wanted.contains_key(name) || is_default(key, name, value, existing)
                 })
         }
-        (Value::Array(there), Value::Array(wanted)) => {
-            there.len() == wanted.len()
-                && there
+        (Value::Array(items), Value::Array(wanted)) => {
+            items.len() == wanted.len()
+                && items
                     .iter()
                     .zip(wanted)
                     .all(|(found, value)| compare(found, value, key))
         }
-        _ if existing == ours => true,
+        _ if existing == wanted => true,
         _ if matches!(key, QUANTITY | "sizeLimit" | "divisor") => quantity::parse(existing)
-            .is_some_and(|quantity| quantity::parse(ours) == Some(quantity)),
+            .is_some_and(|quantity| quantity::parse(wanted) == Some(quantity)),
         _ if matches!(key, "containerPort" | "hostPort" | "port") => {
-            as_number(existing).is_some() && as_number(existing) == as_number(ours)
+            as_number(existing).is_some() && as_number(existing) == as_number(wanted)
         }
         _ => false,
     }

@@ -6,31 +6,31 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::change::{Change, Operation, Target};
+use crate::change::{Change, Operation, ChangeTarget};
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::policy::Policy;
-use crate::record::{Effects, Paths, PolicyRecord, Record};
+use crate::record::{Effects, RecordPaths, PolicyRecord, Record};
 
-use super::Planned;
-use super::recording::{Earlier, is_dropped};
+use super::WorkloadPlan;
+use super::recording::{EarlierRun, is_dropped};
 
 /// What came of a policy, seen from what the workload was before the run.
 pub(super) fn outcome_since(
     identity: &str,
     outcome: Outcome,
-    now: Option<&Record>,
-    earlier: &Earlier<'_>,
+    record: Option<&Record>,
+    earlier: &EarlierRun<'_>,
 ) -> Outcome {
     let before = earlier.record.policy(identity);
-    let after = now.and_then(|record| record.policy(identity));
+    let after = record.and_then(|record| record.policy(identity));
     match (before, after) {
         _ if outcome == Outcome::Failed => outcome,
-        (Some(before), None) => Outcome::TakenOut(taken_out(before, now, earlier)),
+        (Some(before), None) => Outcome::TakenOut(removals(before, record, earlier)),
         (None, _) => outcome,
-        (Some(before), Some(after)) => match changes(before, after, now, earlier) {
+        (Some(before), Some(after)) => match changes(before, after, record, earlier) {
             changes if !changes.is_empty() => Outcome::Injected(changes),
-            _ if earlier.adopting.is_some() && earlier.acts(identity) => {
+            _ if earlier.adopting.is_some() && earlier.evaluates(identity) => {
                 let adopted = paths_of(&after.effects).into_iter();
                 let changes = adopted.map(|(path, _)| at(Operation::Adopt, &path));
                 Outcome::Injected(changes.collect())
@@ -41,13 +41,13 @@ pub(super) fn outcome_since(
 }
 
 /// Whether the record before the run is of another version of a policy.
-pub(super) fn is_older(identity: &str, now: Option<&Record>, earlier: &Earlier<'_>) -> bool {
-    let now = now.and_then(|record| record.policy(identity));
+pub(super) fn is_older(identity: &str, record: Option<&Record>, earlier: &EarlierRun<'_>) -> bool {
+    let after = record.and_then(|record| record.policy(identity));
     earlier
         .record
         .policy(identity)
-        .zip(now)
-        .is_some_and(|(before, now)| digest_of(before) != digest_of(now))
+        .zip(after)
+        .is_some_and(|(before, after)| digest_of(before) != digest_of(after))
 }
 
 /// Lock files do not have it.
@@ -59,57 +59,57 @@ fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
 }
 
 /// All that a policy did and that is still there, as it goes; what another policy has now stays.
-fn taken_out(policy: &PolicyRecord, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
+fn removals(policy: &PolicyRecord, current: Option<&Record>, earlier: &EarlierRun<'_>) -> Vec<Change> {
     let paths = earlier.record.paths();
-    let stays = |path: &str| {
-        let mut others = now.into_iter().flat_map(|record| &record.policies);
-        others.any(|other| other.effects.added.contains_key(path))
+    let is_kept = |path: &str| {
+        let mut other_policies = current.into_iter().flat_map(|record| &record.policies);
+        other_policies.any(|other| other.effects.added.contains_key(path))
     };
     let items = paths_of(&policy.effects)
         .into_iter()
-        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier) && !stays(path))
+        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier) && !is_kept(path))
         .map(|(path, _)| at(Operation::TakeOut, &path));
     let objects = policy.generated.keys();
     items
         .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
-        .chain(emptied(&policy.effects, now, earlier))
+        .chain(emptied_collections(&policy.effects, current, earlier))
         .collect()
 }
 
 /// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
-fn emptied(effects: &Effects, now: Option<&Record>, earlier: &Earlier<'_>) -> Vec<Change> {
+fn emptied_collections(effects: &Effects, current: Option<&Record>, earlier: &EarlierRun<'_>) -> Vec<Change> {
     let paths = earlier.record.paths();
     let is_left = |path: &&String| {
-        let policies = now.into_iter().flat_map(|now| &now.policies);
+        let policies = current.into_iter().flat_map(|record| &record.policies);
         let is_made = policies
-            .map(|own| &own.effects)
-            .any(|own| own.made.contains(*path));
+            .map(|policy| &policy.effects)
+            .any(|recorded| recorded.made.contains(*path));
         let is_empty = |value: &Value| {
             value.as_array().is_some_and(Vec::is_empty)
                 || value.as_object().is_some_and(Map::is_empty)
         };
         !is_made && paths.get(earlier.current, path).is_some_and(is_empty)
     };
-    let gone = effects.made.iter().filter(is_left);
-    gone.map(|path| at(Operation::TakeOut, path)).collect()
+    let removed = effects.made.iter().filter(is_left);
+    removed.map(|path| at(Operation::TakeOut, path)).collect()
 }
 
 /// An operation on what a record's path names.
 fn at(operation: Operation, path: &str) -> Change {
-    Change::new(operation, Target::at(path))
+    Change::new(operation, ChangeTarget::from_path(path))
 }
 
 /// An operation on an object beside the workload.
 fn of_object(operation: Operation, name: &str) -> Change {
-    Change::new(operation, Target::Object(name.to_owned()))
+    Change::new(operation, ChangeTarget::Object(name.to_owned()))
 }
 
 /// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
-fn is_to_undo(effects: &Effects, path: &str, paths: &Paths, earlier: &Earlier<'_>) -> bool {
-    let is_there = |path: &str| paths.get(earlier.current, path).is_some();
+fn is_to_undo(effects: &Effects, path: &str, paths: &RecordPaths, earlier: &EarlierRun<'_>) -> bool {
+    let is_present = |path: &str| paths.get(earlier.current, path).is_some();
     // What was removed comes back where there is still something that it was in.
     let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
-    is_there(path) || effects.removed.contains_key(path) && is_there(holder)
+    is_present(path) || effects.removed.contains_key(path) && is_present(holder)
 }
 
 /// Every path of what a policy did.
@@ -138,27 +138,27 @@ fn paths_of(effects: &Effects) -> Vec<(String, String)> {
         .removed
         .keys()
         .map(|path| (path.clone(), String::new()));
-    let mut all: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
+    let mut paths: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
     let mut seen = HashSet::new();
-    all.retain(|(path, _)| seen.insert(Target::at(path)));
-    all
+    paths.retain(|(path, _)| seen.insert(ChangeTarget::from_path(path)));
+    paths
 }
 
 fn changes(
     before: &PolicyRecord,
     after: &PolicyRecord,
-    now: Option<&Record>,
-    earlier: &Earlier<'_>,
+    current: Option<&Record>,
+    earlier: &EarlierRun<'_>,
 ) -> Vec<Change> {
     let (generated, was_generated) = (&after.generated, &before.generated);
     let paths = earlier.record.paths();
     let (before, after) = (&before.effects, &after.effects);
-    let is_there = |path: &String| {
+    let is_present = |path: &String| {
         paths.get(earlier.current, path).is_some() || after.removed.contains_key(path)
     };
     // Nearly always nothing is other than it was, which is seen without a word about any of it.
-    if before == after && generated == was_generated && all_paths(after).all(is_there) {
-        return emptied(before, now, earlier);
+    if before == after && generated == was_generated && all_paths(after).all(is_present) {
+        return emptied_collections(before, current, earlier);
     }
     let (old, new) = (paths_of(before), paths_of(after));
     let was: BTreeMap<&String, &String> = old.iter().map(|(path, was)| (path, was)).collect();
@@ -171,36 +171,36 @@ fn changes(
             Some(_) => {}
         }
     }
-    let gone = was_generated
+    let removed = was_generated
         .keys()
         .filter(|name| !generated.contains_key(*name));
-    changes.extend(gone.map(|name| of_object(Operation::TakeOut, name)));
+    changes.extend(removed.map(|name| of_object(Operation::TakeOut, name)));
     for (path, now) in &new {
         match was.get(path) {
-            Some(was) if *was == now && is_there(path) => {}
-            Some(_) if is_there(path) => changes.push(at(Operation::Update, path)),
+            Some(was) if *was == now && is_present(path) => {}
+            Some(_) if is_present(path) => changes.push(at(Operation::Update, path)),
             Some(_) | None => changes.push(at(Operation::Add, path)),
         }
     }
-    let gone = old
+    let removed = old
         .iter()
         .filter(|(path, _)| !is_new.contains(path) && is_to_undo(before, path, &paths, earlier));
-    changes.extend(gone.map(|(path, _)| at(Operation::TakeOut, path)));
-    changes.extend(emptied(before, now, earlier));
+    changes.extend(removed.map(|(path, _)| at(Operation::TakeOut, path)));
+    changes.extend(emptied_collections(before, current, earlier));
     changes
 }
 
 /// Reports on the policies that the run was not given and that it took out.
 pub(super) fn report_dropped(
-    planned: &mut Planned<'_>,
+    planned: &mut WorkloadPlan<'_>,
     policies: &[Policy],
-    earlier: &Earlier<'_>,
+    earlier: &EarlierRun<'_>,
     options: &Options,
 ) {
     for policy in &earlier.record.policies {
         let is_given = policies.iter().any(|given| given.identity == policy.policy);
         if !is_given && is_dropped(policy, options) {
-            let outcome = Outcome::TakenOut(taken_out(policy, planned.record.as_ref(), earlier));
+            let outcome = Outcome::TakenOut(removals(policy, planned.record.as_ref(), earlier));
             planned.policies.push(PolicyReport {
                 policy: Arc::from(policy.policy.as_str()),
                 outcome,

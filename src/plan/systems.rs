@@ -41,9 +41,9 @@ pub(super) fn containers<'v>(spec: &'v View<'v>) -> impl Iterator<Item = (Place,
     ["initContainers", "containers"]
         .into_iter()
         .flat_map(|list| {
-            let all = spec.get(list).and_then(View::as_array);
+            let containers = spec.get(list).and_then(View::as_array);
             let place = move |(at, container)| (Place(list, at), container);
-            all.into_iter().flatten().enumerate().map(place)
+            containers.into_iter().flatten().enumerate().map(place)
         })
 }
 
@@ -88,11 +88,11 @@ fn of_windows(spec: &View<'_>) -> Vec<(Path, String)> {
     for (at, container) in containers(spec) {
         for field in LINUX_ONLY {
             if !container["securityContext"][field].is_null() {
-                let what = format!(
+                let message = format!(
                     "`securityContext.{field}` in container `{}`",
                     name(container)
                 );
-                add(at.path().key("securityContext").key(field), what);
+                add(at.path().key("securityContext").key(field), message);
             }
         }
     }
@@ -100,20 +100,20 @@ fn of_windows(spec: &View<'_>) -> Vec<(Path, String)> {
 }
 
 fn of_linux(spec: &View<'_>) -> Vec<(Path, String)> {
-    let here = Path::default();
-    let own = Some((here, spec, String::new()));
-    let others = containers(spec).map(|(at, container)| {
+    let root = Path::default();
+    let pod = Some((root, spec, String::new()));
+    let containers_with_paths = containers(spec).map(|(at, container)| {
         (
             at.path(),
             container,
             format!(" in container `{}`", name(container)),
         )
     });
-    let all = own.into_iter().chain(others);
-    all.filter(|(_, holder, _)| !holder["securityContext"][OPTIONS].is_null())
+    let holders = pod.into_iter().chain(containers_with_paths);
+    holders.filter(|(_, holder, _)| !holder["securityContext"][OPTIONS].is_null())
         .map(|(at, _, place)| {
-            let what = format!("a pod of Linux cannot have `securityContext.{OPTIONS}`{place}");
-            (at.key("securityContext").key(OPTIONS), what)
+            let message = format!("a pod of Linux cannot have `securityContext.{OPTIONS}`{place}");
+            (at.key("securityContext").key(OPTIONS), message)
         })
         .collect()
 }
@@ -124,27 +124,27 @@ fn host_processes(spec: &View<'_>) -> Vec<(Path, String)> {
     let is_host = |container: &View<'_>| stated(container).or(of_pod) == Some(true);
     let mut found = Vec::new();
     for (at, container) in containers(spec) {
-        if of_pod.is_some() && stated(container).is_some_and(|own| Some(own) != of_pod) {
-            let what = format!(
+        if of_pod.is_some() && stated(container).is_some_and(|of_container| Some(of_container) != of_pod) {
+            let message = format!(
                 "container `{}` has another `windowsOptions.hostProcess` than the pod",
                 name(container)
             );
-            found.push((at.path(), what));
+            found.push((at.path(), message));
         }
     }
     if !containers(spec).any(|(_, container)| is_host(container)) {
         return found;
     }
-    if let Some((at, other)) = containers(spec).find(|(_, container)| !is_host(container)) {
-        let what = format!(
+    if let Some((at, container)) = containers(spec).find(|(_, container)| !is_host(container)) {
+        let message = format!(
             "container `{}` must be a process of the Windows host (`windowsOptions.hostProcess`) as others of the pod are",
-            name(other)
+            name(container)
         );
-        found.push((at.path(), what));
+        found.push((at.path(), message));
     }
     if spec["hostNetwork"] != true {
-        let what = "processes of the Windows host need `hostNetwork: true`".to_owned();
-        found.push((Path::of(&["hostNetwork"]), what));
+        let message = "processes of the Windows host need `hostNetwork: true`".to_owned();
+        found.push((Path::of(&["hostNetwork"]), message));
     }
     found
 }

@@ -11,7 +11,7 @@ use crate::yaml::view::View;
 use super::{links, systems};
 
 /// Kinds whose pods are always started again.
-const LASTING: [(&str, &str); 5] = [
+const ALWAYS_RESTARTED: [(&str, &str); 5] = [
     ("apps", "Deployment"),
     ("apps", "ReplicaSet"),
     ("apps", "StatefulSet"),
@@ -41,13 +41,13 @@ pub(super) const FIELDS: [&str; 17] = [
 ];
 
 /// Fields of a pod spec that forbid others in its containers, or limit them.
-pub(super) const OF_ALL_CONTAINERS: [&str; 3] = ["os", "resources", "hostNetwork"];
+pub(super) const FIELDS_OF_ALL_CONTAINERS: [&str; 3] = ["os", "resources", "hostNetwork"];
 
 /// Kernel parameters of the namespace that a pod shares with its node by `hostIPC`.
-const OF_IPC: [&str; 4] = ["kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue."];
+const IPC_SYSCTLS: [&str; 4] = ["kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue."];
 
 /// As long as all annotations of an object may be together (`TotalAnnotationSizeLimitB`).
-pub(super) const MOST_ANNOTATIONS: usize = 256 << 10;
+pub(super) const MAX_ANNOTATIONS: usize = 256 << 10;
 
 /// How the annotation with a container's profile of AppArmor begins.
 pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
@@ -58,7 +58,7 @@ const GRACE_SECONDS: i64 = 30;
 /// What is refused in the pod spec of a kind: where in it, and a sentence without a full stop.
 pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = restart_policy(kind, spec);
-    let is_lasting = LASTING.contains(&(kind.group.as_str(), kind.kind.as_str()));
+    let is_lasting = ALWAYS_RESTARTED.contains(&(kind.group.as_str(), kind.kind.as_str()));
     let has = |key: &str| spec.get(key).is_some_and(|value| !value.is_null());
     if is_lasting && has("activeDeadlineSeconds") {
         found.push((
@@ -82,8 +82,8 @@ pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
         let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter();
         let shared = shared.filter(|field| spec.get(field) == Some(&View::Bool(true)));
         let sentence = |field| {
-            let what = format!("`{field}: true` does not go with `hostUsers: false`");
-            (Path::of(&[field]), what)
+            let message = format!("`{field}: true` does not go with `hostUsers: false`");
+            (Path::of(&[field]), message)
         };
         found.extend(shared.map(sentence));
     }
@@ -98,18 +98,18 @@ pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
 
 /// Kernel parameters of namespaces that are the node's (`ValidateHostSysctl`).
 fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
-    let all = spec["securityContext"]["sysctls"].as_array();
-    let names = all.into_iter().flatten();
-    let names = names.filter_map(|one| Some(one["name"].as_str()?.replace('/', ".")));
+    let sysctls = spec["securityContext"]["sysctls"].as_array();
+    let names = sysctls.into_iter().flatten();
+    let names = names.filter_map(|sysctl| Some(sysctl["name"].as_str()?.replace('/', ".")));
     let shared = names.filter_map(|name| {
         let field = match () {
             () if name.starts_with("net.") => "hostNetwork",
-            () if OF_IPC.iter().any(|begin| name.starts_with(begin)) => "hostIPC",
+            () if IPC_SYSCTLS.iter().any(|begin| name.starts_with(begin)) => "hostIPC",
             () => return None,
         };
         (spec[field] == true).then(|| {
-            let what = format!("the kernel parameter `{name}` is the node's with `{field}: true`");
-            (Path::of(&["securityContext", "sysctls"]), what)
+            let message = format!("the kernel parameter `{name}` is the node's with `{field}: true`");
+            (Path::of(&["securityContext", "sysctls"]), message)
         })
     });
     shared.collect()
@@ -120,8 +120,8 @@ fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     for field in ["hostNetwork", "setHostnameAsFQDN"] {
         if !spec["hostnameOverride"].is_null() && spec[field] == true {
-            let what = format!("`hostnameOverride` does not go with `{field}: true`");
-            found.push((Path::of(&["hostnameOverride"]), what));
+            let message = format!("`hostnameOverride` does not go with `{field}: true`");
+            found.push((Path::of(&["hostnameOverride"]), message));
         }
     }
     let gates = spec["schedulingGates"].as_array();
@@ -129,8 +129,8 @@ fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
         .as_str()
         .is_some_and(|node| !node.is_empty());
     if has_node && gates.is_some_and(|gates| !gates.is_empty()) {
-        let what = "a pod with `schedulingGates` has no `nodeName` yet".to_owned();
-        found.push((Path::of(&["nodeName"]), what));
+        let message = "a pod with `schedulingGates` has no `nodeName` yet".to_owned();
+        found.push((Path::of(&["nodeName"]), message));
     }
     found
 }
@@ -150,11 +150,11 @@ fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
                 if seconds.as_i64().is_some_and(|seconds| seconds > grace) {
                     let path = Path::of(&[list]).index(at).key("lifecycle").key(hook);
                     let name = container["name"].as_str().unwrap_or_default();
-                    let what = format!(
+                    let message = format!(
                         "container `{name}` sleeps {seconds} seconds in `{hook}`, longer than the {grace} of the pod's \
                          `terminationGracePeriodSeconds`"
                     );
-                    found.push((path, what));
+                    found.push((path, message));
                 }
             }
         }
@@ -163,15 +163,15 @@ fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
 }
 
 /// Annotations of something are longer together than they may be.
-pub(super) fn too_long(annotations: &View<'_>, whose: &str) -> Option<(Path, String)> {
+pub(super) fn too_long(annotations: &View<'_>, holder: &str) -> Option<(Path, String)> {
     let texts = annotations.as_object().into_iter().flatten();
     let length =
         |(key, text): &(Cow<'_, str>, View<'_>)| key.len() + text.as_str().map_or(0, str::len);
-    (texts.map(length).sum::<usize>() > MOST_ANNOTATIONS).then(|| {
-        let what = format!(
-            "the annotations of the {whose} are longer than {MOST_ANNOTATIONS} bytes together"
+    (texts.map(length).sum::<usize>() > MAX_ANNOTATIONS).then(|| {
+        let message = format!(
+            "the annotations of the {holder} are longer than {MAX_ANNOTATIONS} bytes together"
         );
-        (Path::default(), what)
+        (Path::default(), message)
     })
 }
 
@@ -185,17 +185,17 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
             continue;
         };
         if !systems::containers(spec).any(|(_, container)| systems::name(container) == owner) {
-            let what =
+            let message =
                 format!("the annotation `{key}` names a container that the pod does not have");
-            found.push((Path::default(), what));
+            found.push((Path::default(), message));
         }
         let profile = profile.as_str().unwrap_or_default();
         let is_known = ["", "runtime/default", "unconfined"].contains(&profile);
         if !is_known && !profile.starts_with("localhost/") {
-            let what = format!(
+            let message = format!(
                 "the annotation `{key}` is `runtime/default`, `unconfined` or `localhost/NAME`, not `{profile}`"
             );
-            found.push((Path::default(), what));
+            found.push((Path::default(), message));
         }
     }
     for list in ["containers", "initContainers"] {
@@ -216,11 +216,11 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
             };
             let annotation = annotations[&*format!("{APP_ARMOR}{name}")].as_str();
             if let Some(annotation) = annotation.filter(|annotation| *annotation != stated) {
-                let what = format!(
+                let message = format!(
                     "the annotation `{APP_ARMOR}{name}: {annotation}` is not what container `{name}` says in \
                      `securityContext.appArmorProfile`"
                 );
-                found.push((Path::of(&[list]).index(at), what));
+                found.push((Path::of(&[list]).index(at), message));
             }
         }
     }
@@ -231,7 +231,7 @@ fn restart_policy(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     let identity = (kind.group.as_str(), kind.kind.as_str());
     let stated = spec.get("restartPolicy").and_then(View::as_str);
     let sentence = match stated {
-        Some(policy) if LASTING.contains(&identity) && policy != "Always" => {
+        Some(policy) if ALWAYS_RESTARTED.contains(&identity) && policy != "Always" => {
             format!(
                 "a {} takes `restartPolicy: Always` only, not `{policy}`",
                 kind.kind
@@ -259,7 +259,7 @@ fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
                 let containers = Path::of(&["containers"]);
                 containers.index(at).key("ports").index(index)
             };
-            let (host, own) = (
+            let (host, container_port) = (
                 port_number(port, "hostPort"),
                 port_number(port, "containerPort"),
             );
@@ -268,22 +268,22 @@ fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
                 "" => "TCP",
                 stated => stated,
             };
-            let of_node = (host.or(own), protocol, text("hostIP"));
-            let (other, other_owner) = *taken.entry(of_node).or_insert((at, owner));
+            let of_node = (host.or(container_port), protocol, text("hostIP"));
+            let (taken_by, other_owner) = *taken.entry(of_node).or_insert((at, owner));
             // What stands twice in one container is told of that.
-            if let (Some(number), true) = (of_node.0, other != at) {
-                let what = format!(
+            if let (Some(number), true) = (of_node.0, taken_by != at) {
+                let message = format!(
                     "with `hostNetwork`, the containers `{other_owner}` and `{owner}` both want the port \
                      {number}/{protocol} of the node"
                 );
-                found.push((path(), what));
+                found.push((path(), message));
             }
-            if let (Some(host), Some(own)) = (host, own)
-                && host != own
+            if let (Some(host), Some(container_port)) = (host, container_port)
+                && host != container_port
             {
-                let what =
-                    format!("with `hostNetwork`, `hostPort: {host}` must be the port {own} itself");
-                found.push((path(), what));
+                let message =
+                    format!("with `hostNetwork`, `hostPort: {host}` must be the port {container_port} itself");
+                found.push((path(), message));
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::policy::{ContainerList, Policy, Rule};
-use crate::select::{No, select};
+use crate::select::{NotApplied, select};
 
 use super::added;
 use super::draft::Draft;
@@ -26,13 +26,13 @@ pub fn left_alone(
     let mut warnings = Vec::new();
     let mut report =
         |policy: &Policy| match select(policy, workload, &base, inventory, &mut warnings) {
-            Err(No::Skip(skip)) => Some(PolicyReport {
+            Err(NotApplied::Skip(skip)) => Some(PolicyReport {
                 policy: Arc::from(policy.identity.as_str()),
                 outcome: Outcome::Skipped(*skip),
                 rules: Vec::new(),
                 is_older: false,
             }),
-            Ok(()) | Err(No::Undecided(_)) => None,
+            Ok(()) | Err(NotApplied::Undecided(_)) => None,
         };
     let reports = policies
         .iter()
@@ -53,7 +53,7 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
         _ if names.is_empty() => String::new(),
         _ => format!(" (wants {})", names.join(", ")),
     };
-    let own: Vec<&str> = workload
+    let container_names: Vec<&str> = workload
         .containers()
         .iter()
         .map(|container| container.name)
@@ -67,8 +67,8 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
         format!("matched, no container{wanted}"),
     )
     .found_at(at);
-    let hint = format!("its containers are {}", own.join(", "));
-    let hint = (!own.is_empty() && !wanted.is_empty()).then_some(hint);
+    let hint = format!("its containers are {}", container_names.join(", "));
+    let hint = (!container_names.is_empty() && !wanted.is_empty()).then_some(hint);
     Skip {
         is_near_miss: true,
         is_selected: true,

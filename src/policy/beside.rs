@@ -7,9 +7,9 @@ use super::ResourceTemplate;
 use super::expression::Expression;
 use super::template::Template;
 
-/// One entry of `checksums`.
+/// An entry of `checksums`: an annotation with a checksum.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checksum {
+pub struct ChecksumAnnotation {
     /// Where it stands in the policy's file.
     pub at: Range<usize>,
     /// The annotation's key.
@@ -39,7 +39,7 @@ pub enum ChecksumKey {
 
 /// One entry of `generate`.
 #[derive(Debug, Clone)]
-pub struct Generate {
+pub struct GenerateEntry {
     /// Where it stands in the policy's file.
     pub at: Range<usize>,
     /// It must come to `true`.

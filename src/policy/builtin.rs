@@ -186,10 +186,10 @@ pub const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-/// A built-in policy for resources, with their group and kind.
-type ForResources = (&'static str, &'static str, &'static Builtin);
+/// The group and kind of a resource, and the built-in policy for it.
+type ResourceBuiltin = (&'static str, &'static str, &'static Builtin);
 
-static FOR_RESOURCES: LazyLock<Vec<ForResources>> = LazyLock::new(|| {
+static FOR_RESOURCES: LazyLock<Vec<ResourceBuiltin>> = LazyLock::new(|| {
     let with_source = |builtin: &'static Builtin| {
         let (group, kind) = builtin.source()?;
         Some((group, kind, builtin))
@@ -204,8 +204,8 @@ pub fn kinds_of_resources() -> impl Iterator<Item = (&'static str, &'static str)
 
 /// The built-in policy for resources of a group and kind.
 pub fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
-    let mut all = FOR_RESOURCES.iter();
-    let found = all.find(|(own_group, own_kind, _)| (*own_group, *own_kind) == (group, kind));
+    let mut entries = FOR_RESOURCES.iter();
+    let found = entries.find(|(own_group, own_kind, _)| (*own_group, *own_kind) == (group, kind));
     found.map(|(.., builtin)| *builtin)
 }
 
@@ -239,9 +239,9 @@ impl Builtin {
 }
 
 /// The names of those that do something by themselves, without a resource of an operator.
-pub fn alone() -> Vec<&'static str> {
-    let alone = BUILTINS.iter().filter(|builtin| builtin.source().is_none());
-    alone.map(|builtin| builtin.name).collect()
+pub fn standalone_names() -> Vec<&'static str> {
+    let standalone = BUILTINS.iter().filter(|builtin| builtin.source().is_none());
+    standalone.map(|builtin| builtin.name).collect()
 }
 
 /// The ready-made policy of a name.
@@ -252,7 +252,7 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     let names = || BUILTINS.iter().map(|builtin| builtin.name);
     let help = match nearest(name, names()) {
         Some(near) => did_you_mean(&format!("builtin:{near}")),
-        None => format!("the built-in policies are {}", alone().join(", ")),
+        None => format!("the built-in policies are {}", standalone_names().join(", ")),
     };
     Err(Box::new(
         Diagnostic::error(
@@ -266,7 +266,7 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::conversion::Reading;
+    use crate::policy::conversion::ReadOptions;
     use crate::policy::params::ParamSetting;
     use crate::policy::read::{read, read_as};
     use serde_json::{Value, json};
@@ -301,9 +301,9 @@ mod tests {
 
     #[test]
     fn every_file_is_a_policy_of_its_name_with_a_page_of_comment() {
-        let looking = Reading {
+        let looking = ReadOptions {
             params_stay_open: true,
-            ..Reading::default()
+            ..ReadOptions::default()
         };
         for builtin in BUILTINS {
             let (policies, problems) = read_as(vec![builtin.file()], &[], looking.clone());

@@ -4,31 +4,31 @@
 use serde_json::{Map, Value, json};
 
 use super::document::Document;
-use super::opentelemetry::release::Settings;
+use super::opentelemetry::release::OperatorSettings;
 use super::params::ParamSetting;
 use crate::diagnostic::Diagnostic;
 
-/// From a resource to what it becomes.
-pub type Convert = fn(&Document<'_>, &Given<'_>) -> Result<Conversion, Vec<Diagnostic>>;
+/// A function that converts a resource to a policy.
+pub type ConvertFn = fn(&Document<'_>, &ConversionContext<'_>) -> Result<Conversion, Vec<Diagnostic>>;
 
-/// What the user says beside the resource.
+/// The settings that a conversion takes besides the resource.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'g> {
+pub struct ConversionContext<'g> {
     /// The settings of its parameters.
     pub settings: &'g [&'g ParamSetting],
     /// What holds for all resources.
-    pub reading: &'g Reading,
+    pub reading: &'g ReadOptions,
 }
 
-/// How resources are read, for a whole run.
+/// Options for reading resources, the same for a whole run.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct ReadOptions {
     /// `--debug-mode`.
     pub debug_mode: DebugMode,
     /// Nothing is injected: a required parameter may be without a value, and what reads it stays as it is written.
     pub params_stay_open: bool,
     /// How the OpenTelemetry Operator is set up.
-    pub opentelemetry: Settings,
+    pub opentelemetry: OperatorSettings,
 }
 
 /// What a `Podbuggertool` becomes.
@@ -41,7 +41,7 @@ pub enum DebugMode {
     Sidecar,
 }
 
-impl<'g> Given<'g> {
+impl<'g> ConversionContext<'g> {
     /// The value of a parameter, if it is set; of several settings the last.
     pub fn param(&self, name: &str) -> Option<&'g str> {
         self.settings

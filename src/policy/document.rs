@@ -5,13 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::PolicyText;
-use super::expression::Outcome;
-use super::names::Rule;
-use super::places::KeptPlaces;
+use super::expression::ExpressionResult;
+use super::names::RuleCheck;
+use super::places::StoredPlaces;
 pub(crate) use super::places::Places;
-use super::put::{Moves, put_all};
-use super::schema::{Problem, ProblemKind};
-use super::template::Fault;
+use super::put::{ItemMoves, put_all};
+use super::schema::{SchemaProblem, SchemaProblemKind};
+use super::template::TemplateError;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
 use crate::yaml::value::{Path, Step};
@@ -31,7 +31,7 @@ impl Document<'static> {
     /// A value at its place in a document with nothing else.
     pub fn with_only(
         file: &Arc<PolicyText>,
-        places: &Arc<KeptPlaces>,
+        places: &Arc<StoredPlaces>,
         at: &Path,
         value: Value,
     ) -> Self {
@@ -108,13 +108,13 @@ impl Document<'_> {
     }
 
     /// An error at a value that Kubernetes would refuse; `None` when the rule holds.
-    pub fn invalid(&self, path: &Path, rule: Rule) -> Option<Diagnostic> {
+    pub fn invalid(&self, path: &Path, rule: RuleCheck) -> Option<Diagnostic> {
         let message = format!("`{}` {}", self.places.name(path), rule.err()?);
         Some(self.error(Code::Invalid, path, message))
     }
 
     /// A problem with the schema, at its place.
-    pub fn problem(&self, problem: &Problem) -> Diagnostic {
+    pub fn problem(&self, problem: &SchemaProblem) -> Diagnostic {
         let at_root = problem.path.0.is_empty();
         let message = if at_root {
             problem.message.replace("the object", "the policy")
@@ -122,14 +122,14 @@ impl Document<'_> {
             problem.message.clone()
         };
         let diagnostic = match problem.kind {
-            ProblemKind::UnknownField => self.key_error(Code::UnknownField, &problem.path, message),
-            ProblemKind::WrongType | ProblemKind::NoSuchWord | ProblemKind::Unquoted => {
+            SchemaProblemKind::UnknownField => self.key_error(Code::UnknownField, &problem.path, message),
+            SchemaProblemKind::WrongType | SchemaProblemKind::NoSuchWord | SchemaProblemKind::Unquoted => {
                 self.error(Code::WrongType, &problem.path, message)
             }
-            ProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),
+            SchemaProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),
         };
         let quote = match (problem.kind, self.written(&problem.path)) {
-            (ProblemKind::Unquoted, Some(text)) => Some(format!("quote it: \"{text}\"")),
+            (SchemaProblemKind::Unquoted, Some(text)) => Some(format!("quote it: \"{text}\"")),
             _ => problem.help.clone(),
         };
         match quote {
@@ -139,11 +139,11 @@ impl Document<'_> {
     }
 
     /// Puts what expressions came to in their places.
-    pub fn put_all(&mut self, outcomes: Vec<(Path, Outcome)>) -> Moves {
+    pub fn put_all(&mut self, outcomes: Vec<(Path, ExpressionResult)>) -> ItemMoves {
         let moves = put_all(&mut self.value, outcomes);
         match &self.places {
-            Places::OfResource(own) => {
-                self.places = Places::OfResource(Arc::new(own.filled(&moves, &self.value)));
+            Places::OfResource(resource) => {
+                self.places = Places::OfResource(Arc::new(resource.filled(&moves, &self.value)));
             }
             _ if moves.is_empty() => {}
             places => {
@@ -155,12 +155,12 @@ impl Document<'_> {
     }
 
     /// Texts that cannot be filled in, at their places.
-    pub fn faults(&self, faults: Vec<Fault>) -> Vec<Diagnostic> {
+    pub fn faults(&self, faults: Vec<TemplateError>) -> Vec<Diagnostic> {
         faults.into_iter().map(|fault| self.fault(fault)).collect()
     }
 
     /// A text that cannot be filled in, at its place.
-    pub fn fault(&self, fault: Fault) -> Diagnostic {
+    pub fn fault(&self, fault: TemplateError) -> Diagnostic {
         let diagnostic = match fault.variable {
             Some(at) => Diagnostic::error(fault.code, fault.message)
                 .at(self.file.place(at), "this variable"),

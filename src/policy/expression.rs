@@ -25,13 +25,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::template::{Fault, ValueTemplate};
-use super::vocabulary::{Uses, Vocabulary, fields_of};
+use super::template::{TemplateError, ValueTemplate};
+use super::vocabulary::{ExpressionUses, Vocabulary, fields_of};
 use crate::diagnostic::Code;
-use check::{Check, Parsed};
-pub(crate) use evaluator::{Evaluator, Memory};
+use check::{ExpressionChecker, ParsedExpression};
+pub(crate) use evaluator::{Evaluator, EvaluationCache};
 use library::ENV;
-pub(crate) use lookups::Wanted;
+pub(crate) use lookups::LookupKey;
 use memo::Memo;
 
 const MAX_LENGTH: usize = 16_384;
@@ -49,8 +49,8 @@ pub(crate) const SOURCE: &str = "@source";
 /// The one that holds all resources of the kind.
 pub(crate) const SOURCES: &str = "@sources";
 
-/// Names and the fields of them; without a field a name is wanted whole.
-type Wants = BTreeSet<(String, Option<String>)>;
+/// The names and fields that an expression refers to. Without a field the whole name is meant.
+type FieldReferences = BTreeSet<(String, Option<String>)>;
 
 /// Groups and kinds of objects.
 pub(crate) type ObjectKinds = BTreeSet<(String, String)>;
@@ -61,13 +61,13 @@ pub struct Expression {
     text: Arc<str>,
     tree: Arc<IdedExpr>,
     /// The names and fields to bind; a name without a field is wanted whole.
-    wants: Wants,
+    references: FieldReferences,
     /// What it uses.
-    pub uses: Uses,
+    pub uses: ExpressionUses,
     /// It calls `lookup`.
     looks_up: bool,
     /// Fields of which it asks whether they are there; `None` where it always needs all that it names.
-    tested: Option<Wants>,
+    tested: Option<FieldReferences>,
     /// What it came to before.
     memo: Option<Arc<Memo>>,
 }
@@ -75,7 +75,7 @@ pub struct Expression {
 impl Expression {
     /// Whether it names parameters, which another run may set.
     pub fn reads_params(&self) -> bool {
-        self.wants.iter().any(|(root, _)| root == "params")
+        self.references.iter().any(|(root, _)| root == "params")
     }
 }
 
@@ -88,18 +88,18 @@ impl PartialEq for Expression {
 
 /// One of `variables`.
 #[derive(Debug, Clone)]
-pub struct Variable {
+pub struct PolicyVariable {
     /// Read as `variables.NAME`.
     pub name: String,
     /// Its value.
-    pub body: Body,
+    pub body: VariableBody,
     /// Where it stands in the policy's file.
     pub at: Range<usize>,
 }
 
-/// What a variable is made of.
+/// The body of a variable.
 #[derive(Debug, Clone)]
-pub enum Body {
+pub enum VariableBody {
     /// `expression`.
     Expression(Expression),
     /// `value`.
@@ -108,51 +108,51 @@ pub enum Body {
     Constant(Arc<Value>),
 }
 
-impl Body {
+impl VariableBody {
     /// Its value as it is written, where it is one.
     fn written(&self) -> Option<&Value> {
         match self {
-            Body::Expression(_) => None,
-            Body::Value(value) => Some(value.written()),
-            Body::Constant(value) => Some(value),
+            VariableBody::Expression(_) => None,
+            VariableBody::Value(value) => Some(value.written()),
+            VariableBody::Constant(value) => Some(value),
         }
     }
 
     /// What it uses.
-    pub fn uses(&self) -> Uses {
+    pub fn uses(&self) -> ExpressionUses {
         match self {
-            Body::Expression(expression) => expression.uses,
-            Body::Value(value) => value.uses(),
-            Body::Constant(_) => Uses::default(),
+            VariableBody::Expression(expression) => expression.uses,
+            VariableBody::Value(value) => value.uses(),
+            VariableBody::Constant(_) => ExpressionUses::default(),
         }
     }
 }
 
-/// What an expression comes to.
+/// The result of an expression.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum ExpressionResult {
     /// A value.
     Value(Value),
     /// An optional with nothing in it.
     Absent,
 }
 
-/// What a workload offers to expressions.
+/// The facts of a workload that expressions can read.
 pub trait Facts {
     /// A field of `workload`, `pod`, `container` or `containers`, or the whole `object`; `None` when it is not there.
     ///
     /// # Errors
     /// What cannot be known.
-    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, Fault>;
+    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError>;
 
     /// Another object; `None` when it is not there.
     ///
     /// # Errors
     /// What cannot be known.
-    fn lookup(&self, _: &Wanted) -> Result<Option<Value>, Fault> {
+    fn lookup(&self, _: &LookupKey) -> Result<Option<Value>, TemplateError> {
         let help = "only parameters are known before a workload is";
         let message = "`lookup` is not known here";
-        Err(Fault::new(Code::BadExpression, message, help))
+        Err(TemplateError::new(Code::BadExpression, message, help))
     }
 }
 
@@ -161,9 +161,9 @@ pub trait Facts {
 pub(crate) struct NoFacts;
 
 impl Facts for NoFacts {
-    fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, Fault> {
+    fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, TemplateError> {
         let help = "only parameters are known before a workload is";
-        Err(Fault::new(
+        Err(TemplateError::new(
             Code::BadExpression,
             format!("`{root}` is not known here"),
             help,
@@ -176,35 +176,35 @@ impl Expression {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<Fault>> {
+    pub fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
         if text.len() > MAX_LENGTH {
             let help = "split it into several `variables`";
             let message = format!("the expression is longer than {MAX_LENGTH} characters");
-            return Err(vec![Fault::new(Code::BadExpression, message, help)]);
+            return Err(vec![TemplateError::new(Code::BadExpression, message, help)]);
         }
         if brackets(text) > MAX_BRACKETS {
             return Err(vec![too_deep()]);
         }
-        let Parsed {
+        let ParsedExpression {
             tree,
-            wants,
+            references,
             kinds,
             tested,
             memo,
         } = Self::parse_on_deep_stack(text, vocabulary)?;
         let uses =
             |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
-        let mut uses = wants.iter().map(uses).fold(Uses::default(), Uses::and);
+        let mut uses = references.iter().map(uses).fold(ExpressionUses::default(), ExpressionUses::and);
         let looks_up = !kinds.is_empty();
         uses.workload |= looks_up;
         vocabulary.note_kinds(kinds);
-        if wants.iter().any(|(root, _)| root == "namespaceObject") {
+        if references.iter().any(|(root, _)| root == "namespaceObject") {
             vocabulary.note_kinds([(String::new(), "Namespace".to_owned())]);
         }
         Ok(Expression {
             text: text.into(),
             tree: Arc::new(tree),
-            wants,
+            references,
             uses,
             looks_up,
             tested,
@@ -214,7 +214,7 @@ impl Expression {
 
     /// The parser calls itself for every level, and a policy must not be able to end the program.
     #[cfg(not(target_family = "wasm"))]
-    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<Parsed, Vec<Fault>> {
+    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<ParsedExpression, Vec<TemplateError>> {
         std::thread::scope(|scope| {
             let parse = || Self::parse(text, vocabulary);
             let thread = std::thread::Builder::new()
@@ -227,11 +227,11 @@ impl Expression {
 
     /// There are no threads; the stack of a WebAssembly module is set where it is linked (`.cargo/config.toml`).
     #[cfg(target_family = "wasm")]
-    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<Parsed, Vec<Fault>> {
+    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<ParsedExpression, Vec<TemplateError>> {
         Self::parse(text, vocabulary)
     }
 
-    fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Parsed, Vec<Fault>> {
+    fn parse(text: &str, vocabulary: &Vocabulary) -> Result<ParsedExpression, Vec<TemplateError>> {
         let parsed = ENV.parser().max_recursion_depth(MAX_NESTING).parse(text);
         let tree = parsed.map_err(|errors| {
             let words = errors
@@ -247,19 +247,19 @@ impl Expression {
                 words
             };
             let help = "expressions are CEL: https://kubernetes.io/docs/reference/using-api/cel/";
-            vec![Fault::new(
+            vec![TemplateError::new(
                 Code::BadExpression,
                 format!("`{text}` is no expression: {words}"),
                 help,
             )]
         })?;
-        Check::new(vocabulary).checked(tree)
+        ExpressionChecker::new(vocabulary).checked(tree)
     }
 
     /// Whether it names more than the parameters, the variables and the resource.
     pub fn names_workload(&self) -> bool {
         let known = ["params", "variables", "source", "sources"];
-        let mut roots = self.wants.iter().map(|(root, _)| root.as_str());
+        let mut roots = self.references.iter().map(|(root, _)| root.as_str());
         self.looks_up || roots.any(|root| fields_of(root).len() > 1 || !known.contains(&root))
     }
 
@@ -283,9 +283,9 @@ fn brackets(text: &str) -> usize {
     deepest
 }
 
-fn too_deep() -> Fault {
+fn too_deep() -> TemplateError {
     let help = "split it into several `variables`";
-    Fault::new(
+    TemplateError::new(
         Code::BadExpression,
         format!("the expression nests more than {MAX_DEPTH} deep"),
         help,

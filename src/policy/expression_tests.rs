@@ -1,15 +1,15 @@
 use super::*;
 use serde_json::json;
 
-struct Pod;
+struct TestPod;
 
-impl Facts for Pod {
-    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, Fault> {
+impl Facts for TestPod {
+    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError> {
         Ok(match (root, field) {
             ("workload", "name") => Some(json!("orders")),
             ("workload", "labels") => Some(json!({"z": "1", "a": "2", "m": "3"})),
             ("workload", "namespace") => {
-                return Err(Fault::new(Code::UnknownNamespace, "not known", "say it"));
+                return Err(TemplateError::new(Code::UnknownNamespace, "not known", "say it"));
             }
             ("pod", "annotations") => Some(json!({"team": "shop"})),
             ("container", "image") => Some(json!("a/b:1.2")),
@@ -33,16 +33,16 @@ fn vocabulary() -> Vocabulary {
     }
 }
 
-fn outcome(text: &str) -> Result<Outcome, Fault> {
+fn outcome(text: &str) -> Result<ExpressionResult, TemplateError> {
     let vocabulary = vocabulary();
     let expression = Expression::compile(text, &vocabulary)
         .unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
-    Evaluator::new(&vocabulary.params, &[], &Pod).evaluate(&expression)
+    Evaluator::new(&vocabulary.params, &[], &TestPod).evaluate(&expression)
 }
 
 fn value(text: &str) -> Value {
     match outcome(text) {
-        Ok(Outcome::Value(value)) => value,
+        Ok(ExpressionResult::Value(value)) => value,
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -69,7 +69,7 @@ fn what_a_workload_offers_has_its_types() {
 
 #[test]
 fn an_optional_may_be_absent() {
-    assert_eq!(outcome("container.?securityContext"), Ok(Outcome::Absent));
+    assert_eq!(outcome("container.?securityContext"), Ok(ExpressionResult::Absent));
     assert_eq!(value("container.?image"), json!("a/b:1.2"));
     assert_eq!(
         value("pod.annotations[?'x'].orValue(workload.name)"),
@@ -262,16 +262,16 @@ fn ends(variables: &[String], text: &str) {
     for (number, text) in variables.iter().enumerate() {
         let (name, expression) = (format!("v{number}"), compile(text, &vocabulary));
         vocabulary.variables.insert(name.clone(), expression.uses);
-        known.push(Variable {
+        known.push(PolicyVariable {
             name,
-            body: Body::Expression(expression),
+            body: VariableBody::Expression(expression),
             at: 0..0,
         });
     }
     let expression = compile(text, &vocabulary);
-    let evaluator = Evaluator::new(&vocabulary.params, &known, &Pod);
+    let evaluator = Evaluator::new(&vocabulary.params, &known, &TestPod);
     // A debug build takes ten times as long for a step.
-    evaluator.steps_left.set(cost::MOST / 20);
+    evaluator.steps_left.set(cost::MAX_STEPS / 20);
     let fault = evaluator.evaluate(&expression).expect_err(text);
     assert!(fault.code == Code::BadExpression, "{fault:?}");
 }
@@ -381,7 +381,7 @@ fn hostile_patterns_end() {
         "^(([a-z])+.)+[A-Z]([a-z])+$",
     ] {
         match outcome(&format!("{text}.matches('{pattern}')")) {
-            Ok(outcome) => assert_eq!(outcome, Outcome::Value(json!(false)), "{pattern}"),
+            Ok(outcome) => assert_eq!(outcome, ExpressionResult::Value(json!(false)), "{pattern}"),
             Err(fault) => assert!(
                 fault.message.contains("too long"),
                 "{pattern}: {}",
@@ -432,10 +432,10 @@ fn syntax_errors_say_what_was_read() {
 }
 
 /// A pod by its annotations.
-struct Annotated(Option<Value>);
+struct AnnotatedPod(Option<Value>);
 
-impl Facts for Annotated {
-    fn fact(&self, _: &str, field: &str) -> Result<Option<Value>, Fault> {
+impl Facts for AnnotatedPod {
+    fn fact(&self, _: &str, field: &str) -> Result<Option<Value>, TemplateError> {
         Ok(self.0.clone().filter(|_| field == "annotations"))
     }
 }
@@ -470,7 +470,7 @@ fn what_is_kept_is_what_would_be_evaluated() {
         let compile = || Expression::compile(text, &vocabulary).expect(text);
         let kept = compile();
         for pod in pods.iter().chain(&pods) {
-            let facts = Annotated(Some(pod.clone()).filter(|pod| !pod.is_null()));
+            let facts = AnnotatedPod(Some(pod.clone()).filter(|pod| !pod.is_null()));
             let evaluator = || Evaluator::new(&vocabulary.params, &[], &facts);
             let (own, other) = (evaluator(), evaluator());
             assert_eq!(
@@ -489,7 +489,7 @@ fn entries_that_are_not_read_make_no_other_value() {
     let expression = Expression::compile("pod.annotations[?'team'].orValue('')", &vocabulary);
     let expression = expression.expect("it is one");
     let found = |pod: Value| {
-        let facts = Annotated(Some(pod));
+        let facts = AnnotatedPod(Some(pod));
         let evaluator = Evaluator::new(&vocabulary.params, &[], &facts);
         evaluator.found(&expression).expect("a value").remembered
     };

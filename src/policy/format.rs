@@ -1,6 +1,6 @@
 //! Which objects are policies, and who translates them: a new format is one file and one row.
 
-use super::conversion::{Conversion, Convert, Given, Reading};
+use super::conversion::{Conversion, ConvertFn, ConversionContext, ReadOptions};
 use super::document::Document;
 use super::opentelemetry;
 use super::{Policy, builtin, native};
@@ -28,14 +28,14 @@ pub enum Translator {
     /// All of a run at once, since what one does depends on the others.
     Joint {
         /// What a resource becomes, as far as an `InjectionPolicy` can say it.
-        convert: Convert,
+        convert: ConvertFn,
         /// The policies that they are.
-        join: Join,
+        join: JoinFn,
     },
 }
 
-/// From all resources of a format to the policies that they are, and what is wrong with them.
-pub type Join = fn(Vec<Document<'_>>, &Reading) -> (Vec<Policy>, Vec<Diagnostic>);
+/// A function that converts all resources of a format to policies and diagnostics.
+pub type JoinFn = fn(Vec<Document<'_>>, &ReadOptions) -> (Vec<Policy>, Vec<Diagnostic>);
 
 impl Translator {
     /// The names of the parameters of an object.
@@ -53,7 +53,7 @@ impl Translator {
     pub fn convert(
         &self,
         document: &Document<'_>,
-        given: &Given<'_>,
+        given: &ConversionContext<'_>,
     ) -> Option<Result<Conversion, Vec<Diagnostic>>> {
         match self {
             Translator::Native => None,

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::builtin;
-use super::conversion::Given;
+use super::conversion::ConversionContext;
 use super::document::{Document, Places};
 use super::format::{self, Translator};
 use super::native;
-use super::native::source::{self, Instance};
-use super::params::Declared;
-use super::read::Converted;
+use super::native::source::{self, PolicyInstance};
+use super::params::DeclaredParams;
+use super::read::ConvertedResource;
 use super::schema::{did_you_mean, nearest};
 use super::unread::{not_a_value, not_yaml};
 use super::{Policy, PolicyText};
@@ -22,16 +22,16 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, boolean_key, find, to_value};
 
-/// A group and a kind.
-pub(super) type Kind = (String, String);
+/// The API group and the kind of a resource.
+pub(super) type GroupKind = (String, String);
 
-fn kind_of(tree: &Tree<'_>, root: NodeId) -> Kind {
+fn kind_of(tree: &Tree<'_>, root: NodeId) -> GroupKind {
     let group = group_of(word(tree, root, "apiVersion")).to_owned();
     (group, word(tree, root, "kind").to_owned())
 }
 
 /// The kinds of the resources that the policies of a file are for.
-fn sources_in(tree: &Tree<'_>) -> Vec<Kind> {
+fn sources_in(tree: &Tree<'_>) -> Vec<GroupKind> {
     let roots = tree.roots().iter().flat_map(|&root| objects(tree, root));
     let source = |root: NodeId| {
         let source = find(tree, root, &Path::of(&["spec", "source"]));
@@ -43,7 +43,7 @@ fn sources_in(tree: &Tree<'_>) -> Vec<Kind> {
 }
 
 /// The kinds of the resources that the policies of all files are for.
-pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<Kind> {
+pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<GroupKind> {
     trees
         .iter()
         .flat_map(|(_, tree)| sources_in(tree))
@@ -53,7 +53,7 @@ pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<Kind> {
 /// The built-in policies for resources that are among the files, where no given policy is for them.
 pub(super) fn built_in_sources(
     trees: &[(&Arc<PolicyText>, Tree<'_>)],
-    given: &[Kind],
+    given: &[GroupKind],
 ) -> Vec<Arc<PolicyText>> {
     let mut texts = Vec::new();
     for (_, tree) in trees {
@@ -103,16 +103,16 @@ impl<'t> Found<'t> {
     }
 
     /// What a resource becomes by its policy; what is wrong with it is said where it is translated.
-    pub(super) fn converted_by(
+    pub(super) fn convert_resource(
         &self,
-        others: &[Instance<'_, '_>],
+        siblings: &[PolicyInstance<'_, '_>],
         policy: &Document<'_>,
-        given: &Given<'_>,
-    ) -> Option<Converted> {
-        let instance = Instance::new(&self.document, policy).ok()?;
-        let instance = instance.among(others, policy);
+        given: &ConversionContext<'_>,
+    ) -> Option<ConvertedResource> {
+        let instance = PolicyInstance::new(&self.document, policy).ok()?;
+        let instance = instance.with_siblings(siblings, policy);
         let policy = native::convert::convert(policy.clone(), given, &instance).ok()?;
-        Some(Converted {
+        Some(ConvertedResource {
             identity: self.document.identity(),
             file: Arc::clone(&self.document.file.name),
             policy,
@@ -121,12 +121,12 @@ impl<'t> Found<'t> {
     }
 
     /// What a resource of another operator becomes; what is wrong with it is said where it is translated.
-    pub(super) fn converted(&self, given: &Given<'_>) -> Option<Converted> {
+    pub(super) fn converted(&self, given: &ConversionContext<'_>) -> Option<ConvertedResource> {
         let Role::Policy(translator) = &self.role else {
             return None;
         };
         let conversion = translator.convert(&self.document, given)?.ok()?;
-        Some(Converted {
+        Some(ConvertedResource {
             identity: self.document.identity(),
             file: Arc::clone(&self.document.file.name),
             policy: conversion.policy,
@@ -135,7 +135,7 @@ impl<'t> Found<'t> {
     }
 
     /// Its parameters; those of a resource are its policy's.
-    pub(super) fn declared(&self, policy: Option<&Found<'_>>) -> Declared {
+    pub(super) fn declared(&self, policy: Option<&Found<'_>>) -> DeclaredParams {
         let names = match (&self.role, policy) {
             (Role::Policy(translator), _) => translator.declared(&self.document),
             (Role::Resource, Some(policy)) => native::declared(&policy.document),
@@ -153,7 +153,7 @@ impl<'t> Found<'t> {
         let overridable = overridable
             .filter_map(|param| param["name"].as_str().map(str::to_owned))
             .collect();
-        Declared {
+        DeclaredParams {
             identity: self.document.identity(),
             names,
             overridable,
@@ -180,12 +180,12 @@ pub(super) fn parse_all<'t>(
 pub(super) fn find_policies<'t>(
     file: &Arc<PolicyText>,
     tree: &'t Tree<'t>,
-    sources: &[Kind],
+    sources: &[GroupKind],
     found: &mut Vec<Found<'t>>,
     problems: &mut Vec<Diagnostic>,
 ) {
     let before = found.len() + problems.len();
-    let has_strays = !strays(file, tree, sources).is_empty();
+    let has_strays = !unclaimed_resources(file, tree, sources).is_empty();
     for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
         match read_object(file, tree, root, sources) {
             Ok(policy) => found.extend(policy),
@@ -204,8 +204,8 @@ pub(super) fn find_policies<'t>(
 }
 
 /// Custom resources that no policy is for: of a group that is none of Kubernetes' own.
-fn strays(file: &PolicyText, tree: &Tree<'_>, sources: &[Kind]) -> Vec<(Kind, Place)> {
-    let mut strays = Vec::new();
+fn unclaimed_resources(file: &PolicyText, tree: &Tree<'_>, sources: &[GroupKind]) -> Vec<(GroupKind, Place)> {
+    let mut unclaimed = Vec::new();
     for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
         let kind = kind_of(tree, root);
         let is_custom = kind.0.contains('.') && !kind.0.ends_with(".k8s.io");
@@ -214,44 +214,44 @@ fn strays(file: &PolicyText, tree: &Tree<'_>, sources: &[Kind]) -> Vec<(Kind, Pl
             || format::find(word(tree, root, "apiVersion"), &kind.1).is_some();
         if is_custom && !is_known && !kind.1.is_empty() {
             let at = find(tree, root, &Path::of(&["kind"])).value;
-            strays.push((kind, file.place(tree.span(at))));
+            unclaimed.push((kind, file.place(tree.span(at))));
         }
     }
-    strays
+    unclaimed
 }
 
 /// The group of our own kinds.
 const OWN_GROUP: &str = "podgraft.dev";
 
 /// Resources among the policies that are nothing to any of them, which would be passed over without a word.
-pub(super) fn check_strays(
+pub(super) fn check_unclaimed(
     trees: &[(&Arc<PolicyText>, Tree<'_>)],
-    sources: &[Kind],
+    sources: &[GroupKind],
     policies: &[Policy],
 ) -> Vec<Diagnostic> {
-    let strays = trees
+    let unclaimed = trees
         .iter()
-        .flat_map(|(file, tree)| strays(file, tree, sources));
-    let is_looked_up = |kind: &Kind| policies.iter().any(|policy| policy.looks_up.contains(kind));
+        .flat_map(|(file, tree)| unclaimed_resources(file, tree, sources));
+    let is_looked_up = |kind: &GroupKind| policies.iter().any(|policy| policy.looks_up.contains(kind));
     let of_given = sources
         .iter()
         .map(|(group, kind)| format!(", `{group}/* {kind}`"));
     let of_given: BTreeSet<String> = of_given.collect();
     let known = format::understood();
-    let others = of_given
+    let unlisted = of_given
         .iter()
-        .filter(|one| !known.contains(one.trim_start_matches(", ")));
+        .filter(|given| !known.contains(given.trim_start_matches(", ")));
     let known: String = std::iter::once(known.clone())
-        .chain(others.cloned())
+        .chain(unlisted.cloned())
         .collect();
-    let problem = |((group, kind), place): (Kind, Place)| {
+    let problem = |((group, kind), place): (GroupKind, Place)| {
         let message = format!("no policy is for the `{kind}` of `{group}`");
         let help = format!("a policy with `source` makes a kind known; these are: {known}");
         Diagnostic::error(Code::BadPolicy, message)
             .at(place, "here")
             .help(help)
     };
-    strays
+    unclaimed
         .filter(|(kind, _)| !is_looked_up(kind))
         .map(problem)
         .collect()
@@ -280,7 +280,7 @@ fn read_object<'t>(
     file: &Arc<PolicyText>,
     tree: &'t Tree<'t>,
     root: NodeId,
-    sources: &[Kind],
+    sources: &[GroupKind],
 ) -> Result<Option<Found<'t>>, Box<Diagnostic>> {
     let (api_version, kind) = (word(tree, root, "apiVersion"), word(tree, root, "kind"));
     let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));

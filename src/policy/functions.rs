@@ -60,8 +60,8 @@ fn split_tag(named: &str) -> (&str, Option<&str>) {
 /// # Errors
 /// A text without a letter or digit.
 pub(crate) fn dns_label(text: &str) -> Result<String, String> {
-    const MOST: usize = 63;
-    const TAIL: usize = 8;
+    const MAX_LENGTH: usize = 63;
+    const HASH_LENGTH: usize = 8;
     let lower = text.to_ascii_lowercase();
     let label: String = lower
         .chars()
@@ -74,11 +74,11 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
         })
         .collect();
     let label = label.trim_matches('-');
-    let label = if label.len() <= MOST {
+    let label = if label.len() <= MAX_LENGTH {
         label.to_owned()
     } else {
-        let head = label[..MOST - TAIL - 1].trim_end_matches('-');
-        format!("{head}-{}", &sha256(text)[..TAIL])
+        let head = label[..MAX_LENGTH - HASH_LENGTH - 1].trim_end_matches('-');
+        format!("{head}-{}", &sha256(text)[..HASH_LENGTH])
     };
     check_dns_label(&label)
         .map(|()| label)
@@ -139,11 +139,11 @@ pub(crate) fn find_all<E>(
 /// Sixty-fourths of a step for each byte that a search looks at: the engine goes through the pattern for each of them,
 /// counted parts as often as they are counted.
 pub(crate) fn weight(pattern: &str) -> usize {
-    const MOST: usize = 4 * 64;
+    const MAX_WEIGHT: usize = 4 * 64;
     if pattern.contains('{') {
-        MOST
+        MAX_WEIGHT
     } else {
-        (2 * pattern.len()).clamp(1, MOST)
+        (2 * pattern.len()).clamp(1, MAX_WEIGHT)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::{Inject, Item};
+use super::{Injection, PolicyValue};
 
 /// An entry of kustomize's `images`
 /// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/>).
@@ -53,7 +53,7 @@ impl ImageMirror {
 }
 
 /// Rewrites the images of everything that brings one: containers, and volumes of an image.
-pub fn mirror_images(inject: &mut Inject, mirrors: &[ImageMirror]) {
+pub fn mirror_images(inject: &mut Injection, mirrors: &[ImageMirror]) {
     if mirrors.is_empty() {
         return;
     }
@@ -68,7 +68,7 @@ pub fn mirror_images(inject: &mut Inject, mirrors: &[ImageMirror]) {
 }
 
 /// The first mirror of the name wins.
-fn rewrite_at(item: &mut Item, pointer: &str, mirrors: &[ImageMirror]) {
+fn rewrite_at(item: &mut PolicyValue, pointer: &str, mirrors: &[ImageMirror]) {
     let image = item.value.pointer(pointer).and_then(Value::as_str);
     let Some(image) =
         image.and_then(|image| mirrors.iter().find_map(|mirror| mirror.rewrite(image)))

@@ -41,15 +41,15 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::source::{Place, Source};
-pub use beside::{Checksum, ChecksumKey, Generate};
-use expression::{Expression, ObjectKinds, Variable};
+pub use beside::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
+use expression::{Expression, ObjectKinds, PolicyVariable};
 use images::{ImageMirror, mirror_images};
 use mutation::Mutation;
-pub use native::expand::InjectTemplate;
+pub use native::expand::InjectionTemplate;
 pub use native::generate::ResourceTemplate;
-pub use operators::{ConfigKey, LeaveAlone};
+pub use operators::{ConfigKey, OtherInjector};
 pub use patches::PatchEntry;
-use template::{Params, ValueTemplate};
+use template::{ParamValues, ValueTemplate};
 pub use words::{
     ApplyRules, ContainerList, ContainerMode, EnvOp, FailurePolicy, Hooks, OnConflict, OptFrom,
     PatchScope, Position, Sample, SidecarType,
@@ -73,21 +73,21 @@ pub struct Policy {
     /// What a problem with one workload does.
     pub failure_policy: FailurePolicy,
     /// Which workloads.
-    pub selects: Filter,
+    pub selects: WorkloadFilter,
     /// Which of these not.
-    pub excludes: Vec<Filter>,
+    pub excludes: Vec<WorkloadFilter>,
     /// Only workloads that say so.
-    pub opt_in: Option<Opt>,
+    pub opt_in: Option<OptRule>,
     /// Not the workloads that say so.
-    pub opt_out: Option<Opt>,
+    pub opt_out: Option<OptRule>,
     /// What must hold beside.
-    pub match_conditions: Vec<Condition>,
+    pub match_conditions: Vec<MatchCondition>,
     /// The values of its parameters.
-    pub params: Params,
+    pub params: ParamValues,
     /// Required parameters without a value: only where policies are looked at, not applied.
     pub open_params: BTreeSet<String>,
     /// Its variables, each read by those after it.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<PolicyVariable>,
     /// Groups and kinds of the objects that its expressions look up.
     pub looks_up: ObjectKinds,
     /// What to inject, in order.
@@ -95,11 +95,11 @@ pub struct Policy {
     /// Whether a container gets all rules that fit it.
     pub apply_rules: ApplyRules,
     /// What to write behind its workloads.
-    pub generate: Vec<Generate>,
+    pub generate: Vec<GenerateEntry>,
     /// Other places for the images that it injects.
     pub image_mirrors: Arc<[ImageMirror]>,
     /// What shows that somebody else has done it: such a workload is left alone.
-    pub leave_alone: Vec<LeaveAlone>,
+    pub leave_alone: Vec<OtherInjector>,
     /// Of all policies of this group, only one may apply to a workload.
     pub alone_among: Option<Arc<str>>,
     /// Keys of ConfigMaps that what it injects reads.
@@ -114,7 +114,7 @@ pub struct Policy {
 
 impl Policy {
     /// A policy for all workloads that does nothing yet.
-    pub fn bare(identity: String, text: Arc<PolicyText>) -> Self {
+    pub fn empty(identity: String, text: Arc<PolicyText>) -> Self {
         Policy {
             identity,
             renamed_from: None,
@@ -123,12 +123,12 @@ impl Policy {
             weight: 0,
             suspend: false,
             failure_policy: FailurePolicy::default(),
-            selects: Filter::default(),
+            selects: WorkloadFilter::default(),
             excludes: Vec::new(),
             opt_in: None,
             opt_out: None,
             match_conditions: Vec::new(),
-            params: Params::default(),
+            params: ParamValues::default(),
             open_params: BTreeSet::new(),
             variables: Vec::new(),
             looks_up: BTreeSet::new(),
@@ -184,7 +184,7 @@ impl PolicyText {
 
 /// `match` or one item of `exclude`: all given fields must hold.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct WorkloadFilter {
     /// Where the filter stands in the policy's file.
     pub at: Range<usize>,
     /// Empty: any kind.
@@ -208,7 +208,7 @@ pub struct Filter {
     /// A stable share of the workloads.
     pub sample: Option<Sample>,
     /// One must hold. Empty: no condition.
-    pub any: Vec<Filter>,
+    pub any: Vec<WorkloadFilter>,
 }
 
 /// `Deployment`, `apps/v1/Deployment`, `apps/*/Deployment` or `*`.
@@ -224,25 +224,25 @@ pub struct KindPattern {
 #[derive(Debug, Clone, Default)]
 pub struct LabelSelector {
     /// In the order in which they stand in the policy.
-    pub requirements: Vec<Requirement>,
+    pub requirements: Vec<SelectorRequirement>,
 }
 
 /// One requirement of a label selector.
 #[derive(Debug, Clone)]
-pub struct Requirement {
+pub struct SelectorRequirement {
     /// Where it stands in the policy's file.
     pub at: Range<usize>,
     /// The label.
     pub key: String,
     /// The operator.
-    pub operator: Operator,
+    pub operator: SelectorOperator,
     /// For `In` and `NotIn`.
     pub values: Vec<String>,
 }
 
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
+pub enum SelectorOperator {
     /// The label is there with one of the values.
     In,
     /// The label is absent, or there with another value.
@@ -255,7 +255,7 @@ pub enum Operator {
 
 /// One of `matchConditions`.
 #[derive(Debug, Clone)]
-pub struct Condition {
+pub struct MatchCondition {
     /// For the report.
     pub name: String,
     /// It must come to `true`.
@@ -266,9 +266,9 @@ pub struct Condition {
 
 /// `optIn` or `optOut`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opt {
+pub struct OptRule {
     /// What carries the word.
-    pub mark: Mark,
+    pub mark: MetadataKey,
     /// The values that say so.
     pub values: Vec<String>,
     /// Where to look; the first of these that has the mark decides.
@@ -279,18 +279,18 @@ pub struct Opt {
     pub is_from_stated: bool,
 }
 
-impl Opt {
+impl OptRule {
     /// Whether a value says so; `*` is any value.
-    pub fn is_said_by(&self, value: &str) -> bool {
+    pub fn accepts(&self, value: &str) -> bool {
         let is_meant =
-            |own: &str| own == value || self.ignores_case && own.eq_ignore_ascii_case(value);
-        self.values.iter().any(|own| own == "*" || is_meant(own))
+            |wanted: &str| wanted == value || self.ignores_case && wanted.eq_ignore_ascii_case(value);
+        self.values.iter().any(|wanted| wanted == "*" || is_meant(wanted))
     }
 }
 
-/// What an opt-in or opt-out is written as.
+/// The annotation or label of an opt-in or opt-out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark {
+pub enum MetadataKey {
     /// An annotation of this key.
     Annotation(String),
     /// A label of this key.
@@ -306,25 +306,25 @@ pub struct Rule {
     /// fit more than was meant.
     pub name_part: Option<(String, Range<usize>)>,
     /// Which of the policy's workloads.
-    pub selects: Filter,
+    pub selects: WorkloadFilter,
     /// Which of these not.
-    pub excludes: Vec<Filter>,
+    pub excludes: Vec<WorkloadFilter>,
     /// What must hold beside.
-    pub match_conditions: Vec<Condition>,
+    pub match_conditions: Vec<MatchCondition>,
     /// Which containers get the container-level parts.
     pub containers: ContainerChoice,
     /// What other content of the same identity means.
     pub on_conflict: OnConflict,
     /// What to put there; what has to be evaluated for each workload is left out.
-    pub inject: Inject,
+    pub inject: Injection,
     /// All of it, where something has to be evaluated.
-    pub template: Option<Arc<InjectTemplate>>,
+    pub template: Option<Arc<InjectionTemplate>>,
 }
 
 impl Rule {
     /// Whether there is something under a key of `inject`; what is evaluated for each workload is not looked into.
-    pub fn has(&self, key: &str, is_there: impl FnOnce(&Inject) -> bool) -> bool {
-        is_there(&self.inject)
+    pub fn has(&self, key: &str, is_present: impl FnOnce(&Injection) -> bool) -> bool {
+        is_present(&self.inject)
             || self
                 .template
                 .as_ref()
@@ -358,7 +358,7 @@ pub struct ContainerChoice {
     /// `names` and `excludeNames` of which something depends on the workload.
     pub computed_names: [Option<ValueTemplate>; 2],
     /// What must hold of a container.
-    pub match_conditions: Vec<Condition>,
+    pub match_conditions: Vec<MatchCondition>,
     /// An annotation with a list of names: where it is there, it alone decides.
     pub names_from_annotation: Option<String>,
     /// Containers of these lists.
@@ -367,9 +367,9 @@ pub struct ContainerChoice {
     pub mode: ContainerMode,
 }
 
-/// A value of the policy and where it stands in the policy's file.
+/// A value of the policy and its bytes in the policy's file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct PolicyValue {
     /// The Kubernetes value, without podgraft's own words (`op`, `position`, `type`). Every draft shares it.
     pub value: Arc<Value>,
     /// Where it stands.
@@ -378,45 +378,45 @@ pub struct Item {
 
 /// `inject`. Every list is in the policy's order.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Inject {
+pub struct Injection {
     /// Init containers.
-    pub init_containers: Vec<(Item, Position)>,
+    pub init_containers: Vec<(PolicyValue, Position)>,
     /// Sidecars in either form. A native one carries `restartPolicy: Always` in its value.
-    pub sidecars: Vec<(Item, SidecarType, Position)>,
+    pub sidecars: Vec<(PolicyValue, SidecarType, Position)>,
     /// Never written into a workload: for pods that run.
-    pub ephemeral_containers: Vec<Item>,
+    pub ephemeral_containers: Vec<PolicyValue>,
     /// Volumes.
-    pub volumes: Vec<(Item, Position)>,
+    pub volumes: Vec<(PolicyValue, Position)>,
     /// In each chosen container.
-    pub volume_mounts: Vec<Item>,
+    pub volume_mounts: Vec<PolicyValue>,
     /// In each chosen container.
     pub env: Vec<EnvChange>,
     /// In each chosen container.
-    pub env_from: Vec<Item>,
+    pub env_from: Vec<PolicyValue>,
     /// In each chosen container.
-    pub ports: Vec<Item>,
+    pub ports: Vec<PolicyValue>,
     /// On the pod template. Values are strings.
-    pub pod_annotations: Vec<(String, Item)>,
+    pub pod_annotations: Vec<(String, PolicyValue)>,
     /// On the pod template.
-    pub pod_labels: Vec<(String, Item)>,
+    pub pod_labels: Vec<(String, PolicyValue)>,
     /// On the workload.
-    pub annotations: Vec<(String, Item)>,
+    pub annotations: Vec<(String, PolicyValue)>,
     /// On the workload.
-    pub labels: Vec<(String, Item)>,
+    pub labels: Vec<(String, PolicyValue)>,
     /// Labels and annotations that are not just set.
     pub text_changes: Vec<TextChange>,
     /// `{name}` each.
-    pub image_pull_secrets: Vec<Item>,
+    pub image_pull_secrets: Vec<PolicyValue>,
     /// Other fields of the pod spec, a mapping.
-    pub pod_spec: Option<Item>,
+    pub pod_spec: Option<PolicyValue>,
     /// Where each of them is written.
     pub pod_spec_places: BTreeMap<Vec<String>, Range<usize>>,
     /// Absent leaves of the chosen containers: `resources`, `securityContext`, `imagePullPolicy`, a mapping.
-    pub container_defaults: Option<Item>,
+    pub container_defaults: Option<PolicyValue>,
     /// Absent leaves of the pod's `securityContext`, a mapping.
-    pub pod_security_context: Option<Item>,
+    pub pod_security_context: Option<PolicyValue>,
     /// Checksums of ConfigMaps and Secrets, on the pod template.
-    pub checksums: Vec<Checksum>,
+    pub checksums: Vec<ChecksumAnnotation>,
     /// JSON patches, planned last.
     pub patches: Vec<PatchEntry>,
 }
@@ -436,7 +436,7 @@ pub struct TextChange {
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnvChange {
     /// The EnvVar: `name` and `value` or `valueFrom`.
-    pub item: Item,
+    pub item: PolicyValue,
     /// The variable's name.
     pub name: String,
     /// What to do.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::images::ImageMirror;
-use super::parts::Part;
+use super::parts::PolicyPart;
 use crate::diagnostic::{Code, Severity};
 use crate::outcome::Skip;
 use crate::yaml::value::Path;
@@ -17,13 +17,13 @@ use crate::yaml::value::Path;
 /// What an operator's webhook does to pods.
 pub trait Mutation: fmt::Debug + Send + Sync {
     /// What becomes of a pod.
-    fn mutate(&self, pod: &PodFacts<'_>) -> Mutated;
+    fn mutate(&self, pod: &PodFacts<'_>) -> MutationResult;
 
     /// Whether it asks which ConfigMaps and Secrets there are.
     fn asks_data(&self) -> bool;
 
     /// What it may put into a pod, as far as that does not depend on the pod.
-    fn parts(&self) -> Vec<Part>;
+    fn parts(&self) -> Vec<PolicyPart>;
 
     /// The same with its images from other places.
     fn with_image_mirrors(&self, mirrors: &Arc<[ImageMirror]>) -> Arc<dyn Mutation>;
@@ -44,7 +44,7 @@ pub struct PodFacts<'p> {
     /// Of the pod template.
     pub labels: &'p BTreeMap<String, String>,
     /// Of the workload.
-    pub own_annotations: &'p BTreeMap<String, String>,
+    pub workload_annotations: &'p BTreeMap<String, String>,
     /// Of its Namespace; `None` where no object says so.
     pub namespace_annotations: Option<&'p BTreeMap<String, String>>,
     /// Podgraft's marker on the workload names a policy of this kind.
@@ -57,7 +57,7 @@ pub struct PodFacts<'p> {
 
 /// What becomes of a pod.
 #[derive(Debug)]
-pub enum Mutated {
+pub enum MutationResult {
     /// The policy is not for it.
     Skipped(Skip),
     /// It has what the policy would give it.

@@ -1,11 +1,11 @@
 //! What Kubernetes takes as a name: the rules of `k8s.io/apimachinery/pkg/util/validation`, as pure functions that say
 //! what is wrong.
 
-/// A sentence's end: "must ...".
-pub(crate) type Rule = Result<(), &'static str>;
+/// The result of a check. The error completes a sentence: "must ...".
+pub(crate) type RuleCheck = Result<(), &'static str>;
 
 /// RFC 1123 label: containers, volumes.
-pub(crate) fn check_dns_label(text: &str) -> Rule {
+pub(crate) fn check_dns_label(text: &str) -> RuleCheck {
     if text.len() > 63 {
         return Err("must have at most 63 characters");
     }
@@ -18,7 +18,7 @@ pub(crate) fn check_dns_label(text: &str) -> Rule {
 }
 
 /// RFC 1123 subdomain: labels and dots, names of objects.
-pub(crate) fn check_dns_subdomain(text: &str) -> Rule {
+pub(crate) fn check_dns_subdomain(text: &str) -> RuleCheck {
     if text.len() > 253 {
         return Err("must have at most 253 characters");
     }
@@ -36,7 +36,7 @@ fn is_label(text: &str) -> bool {
 }
 
 /// IANA service name: names of ports.
-pub(crate) fn check_port_name(text: &str) -> Rule {
+pub(crate) fn check_port_name(text: &str) -> RuleCheck {
     if text.len() > 15 {
         return Err("must have at most 15 characters");
     }
@@ -49,7 +49,7 @@ pub(crate) fn check_port_name(text: &str) -> Rule {
 
 /// The key of a label or annotation: `[prefix/]name`. Annotation keys may have capitals in the prefix, as the API
 /// server lowers them before it checks.
-pub(crate) fn check_key(text: &str) -> Rule {
+pub(crate) fn check_key(text: &str) -> RuleCheck {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -68,7 +68,7 @@ pub(crate) fn check_key(text: &str) -> Rule {
 }
 
 /// The key of a label, which the API server does not lower.
-pub(crate) fn check_label_key(text: &str) -> Rule {
+pub(crate) fn check_label_key(text: &str) -> RuleCheck {
     check_key(text)?;
     match text.split_once('/') {
         Some((prefix, _)) if check_dns_subdomain(prefix).is_err() => {
@@ -79,7 +79,7 @@ pub(crate) fn check_label_key(text: &str) -> Rule {
 }
 
 /// The key of a ConfigMap or Secret.
-pub(crate) fn check_config_key(text: &str) -> Rule {
+pub(crate) fn check_config_key(text: &str) -> RuleCheck {
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if text.is_empty()
         || text.len() > 253
@@ -93,7 +93,7 @@ pub(crate) fn check_config_key(text: &str) -> Rule {
 }
 
 /// The value of a label.
-pub(crate) fn check_label_value(text: &str) -> Rule {
+pub(crate) fn check_label_value(text: &str) -> RuleCheck {
     if text.len() > 63 || !(text.is_empty() || is_qualified(text)) {
         return Err(
             "must be at most 63 letters, digits, `-`, `_` and `.`, and begin and end with a letter or digit",
@@ -110,7 +110,7 @@ fn is_qualified(text: &str) -> bool {
 }
 
 /// The name of an environment variable (relaxed since Kubernetes 1.32).
-pub(crate) fn check_env_name(text: &str) -> Rule {
+pub(crate) fn check_env_name(text: &str) -> RuleCheck {
     if text.is_empty()
         || !text
             .bytes()

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use super::parts::Part;
-use super::{Inject, Policy};
-use crate::dangers::{self, Found};
+use super::parts::PolicyPart;
+use super::{Injection, Policy};
+use crate::dangers::{self, FoundDanger};
 use crate::outcome::needs::{Need, NeedKind};
 
 /// What a policy's text needs, in all of its rules; names with `${...}` depend on the workload.
@@ -17,7 +17,7 @@ pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
     needs
 }
 
-impl Inject {
+impl Injection {
     /// What this needs in a workload of a namespace, or in its pods that run.
     pub fn needs(&self, namespace: Option<&str>, in_running_pods: bool) -> BTreeSet<Need> {
         let mut needs = BTreeSet::new();
@@ -37,13 +37,13 @@ impl Inject {
     }
 }
 
-fn add_part(part: &Part, needs: &mut BTreeSet<Need>) {
+fn add_part(part: &PolicyPart, needs: &mut BTreeSet<Need>) {
     add(&part.value, "", needs);
     let privileges = dangers::find(&part.value)
         .into_iter()
         .filter(|found| found.danger.is_privilege());
-    needs.extend(privileges.map(|Found { danger, what }| Need {
-        detail: Some(what),
+    needs.extend(privileges.map(|FoundDanger { danger, excerpt }| Need {
+        detail: Some(excerpt),
         ..Need::of(NeedKind::Privilege, danger.name())
     }));
 }
@@ -127,7 +127,7 @@ fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTree
 }
 
 /// What all rules of a policy put somewhere; what waits for a workload as it is written.
-pub fn parts_of(policy: &Policy) -> Vec<Part> {
+pub fn parts_of(policy: &Policy) -> Vec<PolicyPart> {
     let rules = policy.rules.iter();
     let mutation = policy.mutation.iter();
     rules

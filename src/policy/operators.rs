@@ -3,14 +3,14 @@
 use globset::GlobMatcher;
 use std::ops::Range;
 
-use super::Mark;
+use super::MetadataKey;
 
 /// What shows in the input that another injector is done with a pod. With the policy's own name in podgraft's marker it
 /// is podgraft's work.
 #[derive(Debug, Clone)]
-pub enum LeaveAlone {
+pub enum OtherInjector {
     /// An annotation or label with a value that fits a glob; without globs any value.
-    Mark(Mark, Vec<GlobMatcher>),
+    Mark(MetadataKey, Vec<GlobMatcher>),
     /// A container of a name that fits.
     Container(GlobMatcher),
 }

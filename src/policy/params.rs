@@ -3,11 +3,11 @@
 use regex_lite::Regex;
 use std::collections::BTreeSet;
 
-use super::conversion::Given;
+use super::conversion::ConversionContext;
 use super::document::Document;
 use super::native::types::Param;
 use super::schema::{did_you_mean, nearest};
-use super::template::Params;
+use super::template::ParamValues;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 
@@ -24,7 +24,7 @@ pub struct ParamSetting {
 
 /// A policy and the parameters that it declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclaredParams {
     /// The policy's identity.
     pub identity: String,
     /// The names, in the policy's order.
@@ -40,7 +40,7 @@ pub struct Declared {
 /// The settings of each declared policy, in the order of `declared`; and those that fit none, or several.
 pub fn assign<'s>(
     settings: &'s [ParamSetting],
-    declared: &[Declared],
+    declared: &[DeclaredParams],
 ) -> (Vec<Vec<&'s ParamSetting>>, Vec<Diagnostic>) {
     let mut assigned = vec![Vec::new(); declared.len()];
     let mut problems = Vec::new();
@@ -53,7 +53,7 @@ pub fn assign<'s>(
     (assigned, problems)
 }
 
-fn owner(setting: &ParamSetting, declared: &[Declared]) -> Result<usize, Box<Diagnostic>> {
+fn owner(setting: &ParamSetting, declared: &[DeclaredParams]) -> Result<usize, Box<Diagnostic>> {
     let ParamSetting { policy, name, .. } = setting;
     let is_scoped_to = |at: &usize| match policy {
         Some(policy) => *policy == declared[*at].identity,
@@ -89,7 +89,7 @@ fn owner(setting: &ParamSetting, declared: &[Declared]) -> Result<usize, Box<Dia
     }
 }
 
-fn unknown_policy(policy: &str, declared: &[Declared]) -> Diagnostic {
+fn unknown_policy(policy: &str, declared: &[DeclaredParams]) -> Diagnostic {
     let names = || declared.iter().map(|declared| declared.identity.as_str());
     let help = match nearest(policy, names()) {
         Some(near) => did_you_mean(near),
@@ -108,7 +108,7 @@ fn unknown_policy(policy: &str, declared: &[Declared]) -> Diagnostic {
 fn unknown_param<'d>(
     name: &str,
     policy: Option<&str>,
-    scope: impl Iterator<Item = &'d Declared>,
+    scope: impl Iterator<Item = &'d DeclaredParams>,
 ) -> Diagnostic {
     let names: BTreeSet<&str> = scope
         .flat_map(|declared| declared.names.iter().map(String::as_str))
@@ -132,11 +132,11 @@ fn unknown_param<'d>(
 pub fn values(
     document: &Document<'_>,
     declared: &[Param],
-    given: &Given<'_>,
+    given: &ConversionContext<'_>,
     problems: &mut Vec<Diagnostic>,
-) -> Params {
+) -> ParamValues {
     let list = Path::of(&["spec", "params"]);
-    let mut params = Params::new();
+    let mut params = ParamValues::new();
     for (at, param) in declared.iter().enumerate() {
         let path = list.index(at);
         check_name(document, param, &path, &params, problems);
@@ -181,7 +181,7 @@ fn check_name(
     document: &Document<'_>,
     param: &Param,
     path: &Path,
-    earlier: &Params,
+    earlier: &ParamValues,
     problems: &mut Vec<Diagnostic>,
 ) {
     if !is_name(&param.name) {
@@ -202,13 +202,13 @@ fn missing(document: &Document<'_>, param: &Param, path: &Path) -> Diagnostic {
         "the parameter `{}` is required and has no value",
         param.name
     );
-    let what = param
+    let description = param
         .description
         .as_deref()
         .map_or_else(String::new, |text| format!(" ({text})"));
     document
         .error(Code::BadParam, &path.key("name"), message)
-        .help(format!("give it with `--param {}=VALUE`{what}", param.name))
+        .help(format!("give it with `--param {}=VALUE`{description}", param.name))
 }
 
 fn check_value(
@@ -255,8 +255,8 @@ fn check_value(
 mod tests {
     use super::*;
 
-    fn declared() -> Vec<Declared> {
-        let policy = |identity: &str, names: &[&str]| Declared {
+    fn declared() -> Vec<DeclaredParams> {
+        let policy = |identity: &str, names: &[&str]| DeclaredParams {
             identity: identity.to_owned(),
             names: names.iter().map(|&name| name.to_owned()).collect(),
             overridable: Vec::new(),

@@ -5,22 +5,22 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Inject, Item};
+use super::{Injection, PolicyValue};
 
 /// A value, and where it stands in the policy's file.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct PolicyPart {
     /// A container, a volume, a variable, a part of a pod spec.
     pub value: Arc<Value>,
     /// Its bytes in the file.
     pub at: Range<usize>,
 }
 
-impl Inject {
+impl Injection {
     /// All that it puts somewhere; labels and annotations aside.
-    pub fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<PolicyPart> {
         let ephemeral = self.ephemeral_containers.iter();
-        let ephemeral = ephemeral.map(|item| Part {
+        let ephemeral = ephemeral.map(|item| PolicyPart {
             value: Arc::clone(&item.value),
             at: item.at.clone(),
         });
@@ -28,7 +28,7 @@ impl Inject {
     }
 
     /// What of that is written into a workload.
-    pub fn parts_of_workload(&self) -> Vec<Part> {
+    pub fn parts_of_workload(&self) -> Vec<PolicyPart> {
         let init = self.init_containers.iter().map(|(item, _)| item);
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
         let volumes = self.volumes.iter().map(|(item, _)| item);
@@ -44,11 +44,11 @@ impl Inject {
             .chain(volumes)
             .chain(lists.into_iter().flatten())
             .chain(env);
-        let part = |item: &'_ Item| (Arc::clone(&item.value), item.at.clone());
+        let part = |item: &'_ PolicyValue| (Arc::clone(&item.value), item.at.clone());
         let parts = items.chain(single.into_iter().flatten()).map(part);
-        let mut parts: Vec<Part> = parts.map(|(value, at)| Part { value, at }).collect();
+        let mut parts: Vec<PolicyPart> = parts.map(|(value, at)| PolicyPart { value, at }).collect();
         for item in &self.image_pull_secrets {
-            parts.push(Part {
+            parts.push(PolicyPart {
                 value: Arc::new(json!({"imagePullSecrets": [&*item.value]})),
                 at: item.at.clone(),
             });
@@ -56,8 +56,8 @@ impl Inject {
         for entry in &self.patches {
             for operation in &entry.patch.0 {
                 if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {
-                    parts.push(Part {
-                        value: Arc::new(patched(operation)),
+                    parts.push(PolicyPart {
+                        value: Arc::new(patched_value(operation)),
                         at: entry.item.at.clone(),
                     });
                 }
@@ -68,7 +68,7 @@ impl Inject {
 }
 
 /// What an operation puts there, with the keys that lead to it.
-fn patched(operation: &PatchOperation) -> Value {
+fn patched_value(operation: &PatchOperation) -> Value {
     let value = match operation {
         PatchOperation::Add(add) => add.value.clone(),
         PatchOperation::Replace(replace) => replace.value.clone(),

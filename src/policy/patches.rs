@@ -1,13 +1,13 @@
 //! JSON patches of a policy.
 
-use super::Item;
+use super::PolicyValue;
 use super::words::PatchScope;
 
 /// One entry of `patches`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatchEntry {
     /// The entry as it stands in the policy.
-    pub item: Item,
+    pub item: PolicyValue,
     /// Its place in the list, from 0: patches are carried out in this order.
     pub index: usize,
     /// What its paths begin at.

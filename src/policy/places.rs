@@ -6,28 +6,28 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::put::Moves;
+use super::put::ItemMoves;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step, find};
 
-/// Where what stands in a policy's file.
+/// The positions of values in a policy's file.
 #[derive(Debug, Clone)]
 pub enum Places<'t> {
     /// Looked up in the tree, from a node.
     Tree(&'t Tree<'t>, NodeId),
     /// Looked up in what was kept.
-    Kept(Arc<KeptPlaces>),
+    Kept(Arc<StoredPlaces>),
     /// Of a value that was made from another: looked up where each part comes from.
-    Converted(Arc<Origins>, Box<Places<'t>>),
+    Converted(Arc<ValueOrigins>, Box<Places<'t>>),
     /// Of a value into which items of lists were spliced.
-    Moved(Arc<Moves>, Box<Places<'t>>),
+    Moved(Arc<ItemMoves>, Box<Places<'t>>),
     /// Of a policy that nobody has as a file: looked up in the resource that it is for.
-    OfResource(Arc<OfResource<'t>>),
+    OfResource(Arc<ResourcePlaces<'t>>),
 }
 
 /// Which fields of a resource the parts of its policy read.
 #[derive(Debug, Clone)]
-pub struct OfResource<'t> {
+pub struct ResourcePlaces<'t> {
     /// Parts of the policy, each with the fields that it reads; the first that is there counts.
     origins: Vec<(Path, Vec<Path>)>,
     /// The resource as it is written.
@@ -36,14 +36,14 @@ pub struct OfResource<'t> {
     policy: Places<'t>,
 }
 
-impl<'t> OfResource<'t> {
+impl<'t> ResourcePlaces<'t> {
     /// The places of a policy's parts in a resource.
     pub fn new(
         origins: Vec<(Path, Vec<Path>)>,
         (value, resource): (Value, Places<'t>),
         policy: Places<'t>,
     ) -> Self {
-        OfResource {
+        ResourcePlaces {
             origins,
             value,
             resource,
@@ -56,7 +56,7 @@ impl<'t> OfResource<'t> {
         let read = |fields: &[Path]| {
             fields
                 .iter()
-                .find(|one| one.get(&self.value).is_some())
+                .find(|field| field.get(&self.value).is_some())
                 .cloned()
         };
         let mut inner = self.origins.iter();
@@ -68,8 +68,8 @@ impl<'t> OfResource<'t> {
         let around = || {
             (0..path.0.len()).rev().find_map(|end| {
                 let (part, rest) = path.0.split_at(end);
-                let mut own = self.origins.iter().filter(|(one, _)| one.0 == part);
-                let mut field = own.find_map(|(_, fields)| read(fields))?;
+                let mut origins = self.origins.iter().filter(|(origin, _)| origin.0 == part);
+                let mut field = origins.find_map(|(_, fields)| read(fields))?;
                 for step in rest {
                     let further = field.join(&Path(vec![step.clone()]));
                     if further.get(&self.value).is_none() {
@@ -83,30 +83,30 @@ impl<'t> OfResource<'t> {
         within.or_else(around)
     }
 
-    fn find(&self, path: &Path) -> FoundPlace {
+    fn find(&self, path: &Path) -> ValueSpan {
         let name = || Path::of(&["metadata", "name"]);
         self.resource.find(&self.field(path).unwrap_or_else(name))
     }
 
     /// Texts were filled in. An item that was spliced in comes from the entry that it is, where there is one.
-    pub fn filled(&self, moves: &Moves, value: &Value) -> Self {
+    pub fn filled(&self, moves: &ItemMoves, value: &Value) -> Self {
         let mut origins = Vec::new();
         for (part, fields) in &self.origins {
-            for now in moves.now(part) {
-                let item = now.get(value).filter(|_| moves.before(&now) == *part);
+            for moved in moves.new_paths(part) {
+                let item = moved.get(value).filter(|_| moves.old_path(&moved) == *part);
                 let entry = |field: &Path| {
                     let entries = field.get(&self.value)?.as_array()?;
                     let at = entries.iter().position(|entry| Some(entry) == item)?;
                     Some(field.index(at))
                 };
-                let is_item = matches!(now.0.last(), Some(Step::Index(_)));
+                let is_item = matches!(moved.0.last(), Some(Step::Index(_)));
                 let entries = fields.iter().filter(|_| is_item).filter_map(entry);
                 let fields = entries.chain(fields.iter().cloned()).collect();
-                origins.push((now, fields));
+                origins.push((moved, fields));
             }
         }
         let policy = Places::Moved(Arc::new(moves.clone()), Box::new(self.policy.clone()));
-        OfResource {
+        ResourcePlaces {
             origins,
             policy,
             ..self.clone()
@@ -114,18 +114,18 @@ impl<'t> OfResource<'t> {
     }
 }
 
-/// Which parts of a value come from which parts of another.
+/// Maps parts of a value to the parts of another value that they come from.
 #[derive(Debug)]
-pub struct Origins {
+pub struct ValueOrigins {
     /// The longest first.
     origins: Vec<(Path, Path)>,
 }
 
-impl Origins {
+impl ValueOrigins {
     /// The parts of the value, each with the part that it comes from.
     pub fn new(mut origins: Vec<(Path, Path)>) -> Self {
         origins.sort_by_key(|(part, _)| std::cmp::Reverse(part.0.len()));
-        Origins { origins }
+        ValueOrigins { origins }
     }
 
     /// Where something comes from; what is in a part is taken to come from the same place in its origin.
@@ -137,38 +137,38 @@ impl Origins {
     }
 }
 
-/// The bytes of a value, and of its key where it has one.
+/// The byte ranges of a value and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundPlace {
+pub struct ValueSpan {
     /// The key's.
     pub key: Option<Range<usize>>,
     /// The value's.
     pub value: Range<usize>,
 }
 
-/// The places of a value and of all in it.
+/// The positions of a value and of everything in it.
 #[derive(Debug, Default)]
-pub struct KeptPlaces {
+pub struct StoredPlaces {
     /// Of what is on the way to the value, none.
-    place: Option<FoundPlace>,
-    within: BTreeMap<Step, KeptPlaces>,
+    place: Option<ValueSpan>,
+    within: BTreeMap<Step, StoredPlaces>,
 }
 
 impl Places<'_> {
     /// The place of a path, or of the longest beginning of it that is there.
-    pub fn find(&self, path: &Path) -> FoundPlace {
+    pub fn find(&self, path: &Path) -> ValueSpan {
         match self {
             Places::Tree(tree, root) => {
                 let found = find(tree, *root, path);
-                FoundPlace {
+                ValueSpan {
                     key: found.key.map(|key| tree.span(key)),
                     value: tree.span(found.value),
                 }
             }
             Places::Kept(kept) => kept.find(path),
             Places::Converted(origins, places) => places.find(&origins.of(path)),
-            Places::Moved(moves, places) => places.find(&moves.before(path)),
-            Places::OfResource(own) => own.find(path),
+            Places::Moved(moves, places) => places.find(&moves.old_path(path)),
+            Places::OfResource(resource) => resource.find(path),
         }
     }
 
@@ -176,8 +176,8 @@ impl Places<'_> {
     pub fn written(&self, path: &Path) -> Option<&str> {
         match self {
             Places::Tree(tree, root) => tree.scalar(find(tree, *root, path).value),
-            Places::Moved(moves, places) => places.written(&moves.before(path)),
-            Places::OfResource(own) => own.policy.written(path),
+            Places::Moved(moves, places) => places.written(&moves.old_path(path)),
+            Places::OfResource(resource) => resource.policy.written(path),
             Places::Kept(_) | Places::Converted(..) => None,
         }
     }
@@ -186,17 +186,17 @@ impl Places<'_> {
     pub fn name(&self, path: &Path) -> String {
         match self {
             Places::Converted(origins, _) => origins.of(path).name(),
-            Places::Moved(moves, places) => places.name(&moves.before(path)),
-            Places::OfResource(own) => own.field(path).unwrap_or_else(|| path.clone()).name(),
+            Places::Moved(moves, places) => places.name(&moves.old_path(path)),
+            Places::OfResource(resource) => resource.field(path).unwrap_or_else(|| path.clone()).name(),
             Places::Tree(..) | Places::Kept(_) => path.name(),
         }
     }
 
     /// What is needed later of a value at a path.
-    pub fn keep(&self, value: &Value, path: &Path) -> Arc<KeptPlaces> {
-        let mut kept = KeptPlaces::of(self, value, path);
+    pub fn keep(&self, value: &Value, path: &Path) -> Arc<StoredPlaces> {
+        let mut kept = StoredPlaces::of(self, value, path);
         for step in path.0.iter().rev() {
-            kept = KeptPlaces {
+            kept = StoredPlaces {
                 place: None,
                 within: BTreeMap::from([(step.clone(), kept)]),
             };
@@ -205,26 +205,26 @@ impl Places<'_> {
     }
 }
 
-impl KeptPlaces {
+impl StoredPlaces {
     fn of(places: &Places<'_>, value: &Value, path: &Path) -> Self {
         let kept = |step: Step| {
             let path = path.join(&Path(vec![step.clone()]));
             let value = Path(vec![step.clone()]).get(value).unwrap_or(&Value::Null);
-            (step, KeptPlaces::of(places, value, &path))
+            (step, StoredPlaces::of(places, value, &path))
         };
         let within = match value {
             Value::Array(entries) => (0..entries.len()).map(Step::Index).map(kept).collect(),
             Value::Object(map) => map.keys().cloned().map(Step::Key).map(kept).collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => BTreeMap::new(),
         };
-        KeptPlaces {
+        StoredPlaces {
             place: Some(places.find(path)),
             within,
         }
     }
 
     /// The place of a path, or of the longest beginning of it that was kept.
-    pub fn find(&self, path: &Path) -> FoundPlace {
+    pub fn find(&self, path: &Path) -> ValueSpan {
         let (mut at, mut place) = (self, self.place.as_ref());
         for step in &path.0 {
             let Some(inner) = at.within.get(step) else {
@@ -232,7 +232,7 @@ impl KeptPlaces {
             };
             (at, place) = (inner, inner.place.as_ref().or(place));
         }
-        place.cloned().unwrap_or(FoundPlace {
+        place.cloned().unwrap_or(ValueSpan {
             key: None,
             value: 0..0,
         })

@@ -4,27 +4,27 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use super::expression::Outcome;
+use super::expression::ExpressionResult;
 use crate::yaml::value::{Path, Step};
 
-/// Where items of lists went, because others were spliced in before them or left out.
+/// How list items moved because items before them were inserted or left out.
 #[derive(Debug, Clone, Default)]
-pub struct Moves {
+pub struct ItemMoves {
     /// By the list as it was: the items that were expressions, each with the number of items that it came to.
     lists: BTreeMap<Path, BTreeMap<usize, usize>>,
 }
 
-impl Moves {
+impl ItemMoves {
     /// Everything is where it was.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
     /// Where something stands now: all of its items where it was spliced in.
-    pub fn now(&self, before: &Path) -> Vec<Path> {
-        let mut now = vec![Path::default()];
-        for (at, step) in before.0.iter().enumerate() {
-            let spliced = self.lists.get(&before.0[..at]);
+    pub fn new_paths(&self, old: &Path) -> Vec<Path> {
+        let mut paths = vec![Path::default()];
+        for (at, step) in old.0.iter().enumerate() {
+            let spliced = self.lists.get(&old.0[..at]);
             let steps = match (step, spliced) {
                 (Step::Index(index), Some(spliced)) => {
                     let removed = spliced.range(..index).count();
@@ -39,29 +39,29 @@ impl Moves {
                 let step = |step: &Step| Path([&path.0[..], std::slice::from_ref(step)].concat());
                 steps.iter().map(step).collect::<Vec<_>>()
             };
-            now = now.into_iter().flat_map(further).collect();
+            paths = paths.into_iter().flat_map(further).collect();
         }
-        now
+        paths
     }
 
     /// Where all of these stand now.
-    pub fn now_all(&self, before: &[Path]) -> Vec<Path> {
+    pub fn all_new_paths(&self, old: &[Path]) -> Vec<Path> {
         if self.is_empty() {
-            return before.to_vec();
+            return old.to_vec();
         }
-        before.iter().flat_map(|path| self.now(path)).collect()
+        old.iter().flat_map(|path| self.new_paths(path)).collect()
     }
 
     /// Where something stood; of what was spliced in, the expression.
-    pub fn before(&self, now: &Path) -> Path {
-        let mut before = Path::default();
-        for step in &now.0 {
+    pub fn old_path(&self, new: &Path) -> Path {
+        let mut old = Path::default();
+        for step in &new.0 {
             let Step::Index(wanted) = step else {
-                before.0.push(step.clone());
+                old.0.push(step.clone());
                 continue;
             };
-            let Some(spliced) = self.lists.get(before.0.as_slice()) else {
-                before.0.push(step.clone());
+            let Some(spliced) = self.lists.get(old.0.as_slice()) else {
+                old.0.push(step.clone());
                 continue;
             };
             let (mut index, mut left) = (0, *wanted);
@@ -74,25 +74,25 @@ impl Moves {
                 index += 1;
             }
             let is_spliced = spliced.contains_key(&index);
-            before.0.push(Step::Index(index));
+            old.0.push(Step::Index(index));
             if is_spliced {
                 break;
             }
         }
-        before
+        old
     }
 }
 
 /// Puts what expressions came to in the places of their texts; an optional with nothing in it leaves the key or the item
 /// out.
-pub(crate) fn put_all(value: &mut Value, mut outcomes: Vec<(Path, Outcome)>) -> Moves {
+pub(crate) fn put_all(value: &mut Value, mut outcomes: Vec<(Path, ExpressionResult)>) -> ItemMoves {
     // From the end, so that no index changes before it is used.
-    outcomes.sort_by(|(one, _), (other, _)| other.cmp(one));
-    let mut moves = Moves::default();
+    outcomes.sort_by(|(left, _), (right, _)| right.cmp(left));
+    let mut moves = ItemMoves::default();
     for (path, outcome) in outcomes {
         let new = match outcome {
-            Outcome::Value(new) => Some(new),
-            Outcome::Absent => None,
+            ExpressionResult::Value(new) => Some(new),
+            ExpressionResult::Absent => None,
         };
         let Some((last, parent)) = path.0.split_last() else {
             *value = new.unwrap_or_default();
@@ -138,19 +138,19 @@ mod tests {
         let mut value = json!({"a": ["x0", "x1", {"b": ["y0", "y1"]}, "x3"]});
         let inner = at(&["a"], 2).key("b");
         let outcomes = vec![
-            (at(&["a"], 0), Outcome::Value(json!(["p", "q"]))),
-            (at(&["a"], 1), Outcome::Absent),
-            (inner.index(0), Outcome::Value(json!([1, 2]))),
-            (at(&["a"], 3), Outcome::Value(json!("z"))),
+            (at(&["a"], 0), ExpressionResult::Value(json!(["p", "q"]))),
+            (at(&["a"], 1), ExpressionResult::Absent),
+            (inner.index(0), ExpressionResult::Value(json!([1, 2]))),
+            (at(&["a"], 3), ExpressionResult::Value(json!("z"))),
         ];
         let moves = put_all(&mut value, outcomes);
         assert_eq!(value, json!({"a": ["p", "q", {"b": [1, 2, "y1"]}, "z"]}));
         let last = inner.index(1);
-        assert_eq!(moves.now(&last), [at(&["a"], 2).key("b").index(2)]);
-        assert_eq!(moves.now(&at(&["a"], 0)), [at(&["a"], 0), at(&["a"], 1)]);
-        assert!(moves.now(&at(&["a"], 1)).is_empty());
-        assert_eq!(moves.before(&at(&["a"], 2).key("b").index(2)), last);
-        assert_eq!(moves.before(&at(&["a"], 1).key("k")), at(&["a"], 0));
-        assert_eq!(moves.before(&at(&["a"], 3)), at(&["a"], 3));
+        assert_eq!(moves.new_paths(&last), [at(&["a"], 2).key("b").index(2)]);
+        assert_eq!(moves.new_paths(&at(&["a"], 0)), [at(&["a"], 0), at(&["a"], 1)]);
+        assert!(moves.new_paths(&at(&["a"], 1)).is_empty());
+        assert_eq!(moves.old_path(&at(&["a"], 2).key("b").index(2)), last);
+        assert_eq!(moves.old_path(&at(&["a"], 1).key("k")), at(&["a"], 0));
+        assert_eq!(moves.old_path(&at(&["a"], 3)), at(&["a"], 3));
     }
 }

@@ -26,11 +26,11 @@ const SUFFIXES: &[(&str, i128)] = &[
 ];
 
 /// One of something.
-pub(crate) const ONE: i128 = 1_000_000_000;
+pub(crate) const NANO_UNITS: i128 = 1_000_000_000;
 
 /// Whether two quantities are the same, however they are written.
-pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
-    one == other || parse(one).is_some_and(|quantity| parse(other) == Some(quantity))
+pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
+    left == right || parse(left).is_some_and(|quantity| parse(right) == Some(quantity))
 }
 
 /// A quantity in nano-units; `None` for what is none. Digits past nano are cut, as the API server rounds them.

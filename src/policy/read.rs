@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::ptr::fn_addr_eq;
 use std::sync::Arc;
 
-use super::conversion::{DebugMode, Given, Reading};
+use super::conversion::{DebugMode, ConversionContext, ReadOptions};
 use super::document::Document;
-use super::format::{Join, Translator};
+use super::format::{JoinFn, Translator};
 use super::found::{
-    Found, Role, built_in_sources, check_strays, find_policies, parse_all, sources_of,
+    Found, Role, built_in_sources, check_unclaimed, find_policies, parse_all, sources_of,
     without_duplicates,
 };
 use super::native;
-use super::native::source::Instance;
+use super::native::source::PolicyInstance;
 pub use super::params::ParamSetting;
-use super::params::{self, Declared};
+use super::params::{self, DeclaredParams};
 pub use super::unread::{not_a_value, not_yaml};
 use super::{Policy, PolicyText};
 use crate::diagnostic::Diagnostic;
@@ -32,14 +32,14 @@ pub struct PolicyFile {
 /// The policies in the order in which they are applied (weight, file, document), and all that is wrong. Policies that
 /// are not in order are left out.
 pub fn read(files: Vec<PolicyFile>, settings: &[ParamSetting]) -> (Vec<Policy>, Vec<Diagnostic>) {
-    read_as(files, settings, Reading::default())
+    read_as(files, settings, ReadOptions::default())
 }
 
 /// [`read`], with what holds for resources of other formats.
 pub fn read_as(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
-    reading: Reading,
+    reading: ReadOptions,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (mut policies, mut converted) = (Vec::new(), Vec::new());
     let problems = read_each(files, settings, reading, &mut policies, &mut converted);
@@ -49,7 +49,7 @@ pub fn read_as(
 
 /// A resource of another operator and what it becomes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Converted {
+pub struct ConvertedResource {
     /// The resource's.
     pub identity: String,
     /// The file that it stands in.
@@ -64,8 +64,8 @@ pub struct Converted {
 pub fn convert_all(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
-    reading: Reading,
-) -> (Vec<Converted>, Vec<Diagnostic>) {
+    reading: ReadOptions,
+) -> (Vec<ConvertedResource>, Vec<Diagnostic>) {
     let (mut policies, mut converted) = (Vec::new(), Vec::new());
     let problems = read_each(files, settings, reading, &mut policies, &mut converted);
     (converted, problems)
@@ -74,9 +74,9 @@ pub fn convert_all(
 fn read_each(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
-    reading: Reading,
+    reading: ReadOptions,
     policies: &mut Vec<Policy>,
-    converted: &mut Vec<Converted>,
+    converted: &mut Vec<ConvertedResource>,
 ) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let texts: Vec<Arc<PolicyText>> = files.into_iter().map(text_of).collect();
@@ -101,7 +101,7 @@ fn read_each(
     made.translate_all(&found, settings, &reading);
     let (policies, mut problems) = (made.policies, made.problems);
     if !problems.iter().any(Diagnostic::is_error) {
-        problems.extend(check_strays(&trees, &sources, policies));
+        problems.extend(check_unclaimed(&trees, &sources, policies));
     }
     let renamed: BTreeMap<String, String> = found.iter().filter_map(renamed_from).collect();
     for policy in policies.iter_mut() {
@@ -120,12 +120,12 @@ fn text_of(file: PolicyFile) -> Arc<PolicyText> {
 /// What comes of all that stands in the files.
 struct Made<'m> {
     policies: &'m mut Vec<Policy>,
-    converted: &'m mut Vec<Converted>,
+    converted: &'m mut Vec<ConvertedResource>,
     problems: Vec<Diagnostic>,
 }
 
 impl Made<'_> {
-    fn translate_all(&mut self, found: &[Found<'_>], settings: &[ParamSetting], reading: &Reading) {
+    fn translate_all(&mut self, found: &[Found<'_>], settings: &[ParamSetting], reading: &ReadOptions) {
         let owners = owners(found);
         let debug_mode = debug_mode(reading);
         let (assigned, unassigned) = settings_of(found, &owners, settings, &debug_mode);
@@ -135,15 +135,15 @@ impl Made<'_> {
         }
         let translation = Translation {
             found,
-            in_turn: by_name(found, &owners),
+            in_turn: translation_order(found, &owners),
             instances: instances(found, &owners),
             owners,
             assigned,
             reading,
         };
-        let mut joint: Vec<(Join, Vec<Document<'_>>)> = Vec::new();
+        let mut joint: Vec<(JoinFn, Vec<Document<'_>>)> = Vec::new();
         for (at, one) in found.iter().enumerate() {
-            self.converted.extend(translation.converted(at));
+            self.converted.extend(translation.convert(at));
             match &one.role {
                 Role::Resource => {
                     let is_known = |reason: &Diagnostic| self.problems.contains(reason);
@@ -178,7 +178,7 @@ impl Made<'_> {
 }
 
 /// Documents that become policies together stand beside each other.
-fn add_joint<'t>(joint: &mut Vec<(Join, Vec<Document<'t>>)>, join: Join, document: Document<'t>) {
+fn add_joint<'t>(joint: &mut Vec<(JoinFn, Vec<Document<'t>>)>, join: JoinFn, document: Document<'t>) {
     let mut known = joint.iter_mut();
     match known.find(|(other, _)| fn_addr_eq(*other, join)) {
         Some((_, documents)) => documents.push(document),
@@ -197,34 +197,34 @@ struct Translation<'f, 't> {
     /// Which resource's turn it is at each.
     in_turn: Vec<usize>,
     /// The resources of each policy that reads them all.
-    instances: BTreeMap<usize, Vec<Instance<'f, 't>>>,
+    instances: BTreeMap<usize, Vec<PolicyInstance<'f, 't>>>,
     /// The settings of each.
     assigned: Vec<Vec<&'f ParamSetting>>,
-    reading: &'f Reading,
+    reading: &'f ReadOptions,
 }
 
 impl<'f, 't> Translation<'f, 't> {
-    fn given(&self, at: usize) -> Given<'_> {
-        Given {
+    fn given(&self, at: usize) -> ConversionContext<'_> {
+        ConversionContext {
             settings: &self.assigned[at],
             reading: self.reading,
         }
     }
 
     /// The policy for a resource, with all resources where it reads them.
-    fn owner_of(&self, at: usize) -> Option<(&'f Document<'t>, &[Instance<'f, 't>])> {
+    fn owner_of(&self, at: usize) -> Option<(&'f Document<'t>, &[PolicyInstance<'f, 't>])> {
         let owner = self.owners[at]?;
         let others = self.instances.get(&owner).map_or(&[][..], Vec::as_slice);
         Some((&self.found[owner].document, others))
     }
 
     /// What a resource of another operator becomes.
-    fn converted(&self, at: usize) -> Option<Converted> {
+    fn convert(&self, at: usize) -> Option<ConvertedResource> {
         let (one, given) = (&self.found[at], self.given(at));
         match &one.role {
             Role::Resource => {
                 let (policy, others) = self.owner_of(at)?;
-                one.converted_by(others, policy, &given)
+                one.convert_resource(others, policy, &given)
             }
             Role::Policy(_) => one.converted(&given),
         }
@@ -237,7 +237,7 @@ impl<'f, 't> Translation<'f, 't> {
         };
         let now = self.in_turn[at];
         let resource = &self.found[now].document;
-        let instance = Instance::new(resource, policy)?.among(others, policy);
+        let instance = PolicyInstance::new(resource, policy)?.with_siblings(others, policy);
         native::translate(policy.clone(), &self.given(now), Some(&instance))
     }
 
@@ -249,7 +249,7 @@ impl<'f, 't> Translation<'f, 't> {
             return native::translate(document, &given, None);
         }
         if !self.owners.contains(&Some(at)) {
-            look_at(document, &given)?;
+            check_without_resources(document, &given)?;
         }
         Ok((None, Vec::new()))
     }
@@ -258,13 +258,13 @@ impl<'f, 't> Translation<'f, 't> {
 /// For each resource the policy with a `source` that is for it.
 fn owners(found: &[Found<'_>]) -> Vec<Option<usize>> {
     let mut sources = BTreeMap::new();
-    for (at, one) in found.iter().enumerate() {
-        if let Some(kind) = one.source() {
+    for (at, entry) in found.iter().enumerate() {
+        if let Some(kind) = entry.source() {
             sources.entry(kind).or_insert(at);
         }
     }
-    let owner = |one: &Found<'_>| match one.role {
-        Role::Resource => sources.get(&one.kind()).copied(),
+    let owner = |entry: &Found<'_>| match entry.role {
+        Role::Resource => sources.get(&entry.kind()).copied(),
         Role::Policy(_) => None,
     };
     found.iter().map(owner).collect()
@@ -274,13 +274,13 @@ fn owners(found: &[Found<'_>]) -> Vec<Option<usize>> {
 fn instances<'f, 't>(
     found: &'f [Found<'t>],
     owners: &[Option<usize>],
-) -> BTreeMap<usize, Vec<Instance<'f, 't>>> {
-    let mut instances: BTreeMap<usize, Vec<Instance<'f, 't>>> = BTreeMap::new();
-    for (one, owner) in found.iter().zip(owners) {
+) -> BTreeMap<usize, Vec<PolicyInstance<'f, 't>>> {
+    let mut instances: BTreeMap<usize, Vec<PolicyInstance<'f, 't>>> = BTreeMap::new();
+    for (entry, owner) in found.iter().zip(owners) {
         let Some(owner) = *owner else { continue };
         let policy = &found[owner].document;
         if policy.file.text.contains("sources")
-            && let Ok(instance) = Instance::new(&one.document, policy)
+            && let Ok(instance) = PolicyInstance::new(&entry.document, policy)
         {
             instances.entry(owner).or_default().push(instance);
         }
@@ -289,7 +289,7 @@ fn instances<'f, 't>(
 }
 
 /// Which resource's turn it is at each: those of one policy are in the order of their names.
-fn by_name(found: &[Found<'_>], owners: &[Option<usize>]) -> Vec<usize> {
+fn translation_order(found: &[Found<'_>], owners: &[Option<usize>]) -> Vec<usize> {
     let mut turns: Vec<usize> = (0..found.len()).collect();
     let mut resources: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, owner) in owners.iter().enumerate() {
@@ -308,7 +308,7 @@ fn by_name(found: &[Found<'_>], owners: &[Option<usize>]) -> Vec<usize> {
 }
 
 /// `--debug-mode`, for policies that have a parameter for it; what is the default is not said.
-fn debug_mode(reading: &Reading) -> Option<ParamSetting> {
+fn debug_mode(reading: &ReadOptions) -> Option<ParamSetting> {
     (reading.debug_mode == DebugMode::Sidecar).then(|| ParamSetting {
         policy: None,
         name: "debugMode".to_owned(),
@@ -325,7 +325,7 @@ fn settings_of<'s>(
 ) -> (Vec<Vec<&'s ParamSetting>>, Vec<Diagnostic>) {
     let owner = |at: usize| owners[at].map(|owner| &found[owner]);
     let declared = (0..found.len()).map(|at| found[at].declared(owner(at)));
-    let declared: Vec<Declared> = declared.collect();
+    let declared: Vec<DeclaredParams> = declared.collect();
     let (mut assigned, unassigned) = params::assign(settings, &declared);
     for (settings, declared) in assigned.iter_mut().zip(&declared) {
         let asked = debug_mode.iter();
@@ -342,12 +342,12 @@ fn settings_of<'s>(
 }
 
 /// What is wrong with a policy for resources of which there is none.
-fn look_at(policy: Document<'_>, given: &Given<'_>) -> Result<(), Vec<Diagnostic>> {
-    let open = Reading {
+fn check_without_resources(policy: Document<'_>, given: &ConversionContext<'_>) -> Result<(), Vec<Diagnostic>> {
+    let open = ReadOptions {
         params_stay_open: true,
         ..given.reading.clone()
     };
-    let given = Given {
+    let given = ConversionContext {
         reading: &open,
         ..*given
     };
@@ -370,7 +370,7 @@ fn renamed_from(found: &Found<'_>) -> Option<(String, String)> {
 }
 
 /// What the policies of the files declare, as far as they can be read, and the built-in ones for resources among them.
-pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
+pub fn declared(files: &[PolicyFile]) -> Vec<DeclaredParams> {
     let texts: Vec<Arc<PolicyText>> = files.iter().cloned().map(text_of).collect();
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     let trees = parse_all(&texts, &mut unread);
@@ -383,7 +383,7 @@ pub fn declared(files: &[PolicyFile]) -> Vec<Declared> {
     }
     let owners = owners(&found);
     let declared =
-        |(at, one): (usize, &Found<'_>)| one.declared(owners[at].map(|owner| &found[owner]));
+        |(at, entry): (usize, &Found<'_>)| entry.declared(owners[at].map(|owner| &found[owner]));
     found.iter().enumerate().map(declared).collect()
 }
 

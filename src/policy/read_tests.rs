@@ -1,6 +1,6 @@
 use super::*;
 use crate::diagnostic::Code;
-use crate::policy::{EnvOp, OnConflict, Operator, Position, SidecarType};
+use crate::policy::{EnvOp, OnConflict, SelectorOperator, Position, SidecarType};
 use serde_json::json;
 
 fn file(name: &str, text: &str) -> PolicyFile {
@@ -245,7 +245,7 @@ fn words_that_choose_reach_the_internal_policy() {
             .is_some_and(|glob| glob.is_match("apps/v1"))
     );
     let selector = policy.selects.selector.as_ref().unwrap();
-    let keys: Vec<(&str, Operator)> = selector
+    let keys: Vec<(&str, SelectorOperator)> = selector
         .requirements
         .iter()
         .map(|it| (it.key.as_str(), it.operator))
@@ -253,9 +253,9 @@ fn words_that_choose_reach_the_internal_policy() {
     assert_eq!(
         keys,
         [
-            ("zone", Operator::In),
-            ("app", Operator::In),
-            ("tier", Operator::NotIn)
+            ("zone", SelectorOperator::In),
+            ("app", SelectorOperator::In),
+            ("tier", SelectorOperator::NotIn)
         ]
     );
     assert_eq!((policy.selects.any.len(), policy.excludes.len()), (2, 1));

@@ -97,19 +97,19 @@ pub fn page() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::expression::{Evaluator, Expression, Facts, Outcome, Wanted};
-    use crate::policy::template::Fault;
+    use crate::policy::expression::{Evaluator, Expression, Facts, ExpressionResult, LookupKey};
+    use crate::policy::template::TemplateError;
     use crate::policy::vocabulary::Vocabulary;
     use serde_json::Value;
 
-    struct Nothing;
+    struct NoValues;
 
-    impl Facts for Nothing {
-        fn fact(&self, _: &str, _: &str) -> Result<Option<Value>, Fault> {
+    impl Facts for NoValues {
+        fn fact(&self, _: &str, _: &str) -> Result<Option<Value>, TemplateError> {
             Ok(None)
         }
 
-        fn lookup(&self, _: &Wanted) -> Result<Option<Value>, Fault> {
+        fn lookup(&self, _: &LookupKey) -> Result<Option<Value>, TemplateError> {
             Ok(None)
         }
     }
@@ -121,8 +121,8 @@ mod tests {
         for function in functions() {
             let expression = Expression::compile(function.example, &vocabulary)
                 .unwrap_or_else(|faults| panic!("{}: {faults:?}", function.example));
-            let outcome = Evaluator::new(&vocabulary.params, &[], &Nothing).evaluate(&expression);
-            let Ok(Outcome::Value(value)) = outcome else {
+            let outcome = Evaluator::new(&vocabulary.params, &[], &NoValues).evaluate(&expression);
+            let Ok(ExpressionResult::Value(value)) = outcome else {
                 panic!("{}: {outcome:?}", function.example);
             };
             assert_eq!(value.to_string(), function.result, "{}", function.example);

@@ -20,11 +20,11 @@ pub static POD_TEMPLATE: Schema = Schema::kubernetes("io.k8s.api.core.v1.PodTemp
 
 /// One thing that is wrong with a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SchemaProblem {
     /// Where, from the value that was checked. Of a missing field: the mapping that lacks it.
     pub path: Path,
     /// What sort of problem.
-    pub kind: ProblemKind,
+    pub kind: SchemaProblemKind,
     /// What is wrong, in the user's terms.
     pub message: String,
     /// What to do next.
@@ -33,7 +33,7 @@ pub struct Problem {
 
 /// The sorts of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProblemKind {
+pub enum SchemaProblemKind {
     /// The key does not exist.
     UnknownField,
     /// The value has another type than its field.
@@ -46,9 +46,9 @@ pub enum ProblemKind {
     Missing,
 }
 
-/// Whether `${...}` may stand for what is not a string.
+/// Whether `${...}` may stand for a value that is not a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Templates {
+pub enum TemplateMode {
     /// Before values are filled in: a whole `${...}` fits everywhere.
     Allowed,
     /// Afterwards.
@@ -71,12 +71,12 @@ impl Schema {
     }
 
     /// All that is wrong with a value.
-    pub fn check(&self, value: &Value, templates: Templates) -> Vec<Problem> {
+    pub fn check(&self, value: &Value, templates: TemplateMode) -> Vec<SchemaProblem> {
         let (definitions, root) = match self {
             Schema::Stored(definitions, name) => (Some(*definitions), definitions.get(name)),
             Schema::Written(root) => (None, root),
         };
-        let mut walk = Walk {
+        let mut walk = SchemaWalk {
             definitions,
             templates,
             path: Vec::new(),
@@ -88,16 +88,16 @@ impl Schema {
 }
 
 #[derive(Clone)]
-struct Walk {
+struct SchemaWalk {
     definitions: Option<&'static Definitions>,
-    templates: Templates,
+    templates: TemplateMode,
     path: Vec<Step>,
-    problems: Vec<Problem>,
+    problems: Vec<SchemaProblem>,
 }
 
-impl Walk {
-    fn report(&mut self, kind: ProblemKind, message: String, help: Option<String>) {
-        self.problems.push(Problem {
+impl SchemaWalk {
+    fn report(&mut self, kind: SchemaProblemKind, message: String, help: Option<String>) {
+        self.problems.push(SchemaProblem {
             path: Path(self.path.clone()),
             kind,
             message,
@@ -128,7 +128,7 @@ impl Walk {
         let Some(rules) = schema.as_object().filter(|rules| !rules.is_empty()) else {
             return;
         };
-        if self.templates == Templates::Allowed
+        if self.templates == TemplateMode::Allowed
             && value.as_str().is_some_and(template::is_whole_expression)
         {
             return;
@@ -167,7 +167,7 @@ impl Walk {
             self.name(),
             describe(value)
         );
-        self.report(ProblemKind::WrongType, message, help);
+        self.report(SchemaProblemKind::WrongType, message, help);
     }
 
     fn check_word(&mut self, words: &[&str], value: &Value) {
@@ -178,7 +178,7 @@ impl Walk {
         if !words.contains(&text) {
             let help = nearest(text, words.iter().copied()).map(did_you_mean);
             self.report(
-                ProblemKind::NoSuchWord,
+                SchemaProblemKind::NoSuchWord,
                 format!("{name} must be {}, not `{text}`", one_of(words)),
                 help,
             );
@@ -200,7 +200,7 @@ impl Walk {
         if let Some(all_words) = all_words {
             return self.check_word(&all_words.concat(), value);
         }
-        let outcomes: Vec<Vec<Problem>> = choices
+        let outcomes: Vec<Vec<SchemaProblem>> = choices
             .iter()
             .map(|choice| self.try_choice(choice, value))
             .collect();
@@ -223,8 +223,8 @@ impl Walk {
         self.wrong_type(&wanted.join(" or "), value, None);
     }
 
-    fn try_choice(&self, choice: &Value, value: &Value) -> Vec<Problem> {
-        let mut walk = Walk {
+    fn try_choice(&self, choice: &Value, value: &Value) -> Vec<SchemaProblem> {
+        let mut walk = SchemaWalk {
             problems: Vec::new(),
             ..self.clone()
         };
@@ -248,7 +248,7 @@ impl Walk {
                     describe(value)
                 );
                 self.report(
-                    ProblemKind::Unquoted,
+                    SchemaProblemKind::Unquoted,
                     message,
                     Some(format!("quote it: \"{value}\"")),
                 );
@@ -270,7 +270,7 @@ impl Walk {
                 "{} must be a 32-bit integer, {number} is too large",
                 self.name()
             );
-            self.report(ProblemKind::WrongType, message, None);
+            self.report(SchemaProblemKind::WrongType, message, None);
         }
     }
 
@@ -287,15 +287,15 @@ impl Walk {
 
     fn check_object(&mut self, rules: &Map<String, Value>, map: &Map<String, Value>) {
         let fields = rules.get("properties").and_then(Value::as_object);
-        let others = rules
+        let additional = rules
             .get("additionalProperties")
-            .filter(|others| !others.is_boolean());
-        let field_of = |key: &str| fields.and_then(|fields| fields.get(key)).or(others);
+            .filter(|additional| !additional.is_boolean());
+        let field_of = |key: &str| fields.and_then(|fields| fields.get(key)).or(additional);
         // A slip is rather in the name of a field that is not there.
         let near = |key: &str| {
-            let all = || fields.into_iter().flat_map(Map::keys).map(String::as_str);
-            nearest(key, all().filter(|field| !map.contains_key(*field)))
-                .or_else(|| nearest(key, all()))
+            let field_names = || fields.into_iter().flat_map(Map::keys).map(String::as_str);
+            nearest(key, field_names().filter(|field| !map.contains_key(*field)))
+                .or_else(|| nearest(key, field_names()))
         };
         let is_unknown = |key: &&String| field_of(key).is_none() && !is_open(rules);
         let unknown: Vec<&str> = map.keys().filter(is_unknown).map(String::as_str).collect();
@@ -327,7 +327,7 @@ impl Walk {
                 false => text.map(|text| format!("`{required}`: {text}")),
             };
             let message = format!("{} must have `{required}`", self.name());
-            self.report(ProblemKind::Missing, message, help);
+            self.report(SchemaProblemKind::Missing, message, help);
         }
     }
 
@@ -371,7 +371,7 @@ impl Walk {
             ),
         };
         self.report(
-            ProblemKind::UnknownField,
+            SchemaProblemKind::UnknownField,
             format!("{owner} has no field `{key}`"),
             Some(help),
         );

@@ -4,8 +4,8 @@ use serde_json::json;
 const CONTAINER: &str = "io.k8s.api.core.v1.Container";
 const ENV_VAR: &str = "io.k8s.api.core.v1.EnvVar";
 
-fn problems(of: &'static str, value: &Value) -> Vec<(String, ProblemKind, String, Option<String>)> {
-    let found = Schema::kubernetes(of).check(value, Templates::Filled);
+fn problems(of: &'static str, value: &Value) -> Vec<(String, SchemaProblemKind, String, Option<String>)> {
+    let found = Schema::kubernetes(of).check(value, TemplateMode::Filled);
     found
         .into_iter()
         .map(|found| {
@@ -36,7 +36,7 @@ fn a_valid_container_has_no_problems() {
     });
     assert_eq!(messages(CONTAINER, &value), [""; 0]);
     let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [value]}});
-    assert_eq!(POD_TEMPLATE.check(&template, Templates::Filled), []);
+    assert_eq!(POD_TEMPLATE.check(&template, TemplateMode::Filled), []);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn all_problems_are_reported_each_at_its_path() {
     assert_eq!(found[2].3.as_deref(), Some("did you mean `volumeMounts`?"));
     assert_eq!(
         (found[3].1, found[3].2.as_str()),
-        (ProblemKind::Missing, "the object must have `name`")
+        (SchemaProblemKind::Missing, "the object must have `name`")
     );
 }
 
@@ -72,7 +72,7 @@ fn a_field_that_resembles_nothing_lists_the_fields() {
 #[test]
 fn a_number_where_a_string_is_wanted_is_to_be_quoted() {
     let found = problems(ENV_VAR, &json!({"name": "A", "value": 5}));
-    assert_eq!(found[0].1, ProblemKind::Unquoted);
+    assert_eq!(found[0].1, SchemaProblemKind::Unquoted);
     assert_eq!(found[0].2, "`value` must be a string, this is a number");
     assert_eq!(found[0].3.as_deref(), Some("quote it: \"5\""));
 }
@@ -111,17 +111,17 @@ fn a_whole_expression_fits_everywhere_until_values_are_filled_in() {
     let value = |port: &str| json!({"name": "a", "ports": [{"containerPort": port}]});
     assert!(
         schema
-            .check(&value("${int(params.port)}"), Templates::Allowed)
+            .check(&value("${int(params.port)}"), TemplateMode::Allowed)
             .is_empty()
     );
     assert_eq!(
         schema
-            .check(&value("80${params.x}"), Templates::Allowed)
+            .check(&value("80${params.x}"), TemplateMode::Allowed)
             .len(),
         1
     );
     assert_eq!(
-        schema.check(&value("${params.x}"), Templates::Filled).len(),
+        schema.check(&value("${params.x}"), TemplateMode::Filled).len(),
         1
     );
 }

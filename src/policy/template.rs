@@ -6,18 +6,18 @@ use std::ops::Range;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use super::expression::{Evaluator, Expression, Outcome};
+use super::expression::{Evaluator, Expression, ExpressionResult};
 use super::put::put_all;
-use super::vocabulary::{Uses, Vocabulary};
+use super::vocabulary::{ExpressionUses, Vocabulary};
 use crate::diagnostic::Code;
 use crate::yaml::value::Path;
 
 /// The values of a policy's parameters; `None` where there is none.
-pub(crate) type Params = BTreeMap<String, Option<String>>;
+pub(crate) type ParamValues = BTreeMap<String, Option<String>>;
 
-/// What is wrong with a text, and where in the policy.
+/// An error in a template or an expression, and its path in the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct TemplateError {
     /// The value that holds the text.
     pub path: Path,
     /// Its code.
@@ -30,10 +30,10 @@ pub struct Fault {
     pub variable: Option<Range<usize>>,
 }
 
-impl Fault {
+impl TemplateError {
     /// A fault without a place yet.
     pub fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Fault {
+        TemplateError {
             path: Path::default(),
             code,
             message: message.into(),
@@ -61,7 +61,7 @@ pub(crate) fn has_expression(text: &str) -> bool {
 }
 
 /// A text with something else between the braces of each `${...}`.
-pub(crate) fn map_expressions(text: &str, mut other: impl FnMut(&str) -> String) -> String {
+pub(crate) fn map_expressions(text: &str, mut replace: impl FnMut(&str) -> String) -> String {
     let mut made = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -72,7 +72,7 @@ pub(crate) fn map_expressions(text: &str, mut other: impl FnMut(&str) -> String)
             continue;
         }
         if let Some(end) = closing_brace(inner) {
-            made.push_str(&other(&inner[..end]));
+            made.push_str(&replace(&inner[..end]));
             rest = &inner[end..];
         }
     }
@@ -82,13 +82,13 @@ pub(crate) fn map_expressions(text: &str, mut other: impl FnMut(&str) -> String)
 /// A text with expressions in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
     /// Whether it is one expression and nothing else, so that its value keeps its type.
     is_whole: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Expression(Box<Expression>),
 }
@@ -98,7 +98,7 @@ impl Template {
     ///
     /// # Errors
     /// All that is wrong with it.
-    pub fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<Fault>> {
+    pub fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
         let mut template = Template {
             parts: Vec::new(),
             is_whole: is_whole_expression(text),
@@ -120,7 +120,7 @@ impl Template {
             match plain_param(&inner[..end], vocabulary)
                 .map_or_else(|| compile(&inner[..end], vocabulary), Ok)
             {
-                Ok(Part::Text(value)) => template.add_text(&value),
+                Ok(TemplatePart::Text(value)) => template.add_text(&value),
                 Ok(expression) => template.parts.push(expression),
                 Err(found) => faults.extend(found),
             }
@@ -137,8 +137,8 @@ impl Template {
     fn add_text(&mut self, text: &str) {
         match self.parts.last_mut() {
             _ if text.is_empty() => {}
-            Some(Part::Text(own)) => own.push_str(text),
-            _ => self.parts.push(Part::Text(text.to_owned())),
+            Some(TemplatePart::Text(last)) => last.push_str(text),
+            _ => self.parts.push(TemplatePart::Text(text.to_owned())),
         }
     }
 
@@ -148,12 +148,12 @@ impl Template {
     }
 
     /// What its expressions use.
-    pub fn uses(&self) -> Uses {
+    pub fn uses(&self) -> ExpressionUses {
         self.parts
             .iter()
-            .fold(Uses::default(), |all, part| match part {
-                Part::Text(_) => all,
-                Part::Expression(expression) => all.and(expression.uses),
+            .fold(ExpressionUses::default(), |total, part| match part {
+                TemplatePart::Text(_) => total,
+                TemplatePart::Expression(expression) => total.and(expression.uses),
             })
     }
 
@@ -161,24 +161,24 @@ impl Template {
     ///
     /// # Errors
     /// Why it has none.
-    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Outcome, Fault> {
+    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<ExpressionResult, TemplateError> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(own) => text.push_str(own),
-                Part::Expression(expression) => {
+                TemplatePart::Text(literal) => text.push_str(literal),
+                TemplatePart::Expression(expression) => {
                     match (evaluator.evaluate(expression)?, self.is_whole) {
-                        (Outcome::Value(Value::Null), _) => return Err(is_null(expression)),
+                        (ExpressionResult::Value(Value::Null), _) => return Err(is_null(expression)),
                         (outcome, true) => return Ok(outcome),
-                        (Outcome::Value(value), false) => {
+                        (ExpressionResult::Value(value), false) => {
                             text.push_str(&as_text(&value).ok_or_else(|| no_text(expression))?)
                         }
-                        (Outcome::Absent, false) => return Err(is_absent(expression)),
+                        (ExpressionResult::Absent, false) => return Err(is_absent(expression)),
                     }
                 }
             }
         }
-        Ok(Outcome::Value(Value::String(text)))
+        Ok(ExpressionResult::Value(Value::String(text)))
     }
 }
 
@@ -199,12 +199,12 @@ impl ValueTemplate {
     ///
     /// # Errors
     /// All that is wrong with its texts, with the paths in it.
-    pub fn parse(value: &Value, vocabulary: &Vocabulary) -> Result<Self, Vec<Fault>> {
+    pub fn parse(value: &Value, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
         let (mut read, mut faults) = (Vec::new(), Vec::new());
         for (path, text) in texts(value, &Path::default()) {
             match Template::parse(&text, vocabulary) {
                 Ok(template) => read.push((path, template)),
-                Err(found) => faults.extend(found.into_iter().map(|fault| Fault {
+                Err(found) => faults.extend(found.into_iter().map(|fault| TemplateError {
                     path: path.clone(),
                     ..fault
                 })),
@@ -224,16 +224,16 @@ impl ValueTemplate {
     }
 
     /// What its expressions use.
-    pub fn uses(&self) -> Uses {
+    pub fn uses(&self) -> ExpressionUses {
         let uses = self.texts.iter().map(|(_, template)| template.uses());
-        uses.fold(Uses::default(), Uses::and)
+        uses.fold(ExpressionUses::default(), ExpressionUses::and)
     }
 
     /// Its value.
     ///
     /// # Errors
     /// The first text that has none.
-    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Value, Fault> {
+    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Value, TemplateError> {
         let evaluated = evaluate_all(&self.texts, |template| template.evaluate(evaluator));
         let outcomes = evaluated.map_err(|mut faults| faults.remove(0))?;
         let mut value = self.value.clone();
@@ -248,14 +248,14 @@ impl ValueTemplate {
 /// All that have no value, with their places.
 pub(crate) fn evaluate_all(
     templates: &[(Path, Template)],
-    evaluate: impl Fn(&Template) -> Result<Outcome, Fault>,
-) -> Result<Vec<(Path, Outcome)>, Vec<Fault>> {
+    evaluate: impl Fn(&Template) -> Result<ExpressionResult, TemplateError>,
+) -> Result<Vec<(Path, ExpressionResult)>, Vec<TemplateError>> {
     let (mut outcomes, mut faults) = (Vec::new(), Vec::new());
     for (path, template) in templates {
         let path = path.clone();
         match evaluate(template) {
             Ok(outcome) => outcomes.push((path, outcome)),
-            Err(fault) => faults.push(Fault { path, ..fault }),
+            Err(fault) => faults.push(TemplateError { path, ..fault }),
         }
     }
     if faults.is_empty() {
@@ -292,23 +292,23 @@ pub(crate) fn texts(value: &Value, path: &Path) -> Vec<(Path, String)> {
 }
 
 /// The value of `params.NAME`, which is most of what policies ask for: no need of CEL.
-fn plain_param(text: &str, vocabulary: &Vocabulary) -> Option<Part> {
+fn plain_param(text: &str, vocabulary: &Vocabulary) -> Option<TemplatePart> {
     let name = text.trim().strip_prefix("params.")?;
-    vocabulary.params.get(name)?.clone().map(Part::Text)
+    vocabulary.params.get(name)?.clone().map(TemplatePart::Text)
 }
 
-fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Part, Vec<Fault>> {
+fn compile(text: &str, vocabulary: &Vocabulary) -> Result<TemplatePart, Vec<TemplateError>> {
     let compiled = Expression::compile(text.trim(), vocabulary);
     compiled
-        .map(|expression| Part::Expression(Box::new(expression)))
+        .map(|expression| TemplatePart::Expression(Box::new(expression)))
         .map_err(|faults| {
-            let with_hint = |fault: Fault| match fault.code {
+            let with_hint = |fault: TemplateError| match fault.code {
                 Code::BadExpression => {
                     let help = fault
                         .help
                         .map(|help| format!("{help}; "))
                         .unwrap_or_default();
-                    Fault {
+                    TemplateError {
                         help: Some(format!("{help}{}", literal_hint(text))),
                         ..fault
                     }
@@ -319,33 +319,33 @@ fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Part, Vec<Fault>> {
         })
 }
 
-fn is_null(expression: &Expression) -> Fault {
+fn is_null(expression: &Expression) -> TemplateError {
     let message = format!("`${{{}}}` is null", expression.text());
-    Fault::new(
+    TemplateError::new(
         Code::BadExpression,
         message,
         "a key is left out by an optional with nothing in it: `${a.?b}`",
     )
 }
 
-fn is_absent(expression: &Expression) -> Fault {
+fn is_absent(expression: &Expression) -> TemplateError {
     let message = format!(
         "`${{{}}}` is an optional with nothing in it, within a text",
         expression.text()
     );
-    Fault::new(
+    TemplateError::new(
         Code::BadExpression,
         message,
         "say what stands for nothing: `.orValue('')`",
     )
 }
 
-fn no_text(expression: &Expression) -> Fault {
+fn no_text(expression: &Expression) -> TemplateError {
     let message = format!(
         "`${{{}}}` is a list or a mapping, within a text",
         expression.text()
     );
-    Fault::new(
+    TemplateError::new(
         Code::BadExpression,
         message,
         "make it a text, for example with `.join(',')`",
@@ -356,9 +356,9 @@ fn literal_hint(expression: &str) -> String {
     format!("for this very text write `$${{{expression}}}`")
 }
 
-fn unclosed() -> Fault {
+fn unclosed() -> TemplateError {
     let help = "close it with `}`, or write `$${` for the text `${`";
-    Fault::new(Code::BadExpression, "`${` is not closed", help)
+    TemplateError::new(Code::BadExpression, "`${` is not closed", help)
 }
 
 /// The `}` that ends an expression: braces of CEL maps nest, and those in its strings do not count.

@@ -24,7 +24,7 @@ fn filled(text: &str) -> Value {
     let template =
         Template::parse(text, &vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
     match template.evaluate(&Evaluator::new(&vocabulary.params, &[], &NoFacts)) {
-        Ok(Outcome::Value(value)) => value,
+        Ok(ExpressionResult::Value(value)) => value,
         other => panic!("{text}: {other:?}"),
     }
 }

@@ -20,21 +20,21 @@ fn not_rendered(place: &Place) -> Option<Diagnostic> {
 }
 
 /// Why the text of what is called so has no tree.
-pub fn not_yaml(file: &PolicyText, error: ParseError, what: &str) -> Diagnostic {
+pub fn not_yaml(file: &PolicyText, error: ParseError, file_kind: &str) -> Diagnostic {
     if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
         return diagnostic;
     }
     let (code, message) = match error.kind {
         ParseErrorKind::Syntax(words) => (
             Code::NotYaml,
-            format!("{what} file is not valid YAML: {words}"),
+            format!("{file_kind} file is not valid YAML: {words}"),
         ),
-        ParseErrorKind::TooDeep => (Code::TooDeep, format!("{what} file nests too deep")),
+        ParseErrorKind::TooDeep => (Code::TooDeep, format!("{file_kind} file nests too deep")),
         ParseErrorKind::UnknownAlias => (
             Code::UnknownAlias,
             "the alias has no anchor before it".to_owned(),
         ),
-        ParseErrorKind::TooLong => (Code::TooLong, format!("{what} file is too long")),
+        ParseErrorKind::TooLong => (Code::TooLong, format!("{file_kind} file is too long")),
     };
     Diagnostic::error(code, message).at(file.place(error.at), "here")
 }

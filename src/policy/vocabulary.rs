@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::expression::ObjectKinds;
 use super::reference::functions;
 use super::schema::{did_you_mean, nearest};
-use super::template::{Fault, Params};
+use super::template::{TemplateError, ParamValues};
 use crate::diagnostic::Code;
 
 /// What an expression may begin with, and the fields where there are only these.
@@ -83,20 +83,20 @@ const TYPES: [&str; 10] = [
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
     /// Its parameters.
-    pub params: Params,
+    pub params: ParamValues,
     /// Those that have no value yet, so that what reads them has none.
     pub open: BTreeSet<String>,
     /// The variables so far, and what each of them uses.
-    pub variables: BTreeMap<String, Uses>,
+    pub variables: BTreeMap<String, ExpressionUses>,
     /// `source`.
-    pub source: SourceKnown,
+    pub source: SourceState,
     /// The kinds of object that its expressions look up.
     pub kinds: Arc<Mutex<ObjectKinds>>,
 }
 
-/// Whether there is a `source`.
+/// Whether the policy has a `source`, and whether its resource is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SourceKnown {
+pub enum SourceState {
     /// The policy is for no resources.
     #[default]
     Never,
@@ -106,9 +106,9 @@ pub enum SourceKnown {
     Yes,
 }
 
-/// What an expression uses, the variables that it names followed.
+/// What an expression uses, directly or through variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Uses {
+pub struct ExpressionUses {
     /// Something of the workload, so that its value is not known when the policy is read.
     pub workload: bool,
     /// `container`.
@@ -119,10 +119,10 @@ pub struct Uses {
     pub outside: bool,
 }
 
-impl Uses {
+impl ExpressionUses {
     /// What two expressions use together.
     pub fn and(self, other: Self) -> Self {
-        Uses {
+        ExpressionUses {
             workload: self.workload || other.workload,
             container: self.container || other.container,
             reference: self.reference || other.reference,
@@ -131,9 +131,9 @@ impl Uses {
     }
 }
 
-/// How a field of a name is asked for.
+/// How an expression accesses a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum FieldAccess {
     /// `a.b`: an error where it is not there.
     Plainly,
     /// `has(a.b)`, `a.?b`.
@@ -155,15 +155,15 @@ impl Vocabulary {
 
     /// Whether something has no value yet that has one where the policy is applied.
     pub fn is_open(&self) -> bool {
-        !self.open.is_empty() || self.source == SourceKnown::NotYet
+        !self.open.is_empty() || self.source == SourceState::NotYet
     }
 
     /// Checks a name that no comprehension brings in.
-    pub fn check_root(&self, name: &str) -> Result<(), Fault> {
-        if matches!(name, "source" | "sources") && self.source == SourceKnown::Never {
+    pub fn check_root(&self, name: &str) -> Result<(), TemplateError> {
+        if matches!(name, "source" | "sources") && self.source == SourceState::Never {
             let help = "state with `spec.source` the kind of the resources that the policy is for";
             let message = format!("this policy is for no resources, so there is no `{name}`");
-            return Err(Fault::new(Code::BadExpression, message, help));
+            return Err(TemplateError::new(Code::BadExpression, message, help));
         }
         if ROOTS.iter().any(|(root, _)| *root == name) || TYPES.contains(&name) {
             return Ok(());
@@ -176,7 +176,7 @@ impl Vocabulary {
                 names.collect::<Vec<_>>().join(", ")
             ),
         };
-        Err(Fault::new(
+        Err(TemplateError::new(
             Code::BadExpression,
             format!("expressions know no `{name}`"),
             help,
@@ -184,7 +184,7 @@ impl Vocabulary {
     }
 
     /// Checks a field of a name.
-    pub fn check_field(&self, root: &str, field: &str, asked: Asked) -> Result<(), Fault> {
+    pub fn check_field(&self, root: &str, field: &str, asked: FieldAccess) -> Result<(), TemplateError> {
         match root {
             "params" => self.check_param(field, asked),
             "variables" => check_name(field, self.variables.keys().map(String::as_str), |help| {
@@ -192,7 +192,7 @@ impl Vocabulary {
                 let help = help.unwrap_or_else(|| {
                     "define it under `variables`, above what uses it".to_owned()
                 });
-                Fault::new(Code::BadExpression, message, help)
+                TemplateError::new(Code::BadExpression, message, help)
             }),
             _ => {
                 let fields = ROOTS
@@ -205,7 +205,7 @@ impl Vocabulary {
                 check_name(field, fields.iter().copied(), |help| {
                     let help =
                         help.unwrap_or_else(|| format!("its fields are {}", fields.join(", ")));
-                    Fault::new(
+                    TemplateError::new(
                         Code::BadExpression,
                         format!("`{root}` has no `{field}`"),
                         help,
@@ -215,11 +215,11 @@ impl Vocabulary {
         }
     }
 
-    fn check_param(&self, name: &str, asked: Asked) -> Result<(), Fault> {
+    fn check_param(&self, name: &str, asked: FieldAccess) -> Result<(), TemplateError> {
         match self.params.get(name) {
-            Some(None) if asked == Asked::Plainly && !self.open.contains(name) => {
+            Some(None) if asked == FieldAccess::Plainly && !self.open.contains(name) => {
                 let help = format!("give it with `--param {name}=VALUE`, or give it a default");
-                Err(Fault::new(
+                Err(TemplateError::new(
                     Code::BadParam,
                     format!("the parameter `{name}` has no value"),
                     help,
@@ -228,7 +228,7 @@ impl Vocabulary {
             Some(_) => Ok(()),
             None => check_name(name, self.params.keys().map(String::as_str), |help| {
                 let help = help.unwrap_or_else(|| "declare it under `params`".to_owned());
-                Fault::new(
+                TemplateError::new(
                     Code::BadExpression,
                     format!("the policy has no parameter `{name}`"),
                     help,
@@ -238,47 +238,47 @@ impl Vocabulary {
     }
 
     /// What naming a root, or one of its fields, uses.
-    pub fn uses(&self, root: &str, field: Option<&str>) -> Uses {
+    pub fn uses(&self, root: &str, field: Option<&str>) -> ExpressionUses {
         let outside = root != "variables" && !TYPES.contains(&root);
         let uses = self.uses_of(root, field);
-        Uses {
+        ExpressionUses {
             outside: uses.outside || outside,
             ..uses
         }
     }
 
-    fn uses_of(&self, root: &str, field: Option<&str>) -> Uses {
+    fn uses_of(&self, root: &str, field: Option<&str>) -> ExpressionUses {
         match (root, field) {
-            ("params", Some(field)) => Uses {
+            ("params", Some(field)) => ExpressionUses {
                 workload: self.open.contains(field),
-                ..Uses::default()
+                ..ExpressionUses::default()
             },
-            ("params", None) => Uses {
+            ("params", None) => ExpressionUses {
                 workload: !self.open.is_empty(),
-                ..Uses::default()
+                ..ExpressionUses::default()
             },
             ("variables", Some(field)) => self.variables.get(field).copied().unwrap_or_default(),
             ("variables", None) => self
                 .variables
                 .values()
-                .fold(Uses::default(), |all, one| all.and(*one)),
-            ("source" | "sources", _) => Uses {
-                workload: self.source == SourceKnown::NotYet,
-                ..Uses::default()
+                .fold(ExpressionUses::default(), |total, uses| total.and(*uses)),
+            ("source" | "sources", _) => ExpressionUses {
+                workload: self.source == SourceState::NotYet,
+                ..ExpressionUses::default()
             },
-            ("container", _) => Uses {
+            ("container", _) => ExpressionUses {
                 workload: true,
                 container: true,
-                ..Uses::default()
+                ..ExpressionUses::default()
             },
-            ("ref", _) => Uses {
+            ("ref", _) => ExpressionUses {
                 workload: true,
                 reference: true,
-                ..Uses::default()
+                ..ExpressionUses::default()
             },
-            _ => Uses {
+            _ => ExpressionUses {
                 workload: !TYPES.contains(&root),
-                ..Uses::default()
+                ..ExpressionUses::default()
             },
         }
     }
@@ -287,9 +287,9 @@ impl Vocabulary {
 fn check_name<'n>(
     name: &str,
     known: impl Iterator<Item = &'n str> + Clone,
-    fault: impl FnOnce(Option<String>) -> Fault,
-) -> Result<(), Fault> {
-    if known.clone().any(|one| one == name) {
+    fault: impl FnOnce(Option<String>) -> TemplateError,
+) -> Result<(), TemplateError> {
+    if known.clone().any(|candidate| candidate == name) {
         return Ok(());
     }
     Err(fault(nearest(name, known).map(did_you_mean)))
@@ -304,9 +304,9 @@ pub(crate) fn fields_of(root: &str) -> &'static [&'static str] {
 }
 
 /// Checks the name of a function or method.
-pub(crate) fn check_function(name: &str) -> Result<(), Fault> {
+pub(crate) fn check_function(name: &str) -> Result<(), TemplateError> {
     match functions().find(|function| function.name == name) {
-        Some(function) if function.is_macro => Err(Fault::new(
+        Some(function) if function.is_macro => Err(TemplateError::new(
             Code::BadExpression,
             format!("`{name}` is called in a way that it does not have"),
             format!("write `{}`", function.signature.replace("), ", ")` or `")),
@@ -319,7 +319,7 @@ pub(crate) fn check_function(name: &str) -> Result<(), Fault> {
                 did_you_mean,
             );
             let message = format!("expressions know no function `{name}`");
-            Err(Fault::new(Code::BadExpression, message, help))
+            Err(TemplateError::new(Code::BadExpression, message, help))
         }
     }
 }

@@ -2,38 +2,38 @@
 
 use std::fmt::Write as _;
 
-use super::Judged;
+use super::TestResult;
 use crate::wording::is_unsafe;
 
 /// All tests.
-pub fn render(judged: &[Judged]) -> String {
-    let count = |of: &dyn Fn(&Judged) -> usize| judged.iter().map(of).sum::<usize>();
-    let failures = |one: &Judged| {
-        one.verdicts
+pub fn render(judged: &[TestResult]) -> String {
+    let count = |of: &dyn Fn(&TestResult) -> usize| judged.iter().map(of).sum::<usize>();
+    let failures = |judged_test: &TestResult| {
+        judged_test.verdicts
             .iter()
             .filter(|verdict| verdict.failure.is_some())
             .count()
     };
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    let (tests, failed) = (count(&|one| one.verdicts.len()), count(&failures));
+    let (tests, failed) = (count(&|judged_test| judged_test.verdicts.len()), count(&failures));
     let _ = writeln!(
         text,
         "<testsuites name=\"podgraft\" tests=\"{tests}\" failures=\"{failed}\">"
     );
-    for one in judged {
-        let (name, file) = (escape(&one.test.name), escape(&one.test.file));
-        let (tests, failed) = (one.verdicts.len(), failures(one));
+    for judged_test in judged {
+        let (name, file) = (escape(&judged_test.test.name), escape(&judged_test.test.file));
+        let (tests, failed) = (judged_test.verdicts.len(), failures(judged_test));
         let _ = writeln!(
             text,
             "  <testsuite name=\"{name}\" file=\"{file}\" tests=\"{tests}\" failures=\"{failed}\">"
         );
-        for verdict in &one.verdicts {
-            let what = escape(&verdict.what);
+        for verdict in &judged_test.verdicts {
+            let expectation = escape(&verdict.expectation);
             let _ = match &verdict.failure {
-                None => writeln!(text, "    <testcase classname=\"{name}\" name=\"{what}\"/>"),
+                None => writeln!(text, "    <testcase classname=\"{name}\" name=\"{expectation}\"/>"),
                 Some(failure) => writeln!(
                     text,
-                    "    <testcase classname=\"{name}\" name=\"{what}\">\n      <failure message=\"{}\">{}</failure>\n    </testcase>",
+                    "    <testcase classname=\"{name}\" name=\"{expectation}\">\n      <failure message=\"{}\">{}</failure>\n    </testcase>",
                     escape(failure.lines().next().unwrap_or_default()),
                     escape(failure),
                 ),
@@ -54,8 +54,8 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(char),
-            other if is_unsafe(other) || matches!(other, '\u{fffe}' | '\u{ffff}') => {}
-            other => escaped.push(other),
+            char if is_unsafe(char) || matches!(char, '\u{fffe}' | '\u{ffff}') => {}
+            char => escaped.push(char),
         }
     }
     escaped

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use crate::change::Change;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::glob::{self, Of};
+use crate::glob::{self, GlobSubject};
 use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 
 pub use read::{KIND, read};
-use types::{Expect, ExpectedResult, Spec, Word};
+use types::{Expect, ExpectedResult, PolicyTestSpec, ExpectedOutcome};
 
 /// One test.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ pub struct PolicyTest {
     /// The file that it stands in, as the user calls it.
     pub file: Arc<str>,
     /// What to run, and what to expect.
-    pub spec: Spec,
+    pub spec: PolicyTestSpec,
 }
 
-/// What came of a test's policies on its manifests.
+/// The result of running the policies of a test on its manifests.
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct TestRun {
     /// What `apply` would print; `None` where it refuses.
     pub output: Option<Vec<u8>>,
     /// What happened to each workload.
@@ -40,26 +40,26 @@ pub struct Ran {
     pub problems: Vec<Diagnostic>,
 }
 
-/// A test and its verdicts.
+/// A test and the results of its expectations.
 #[derive(Debug)]
-pub struct Judged {
+pub struct TestResult {
     /// The test.
     pub test: PolicyTest,
     /// One for each expectation.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<ExpectationResult>,
 }
 
 /// Whether one expectation holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ExpectationResult {
     /// The expectation.
-    pub what: String,
+    pub expectation: String,
     /// What is otherwise; `None`: it holds.
     pub failure: Option<String>,
 }
 
 /// Compares what came with what is expected. `expected` is the text of the file of `expect.output`.
-pub fn judge(spec: &Spec, ran: &Ran, expected: Option<&str>) -> Vec<Verdict> {
+pub fn judge(spec: &PolicyTestSpec, ran: &TestRun, expected: Option<&str>) -> Vec<ExpectationResult> {
     let Expect {
         output,
         refused,
@@ -77,8 +77,8 @@ pub fn judge(spec: &Spec, ran: &Ran, expected: Option<&str>) -> Vec<Verdict> {
         ));
     }
     if let (Some(name), Some(expected)) = (output, expected) {
-        verdicts.push(Verdict {
-            what: format!("output {name}"),
+        verdicts.push(ExpectationResult {
+            expectation: format!("output {name}"),
             failure: differs(ran, name, expected),
         });
     }
@@ -94,20 +94,20 @@ pub fn judge(spec: &Spec, ran: &Ran, expected: Option<&str>) -> Vec<Verdict> {
 }
 
 /// A run that is refused although nothing says so fails, whatever else is expected.
-fn not_refused(ran: &Ran) -> Option<Verdict> {
+fn not_refused(ran: &TestRun) -> Option<ExpectationResult> {
     let errors: Vec<String> = ran
         .problems
         .iter()
         .filter(|problem| problem.is_error())
         .map(|problem| format!("{}: {}", problem.code.name(), problem.message))
         .collect();
-    (!errors.is_empty()).then(|| Verdict {
-        what: "not refused".to_owned(),
+    (!errors.is_empty()).then(|| ExpectationResult {
+        expectation: "not refused".to_owned(),
         failure: Some(errors.join("\n")),
     })
 }
 
-fn codes_of(ran: &Ran, severity: Severity) -> BTreeSet<String> {
+fn codes_of(ran: &TestRun, severity: Severity) -> BTreeSet<String> {
     let found = ran
         .problems
         .iter()
@@ -117,7 +117,7 @@ fn codes_of(ran: &Ran, severity: Severity) -> BTreeSet<String> {
         .collect()
 }
 
-fn codes(what: &str, wanted: &[String], found: &BTreeSet<String>) -> Verdict {
+fn codes(subject: &str, wanted: &[String], found: &BTreeSet<String>) -> ExpectationResult {
     let wanted: BTreeSet<String> = wanted.iter().cloned().collect();
     let list = |codes: &BTreeSet<String>| match codes.is_empty() {
         true => "none".to_owned(),
@@ -128,13 +128,13 @@ fn codes(what: &str, wanted: &[String], found: &BTreeSet<String>) -> Verdict {
             .join(", "),
     };
     let failure = (wanted != *found).then(|| format!("there are: {}", list(found)));
-    Verdict {
-        what: format!("{what} {}", list(&wanted)),
+    ExpectationResult {
+        expectation: format!("{subject} {}", list(&wanted)),
         failure,
     }
 }
 
-fn differs(ran: &Ran, name: &str, expected: &str) -> Option<String> {
+fn differs(ran: &TestRun, name: &str, expected: &str) -> Option<String> {
     let Some(output) = &ran.output else {
         return Some("there is no output: the run was refused".to_owned());
     };
@@ -150,7 +150,7 @@ fn differs(ran: &Ran, name: &str, expected: &str) -> Option<String> {
     )
 }
 
-fn in_results(wanted: &ExpectedResult, ran: &Ran) -> Verdict {
+fn in_results(wanted: &ExpectedResult, ran: &TestRun) -> ExpectationResult {
     let workload = match &wanted.namespace {
         Some(namespace) => format!("{} {namespace}/{}", wanted.kind, wanted.name),
         None => format!("{} {}", wanted.kind, wanted.name),
@@ -160,14 +160,14 @@ fn in_results(wanted: &ExpectedResult, ran: &Ran) -> Verdict {
         .as_ref()
         .map(|policy| format!(" by {policy}"))
         .unwrap_or_default();
-    let what = format!("{workload}: {:?}{of_policy}", wanted.result);
-    let is_it = |report: &&WorkloadReport| {
+    let expectation = format!("{workload}: {:?}{of_policy}", wanted.result);
+    let is_match = |report: &&WorkloadReport| {
         fits(&wanted.kind, &report.kind)
             && fits(&wanted.name, &report.name)
             && wanted
                 .namespace
                 .as_ref()
-                .is_none_or(|own| fits(own, report.namespace.as_deref().unwrap_or_default()))
+                .is_none_or(|namespace| fits(namespace, report.namespace.as_deref().unwrap_or_default()))
     };
     let is_policy = |report: &&PolicyReport| {
         wanted
@@ -178,12 +178,12 @@ fn in_results(wanted: &ExpectedResult, ran: &Ran) -> Verdict {
     let found: Vec<&PolicyReport> = ran
         .workloads
         .iter()
-        .filter(is_it)
+        .filter(is_match)
         .flat_map(|report| report.policies.iter().filter(is_policy))
         .collect();
     if found.is_empty() {
-        return Verdict {
-            what,
+        return ExpectationResult {
+            expectation,
             failure: Some("no such workload was compared with such a policy".to_owned()),
         };
     }
@@ -191,14 +191,14 @@ fn in_results(wanted: &ExpectedResult, ran: &Ran) -> Verdict {
         .into_iter()
         .filter_map(|report| is_otherwise(wanted, report))
         .collect();
-    Verdict {
-        what,
+    ExpectationResult {
+        expectation,
         failure: (!wrong.is_empty()).then(|| wrong.join("\n")),
     }
 }
 
 fn fits(glob: &str, text: &str) -> bool {
-    glob == text || glob::compile(glob, Of::Text).is_ok_and(|glob| glob.is_match(text))
+    glob == text || glob::compile(glob, GlobSubject::Text).is_ok_and(|glob| glob.is_match(text))
 }
 
 fn words(changes: &[Change]) -> String {
@@ -212,11 +212,11 @@ fn words(changes: &[Change]) -> String {
 /// What the report says, where it is not what is wanted.
 fn is_otherwise(wanted: &ExpectedResult, report: &PolicyReport) -> Option<String> {
     let (word, reason) = match &report.outcome {
-        Outcome::Injected(changes) => (Word::Injected, words(changes)),
-        Outcome::TakenOut(changes) => (Word::TakenOut, words(changes)),
-        Outcome::UpToDate => (Word::UpToDate, String::new()),
-        Outcome::Skipped(skip) => (Word::Skipped, skip.reason.clone()),
-        Outcome::Failed => (Word::Failed, String::new()),
+        Outcome::Injected(changes) => (ExpectedOutcome::Injected, words(changes)),
+        Outcome::TakenOut(changes) => (ExpectedOutcome::TakenOut, words(changes)),
+        Outcome::UpToDate => (ExpectedOutcome::UpToDate, String::new()),
+        Outcome::Skipped(skip) => (ExpectedOutcome::Skipped, skip.reason.clone()),
+        Outcome::Failed => (ExpectedOutcome::Failed, String::new()),
     };
     let has_reason = wanted
         .reason

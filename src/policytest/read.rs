@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyText;
 use crate::policy::document::{Document, Places};
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
-use crate::policy::schema::{Schema, Templates, meant_code};
+use crate::policy::schema::{Schema, TemplateMode, meant_code};
 use crate::policy::stored::POLICY_TEST;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
@@ -60,7 +60,7 @@ fn read_one(
         let at = Path::of(&["apiVersion"]);
         return Err(vec![document.error(Code::BadPolicy, &at, message)]);
     }
-    let found = SCHEMA.check(&document.value, Templates::Filled);
+    let found = SCHEMA.check(&document.value, TemplateMode::Filled);
     let problems = found.iter().map(|problem| document.problem(problem));
     let mut problems: Vec<Diagnostic> = problems.collect();
     problems.extend(unknown_codes(&document));

@@ -2,51 +2,51 @@
 
 use std::fmt::Write as _;
 
-use super::Judged;
+use super::TestResult;
 use crate::wording::{Paint, lines, one_line};
 
 /// All tests, one expectation a line.
-pub fn render(judged: &[Judged], paint: Paint) -> String {
+pub fn render(judged: &[TestResult], paint: Paint) -> String {
     let rows = || {
         judged
             .iter()
-            .flat_map(|one| one.verdicts.iter().map(move |verdict| (one, verdict)))
+            .flat_map(|judged_test| judged_test.verdicts.iter().map(move |verdict| (judged_test, verdict)))
     };
     let name_width = judged
         .iter()
-        .map(|one| name(one).chars().count())
+        .map(|judged_test| name(judged_test).chars().count())
         .max()
         .unwrap_or(0)
         .max("TEST".len());
-    let what_width = rows()
-        .map(|(_, verdict)| verdict.what.chars().count())
+    let expectation_width = rows()
+        .map(|(_, verdict)| verdict.expectation.chars().count())
         .max()
         .unwrap_or(0)
         .max("EXPECTED".len());
     let mut text = format!(
-        "{:name_width$}  {:what_width$}  RESULT\n",
+        "{:name_width$}  {:expectation_width$}  RESULT\n",
         "TEST", "EXPECTED"
     );
-    for (one, verdict) in rows() {
+    for (judged_test, verdict) in rows() {
         let result = match verdict.failure {
             None => paint.wrap("32", "pass"),
             Some(_) => paint.wrap("31", "FAIL"),
         };
         let _ = writeln!(
             text,
-            "{:name_width$}  {:what_width$}  {result}",
-            name(one),
-            verdict.what
+            "{:name_width$}  {:expectation_width$}  {result}",
+            name(judged_test),
+            verdict.expectation
         );
     }
-    for (one, verdict) in rows() {
+    for (judged_test, verdict) in rows() {
         if let Some(failure) = &verdict.failure {
             let _ = write!(
                 text,
                 "\n{} ({}): {}\n{}",
-                name(one),
-                one_line(&one.test.file),
-                verdict.what,
+                name(judged_test),
+                one_line(&judged_test.test.file),
+                verdict.expectation,
                 indented(failure)
             );
         }
@@ -55,8 +55,8 @@ pub fn render(judged: &[Judged], paint: Paint) -> String {
     text + &totals(judged)
 }
 
-fn name(one: &Judged) -> String {
-    one_line(&one.test.name)
+fn name(judged_test: &TestResult) -> String {
+    one_line(&judged_test.test.name)
 }
 
 /// A diff stands as it is, so that it can be cut out.
@@ -70,9 +70,9 @@ fn indented(failure: &str) -> String {
         .collect()
 }
 
-fn totals(judged: &[Judged]) -> String {
-    let fails = |one: &&Judged| {
-        let mut verdicts = one.verdicts.iter();
+fn totals(judged: &[TestResult]) -> String {
+    let fails = |judged_test: &&TestResult| {
+        let mut verdicts = judged_test.verdicts.iter();
         verdicts.any(|verdict| verdict.failure.is_some())
     };
     let failed = judged.iter().filter(fails).count();

@@ -15,14 +15,15 @@ pub struct PolicyTestFile {
     /// The test's name.
     pub metadata: ObjectMeta,
     /// What to run, and what to expect.
-    pub spec: Spec,
+    pub spec: PolicyTestSpec,
 }
 
 /// What to run, and what to expect. Paths are from the test's own folder.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Spec {
+#[cfg_attr(feature = "schemas", schemars(rename = "Spec"))]
+pub struct PolicyTestSpec {
     /// For people.
     pub description: Option<String>,
     /// Policies as `-p` takes them: files, folders, `builtin:NAME`.
@@ -74,7 +75,7 @@ pub struct ExpectedResult {
     /// A glob on the name.
     pub name: String,
     /// What the policy does.
-    pub result: Word,
+    pub result: ExpectedOutcome,
     /// A glob on what the report says beside: the changes, or why the policy does not apply.
     pub reason: Option<String>,
 }
@@ -82,7 +83,8 @@ pub struct ExpectedResult {
 /// What a policy does to a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum Word {
+#[cfg_attr(feature = "schemas", schemars(rename = "Word"))]
+pub enum ExpectedOutcome {
     /// It injects.
     Injected,
     /// It does not apply any more, and what it injected before is taken out.

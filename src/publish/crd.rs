@@ -7,7 +7,7 @@ use super::structural::structural;
 
 /// Whether policies belong to a namespace in the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ResourceScope {
     /// Each policy touches its own namespace.
     Namespaced,
     /// Each policy touches all namespaces.
@@ -15,7 +15,7 @@ pub enum Scope {
 }
 
 /// The definition.
-pub fn definition(scope: Scope) -> Value {
+pub fn definition(scope: ResourceScope) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -28,7 +28,7 @@ pub fn definition(scope: Scope) -> Value {
                 "plural": "injectionpolicies",
                 "singular": "injectionpolicy",
             },
-            "scope": match scope { Scope::Namespaced => "Namespaced", Scope::Cluster => "Cluster" },
+            "scope": match scope { ResourceScope::Namespaced => "Namespaced", ResourceScope::Cluster => "Cluster" },
             "versions": [{
                 "name": "v1alpha1",
                 "served": true,

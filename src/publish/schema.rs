@@ -20,7 +20,7 @@ const EXPRESSION: &str = "Expression";
 
 /// A kind that has a schema.
 #[derive(Debug, Clone, Copy)]
-pub struct Published {
+pub struct PublishedKind {
     /// `podgraft.dev/v1alpha1`.
     pub api_version: &'static str,
     /// `InjectionPolicy`.
@@ -31,35 +31,35 @@ pub struct Published {
 const API_VERSION: &str = "podgraft.dev/v1alpha1";
 
 /// All of them.
-pub const KINDS: &[Published] = &[
-    Published {
+pub const KINDS: &[PublishedKind] = &[
+    PublishedKind {
         api_version: API_VERSION,
         kind: "InjectionPolicy",
         make: injection_policy,
     },
-    Published {
+    PublishedKind {
         api_version: API_VERSION,
         kind: "Config",
         make: || draft_07(&CONFIG),
     },
-    Published {
+    PublishedKind {
         api_version: API_VERSION,
         kind: "PodgraftFunction",
         make: || draft_07(&FUNCTION),
     },
-    Published {
+    PublishedKind {
         api_version: API_VERSION,
         kind: "PolicyTest",
         make: || draft_07(&POLICY_TEST),
     },
-    Published {
+    PublishedKind {
         api_version: "opentelemetry.io/v1alpha1",
         kind: "Instrumentation",
         make: || draft_07(&INSTRUMENTATION),
     },
 ];
 
-impl Published {
+impl PublishedKind {
     /// The schema: a field that does not exist is an error.
     pub fn schema(&self) -> Value {
         let mut schema = (self.make)();
@@ -72,7 +72,7 @@ impl Published {
 }
 
 /// The kind of a name, in any case of letters.
-pub fn find(kind: &str) -> Option<&'static Published> {
+pub fn find(kind: &str) -> Option<&'static PublishedKind> {
     KINDS
         .iter()
         .find(|published| published.kind.eq_ignore_ascii_case(kind))
@@ -81,7 +81,7 @@ pub fn find(kind: &str) -> Option<&'static Published> {
 /// The schema of the resources that a built-in policy is for, by their kind in any case of letters.
 pub fn of_resources(kind: &str) -> Option<Value> {
     let mut kinds = kinds_of_resources();
-    let (group, kind) = kinds.find(|(_, own)| own.eq_ignore_ascii_case(kind))?;
+    let (group, kind) = kinds.find(|(_, name)| name.eq_ignore_ascii_case(kind))?;
     let tree = parse(for_resources(group, kind)?.text).ok()?;
     let policy = to_value(&tree, *tree.roots().first()?).ok()?;
     let mut schema = with_metadata(policy.pointer("/spec/source/schema/openAPIV3Schema")?);
@@ -130,7 +130,7 @@ pub(super) fn policy_types() -> Value {
         .pointer_mut("/definitions/PartOfPodSpec/properties")
         .and_then(Value::as_object_mut)
     {
-        fields.retain(|key, _| !NOT_IN_POD_SPEC.iter().any(|(other, _)| other == key));
+        fields.retain(|key, _| !NOT_IN_POD_SPEC.iter().any(|(forbidden, _)| forbidden == key));
     }
     schema
 }

@@ -24,15 +24,15 @@ use crate::policy::stored::{
 };
 use crate::policytest::types::PolicyTestFile;
 
-/// What stands in the files.
+/// The definitions in the stored files.
 #[derive(Default)]
-struct Files {
+struct StoredFiles {
     /// The definitions of each file but that of Kubernetes, in their order.
     own: BTreeMap<&'static str, Vec<(String, Value)>>,
     kubernetes: BTreeMap<String, Value>,
 }
 
-impl Files {
+impl StoredFiles {
     fn add<T: JsonSchema>(&mut self, file: &'static str) {
         let (root, definitions) = schema::<T>();
         let mut own = vec![(file.to_owned(), root)];
@@ -103,7 +103,7 @@ fn text<'v>(lines: impl Iterator<Item = (&'v String, &'v Value)>) -> String {
 
 #[test]
 fn each_stored_schema_is_that_of_its_type() {
-    let mut files = Files::default();
+    let mut files = StoredFiles::default();
     files.add::<ConfigFile>("Config");
     files.add::<FunctionFile>("PodgraftFunction");
     files.add::<InjectionPolicy>("InjectionPolicy");

@@ -14,7 +14,7 @@ const FORMATS: [&str; 5] = ["int32", "int64", "double", "float", "date-time"];
 
 /// The structural schema of a root schema with its definitions.
 pub(super) fn structural(root: &Value) -> Value {
-    let mut walk = Walk {
+    let mut walk = StructuralWalk {
         root,
         within: Vec::new(),
     };
@@ -30,33 +30,33 @@ pub(super) fn structural(root: &Value) -> Value {
     schema
 }
 
-struct Walk<'s> {
+struct StructuralWalk<'s> {
     root: &'s Value,
     /// The definitions that we are in, outermost first.
     within: Vec<&'s str>,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> StructuralWalk<'s> {
     fn schema(&mut self, schema: &'s Value) -> Value {
-        let Some(own) = schema.as_object().filter(|own| !own.is_empty()) else {
+        let Some(keywords) = schema.as_object().filter(|keywords| !keywords.is_empty()) else {
             return json!({ANYTHING: true});
         };
         if let Some(name) = reference(schema) {
             return self.definition(name);
         }
-        let mut rules = own.clone();
+        let mut rules = keywords.clone();
         without_null(&mut rules);
-        let mut made = match own
+        let mut made = match keywords
             .get("allOf")
-            .or_else(|| own.get("anyOf"))
+            .or_else(|| keywords.get("anyOf"))
             .and_then(Value::as_array)
         {
             Some(parts) if rules.contains_key("allOf") => self.first_of(parts),
-            _ => self.by_type(own, &rules),
+            _ => self.by_type(keywords, &rules),
         };
         // Texts of Kubernetes' own types would make the definition too large to be applied.
         let is_ours = !self.within.iter().any(|name| name.starts_with("io.k8s"));
-        if let Some(text) = own.get("description").filter(|_| is_ours) {
+        if let Some(text) = keywords.get("description").filter(|_| is_ours) {
             made["description"] = text.clone();
         }
         made
@@ -79,7 +79,7 @@ impl<'s> Walk<'s> {
         made
     }
 
-    fn by_type(&mut self, own: &'s Map<String, Value>, rules: &Map<String, Value>) -> Value {
+    fn by_type(&mut self, keywords: &'s Map<String, Value>, rules: &Map<String, Value>) -> Value {
         if rules.get(INT_OR_STRING) == Some(&Value::Bool(true)) {
             return json!({INT_OR_STRING: true});
         }
@@ -87,9 +87,9 @@ impl<'s> Walk<'s> {
             return json!({"type": "string", "enum": words});
         }
         match rules.get("type").and_then(Value::as_str) {
-            Some("object") => self.object(own),
+            Some("object") => self.object(keywords),
             Some("array") => {
-                let items = own
+                let items = keywords
                     .get("items")
                     .map_or_else(|| json!({ANYTHING: true}), |items| self.field(items));
                 json!({"type": "array", "items": items})
@@ -108,12 +108,12 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn object(&mut self, own: &'s Map<String, Value>) -> Value {
+    fn object(&mut self, keywords: &'s Map<String, Value>) -> Value {
         let mut made = json!({"type": "object"});
-        let fields = own.get("properties").and_then(Value::as_object);
+        let fields = keywords.get("properties").and_then(Value::as_object);
         match (
             fields,
-            own.get("additionalProperties")
+            keywords.get("additionalProperties")
                 .filter(|values| values.is_object()),
         ) {
             (Some(fields), _) => {
@@ -125,7 +125,7 @@ impl<'s> Walk<'s> {
             (None, Some(values)) => made["additionalProperties"] = self.schema(values),
             (None, None) => made[ANYTHING] = json!(true),
         }
-        if let Some(required) = own.get("required") {
+        if let Some(required) = keywords.get("required") {
             made["required"] = required.clone();
         }
         made

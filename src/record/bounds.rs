@@ -16,9 +16,9 @@ impl Record {
     /// Why what it says could stand in no document: it is nested deeper than [`MAX_DEPTH`].
     pub(super) fn beyond_documents(&self) -> Option<String> {
         let template = self.pod.split('.').filter(|key| !key.is_empty()).count();
-        let too_deep = |what: &str, text: &str| {
+        let too_deep = |subject: &str, text: &str| {
             Some(format!(
-                "{what} `{}` leads deeper than {MAX_DEPTH} levels, which no document nests",
+                "{subject} `{}` leads deeper than {MAX_DEPTH} levels, which no document nests",
                 shown(text)
             ))
         };
@@ -96,7 +96,7 @@ fn paths_of(effects: &Effects) -> impl Iterator<Item = (&String, Option<&Value>)
         filled
             .chain(replaced)
             .chain(removed)
-            .map(|(path, was)| (path, Some(was))),
+            .map(|(path, original)| (path, Some(original))),
     )
 }
 

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use crate::yaml::value::{field_in, is_equal};
 
-use super::path::{Paths, below, escape, identities, is_aligned};
-use super::{Effects, Joined, Removed, Replaced, digest};
+use super::path::{RecordPaths, below, escape, identities, is_aligned};
+use super::{Effects, JoinedText, RemovedValue, ReplacedValue, digest};
 
-/// A policy joined a text with a variable here.
+/// A hint that a policy joined a text with a variable here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinHint {
     /// The path of the container.
@@ -22,7 +22,7 @@ pub struct JoinHint {
 }
 
 /// What turned one value into another.
-pub fn effects_of(before: &Value, after: &Value, paths: &Paths, joins: &[JoinHint]) -> Effects {
+pub fn effects_of(before: &Value, after: &Value, paths: &RecordPaths, joins: &[JoinHint]) -> Effects {
     let mut by_list: HashMap<String, Vec<&JoinHint>> = HashMap::new();
     for hint in joins {
         let list = format!("{}/env", hint.container);
@@ -33,12 +33,12 @@ pub fn effects_of(before: &Value, after: &Value, paths: &Paths, joins: &[JoinHin
         joins: by_list,
         effects: Effects::default(),
     };
-    comparison.values(before, after, &mut Vec::new());
+    comparison.compare_values(before, after, &mut Vec::new());
     comparison.effects
 }
 
 struct Comparison<'c> {
-    paths: &'c Paths,
+    paths: &'c RecordPaths,
     /// By the path of the list of variables.
     joins: HashMap<String, Vec<&'c JoinHint>>,
     effects: Effects,
@@ -67,13 +67,13 @@ fn empty_like(value: &Value) -> Value {
 }
 
 impl Comparison<'_> {
-    fn values(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
+    fn compare_values(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
         if !is_equal(before, after) {
-            self.different(before, after, path);
+            self.compare_different(before, after, path);
         }
     }
 
-    fn different(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
+    fn compare_different(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
         let key = path.last().cloned().unwrap_or_default();
         match (before, after) {
             (Value::Object(old), Value::Object(new)) => {
@@ -81,24 +81,24 @@ impl Comparison<'_> {
                     let text = self.paths.write(path);
                     self.effects.filled.insert(text, before.clone());
                 }
-                self.mappings(old, new, path);
+                self.compare_mappings(old, new, path);
             }
             (Value::Array(old), Value::Array(new)) if is_aligned(&key) => {
                 if old.is_empty() {
                     let text = self.paths.write(path);
                     self.effects.filled.insert(text, before.clone());
                 }
-                self.lists(&key, (old, new), path);
+                self.compare_lists(&key, (old, new), path);
             }
-            (Value::Null, now) if is_holder(now, &key) && !is_empty(now) => {
+            (Value::Null, new_value) if is_holder(new_value, &key) && !is_empty(new_value) => {
                 let text = self.paths.write(path);
                 self.effects.filled.insert(text, Value::Null);
-                self.values_in(&empty_like(now), now, path);
+                self.compare_with_empty(&empty_like(new_value), new_value, path);
             }
             _ => {
                 self.effects.replaced.insert(
                     self.paths.write(path),
-                    Replaced {
+                    ReplacedValue {
                         was: before.clone(),
                         now: digest(after),
                     },
@@ -107,77 +107,77 @@ impl Comparison<'_> {
         }
     }
 
-    /// As [`Comparison::values`], for something empty that stands for nothing.
-    fn values_in(&mut self, empty: &Value, after: &Value, path: &mut Vec<String>) {
+    /// As [`Comparison::compare_values`], for something empty that stands for nothing.
+    fn compare_with_empty(&mut self, empty: &Value, after: &Value, path: &mut Vec<String>) {
         let key = path.last().cloned().unwrap_or_default();
         match (empty, after) {
-            (Value::Object(old), Value::Object(new)) => self.mappings(old, new, path),
-            (Value::Array(old), Value::Array(new)) => self.lists(&key, (old, new), path),
+            (Value::Object(old), Value::Object(new)) => self.compare_mappings(old, new, path),
+            (Value::Array(old), Value::Array(new)) => self.compare_lists(&key, (old, new), path),
             _ => {}
         }
     }
 
-    fn mappings(
+    fn compare_mappings(
         &mut self,
         old: &Map<String, Value>,
         new: &Map<String, Value>,
         path: &mut Vec<String>,
     ) {
         let mut previous = "";
-        for (key, was) in old {
+        for (key, old_value) in old {
             match field_in(new, key) {
-                Some(now) if is_equal(was, now) => {}
-                Some(now) => {
+                Some(new_value) if is_equal(old_value, new_value) => {}
+                Some(new_value) => {
                     path.push(escape(key).into_owned());
-                    self.different(was, now, path);
+                    self.compare_different(old_value, new_value, path);
                     path.pop();
                 }
                 None => {
                     path.push(escape(key).into_owned());
-                    self.removed(was, escape(previous).into_owned(), path);
+                    self.note_removed(old_value, escape(previous).into_owned(), path);
                     path.pop();
                 }
             }
             previous = key;
         }
-        for (key, now) in new.iter().filter(|(key, _)| field_in(old, key).is_none()) {
+        for (key, new_value) in new.iter().filter(|(key, _)| field_in(old, key).is_none()) {
             path.push(escape(key).into_owned());
-            self.added(now, path);
+            self.note_added(new_value, path);
             path.pop();
         }
     }
 
-    fn removed(&mut self, was: &Value, previous: String, path: &[String]) {
-        let removed = Removed {
-            was: was.clone(),
+    fn note_removed(&mut self, old_value: &Value, previous: String, path: &[String]) {
+        let removed = RemovedValue {
+            was: old_value.clone(),
             after: Some(previous),
         };
         self.effects.removed.insert(self.paths.write(path), removed);
     }
 
     /// A field that was not there: what it holds is added, and the field itself made.
-    fn added(&mut self, now: &Value, path: &mut Vec<String>) {
+    fn note_added(&mut self, new_value: &Value, path: &mut Vec<String>) {
         let text = self.paths.write(path);
         let key = path.last().cloned().unwrap_or_default();
-        if is_holder(now, &key) && !is_empty(now) {
+        if is_holder(new_value, &key) && !is_empty(new_value) {
             self.effects.made.insert(text);
-            self.values_in(&empty_like(now), now, path);
+            self.compare_with_empty(&empty_like(new_value), new_value, path);
         } else {
-            self.effects.added.insert(text, digest(now));
+            self.effects.added.insert(text, digest(new_value));
         }
     }
 
-    fn lists(&mut self, key: &str, (old, new): (&[Value], &[Value]), path: &mut Vec<String>) {
-        let (was, now) = (identities(key, old), identities(key, new));
+    fn compare_lists(&mut self, key: &str, (old, new): (&[Value], &[Value]), path: &mut Vec<String>) {
+        let (old_names, new_names) = (identities(key, old), identities(key, new));
         let places = |names: &[String]| -> HashMap<String, usize> {
             names.iter().cloned().zip(0..).collect()
         };
-        let (was_at, now_at) = (places(&was), places(&now));
-        let of_both_before = was.iter().filter(|name| now_at.contains_key(*name));
-        let of_both_after = now.iter().filter(|name| was_at.contains_key(*name));
-        if !of_both_before.eq(of_both_after) {
+        let (old_places, new_places) = (places(&old_names), places(&new_names));
+        let common_before = old_names.iter().filter(|name| new_places.contains_key(*name));
+        let common_after = new_names.iter().filter(|name| old_places.contains_key(*name));
+        if !common_before.eq(common_after) {
             // Items stand in another order, which identities do not say.
-            let replaced = Replaced {
+            let replaced = ReplacedValue {
                 was: Value::Array(old.to_vec()),
                 now: digest(&Value::Array(new.to_vec())),
             };
@@ -193,17 +193,17 @@ impl Comparison<'_> {
         };
         let joined: HashSet<String> = joined.into_iter().collect();
         let mut previous = String::new();
-        for (name, value) in was.iter().zip(old) {
+        for (name, value) in old_names.iter().zip(old) {
             path.push(name.clone());
-            match now_at.get(name) {
+            match new_places.get(name) {
                 _ if joined.contains(name) => {}
-                Some(&at) => self.values(value, &new[at], path),
-                None => self.removed(value, previous, path),
+                Some(&at) => self.compare_values(value, &new[at], path),
+                None => self.note_removed(value, previous, path),
             }
             previous = path.pop().unwrap_or_default();
         }
-        let is_new = |name: &String| !was_at.contains_key(name) && !joined.contains(name);
-        for (name, value) in now.iter().zip(new).filter(|(name, _)| is_new(name)) {
+        let is_new = |name: &String| !old_places.contains_key(name) && !joined.contains(name);
+        for (name, value) in new_names.iter().zip(new).filter(|(name, _)| is_new(name)) {
             path.push(name.clone());
             self.effects
                 .added
@@ -215,18 +215,18 @@ impl Comparison<'_> {
     /// The variables that texts were joined to; none of their items is compared any further.
     fn joins_of(&mut self, path: &[String], lists: (&[Value], &[Value])) -> Vec<String> {
         let list = self.paths.write(path);
-        let mut done = Vec::new();
+        let mut joined_names = Vec::new();
         for hint in self.joins.get(&list).into_iter().flatten() {
-            if done.contains(&hint.name) {
+            if joined_names.contains(&hint.name) {
                 continue;
             }
             if let Some(joined) = join_of(hint, lists) {
-                done.push(hint.name.clone());
-                done.extend(joined.renamed.clone());
+                joined_names.push(hint.name.clone());
+                joined_names.extend(joined.renamed.clone());
                 self.effects.joined.insert(below(&list, &hint.name), joined);
             }
         }
-        done
+        joined_names
     }
 }
 
@@ -240,47 +240,47 @@ fn text_of(item: Option<&Value>) -> Option<&str> {
 }
 
 /// How the text came to the variable; `None` when it is not as simple as that.
-fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<Joined> {
-    let is_it =
+fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<JoinedText> {
+    let is_variable =
         |item: &&Value| item.get("name").and_then(Value::as_str) == Some(hint.name.as_str());
-    if old.iter().filter(is_it).count() > 1 {
+    if old.iter().filter(is_variable).count() > 1 {
         return None;
     }
-    let now = text_of(new.iter().rfind(is_it))?;
-    let had = old.iter().find(is_it);
-    let joined = Joined {
+    let new_text = text_of(new.iter().rfind(is_variable))?;
+    let old_item = old.iter().find(is_variable);
+    let joined = JoinedText {
         before: hint.is_before,
-        ..Joined::default()
+        ..JoinedText::default()
     };
-    let Some(had) = had else {
-        return Some(Joined {
-            text: now.to_owned(),
+    let Some(old_item) = old_item else {
+        return Some(JoinedText {
+            text: new_text.to_owned(),
             separator: stated(&hint.separator),
             new: true,
             ..joined
         });
     };
-    if had.get("valueFrom").is_some_and(|from| !from.is_null()) {
-        let from = had.get("valueFrom");
+    if old_item.get("valueFrom").is_some_and(|from| !from.is_null()) {
+        let from = old_item.get("valueFrom");
         let renamed = new.iter().find(|item| {
             let name = item.get("name").and_then(Value::as_str);
             item.get("valueFrom") == from && name.is_some_and(|name| !has_variable(old, name))
         })?;
         let renamed = renamed.get("name")?.as_str()?;
-        let (text, between) = split_join(&format!("$({renamed})"), now, hint)?;
-        return Some(Joined {
+        let (text, between) = split_join(&format!("$({renamed})"), new_text, hint)?;
+        return Some(JoinedText {
             text,
             separator: stated(&between),
             renamed: Some(renamed.to_owned()),
             ..joined
         });
     }
-    let was = had.get("value").map_or(Some(""), Value::as_str)?;
-    if had.get("value").is_none_or(Value::is_null) || was.is_empty() || was == now {
+    let old_text = old_item.get("value").map_or(Some(""), Value::as_str)?;
+    if old_item.get("value").is_none_or(Value::is_null) || old_text.is_empty() || old_text == new_text {
         return None;
     }
-    let (text, between) = split_join(was, now, hint)?;
-    Some(Joined {
+    let (text, between) = split_join(old_text, new_text, hint)?;
+    Some(JoinedText {
         text,
         separator: stated(&between),
         ..joined
@@ -293,18 +293,18 @@ fn stated(between: &str) -> Option<String> {
 }
 
 /// Ours and what stands between it and the rest.
-fn split_join(was: &str, now: &str, hint: &JoinHint) -> Option<(String, String)> {
-    let body = was.trim_end_matches('\n');
-    let tail = &was[body.len()..];
+fn split_join(old_text: &str, new_text: &str, hint: &JoinHint) -> Option<(String, String)> {
+    let body = old_text.trim_end_matches('\n');
+    let tail = &old_text[body.len()..];
     let separator = hint.separator.as_str();
     if hint.is_before {
-        let ours = now.strip_suffix(was)?;
-        let text = ours.strip_suffix(separator)?;
+        let added_text = new_text.strip_suffix(old_text)?;
+        let text = added_text.strip_suffix(separator)?;
         return Some((text.to_owned(), separator.to_owned()));
     }
-    let ours = now.strip_suffix(tail)?.strip_prefix(body)?;
-    match ours.strip_prefix(separator) {
+    let added_text = new_text.strip_suffix(tail)?.strip_prefix(body)?;
+    match added_text.strip_prefix(separator) {
         Some(text) if !text.is_empty() => Some((text.to_owned(), separator.to_owned())),
-        _ => Some((ours.to_owned(), String::new())),
+        _ => Some((added_text.to_owned(), String::new())),
     }
 }

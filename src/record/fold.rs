@@ -7,25 +7,25 @@ use crate::yaml::value::is_equal;
 
 use super::inverse::has_token;
 use super::live::{adopt_live, is_live};
-use super::path::{Paths, identities, is_aligned, split_last};
-use super::{Effects, JoinHint, Joined, PolicyRecord, effects_of};
+use super::path::{RecordPaths, identities, is_aligned, split_last};
+use super::{Effects, JoinHint, JoinedText, PolicyRecord, effects_of};
 
 /// The name that a variable of the manifest gets where one of its own name is composed of it.
 pub(crate) const ORIGINAL: &str = "PODGRAFT_ORIG_";
 
-/// What puts a policy's work back.
+/// Replays the changes of a policy.
 #[derive(Debug, Clone, Default)]
-pub struct Redo {
+pub struct Replay {
     /// The policy.
     pub policy: String,
     digest: String,
     set: Option<String>,
     generated: BTreeMap<String, String>,
-    steps: Vec<Step>,
+    steps: Vec<ReplayStep>,
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum ReplayStep {
     Insert {
         path: String,
         value: Value,
@@ -42,21 +42,21 @@ enum Step {
     },
     Join {
         path: String,
-        joined: Joined,
+        joined: JoinedText,
         after: Option<String>,
     },
 }
 
-/// A value that is there already, and is another one.
+/// A conflict: another value is already at the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InTheWay {
+pub struct ReplayConflict {
     /// The policy that wants its own value there.
     pub policy: String,
     /// Where.
     pub path: String,
 }
 
-impl Redo {
+impl Replay {
     pub(super) fn new(policy: &PolicyRecord) -> Self {
         let PolicyRecord {
             policy,
@@ -65,7 +65,7 @@ impl Redo {
             generated,
             ..
         } = policy.clone();
-        Redo {
+        Replay {
             policy,
             digest,
             set,
@@ -75,7 +75,7 @@ impl Redo {
     }
 
     pub(super) fn insert(&mut self, path: &str, value: Value, digest: &str, after: Option<String>) {
-        self.steps.push(Step::Insert {
+        self.steps.push(ReplayStep::Insert {
             path: path.to_owned(),
             value,
             digest: digest.to_owned(),
@@ -84,7 +84,7 @@ impl Redo {
     }
 
     pub(super) fn set(&mut self, path: &str, value: Value, digest: &str) {
-        self.steps.push(Step::Set {
+        self.steps.push(ReplayStep::Set {
             path: path.to_owned(),
             value,
             digest: digest.to_owned(),
@@ -92,13 +92,13 @@ impl Redo {
     }
 
     pub(super) fn remove(&mut self, path: &str) {
-        self.steps.push(Step::Remove {
+        self.steps.push(ReplayStep::Remove {
             path: path.to_owned(),
         });
     }
 
-    pub(super) fn join(&mut self, path: &str, joined: &Joined, after: Option<String>) {
-        self.steps.push(Step::Join {
+    pub(super) fn join(&mut self, path: &str, joined: &JoinedText, after: Option<String>) {
+        self.steps.push(ReplayStep::Join {
             path: path.to_owned(),
             joined: joined.clone(),
             after,
@@ -108,7 +108,7 @@ impl Redo {
     /// Of several contents that a policy's record knows, the ones that were there.
     pub fn resolve(&self, record: &mut PolicyRecord) {
         for step in &self.steps {
-            let (Step::Insert { path, digest, .. } | Step::Set { path, digest, .. }) = step else {
+            let (ReplayStep::Insert { path, digest, .. } | ReplayStep::Set { path, digest, .. }) = step else {
                 continue;
             };
             let effects = &mut record.effects;
@@ -128,11 +128,11 @@ impl Redo {
     ///
     /// # Errors
     /// Where something else stands in its place.
-    pub fn apply(&self, value: &mut Value, paths: &Paths) -> Result<PolicyRecord, InTheWay> {
+    pub fn apply(&self, value: &mut Value, paths: &RecordPaths) -> Result<PolicyRecord, ReplayConflict> {
         let before = value.clone();
         let mut done = Done::default();
         for step in &self.steps {
-            done.put_back(step, value, paths).map_err(|path| InTheWay {
+            done.put_back(step, value, paths).map_err(|path| ReplayConflict {
                 policy: self.policy.clone(),
                 path: path.to_owned(),
             })?;
@@ -157,7 +157,7 @@ impl Redo {
 struct Done {
     joins: Vec<JoinHint>,
     /// Texts that stood there already.
-    twins: BTreeMap<String, Joined>,
+    twins: BTreeMap<String, JoinedText>,
     digests: BTreeMap<String, String>,
     /// Digests of items that stood there already.
     shared: BTreeMap<String, String>,
@@ -167,12 +167,12 @@ impl Done {
     /// Does a step, or gives the place where something else stands in its way.
     fn put_back<'s>(
         &mut self,
-        step: &'s Step,
+        step: &'s ReplayStep,
         value: &mut Value,
-        paths: &Paths,
+        paths: &RecordPaths,
     ) -> Result<(), &'s str> {
         match step {
-            Step::Insert {
+            ReplayStep::Insert {
                 path,
                 value: own,
                 digest,
@@ -188,7 +188,7 @@ impl Done {
                 };
                 known.insert(path.clone(), digest.clone());
             }
-            Step::Set {
+            ReplayStep::Set {
                 path,
                 value: own,
                 digest,
@@ -199,11 +199,11 @@ impl Done {
                 }
                 None => drop(paths.insert(value, path, own.clone(), None)),
             },
-            Step::Remove { path } => drop(paths.remove(value, path)),
-            Step::Join { path, joined, .. } if is_joined(value, path, joined, paths) => {
+            ReplayStep::Remove { path } => drop(paths.remove(value, path)),
+            ReplayStep::Join { path, joined, .. } if is_joined(value, path, joined, paths) => {
                 self.twins.insert(path.clone(), as_shared(joined));
             }
-            Step::Join {
+            ReplayStep::Join {
                 path,
                 joined,
                 after,
@@ -216,8 +216,8 @@ impl Done {
     }
 }
 
-fn as_shared(joined: &Joined) -> Joined {
-    Joined {
+fn as_shared(joined: &JoinedText) -> JoinedText {
+    JoinedText {
         shared: true,
         ..joined.clone()
     }
@@ -226,16 +226,16 @@ fn as_shared(joined: &Joined) -> Joined {
 /// What somebody changed stays changed: the digests are those of what was put there.
 fn keep_digests(effects: &mut Effects, digests: BTreeMap<String, String>) {
     for (path, digest) in digests {
-        if let Some(own) = effects.added.get_mut(&path) {
-            *own = digest;
-        } else if let Some(own) = effects.replaced.get_mut(&path) {
-            own.now = digest;
+        if let Some(added) = effects.added.get_mut(&path) {
+            *added = digest;
+        } else if let Some(replaced) = effects.replaced.get_mut(&path) {
+            replaced.now = digest;
         }
     }
 }
 
 /// Whether the same text is there already, as it is asked when the policy is given.
-fn is_joined(value: &Value, path: &str, joined: &Joined, paths: &Paths) -> bool {
+fn is_joined(value: &Value, path: &str, joined: &JoinedText, paths: &RecordPaths) -> bool {
     let text = paths
         .get(value, &format!("{path}/value"))
         .and_then(Value::as_str);
@@ -246,9 +246,9 @@ fn is_joined(value: &Value, path: &str, joined: &Joined, paths: &Paths) -> bool 
 fn join(
     value: &mut Value,
     path: &str,
-    joined: &Joined,
+    joined: &JoinedText,
     after: Option<&str>,
-    paths: &Paths,
+    paths: &RecordPaths,
 ) -> Option<JoinHint> {
     let (list, name) = split_last(path);
     let container = list.strip_suffix("/env")?.to_owned();
@@ -260,12 +260,12 @@ fn join(
         separator: separator.clone(),
     };
     let found = paths.get_mut(value, list).and_then(Value::as_array_mut);
-    let at = found.as_ref().and_then(|variables| {
+    let index = found.as_ref().and_then(|variables| {
         variables
             .iter()
             .rposition(|item| item.get("name").and_then(Value::as_str) == Some(name.as_str()))
     });
-    let (Some(variables), Some(at)) = (found, at) else {
+    let (Some(variables), Some(index)) = (found, index) else {
         paths.insert(
             value,
             path,
@@ -274,26 +274,26 @@ fn join(
         );
         return Some(hint);
     };
-    if variables[at]
+    if variables[index]
         .get("valueFrom")
         .is_some_and(|from| !from.is_null())
     {
         let original = format!("{ORIGINAL}{name}");
-        let composed = put_together(&format!("$({original})"), joined, &separator);
-        variables[at]["name"] = Value::from(original);
-        variables.insert(at + 1, json!({"name": name, "value": composed}));
+        let composed = join_texts(&format!("$({original})"), joined, &separator);
+        variables[index]["name"] = Value::from(original);
+        variables.insert(index + 1, json!({"name": name, "value": composed}));
         return Some(hint);
     }
-    let old = variables[at]
+    let old = variables[index]
         .get("value")
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
-    variables[at]["value"] = Value::from(put_together(&old, joined, &separator));
+    variables[index]["value"] = Value::from(join_texts(&old, joined, &separator));
     Some(hint)
 }
 
-fn put_together(old: &str, joined: &Joined, separator: &str) -> String {
+fn join_texts(old: &str, joined: &JoinedText, separator: &str) -> String {
     let body = old.trim_end_matches('\n');
     let tail = &old[body.len()..];
     match (body.is_empty(), joined.before) {
@@ -305,7 +305,7 @@ fn put_together(old: &str, joined: &Joined, separator: &str) -> String {
 
 /// Puts the items of lists in the order in which they stand in `current`; those that are not there stay where they
 /// are among the others. What an API server filled in stays.
-pub fn arrange(target: &mut Value, current: &Value) {
+pub fn restore_order(target: &mut Value, current: &Value) {
     arrange_under("", target, current);
     if is_live(current) {
         adopt_live(target, current);
@@ -334,22 +334,22 @@ fn arrange_fields(target: &mut Map<String, Value>, current: &Map<String, Value>)
 }
 
 fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
-    let (own, there) = (identities(key, target), identities(key, current));
-    let there: HashMap<&str, usize> = there
+    let (target_names, current_names) = (identities(key, target), identities(key, current));
+    let current_places: HashMap<&str, usize> = current_names
         .iter()
         .enumerate()
-        .map(|(at, name)| (name.as_str(), at))
+        .map(|(index, name)| (name.as_str(), index))
         .collect();
-    let place_of = |at: usize| there.get(own[at].as_str()).copied();
-    let mut in_order: Vec<usize> = (0..own.len())
-        .filter(|&at| place_of(at).is_some())
+    let place_of = |index: usize| current_places.get(target_names[index].as_str()).copied();
+    let mut in_order: Vec<usize> = (0..target_names.len())
+        .filter(|&index| place_of(index).is_some())
         .collect();
     let places = in_order.clone();
-    in_order.sort_by_key(|&at| place_of(at));
+    in_order.sort_by_key(|&index| place_of(index));
     if places == in_order {
-        for at in places {
-            if let Some(there) = place_of(at) {
-                arrange_under("", &mut target[at], &current[there]);
+        for index in places {
+            if let Some(current_index) = place_of(index) {
+                arrange_under("", &mut target[index], &current[current_index]);
             }
         }
         return;
@@ -359,8 +359,8 @@ fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
         arranged[place] = target[from].clone();
     }
     for (&place, &from) in places.iter().zip(&in_order) {
-        if let Some(at) = place_of(from) {
-            arrange_under("", &mut arranged[place], &current[at]);
+        if let Some(index) = place_of(from) {
+            arrange_under("", &mut arranged[place], &current[index]);
         }
     }
     *target = arranged;

@@ -5,45 +5,45 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::defaults::is_default;
 
-use super::fold::Redo;
+use super::fold::Replay;
 use super::live::{fits, is_live};
-use super::path::{Paths, split_last};
-use super::{Effects, Joined, PolicyRecord, Record, Removed, Replaced, digest};
+use super::path::{RecordPaths, split_last};
+use super::{Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, digest};
 
-/// What happens to what somebody changed since it was put there.
+/// How values are handled that have drifted from the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leniency {
+pub enum DriftHandling {
     /// It stays, and is reported.
     Leave,
     /// It goes like the rest.
     Force,
 }
 
-/// Something that is not as the record says.
+/// A value that has drifted from the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct Drift {
     /// The policy that put it there.
     pub policy: String,
     /// Where it stands.
     pub path: String,
 }
 
-/// A value without what its record says.
+/// The value after removal of the recorded policies.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct RemovalResult {
     /// The value.
     pub value: Value,
     /// For each policy of the record, in its order, what puts back what was taken out.
-    pub redo: Vec<Redo>,
+    pub redo: Vec<Replay>,
     /// What stayed, or went although somebody had changed it.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<Drift>,
 }
 
 /// Takes all policies out of an object, the last first, so that each is taken out of what it left. What is kept is
-/// put back by `Redo::apply`.
-pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leniency) -> Taken {
+/// put back by `Replay::apply`.
+pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> DriftHandling) -> RemovalResult {
     let paths = record.paths();
-    let mut taken = Taken {
+    let mut taken = RemovalResult {
         value: object.clone(),
         redo: Vec::new(),
         changed: Vec::new(),
@@ -57,26 +57,26 @@ pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leni
     if !record.marker.replaced.contains_key(&marker) {
         paths.remove(&mut taken.value, &marker);
     }
-    Inverse {
+    PolicyRemoval {
         paths: &paths,
         policy: "",
-        leniency: Leniency::Force,
+        leniency: DriftHandling::Force,
         taken: &mut taken,
-        redo: Redo::default(),
+        redo: Replay::default(),
     }
-    .run(&record.marker);
+    .take_out_policy(&record.marker);
     taken.changed.clear();
     for policy in record.policies.iter().rev() {
         let redo = take_out_policy(policy, leniency(&policy.policy), &paths, &mut taken);
         taken.redo.push(redo);
     }
     // What one made may have held what another put there, and was not empty then.
-    let all = record
+    let all_effects = record
         .policies
         .iter()
         .map(|policy| &policy.effects)
         .chain([&record.marker]);
-    empty(all, &paths, &mut taken.value);
+    remove_empty_holders(all_effects, &paths, &mut taken.value);
     taken.redo.reverse();
     taken.changed.reverse();
     taken
@@ -85,59 +85,59 @@ pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> Leni
 /// Takes one policy out of what is left. Gives what puts its work back.
 fn take_out_policy(
     policy: &PolicyRecord,
-    leniency: Leniency,
-    paths: &Paths,
-    taken: &mut Taken,
-) -> Redo {
-    let mut inverse = Inverse {
+    leniency: DriftHandling,
+    paths: &RecordPaths,
+    taken: &mut RemovalResult,
+) -> Replay {
+    let mut inverse = PolicyRemoval {
         paths,
         policy: &policy.policy,
         leniency,
         taken,
-        redo: Redo::new(policy),
+        redo: Replay::new(policy),
     };
-    inverse.run(&policy.effects);
+    inverse.take_out_policy(&policy.effects);
     let redo = inverse.redo;
-    empty([&policy.effects], paths, &mut taken.value);
+    remove_empty_holders([&policy.effects], paths, &mut taken.value);
     redo
 }
 
-/// An item that is put back: what it was, what it stood behind, and its digest.
-type Back<'d> = (Value, Option<String>, &'d str);
+/// A restored item: its value, the item before it, and its digest.
+type RestoredItem<'d> = (Value, Option<String>, &'d str);
 
 /// The same with its place and its path.
-type PutBack<'e> = (Option<Vec<usize>>, &'e String, Back<'e>);
+type PutBack<'e> = (Option<Vec<usize>>, &'e String, RestoredItem<'e>);
 
-struct Inverse<'i> {
-    paths: &'i Paths,
+struct PolicyRemoval<'i> {
+    paths: &'i RecordPaths,
     policy: &'i str,
-    leniency: Leniency,
-    taken: &'i mut Taken,
-    redo: Redo,
+    leniency: DriftHandling,
+    taken: &'i mut RemovalResult,
+    redo: Replay,
 }
 
-impl Inverse<'_> {
-    fn run(&mut self, effects: &Effects) {
+impl PolicyRemoval<'_> {
+    fn take_out_policy(&mut self, effects: &Effects) {
         let removed = effects.removed.keys();
         let filled_in: BTreeSet<&String> = removed.filter(|path| self.is_filled_in(path)).collect();
-        let shared = self.shared(effects);
+        let shared = self.shared_items(effects);
         // Variables that are ours go like other items: those behind them first.
         let (new, others): (Vec<_>, Vec<_>) = effects
             .joined
             .iter()
             .partition(|(_, joined)| joined.new && !joined.shared);
         for (path, joined) in others {
-            if joined.shared || self.joined(path, joined) {
+            if joined.shared || self.take_out_text(path, joined) {
                 self.redo.join(path, joined, None);
             }
         }
         let added = self.added_items(effects);
         self.own_variables(&new);
-        let mut back: Vec<_> = shared.into_iter().chain(added).collect();
+        let mut restored: Vec<_> = shared.into_iter().chain(added).collect();
         // In the order in which they stood, which is that of the mappings and lists that are made for them.
-        back.sort_by(|(place, ..), (other, ..)| place.cmp(other));
-        for (_, path, (value, after, now)) in back {
-            self.redo.insert(path, value, now, after);
+        restored.sort_by(|(place, ..), (other_place, ..)| place.cmp(other_place));
+        for (_, path, (value, after, recorded_digest)) in restored {
+            self.redo.insert(path, value, recorded_digest, after);
         }
         for (path, replaced) in &effects.replaced {
             self.replaced(path, replaced);
@@ -157,17 +157,17 @@ impl Inverse<'_> {
         added.sort();
         let mut back = Vec::new();
         for (place, path, now) in added.into_iter().rev() {
-            back.extend(self.added(path, now).map(|item| (place, path, item)));
+            back.extend(self.take_out_item(path, now).map(|item| (place, path, item)));
         }
         back
     }
 
     /// Takes out variables that hold nothing but what was joined.
-    fn own_variables(&mut self, new: &[(&String, &Joined)]) {
+    fn own_variables(&mut self, new: &[(&String, &JoinedText)]) {
         let mut joins = Vec::new();
         for (path, joined) in new {
             let after = self.paths.predecessor(&mut self.taken.value, path);
-            if self.joined(path, joined) {
+            if self.take_out_text(path, joined) {
                 joins.push((path, joined, after));
             }
         }
@@ -177,11 +177,11 @@ impl Inverse<'_> {
     }
 
     /// Puts back what was replaced.
-    fn replaced(&mut self, path: &str, replaced: &Replaced) {
+    fn replaced(&mut self, path: &str, replaced: &ReplacedValue) {
         let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
             return;
         };
-        let now = self.recorded(&value, &replaced.now);
+        let now = self.matching_digest(&value, &replaced.now);
         if self.may_change(path, now.is_some()) {
             self.redo.set(path, value, now.unwrap_or(&replaced.now));
             if let Some(place) = self.paths.get_mut(&mut self.taken.value, path) {
@@ -191,7 +191,7 @@ impl Inverse<'_> {
     }
 
     /// Puts back what was removed, unless something else stands there that no API server filled in.
-    fn removed(&mut self, path: &String, removed: &Removed, filled_in: &BTreeSet<&String>) {
+    fn removed(&mut self, path: &String, removed: &RemovedValue, filled_in: &BTreeSet<&String>) {
         match self.paths.get(&self.taken.value, path) {
             None => {
                 self.redo.remove(path);
@@ -206,12 +206,12 @@ impl Inverse<'_> {
                 self.paths.remove(&mut self.taken.value, path);
                 self.restore(path, removed);
             }
-            Some(_) => self.note(path),
+            Some(_) => self.note_changed(path),
         }
     }
-    fn restore(&mut self, path: &str, removed: &Removed) {
-        let (was, after) = (removed.was.clone(), removed.after.as_deref());
-        self.paths.insert(&mut self.taken.value, path, was, after);
+    fn restore(&mut self, path: &str, removed: &RemovedValue) {
+        let (original, after) = (removed.was.clone(), removed.after.as_deref());
+        self.paths.insert(&mut self.taken.value, path, original, after);
     }
 
     /// Whether an API server set what stands there now.
@@ -227,27 +227,27 @@ impl Inverse<'_> {
             && stands.is_some_and(|(value, owner)| is_default(parent, key, value, owner))
     }
 
-    fn note(&mut self, path: &str) {
-        self.taken.changed.push(Changed {
+    fn note_changed(&mut self, path: &str) {
+        self.taken.changed.push(Drift {
             policy: self.policy.to_owned(),
             path: path.to_owned(),
         });
     }
 
     /// Of the recorded digests the one of what is there.
-    fn recorded<'d>(&self, value: &Value, digests: &'d str) -> Option<&'d str> {
-        let own = digest(value);
-        let is_it = |recorded: &&str| {
-            own == **recorded || is_live(&self.taken.value) && fits(value, recorded)
+    fn matching_digest<'d>(&self, value: &Value, digests: &'d str) -> Option<&'d str> {
+        let current_digest = digest(value);
+        let is_match = |recorded: &&str| {
+            current_digest == **recorded || is_live(&self.taken.value) && fits(value, recorded)
         };
-        digests.split(' ').find(is_it)
+        digests.split(' ').find(is_match)
     }
 
     fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
         if !is_as_it_was {
-            self.note(path);
+            self.note_changed(path);
         }
-        is_as_it_was || self.leniency == Leniency::Force
+        is_as_it_was || self.leniency == DriftHandling::Force
     }
 
     fn place(&self, path: &str) -> Option<Vec<usize>> {
@@ -255,29 +255,29 @@ impl Inverse<'_> {
     }
 
     /// What another policy had put there, and what may have to be put there by this one.
-    fn shared<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
-        let item = |(path, now): (&'e String, &'e String)| {
+    fn shared_items<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
+        let item = |(path, recorded_digest): (&'e String, &'e String)| {
             let value = self.paths.get(&self.taken.value, path)?.clone();
-            let now = self.recorded(&value, now).unwrap_or(now);
-            Some((self.place(path), path, (value, None, now)))
+            let recorded_digest = self.matching_digest(&value, recorded_digest).unwrap_or(recorded_digest);
+            Some((self.place(path), path, (value, None, recorded_digest)))
         };
         effects.shared.iter().filter_map(item).collect()
     }
 
     /// Takes an item out. `None` where somebody took it out already, or it stays.
-    fn added<'d>(&mut self, path: &str, digests: &'d str) -> Option<Back<'d>> {
+    fn take_out_item<'d>(&mut self, path: &str, digests: &'d str) -> Option<RestoredItem<'d>> {
         let value = self.paths.get(&self.taken.value, path).cloned()?;
-        let now = self.recorded(&value, digests);
-        if !self.may_change(path, now.is_some()) {
+        let recorded_digest = self.matching_digest(&value, digests);
+        if !self.may_change(path, recorded_digest.is_some()) {
             return None;
         }
         let after = self.paths.predecessor(&mut self.taken.value, path);
         self.paths.remove(&mut self.taken.value, path);
-        Some((value, after, now.unwrap_or(digests)))
+        Some((value, after, recorded_digest.unwrap_or(digests)))
     }
 
     /// Whether the text was there and is gone.
-    fn joined(&mut self, path: &str, joined: &Joined) -> bool {
+    fn take_out_text(&mut self, path: &str, joined: &JoinedText) -> bool {
         let (list, name) = split_last(path);
         let Some(variables) = self
             .paths
@@ -287,28 +287,28 @@ impl Inverse<'_> {
             return false;
         };
         let unjoined = unjoin(variables, &name, joined);
-        if matches!(unjoined, Unjoined::Changed) {
-            self.note(path);
+        if matches!(unjoined, UnjoinResult::Changed) {
+            self.note_changed(path);
         }
-        matches!(unjoined, Unjoined::Done)
+        matches!(unjoined, UnjoinResult::Done)
     }
 }
 
 /// What was removed, each behind what it stood behind.
-fn by_place(all: &BTreeMap<String, Removed>) -> Vec<(&String, &Removed)> {
-    let (mut order, mut seen) = (Vec::with_capacity(all.len()), BTreeSet::new());
-    for path in all.keys() {
-        let mut back = Vec::new();
+fn by_place(removed_by_path: &BTreeMap<String, RemovedValue>) -> Vec<(&String, &RemovedValue)> {
+    let (mut order, mut seen) = (Vec::with_capacity(removed_by_path.len()), BTreeSet::new());
+    for path in removed_by_path.keys() {
+        let mut chain = Vec::new();
         let mut next = path.clone();
-        while let Some((path, removed)) = all
+        while let Some((path, removed)) = removed_by_path
             .get_key_value(&next)
             .filter(|(path, _)| seen.insert(*path))
         {
-            back.push((path, removed));
+            chain.push((path, removed));
             let Some(before) = &removed.after else { break };
             next = format!("{}/{before}", split_last(path).0);
         }
-        order.extend(back.into_iter().rev());
+        order.extend(chain.into_iter().rev());
     }
     order
 }
@@ -316,28 +316,28 @@ fn by_place(all: &BTreeMap<String, Removed>) -> Vec<(&String, &Removed)> {
 /// What was made or filled and is empty now: inner ones first, for a longer path sorts behind its beginning. Of several
 /// policies the first found what the manifest had. What one took out had stood there before a later one made it, and is
 /// back, though it may be empty.
-fn empty<'e>(all: impl IntoIterator<Item = &'e Effects>, paths: &Paths, object: &mut Value) {
+fn remove_empty_holders<'e>(all_effects: impl IntoIterator<Item = &'e Effects>, paths: &RecordPaths, object: &mut Value) {
     let mut holders: BTreeMap<&String, Option<&Value>> = BTreeMap::new();
     let mut restored: BTreeSet<&String> = BTreeSet::new();
-    for effects in all {
+    for effects in all_effects {
         for path in effects.made.iter().filter(|path| restored.contains(path)) {
             holders.entry(path).or_insert(Some(&Value::Null));
         }
         restored.extend(effects.removed.keys());
-        for (path, was) in effects.filled.iter().map(|(path, was)| (path, Some(was))) {
-            holders.entry(path).or_insert(was);
+        for (path, original) in effects.filled.iter().map(|(path, original)| (path, Some(original))) {
+            holders.entry(path).or_insert(original);
         }
         for path in &effects.made {
             holders.entry(path).or_insert(None);
         }
     }
-    for (path, was) in holders.into_iter().rev() {
+    for (path, original) in holders.into_iter().rev() {
         let Some(place) = paths.get_mut(object, path).filter(|place| is_empty(place)) else {
             continue;
         };
-        match was {
+        match original {
             Some(Value::Null) if restored.contains(path) => {}
-            Some(was) => *place = was.clone(),
+            Some(original) => *place = original.clone(),
             None => drop(paths.remove(object, path)),
         }
     }
@@ -348,7 +348,7 @@ fn is_empty(value: &Value) -> bool {
         || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-enum Unjoined {
+enum UnjoinResult {
     Done,
     /// The variable is not there any more.
     Gone,
@@ -362,32 +362,32 @@ fn position(variables: &[Value], name: &str) -> Option<usize> {
         .rposition(|item| item.get("name").and_then(Value::as_str) == Some(name))
 }
 
-fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &Joined) -> Unjoined {
-    let Some(at) = position(variables, name) else {
-        return Unjoined::Gone;
+fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &JoinedText) -> UnjoinResult {
+    let Some(index) = position(variables, name) else {
+        return UnjoinResult::Gone;
     };
-    let value = variables[at].get("value").and_then(Value::as_str);
+    let value = variables[index].get("value").and_then(Value::as_str);
     let Some(rest) = value.and_then(|value| without(value, joined)) else {
-        return Unjoined::Changed;
+        return UnjoinResult::Changed;
     };
     if let Some(renamed) = &joined.renamed {
         let original = position(variables, renamed);
         let (Some(original), true) = (original, rest == format!("$({renamed})")) else {
-            return Unjoined::Changed;
+            return UnjoinResult::Changed;
         };
         variables[original]["name"] = Value::from(name);
-        variables.remove(at);
-        return Unjoined::Done;
+        variables.remove(index);
+        return UnjoinResult::Done;
     }
-    let is_plain = variables[at]
+    let is_plain = variables[index]
         .as_object()
         .is_some_and(|item| item.len() == 2);
     if joined.new && rest.is_empty() && is_plain {
-        variables.remove(at);
+        variables.remove(index);
     } else {
-        variables[at]["value"] = Value::from(rest);
+        variables[index]["value"] = Value::from(rest);
     }
-    Unjoined::Done
+    UnjoinResult::Done
 }
 
 /// Whether a part stands in the text between separators, so that it is not joined to it once more.
@@ -421,21 +421,21 @@ pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
         }
         length + usize::from(part[length] == sign)
     };
-    for at in 1..part.len() {
-        shorter[at] = follow(&shorter, shorter[at - 1], part[at]);
+    for index in 1..part.len() {
+        shorter[index] = follow(&shorter, shorter[index - 1], part[index]);
     }
     let (mut found, mut length) = (Vec::new(), 0);
-    for (at, &sign) in text.as_bytes().iter().enumerate() {
+    for (index, &sign) in text.as_bytes().iter().enumerate() {
         length = follow(&shorter, length, sign);
         if length == part.len() {
-            found.push(at + 1 - length);
+            found.push(index + 1 - length);
         }
     }
     found
 }
 
 /// The text without ours and the separator beside it; `None` where ours is not there as a token of its own.
-pub(super) fn without(value: &str, joined: &Joined) -> Option<String> {
+pub(super) fn without(value: &str, joined: &JoinedText) -> Option<String> {
     let text = joined.text.as_str();
     let separator = joined.separator.as_deref().unwrap_or(" ");
     let is_edge = |rest: &str, by_separator: bool, by_blank: bool| {
@@ -476,9 +476,9 @@ mod tests {
 
     #[test]
     fn a_token_goes_with_the_separator_beside_it() {
-        let joined = |text: &str| Joined {
+        let joined = |text: &str| JoinedText {
             text: text.into(),
-            ..Joined::default()
+            ..JoinedText::default()
         };
         assert_eq!(
             without("-Xmx1g -a -b", &joined("-a")).as_deref(),
@@ -489,13 +489,13 @@ mod tests {
             Some("-Xmx1g -a\n")
         );
         assert_eq!(without("-Xmx1g -ab", &joined("-a")), None);
-        let first = Joined {
+        let first = JoinedText {
             before: true,
             separator: Some(":".into()),
             ..joined("/opt")
         };
         assert_eq!(without("/opt:/bin", &first).as_deref(), Some("/bin"));
-        let new = Joined {
+        let new = JoinedText {
             new: true,
             ..joined("-a")
         };

@@ -99,11 +99,11 @@ pub(super) fn fits(item: &Value, recorded: &str) -> bool {
     defaults.dedup();
     // First with none of them.
     (0..1_u32 << defaults.len().min(MOST_DEFAULTS)).any(|kept| {
-        let is_kept = |at: usize| at < MOST_DEFAULTS && kept & (1 << at) != 0;
-        let gone = (0..defaults.len())
-            .filter(|&at| !is_kept(at))
-            .map(|at| defaults[at].as_str());
-        digest(&without("", item, &gone.collect::<Vec<_>>())) == recorded
+        let is_kept = |index: usize| index < MOST_DEFAULTS && kept & (1 << index) != 0;
+        let absent_defaults = (0..defaults.len())
+            .filter(|&index| !is_kept(index))
+            .map(|index| defaults[index].as_str());
+        digest(&without("", item, &absent_defaults.collect::<Vec<_>>())) == recorded
     })
 }
 
@@ -153,16 +153,16 @@ pub(super) fn adopt_live(target: &mut Value, current: &Value) {
             .as_str()
             .map(str::to_owned)
     };
-    let (Some(own), Some(there)) = (text(target), text(current)) else {
+    let (Some(target_text), Some(current_text)) = (text(target), text(current)) else {
         return;
     };
-    if says(&own).is_some_and(|own| Some(own) == says(&there)) {
-        target["metadata"]["annotations"][RECORD] = Value::String(there);
+    if recorded_versions(&target_text).is_some_and(|target_record| Some(target_record) == recorded_versions(&current_text)) {
+        target["metadata"]["annotations"][RECORD] = Value::String(current_text);
     }
 }
 
 /// Which policies in which versions a record names.
-fn says(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
+fn recorded_versions(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
     let record = Record::read(record).ok()?;
     Some(
         record
@@ -178,16 +178,16 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
         (Value::Object(target), Value::Object(fields)) => adopt_fields(key, target, fields),
         (Value::Array(target), Value::Array(current)) => {
             let names = is_aligned(key).then(|| {
-                let there: HashMap<String, usize> =
+                let current_places: HashMap<String, usize> =
                     identities(key, current).into_iter().zip(0..).collect();
-                (identities(key, target), there)
+                (identities(key, target), current_places)
             });
-            for (at, item) in target.iter_mut().enumerate() {
-                let own = match &names {
-                    Some((own, there)) => there.get(&own[at]).copied(),
-                    None => Some(at),
+            for (index, item) in target.iter_mut().enumerate() {
+                let current_index = match &names {
+                    Some((target_names, current_places)) => current_places.get(&target_names[index]).copied(),
+                    None => Some(index),
                 };
-                own.and_then(|own| current.get(own))
+                current_index.and_then(|current_index| current.get(current_index))
                     .into_iter()
                     .for_each(|current| adopt(key, item, current));
             }
@@ -210,8 +210,8 @@ fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String,
     };
     for (name, value) in fields {
         match target.get_mut(name) {
-            Some(own) if is_quantity(name) && quantity::is_same(own, value) => *own = value.clone(),
-            Some(own) => adopt(name, own, value),
+            Some(existing) if is_quantity(name) && quantity::is_same(existing, value) => *existing = value.clone(),
+            Some(existing) => adopt(name, existing, value),
             None if is_default(key, name, value, &owner) || is_token_mount_alone(name, value) => {
                 drop(target.insert(name.clone(), value.clone()))
             }

@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use locks::Locks;
-pub use moved::SeveralRecords;
+pub use locks::LockSet;
+pub use moved::AmbiguousRecords;
 use policy::split;
 
-use super::path::Paths;
-use super::{Effects, PolicyRecord, Record, Removed, Texts, VERSION, bounds};
-use crate::ownership::{Room, WorkloadKey, is_false};
+use super::path::RecordPaths;
+use super::{Effects, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds};
+use crate::ownership::{TextAdjustment, WorkloadKey, is_false};
 
 /// The file's name.
 pub const LOCK_FILE: &str = "podgraft.lock";
@@ -42,13 +42,13 @@ const GENERATIONS: u64 = 8;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
     /// By policy and place: digests of items and texts of variables, each with its generation.
-    contents: BTreeMap<Place, BTreeMap<String, u64>>,
-    workloads: BTreeMap<WorkloadKey, Locked>,
+    contents: BTreeMap<ContentKey, BTreeMap<String, u64>>,
+    workloads: BTreeMap<WorkloadKey, LockedWorkload>,
 }
 
-/// What a policy puts at a place, in whatever workload.
+/// The key of injected content: kind, policy and path, without the workload.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ContentKey {
     kind: ContentKind,
     policy: String,
     path: String,
@@ -62,11 +62,11 @@ enum ContentKind {
     Text,
 }
 
-/// What was done to one workload.
+/// The locked changes of one workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Locked {
+struct LockedWorkload {
     policies: BTreeMap<String, LockedPolicy>,
-    rest: Rest,
+    rest: RestoreDetails,
 }
 
 /// What one policy did, without the content.
@@ -90,7 +90,7 @@ struct LockedPolicy {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     replaced: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    removed: BTreeMap<String, Removed>,
+    removed: BTreeMap<String, RemovedValue>,
 }
 
 /// [`Joined`] without its text.
@@ -109,16 +109,16 @@ struct LockedJoin {
     renamed: Option<String>,
 }
 
-/// What is seldom needed to give back the bytes.
+/// Rarely needed details for restoring the original bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Rest {
+struct RestoreDetails {
     #[serde(skip_serializing_if = "Effects::is_empty")]
     marker: Effects,
-    #[serde(skip_serializing_if = "Room::is_nothing")]
-    room: Room,
+    #[serde(skip_serializing_if = "TextAdjustment::is_nothing")]
+    room: TextAdjustment,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<Texts>,
+    text: Option<TextDifferences>,
 }
 
 impl Lock {
@@ -128,14 +128,14 @@ impl Lock {
     /// The number of a line that is none, from 1, and why.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut lock = Lock::default();
-        for (at, line) in text.lines().enumerate() {
+        for (index, line) in text.lines().enumerate() {
             let is_mark = ["#", "<<<<<<<", "|||||||", "=======", ">>>>>>>"]
                 .iter()
                 .any(|mark| line.starts_with(mark));
             if line.trim().is_empty() || is_mark {
                 continue;
             }
-            lock.read_line(line).map_err(|why| (at + 1, why))?;
+            lock.read_line(line).map_err(|reason| (index + 1, reason))?;
         }
         Ok(lock)
     }
@@ -152,12 +152,12 @@ impl Lock {
             "item" => self.read_content(&fields, ContentKind::Item),
             "text" => self.read_content(&fields, ContentKind::Text),
             "workload" => self.read_workload(&fields),
-            other => Err(format!("`{other}` is no word of this file")),
+            word => Err(format!("`{word}` is no word of this file")),
         }
     }
 
     fn read_content(&mut self, fields: &[Value], kind: ContentKind) -> Result<(), String> {
-        let place = Place {
+        let place = ContentKey {
             kind,
             policy: text_in(fields, 1)?.to_owned(),
             path: text_in(fields, 2)?.to_owned(),
@@ -210,10 +210,10 @@ impl Lock {
         });
         let workloads = self.workloads.iter().flat_map(|(key, locked)| {
             let rest =
-                (locked.rest != Rest::default()).then(|| workload_line(key, "", &locked.rest));
+                (locked.rest != RestoreDetails::default()).then(|| workload_line(key, "", &locked.rest));
             let policies = locked.policies.iter();
             rest.into_iter()
-                .chain(policies.map(move |(policy, what)| workload_line(key, policy, what)))
+                .chain(policies.map(move |(policy, effects)| workload_line(key, policy, effects)))
         });
         let sorted = |mut lines: Vec<String>| {
             lines.sort();
@@ -229,20 +229,20 @@ impl Lock {
     fn record(
         &self,
         key: &WorkloadKey,
-        paths: &Paths,
+        paths: &RecordPaths,
         marked: &[&str],
         value: &Value,
     ) -> Option<Record> {
         let locked = self.workloads.get(key)?;
         let policies = marked.iter().filter_map(|name| {
-            let own = locked.policies.get(*name)?;
-            Some(self.policy_record(name, own, paths, value))
+            let locked_policy = locked.policies.get(*name)?;
+            Some(self.policy_record(name, locked_policy, paths, value))
         });
         let policies: Vec<PolicyRecord> = policies.collect();
         if policies.is_empty() {
             return None;
         }
-        let Rest { marker, room, text } = locked.rest.clone();
+        let RestoreDetails { marker, room, text } = locked.rest.clone();
         Some(Record {
             version: VERSION,
             pod: paths.template(),
@@ -255,7 +255,7 @@ impl Lock {
 
     /// Writes down what was done to workloads, and that nothing is left in those without a record.
     pub fn put_all(&mut self, records: Vec<(WorkloadKey, Option<Record>)>) {
-        let before: BTreeMap<Place, u64> = self
+        let before: BTreeMap<ContentKey, u64> = self
             .contents
             .iter()
             .map(|(place, known)| {
@@ -265,50 +265,50 @@ impl Lock {
                 )
             })
             .collect();
-        let mut seen: BTreeSet<(Place, String)> = BTreeSet::new();
+        let mut seen: BTreeSet<(ContentKey, String)> = BTreeSet::new();
         for (key, record) in records {
             let Some(record) = record else {
                 self.workloads.remove(&key);
                 continue;
             };
-            let mut locked = Locked {
-                rest: Rest {
+            let mut locked = LockedWorkload {
+                rest: RestoreDetails {
                     marker: record.marker,
                     room: record.room,
                     text: record.text,
                 },
-                ..Locked::default()
+                ..LockedWorkload::default()
             };
             for policy in record.policies {
                 let name = policy.policy.clone();
-                let (own, contents) = split(policy);
+                let (locked_policy, contents) = split(policy);
                 for (place, content) in contents {
                     let known = self.contents.entry(place.clone()).or_default();
                     let next = before.get(&place).map_or(1, |generation| generation + 1);
                     known.entry(content.clone()).or_insert(next);
                     seen.insert((place, content));
                 }
-                locked.policies.insert(name, own);
+                locked.policies.insert(name, locked_policy);
             }
             self.workloads.insert(key, locked);
         }
-        self.forget(&seen);
+        self.remove_unused_contents(&seen);
     }
 
     /// Forgets what no workload has any more.
-    fn forget(&mut self, seen: &BTreeSet<(Place, String)>) {
-        let mut places: BTreeSet<Place> = BTreeSet::new();
-        for (policy, own) in self.workloads.values().flat_map(|locked| &locked.policies) {
-            let items = own
+    fn remove_unused_contents(&mut self, seen: &BTreeSet<(ContentKey, String)>) {
+        let mut places: BTreeSet<ContentKey> = BTreeSet::new();
+        for (policy, locked_policy) in self.workloads.values().flat_map(|locked| &locked.policies) {
+            let items = locked_policy
                 .added
                 .iter()
-                .chain(&own.shared)
-                .chain(own.replaced.keys());
-            places.extend(items.map(|path| Place::of(ContentKind::Item, policy, path)));
+                .chain(&locked_policy.shared)
+                .chain(locked_policy.replaced.keys());
+            places.extend(items.map(|path| ContentKey::of(ContentKind::Item, policy, path)));
             places.extend(
-                own.joined
+                locked_policy.joined
                     .keys()
-                    .map(|path| Place::of(ContentKind::Text, policy, path)),
+                    .map(|path| ContentKey::of(ContentKind::Text, policy, path)),
             );
         }
         self.contents.retain(|place, known| {
@@ -322,8 +322,8 @@ impl Lock {
     }
 
     /// Leaves out the workloads that are not there any more.
-    pub fn retain(&mut self, is_there: impl Fn(&WorkloadKey) -> bool) {
-        self.workloads.retain(|key, _| is_there(key));
+    pub fn retain(&mut self, is_present: impl Fn(&WorkloadKey) -> bool) {
+        self.workloads.retain(|key, _| is_present(key));
     }
 
     /// What the records name as generated, with the digests.
@@ -341,14 +341,14 @@ fn text_in(fields: &[Value], at: usize) -> Result<&str, String> {
     text.ok_or_else(|| format!("its field {} is no text", at + 1))
 }
 
-fn workload_line(key: &WorkloadKey, policy: &str, what: &impl Serialize) -> String {
+fn workload_line(key: &WorkloadKey, policy: &str, effects: &impl Serialize) -> String {
     let WorkloadKey {
         file,
         kind,
         namespace,
         name,
     } = key;
-    line_of(&("workload", file, kind, namespace, name, policy, what))
+    line_of(&("workload", file, kind, namespace, name, policy, effects))
 }
 
 fn line_of(fields: &impl Serialize) -> String {
@@ -356,14 +356,14 @@ fn line_of(fields: &impl Serialize) -> String {
     super::one_line(json) + "\n"
 }
 
-impl Place {
+impl ContentKey {
     /// Of containers it is the same in all.
     fn of(kind: ContentKind, policy: &str, path: &str) -> Self {
         let mut steps: Vec<&str> = path.split('/').collect();
         if let ["pod", "spec", "containers" | "initContainers", name, _, ..] = &mut steps[..] {
             *name = "*";
         }
-        Place {
+        ContentKey {
             kind,
             policy: policy.to_owned(),
             path: steps.join("/"),

@@ -15,19 +15,19 @@ mod renamed;
 pub(crate) mod words;
 
 pub use effects::{JoinHint, effects_of};
-pub use fold::arrange;
-pub use inverse::{Changed, Leniency, Taken, has_token, take_out};
+pub use fold::restore_order;
+pub use inverse::{Drift, DriftHandling, RemovalResult, has_token, take_out};
 pub(crate) use path::escape;
-pub use path::{Paths, identities, is_aligned};
+pub use path::{RecordPaths, identities, is_aligned};
 
 pub use crate::ownership::{
-    Effects, Joined, PolicyRecord, Record, Removed, Replaced, TextPlace, Texts,
+    Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference, TextDifferences,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use lock::SeveralRecords;
+use lock::AmbiguousRecords;
 
 /// The annotation that names the policies applied, for people.
 pub const MARKER: &str = "podgraft.dev/applied";
@@ -38,7 +38,7 @@ pub const VERSION: u32 = 1;
 
 /// Why a record cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum RecordError {
     /// It is no record.
     Damaged(String),
     /// The object around it has a value that readers disagree about.
@@ -46,17 +46,17 @@ pub enum Unreadable {
     /// A later podgraft wrote it.
     Version(u32),
     /// Which line of the lock file is for the workload is not known.
-    Several(SeveralRecords),
+    Several(AmbiguousRecords),
 }
 
 impl Effects {
     /// The digest of what a policy puts there, not of what it finds.
     pub fn digest(&self) -> String {
-        let mut ours = serde_json::to_value(self).unwrap_or_default();
-        if let Some(fields) = ours.as_object_mut() {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
             fields.retain(|field, _| field != "made" && field != "filled");
         }
-        digest(&ours)
+        digest(&value)
     }
 }
 
@@ -65,21 +65,21 @@ impl Record {
     ///
     /// # Errors
     /// When it is none, or of another version, or says what no document can hold.
-    pub fn read(text: &str) -> Result<Self, Unreadable> {
-        let value = bounds::from_json(text).map_err(Unreadable::Damaged)?;
+    pub fn read(text: &str) -> Result<Self, RecordError> {
+        let value = bounds::from_json(text).map_err(RecordError::Damaged)?;
         match value
             .get("version")
             .and_then(Value::as_u64)
             .and_then(|version| u32::try_from(version).ok())
         {
             Some(VERSION) => {}
-            Some(version) => return Err(Unreadable::Version(version)),
-            None => return Err(Unreadable::Damaged("it states no version".to_owned())),
+            Some(version) => return Err(RecordError::Version(version)),
+            None => return Err(RecordError::Damaged("it states no version".to_owned())),
         }
         let record: Record = serde_json::from_value(value)
-            .map_err(|error| Unreadable::Damaged(error.to_string()))?;
+            .map_err(|error| RecordError::Damaged(error.to_string()))?;
         match record.beyond_documents() {
-            Some(why) => Err(Unreadable::Damaged(why)),
+            Some(defect) => Err(RecordError::Damaged(defect)),
             None => Ok(record),
         }
     }
@@ -91,8 +91,8 @@ impl Record {
     }
 
     /// How its paths are to be read.
-    pub fn paths(&self) -> Paths {
-        Paths::of(
+    pub fn paths(&self) -> RecordPaths {
+        RecordPaths::of(
             &self
                 .pod
                 .split('.')
@@ -133,7 +133,7 @@ fn one_line(json: String) -> String {
 
 /// The first 10 hexadecimal digits of a value's SHA-256: enough to see whether somebody changed it.
 pub fn digest(value: &Value) -> String {
-    let text = serde_json::to_vec(&Sorted(value)).unwrap_or_default();
+    let text = serde_json::to_vec(&SortedValue(value)).unwrap_or_default();
     digest_of_bytes(&text)
 }
 
@@ -147,17 +147,17 @@ pub fn digest_of_bytes(bytes: &[u8]) -> String {
 }
 
 /// A value with sorted keys.
-struct Sorted<'v>(&'v Value);
+struct SortedValue<'v>(&'v Value);
 
-impl Serialize for Sorted<'_> {
+impl Serialize for SortedValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Object(map) => {
                 let mut fields: Vec<(&String, &Value)> = map.iter().collect();
                 fields.sort_by_key(|(key, _)| *key);
-                serializer.collect_map(fields.into_iter().map(|(key, value)| (key, Sorted(value))))
+                serializer.collect_map(fields.into_iter().map(|(key, value)| (key, SortedValue(value))))
             }
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Sorted)),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(SortedValue)),
             scalar => scalar.serialize(serializer),
         }
     }

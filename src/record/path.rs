@@ -48,13 +48,13 @@ pub fn is_aligned(key: &str) -> bool {
 /// The identities of a list's items, each once: a second item of one name is `name~#2`.
 pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
     let mut counts: HashMap<String, usize> = HashMap::with_capacity(items.len());
-    let own = |item| {
+    let numbered_identity = |item| {
         let plain = identity(key, item);
         let count = counts.entry(plain.clone()).or_insert(0);
         *count += 1;
         numbered(&plain, *count)
     };
-    items.iter().map(own).collect()
+    items.iter().map(numbered_identity).collect()
 }
 
 /// No name has `~#` in it once it is escaped, so what comes of this is no other item's name.
@@ -80,21 +80,21 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
     };
     let field = field_of(key);
     let name = Some(unescape(plain)).filter(|name| escape(name) == plain);
-    let is_it = |item: &Value| match stated(key, field, item) {
-        Some(own) => name.as_deref() == Some(&*own),
+    let is_same_identity = |item: &Value| match stated(key, field, item) {
+        Some(stated_name) => name.as_deref() == Some(&*stated_name),
         None => plain.starts_with(DIGEST) && unstated(item) == plain,
     };
-    let mut found = items.iter().enumerate().filter(|(_, item)| is_it(item));
-    found.nth(number - 1).map(|(at, _)| at)
+    let mut found = items.iter().enumerate().filter(|(_, item)| is_same_identity(item));
+    found.nth(number - 1).map(|(index, _)| index)
 }
 
 /// One of [`identities`].
 fn identity_at(key: &str, items: &[Value], at: usize) -> Option<String> {
     let plain = identity(key, items.get(at)?);
     let field = field_of(key);
-    let own = stated(key, field, &items[at]);
-    let is_twin = |item: &&Value| match (stated(key, field, item), &own) {
-        (Some(name), Some(own)) => name == *own,
+    let stated_name = stated(key, field, &items[at]);
+    let is_twin = |item: &&Value| match (stated(key, field, item), &stated_name) {
+        (Some(name), Some(stated_name)) => name == *stated_name,
         (None, None) => unstated(item) == plain,
         _ => false,
     };
@@ -164,9 +164,9 @@ pub(crate) fn escape(key: &str) -> Cow<'_, str> {
     }
 }
 
-/// Writes and follows paths. Those below the pod template begin with `pod`.
+/// Formats and resolves the paths of a record. Paths below the pod template begin with `pod`.
 #[derive(Debug, Clone)]
-pub struct Paths {
+pub struct RecordPaths {
     template: Vec<String>,
     /// The same keys as segments.
     escaped: Vec<String>,
@@ -178,10 +178,10 @@ pub struct Paths {
 /// The fewest items of a list for which it pays to write down where they stand.
 const LONG: usize = 64;
 
-impl Paths {
+impl RecordPaths {
     /// For a kind whose pod template stands under these keys.
     pub fn of(template: &[String]) -> Self {
-        Paths {
+        RecordPaths {
             template: template.to_vec(),
             escaped: template
                 .iter()
@@ -192,7 +192,7 @@ impl Paths {
     }
 
     /// The place of the item that a path goes through: the segment at `depth`.
-    fn index_on_the_way(&self, segments: &[&str], depth: usize, items: &[Value]) -> Option<usize> {
+    fn index_of_segment(&self, segments: &[&str], depth: usize, items: &[Value]) -> Option<usize> {
         let list = depth.checked_sub(1).map_or("", |above| segments[above]);
         let wanted = segments[depth];
         if items.len() < LONG || wanted.contains("~#") {
@@ -201,11 +201,11 @@ impl Paths {
         let mut guesses = self.guesses.borrow_mut();
         let guesses = guesses.entry(segments[..depth].join("/")).or_default();
         let guess = guesses.get(wanted).copied();
-        let is_it = |at: &usize| {
+        let is_same_identity = |at: &usize| {
             let item = items.get(*at);
             item.is_some_and(|item| identity(list, item) == wanted)
         };
-        guess.filter(is_it).or_else(|| {
+        guess.filter(is_same_identity).or_else(|| {
             *guesses = identities(list, items).into_iter().zip(0..).collect();
             guesses.get(wanted).copied()
         })
@@ -260,7 +260,7 @@ impl Paths {
         for (depth, segment) in segments.iter().enumerate() {
             value = match value {
                 Value::Object(map) => field_in(map, &unescape(segment))?,
-                Value::Array(items) => &items[self.index_on_the_way(&segments, depth, items)?],
+                Value::Array(items) => &items[self.index_of_segment(&segments, depth, items)?],
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
         }
@@ -272,20 +272,20 @@ impl Paths {
         let (mut value, mut place) = (object, Vec::new());
         let segments = self.segments(path);
         for (depth, segment) in segments.iter().enumerate() {
-            let at;
-            (at, value) = match value {
+            let index;
+            (index, value) = match value {
                 Value::Object(map) => {
                     let key = unescape(segment);
                     let mut fields = map.iter().enumerate();
-                    fields.find_map(|(at, (own, value))| (*own == *key).then_some((at, value)))?
+                    fields.find_map(|(index, (field_name, value))| (*field_name == *key).then_some((index, value)))?
                 }
                 Value::Array(items) => {
-                    let at = self.index_on_the_way(&segments, depth, items)?;
-                    (at, &items[at])
+                    let index = self.index_of_segment(&segments, depth, items)?;
+                    (index, &items[index])
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
-            place.push(at);
+            place.push(index);
         }
         Some(place)
     }
@@ -303,8 +303,8 @@ impl Paths {
             value = match value {
                 Value::Object(map) => map.get_mut(&*unescape(segment))?,
                 Value::Array(items) => {
-                    let at = self.index_on_the_way(&segments, depth, items)?;
-                    &mut items[at]
+                    let index = self.index_of_segment(&segments, depth, items)?;
+                    &mut items[index]
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
@@ -355,24 +355,24 @@ impl Paths {
         };
         match holder {
             Value::Object(map) => {
-                let at = match after {
+                let index = match after {
                     None => map.len(),
                     Some("") => 0,
                     Some(after) => map
                         .keys()
                         .position(|key| escape(key) == after)
-                        .map_or(map.len(), |at| at + 1),
+                        .map_or(map.len(), |index| index + 1),
                 };
-                map.shift_insert(at, unescape(last).into_owned(), value);
+                map.shift_insert(index, unescape(last).into_owned(), value);
                 true
             }
             Value::Array(items) => {
-                let at = match after {
+                let index = match after {
                     None => items.len(),
                     Some("") => 0,
-                    Some(after) => index_in(list, items, after).map_or(items.len(), |at| at + 1),
+                    Some(after) => index_in(list, items, after).map_or(items.len(), |index| index + 1),
                 };
-                items.insert(at, value);
+                items.insert(index, value);
                 true
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
@@ -383,22 +383,22 @@ impl Paths {
     fn make_parents(&self, object: &mut Value, path: &str) -> bool {
         let segments = self.segments(path);
         let mut value = object;
-        for (at, segment) in segments.iter().enumerate() {
+        for (index, segment) in segments.iter().enumerate() {
             if value.is_null() {
-                let list = at.checked_sub(1).map_or("", |above| segments[above]);
+                let list = index.checked_sub(1).map_or("", |above| segments[above]);
                 *value = if is_aligned(list) {
                     Value::Array(Vec::new())
                 } else {
                     Value::Object(Map::new())
                 };
             }
-            if at + 1 == segments.len() {
+            if index + 1 == segments.len() {
                 break;
             }
             value = match value {
                 Value::Object(map) => map.entry(unescape(segment)).or_insert(Value::Null),
-                Value::Array(items) => match self.index_on_the_way(&segments, at, items) {
-                    Some(at) => &mut items[at],
+                Value::Array(items) => match self.index_of_segment(&segments, index, items) {
+                    Some(index) => &mut items[index],
                     None => return false,
                 },
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
@@ -408,23 +408,23 @@ impl Paths {
     }
 }
 
-impl Paths {
-    /// What the item or field at a path stands behind, for [`Paths::insert`].
+impl RecordPaths {
+    /// What the item or field at a path stands behind, for [`RecordPaths::insert`].
     pub(super) fn predecessor(&self, object: &mut Value, path: &str) -> Option<String> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
             Value::Object(map) => {
-                let at = map.keys().position(|key| escape(key) == last)?;
+                let index = map.keys().position(|key| escape(key) == last)?;
                 Some(
-                    at.checked_sub(1)
+                    index.checked_sub(1)
                         .and_then(|before| map.keys().nth(before))
                         .map_or_else(String::new, |key| escape(key).into_owned()),
                 )
             }
             Value::Array(items) => {
-                let at = index_in(list, items, last)?;
+                let index = index_in(list, items, last)?;
                 Some(
-                    at.checked_sub(1)
+                    index.checked_sub(1)
                         .and_then(|before| identity_at(list, items, before))
                         .unwrap_or_default(),
                 )

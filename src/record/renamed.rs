@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inverse::without;
-use super::path::{Paths, split_last};
+use super::path::{RecordPaths, split_last};
 use super::{Effects, Record, digest};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
@@ -21,26 +21,26 @@ impl Record {
         };
         for list in LISTS {
             let items = spec.get(list).and_then(Value::as_array);
-            let there: BTreeMap<&str, &Value> = items
+            let containers: BTreeMap<&str, &Value> = items
                 .into_iter()
                 .flatten()
                 .filter_map(|item| Some((item.get("name")?.as_str()?, item)))
                 .collect();
             let known = self.containers(list);
-            let mut free: Vec<_> = there
+            let mut free: Vec<_> = containers
                 .iter()
                 .filter(|(name, _)| !known.contains(**name))
                 .collect();
-            for gone in known
+            for old_name in known
                 .iter()
-                .filter(|name| !there.contains_key(name.as_str()))
+                .filter(|name| !containers.contains_key(name.as_str()))
             {
                 let fitting: Vec<usize> = (0..free.len())
-                    .filter(|&at| self.fits(list, gone, free[at].1))
+                    .filter(|&index| self.has_recorded_effects(list, old_name, free[index].1))
                     .collect();
-                let [at] = fitting[..] else { continue };
-                let (name, _) = free.remove(at);
-                self.rename(list, gone, name);
+                let [index] = fitting[..] else { continue };
+                let (name, _) = free.remove(index);
+                self.rename(list, old_name, name);
             }
         }
     }
@@ -65,21 +65,21 @@ impl Record {
 
     /// Whether a container has what the record says of another one, of which there is something. What a later policy took
     /// out or changed again is not looked for.
-    fn fits(&self, list: &str, name: &str, container: &Value) -> bool {
-        let own = format!("pod/spec/{list}/{name}");
-        let within = format!("{own}/");
+    fn has_recorded_effects(&self, list: &str, name: &str, container: &Value) -> bool {
+        let container_path = format!("pod/spec/{list}/{name}");
+        let within = format!("{container_path}/");
         let mut named = container.clone();
         named["name"] = Value::from(name);
-        let mut known = self.policies.iter().enumerate().flat_map(|(at, policy)| {
-            let later = &self.policies[at + 1..];
-            let is_last = |path: &str| !later.iter().any(|later| touches(&later.effects, path));
+        let mut known = self.policies.iter().enumerate().flat_map(|(index, policy)| {
+            let later = &self.policies[index + 1..];
+            let is_last = |path: &str| !later.iter().any(|later| affects(&later.effects, path));
             let effects = &policy.effects;
             let added = effects.added.iter().filter_map(|(path, now)| {
-                if *path == own {
+                if *path == container_path {
                     return Some((path, is_one_of(&named, now)));
                 }
-                let there = below(container, path.strip_prefix(&within)?);
-                Some((path, there.is_some_and(|there| is_one_of(there, now))))
+                let current = below(container, path.strip_prefix(&within)?);
+                Some((path, current.is_some_and(|current| is_one_of(current, now))))
             });
             let joined = effects.joined.iter().filter_map(|(path, joined)| {
                 let (list, _) = split_last(path.strip_prefix(&within)?);
@@ -91,14 +91,14 @@ impl Record {
                 Some((path, has_text))
             });
             let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
-                let there = below(container, path.strip_prefix(&within)?);
+                let current = below(container, path.strip_prefix(&within)?);
                 Some((
                     path,
-                    there.is_some_and(|there| is_one_of(there, &replaced.now)),
+                    current.is_some_and(|current| is_one_of(current, &replaced.now)),
                 ))
             });
-            let all = added.chain(joined).chain(replaced);
-            all.filter(|(path, _)| is_last(path))
+            let checks = added.chain(joined).chain(replaced);
+            checks.filter(|(path, _)| is_last(path))
                 .map(|(_, fits)| fits)
                 .collect::<Vec<_>>()
         });
@@ -106,18 +106,18 @@ impl Record {
         first && known.all(|fits| fits)
     }
 
-    fn rename(&mut self, list: &str, from: &str, to: &str) {
-        let (own, renamed) = (
-            format!("pod/spec/{list}/{from}"),
-            format!("pod/spec/{list}/{to}"),
+    fn rename(&mut self, list: &str, old_name: &str, new_name: &str) {
+        let (old_path, new_path) = (
+            format!("pod/spec/{list}/{old_name}"),
+            format!("pod/spec/{list}/{new_name}"),
         );
-        let follow = |path: String| match path.strip_prefix(&own) {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{renamed}{rest}"),
+        let follow = |path: String| match path.strip_prefix(&old_path) {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{new_path}{rest}"),
             _ => path,
         };
-        fn keys<T>(map: &mut BTreeMap<String, T>, follow: impl Fn(String) -> String) {
-            let all = std::mem::take(map).into_iter();
-            *map = all.map(|(path, value)| (follow(path), value)).collect();
+        fn rename_keys<T>(map: &mut BTreeMap<String, T>, follow: impl Fn(String) -> String) {
+            let entries = std::mem::take(map).into_iter();
+            *map = entries.map(|(path, value)| (follow(path), value)).collect();
         }
         for effects in self.policies.iter_mut().map(|policy| &mut policy.effects) {
             let Effects {
@@ -129,19 +129,19 @@ impl Record {
                 replaced,
                 removed,
             } = effects;
-            keys(added, follow);
-            keys(shared, follow);
-            keys(filled, follow);
-            keys(joined, follow);
-            keys(replaced, follow);
-            keys(removed, follow);
+            rename_keys(added, follow);
+            rename_keys(shared, follow);
+            rename_keys(filled, follow);
+            rename_keys(joined, follow);
+            rename_keys(replaced, follow);
+            rename_keys(removed, follow);
             *made = std::mem::take(made).into_iter().map(follow).collect();
         }
     }
 }
 
 /// Whether a policy did something at a path, to what it is in, or to something in it.
-fn touches(effects: &Effects, path: &str) -> bool {
+fn affects(effects: &Effects, path: &str) -> bool {
     let below = |inner: &str, outer: &str| {
         let rest = inner.strip_prefix(outer);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -149,16 +149,16 @@ fn touches(effects: &Effects, path: &str) -> bool {
     let keys = effects.added.keys().chain(effects.joined.keys());
     let keys = keys.chain(effects.replaced.keys());
     let mut keys = keys.chain(effects.removed.keys());
-    keys.any(|other| below(path, other) || below(other, path))
+    keys.any(|changed_path| below(path, changed_path) || below(changed_path, path))
 }
 
 /// Whether a value has one of the digests that a record knows.
 fn is_one_of(value: &Value, digests: &str) -> bool {
-    let own = digest(value);
-    digests.split(' ').any(|known| known == own)
+    let current_digest = digest(value);
+    digests.split(' ').any(|known| known == current_digest)
 }
 
 /// What stands at a path below a container.
 fn below<'v>(container: &'v Value, path: &str) -> Option<&'v Value> {
-    Paths::of(&[]).get(container, path)
+    RecordPaths::of(&[]).get(container, path)
 }

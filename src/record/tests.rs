@@ -1,8 +1,8 @@
 use super::*;
 use serde_json::json;
 
-fn paths() -> Paths {
-    Paths::of(&["spec".to_owned(), "template".to_owned()])
+fn paths() -> RecordPaths {
+    RecordPaths::of(&["spec".to_owned(), "template".to_owned()])
 }
 
 fn workload(spec: Value) -> Value {
@@ -45,7 +45,7 @@ fn items_of_one_name_go_and_come_back() {
     let after = container(all.chain([json!({"name": "Y"})]).collect());
     let record = record(&before, &after, &[]);
     assert_eq!(record.policies[0].effects.added.len(), 11);
-    let taken = take_out(&record, &after, |_| Leniency::Leave);
+    let taken = take_out(&record, &after, |_| DriftHandling::Leave);
     assert_eq!((&taken.value, taken.changed.len()), (&before, 0));
     let mut again = taken.value.clone();
     let done = taken.redo[0].apply(&mut again, &paths()).unwrap();
@@ -70,7 +70,7 @@ fn what_was_added_goes_with_what_was_made_for_it() {
         "{effects:?}"
     );
     assert_eq!(effects.filled["pod/spec/volumes"], Value::Null);
-    assert_eq!(take_out(&record, &after, |_| Leniency::Leave).value, before);
+    assert_eq!(take_out(&record, &after, |_| DriftHandling::Leave).value, before);
     let text = record.render();
     assert_eq!(Record::read(&text), Ok(record));
 }
@@ -83,10 +83,10 @@ fn what_somebody_changed_stays_and_is_named() {
     );
     let record = record(&before, &after, &[]);
     after["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] = json!({});
-    let taken = take_out(&record, &after, |_| Leniency::Leave);
+    let taken = take_out(&record, &after, |_| DriftHandling::Leave);
     assert_eq!(
         taken.changed,
-        [Changed {
+        [Drift {
             policy: "p".into(),
             path: "pod/spec/volumes/v".into()
         }]
@@ -97,7 +97,7 @@ fn what_somebody_changed_stays_and_is_named() {
             .map(Vec::len),
         Some(1)
     );
-    assert_eq!(take_out(&record, &after, |_| Leniency::Force).value, before);
+    assert_eq!(take_out(&record, &after, |_| DriftHandling::Force).value, before);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_renamed_variable_gets_its_name_back() {
         (joined.text.as_str(), joined.renamed.as_deref()),
         ("-a", Some("PODGRAFT_ORIG_X"))
     );
-    let taken = take_out(&record, &after, |_| Leniency::Leave);
+    let taken = take_out(&record, &after, |_| DriftHandling::Leave);
     assert_eq!(taken.value, before);
     let mut again = taken.value.clone();
     let redone = taken.redo[0].apply(&mut again, &paths()).unwrap();
@@ -135,14 +135,14 @@ fn what_was_removed_and_replaced_comes_back_in_its_place() {
         ]}]}),
     );
     let record = record(&before, &after, &[]);
-    assert_eq!(take_out(&record, &after, |_| Leniency::Leave).value, before);
+    assert_eq!(take_out(&record, &after, |_| DriftHandling::Leave).value, before);
 }
 
 #[test]
 fn items_keep_the_order_in_which_they_stand() {
     let mut target =
         json!({"env": [{"name": "a"}, {"name": "c"}, {"name": "b", "value": "2"}, {"name": "n"}]});
-    arrange(
+    restore_order(
         &mut target,
         &json!({"env": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
     );

@@ -1,11 +1,11 @@
 //! Paths of a record in words, as reports name what a policy does, and the command that takes its work out.
 
-use crate::change::Target;
+use crate::change::ChangeTarget;
 use crate::wording::shell_word;
 
 /// `pod/spec/containers/app/env/X` as `app: env X`, `pod/spec/volumes/agent` as `volume agent`.
 pub(crate) fn words_of(path: &str) -> String {
-    Target::at(path).to_string()
+    ChangeTarget::from_path(path).to_string()
 }
 
 /// The command that takes out what a policy injected into the workloads of a file, as a shell reads it; forced: what was

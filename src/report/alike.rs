@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::wording::{count, one_line};
 
 /// The first of all that say the same of other workloads, with the others.
-pub fn alike<'d>(diagnostics: &[&'d Diagnostic]) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {
+pub fn group_alike<'d>(diagnostics: &[&'d Diagnostic]) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {
     let mut folded: Vec<(&Diagnostic, Vec<&Diagnostic>)> = Vec::new();
     let mut known: BTreeMap<(Code, Severity, String, String), usize> = BTreeMap::new();
     for diagnostic in diagnostics {
@@ -50,10 +50,10 @@ fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
 }
 
 /// So many workloads of which the same is said are named.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`, and which flag lists them all.
-pub fn named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) -> String {
+pub fn and_more_named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) -> String {
     let name = |other: &&Diagnostic| {
         let title = other.workload.as_deref().unwrap_or_default();
         let place = other.labels.first().map_or(String::new(), |label| {
@@ -61,30 +61,30 @@ pub fn named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) ->
         });
         one_line(&format!("{title}{place}"))
     };
-    let named: Vec<String> = others.iter().take(MOST_NAMED).map(name).collect();
-    let rest = match others.len() > MOST_NAMED {
+    let named: Vec<String> = others.iter().take(MAX_NAMED).map(name).collect();
+    let rest = match others.len() > MAX_NAMED {
         true => format!(", ...; {all_with} lists all"),
         false => String::new(),
     };
-    let more = more(diagnostic, others);
+    let more = count_of_others(diagnostic, others);
     format!("{more}: {}{rest}", named.join(", "))
 }
 
 /// `the same of 86 more workloads`, or of places where one workload has several.
-fn more(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
+fn count_of_others(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
     let mut titles: BTreeSet<_> = others.iter().map(|other| &other.workload).collect();
     titles.insert(&diagnostic.workload);
-    let thing = match titles.len() > others.len() {
+    let noun = match titles.len() > others.len() {
         true => "more workload",
         false => "more place",
     };
-    format!("the same of {}", count(others.len(), thing))
+    format!("the same of {}", count(others.len(), noun))
 }
 
 /// The same in parentheses, where there are more.
 pub(super) fn and_more(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
     match others {
         [] => String::new(),
-        others => format!(" ({})", more(diagnostic, others)),
+        others => format!(" ({})", count_of_others(diagnostic, others)),
     }
 }

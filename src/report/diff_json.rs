@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::head::Head;
-use super::hunks::{Hunk, Line, Sign};
-use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
-use crate::change::{Change, Verb};
-use crate::outcome::{ReportedFile, Status, WorkloadReport};
+use super::head::WorkloadHeader;
+use super::hunks::{Hunk, HunkLine, LineSign};
+use super::reviewed::{GroupBy, ReviewedWorkload, groups, reviewed};
+use crate::change::{Change, ChangeVerb};
+use crate::outcome::{ReportedFile, WorkloadStatus, WorkloadReport};
 use crate::wording;
 
 /// What `podgraft apply` would change.
@@ -20,20 +20,21 @@ struct DiffReport<'a> {
     /// `DiffReport`.
     kind: &'static str,
     /// Counts of the whole run.
-    totals: Totals,
+    totals: DiffTotals,
     /// The workloads that change, by file and line. With `--group-by` they stand in `groups`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    workloads: Option<Vec<Workload<'a>>>,
+    workloads: Option<Vec<WorkloadDiff<'a>>>,
     /// With `--group-by`: the groups, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    groups: Option<Vec<Group<'a>>>,
+    groups: Option<Vec<DiffGroup<'a>>>,
 }
 
 /// Counts.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct Totals {
+#[cfg_attr(feature = "schemas", schemars(rename = "Totals"))]
+struct DiffTotals {
     /// All workloads that were seen.
     workloads: usize,
     /// Those that change.
@@ -54,21 +55,23 @@ struct Totals {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct Group<'a> {
+#[cfg_attr(feature = "schemas", schemars(rename = "Group"))]
+struct DiffGroup<'a> {
     /// The namespace, the folder, or the owners separated by blanks.
     name: &'a str,
     /// The workloads that change.
-    workloads: Vec<Workload<'a>>,
+    workloads: Vec<WorkloadDiff<'a>>,
 }
 
 /// A workload that changes.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct Workload<'a> {
+#[cfg_attr(feature = "schemas", schemars(rename = "Workload"))]
+struct WorkloadDiff<'a> {
     /// Which it is.
     #[serde(flatten)]
-    head: Head<'a>,
+    head: WorkloadHeader<'a>,
     /// As the run was given it.
     file: &'a str,
     /// Lines that come.
@@ -76,27 +79,29 @@ struct Workload<'a> {
     /// Lines that go.
     deletions: usize,
     /// Who changes it, in the order in which they apply.
-    policies: Vec<Policy<'a>>,
+    policies: Vec<PolicyDiff<'a>>,
     /// The changes to the text.
-    hunks: Vec<HunkView<'a>>,
+    hunks: Vec<HunkJson<'a>>,
 }
 
 /// A policy that changes a workload.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct Policy<'a> {
+#[cfg_attr(feature = "schemas", schemars(rename = "Policy"))]
+struct PolicyDiff<'a> {
     /// Its identity.
     policy: &'a str,
     /// What it does, in words.
-    changes: Vec<Done>,
+    changes: Vec<ChangeJson>,
 }
 
 /// One thing that a policy does.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Done {
+#[cfg_attr(feature = "schemas", schemars(rename = "Done"))]
+pub(super) enum ChangeJson {
     /// It was not there.
     Added(String),
     /// It was there and is another now.
@@ -114,7 +119,7 @@ pub(super) enum Done {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schemas", schemars(rename = "Hunk"))]
-struct HunkView<'a> {
+struct HunkJson<'a> {
     /// 1-based first line in the file as it is; the line before where there is none.
     old_start: usize,
     /// Lines of the file as it is.
@@ -126,7 +131,7 @@ struct HunkView<'a> {
     /// Who makes this change.
     policies: Vec<&'a str>,
     /// The lines, with those around them that stay. None is of another document.
-    lines: Vec<LineView<'a>>,
+    lines: Vec<LineJson<'a>>,
 }
 
 /// A line of a hunk.
@@ -134,9 +139,9 @@ struct HunkView<'a> {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schemas", schemars(rename = "Line"))]
-struct LineView<'a> {
+struct LineJson<'a> {
     /// Whether the line stays, comes or goes.
-    sign: SignView,
+    sign: SignJson,
     /// Without its line end. Secrets are masked.
     text: &'a str,
     /// For a line that comes, who wrote it, where that is not the whole hunk's.
@@ -152,7 +157,7 @@ struct LineView<'a> {
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schemas", schemars(rename = "Sign"))]
-enum SignView {
+enum SignJson {
     Context,
     Added,
     Removed,
@@ -160,11 +165,11 @@ enum SignView {
 
 /// The whole report, indented, with a line end.
 pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
-    let all = reviewed(files, group_by);
+    let reviews = reviewed(files, group_by);
     let is_grouped = !matches!(group_by, GroupBy::Nothing);
     let mut in_groups = Vec::new();
-    for (name, members) in groups(&all) {
-        in_groups.push(Group {
+    for (name, members) in groups(&reviews) {
+        in_groups.push(DiffGroup {
             name,
             workloads: members.into_iter().map(workload).collect(),
         });
@@ -172,8 +177,8 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
     let report = DiffReport {
         api_version: "podgraft.dev/v1alpha1",
         kind: "DiffReport",
-        totals: totals(files, &all),
-        workloads: (!is_grouped).then(|| all.iter().map(workload).collect()),
+        totals: totals(files, &reviews),
+        workloads: (!is_grouped).then(|| reviews.iter().map(workload).collect()),
         groups: is_grouped.then_some(in_groups),
     };
     let text = serde_json::to_string_pretty(&report)
@@ -181,53 +186,53 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
     wording::json(text) + "\n"
 }
 
-fn totals(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> Totals {
-    let statuses: Vec<Status> = files
+fn totals(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> DiffTotals {
+    let statuses: Vec<WorkloadStatus> = files
         .iter()
-        .flat_map(|file| file.report.own_workloads())
+        .flat_map(|file| file.report.input_workloads())
         .map(WorkloadReport::status)
         .collect();
-    let with = |wanted: Status| statuses.iter().filter(|&&status| status == wanted).count();
-    Totals {
+    let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
+    DiffTotals {
         workloads: statuses.len(),
-        changed: with(Status::Injected) + with(Status::TakenOut),
-        unchanged: with(Status::Unchanged),
-        not_selected: with(Status::NotSelected),
-        left_alone: with(Status::Failed),
-        insertions: all.iter().map(|one| one.come).sum(),
-        deletions: all.iter().map(|one| one.go).sum(),
+        changed: with(WorkloadStatus::Injected) + with(WorkloadStatus::TakenOut),
+        unchanged: with(WorkloadStatus::Unchanged),
+        not_selected: with(WorkloadStatus::NotSelected),
+        left_alone: with(WorkloadStatus::Failed),
+        insertions: reviews.iter().map(|review| review.insertions).sum(),
+        deletions: reviews.iter().map(|review| review.deletions).sum(),
     }
 }
 
-fn workload<'a>(one: &'a Reviewed<'a>) -> Workload<'a> {
-    Workload {
-        head: Head::of(one.workload),
-        file: one.file,
-        insertions: one.come,
-        deletions: one.go,
-        policies: one
+fn workload<'a>(review: &'a ReviewedWorkload<'a>) -> WorkloadDiff<'a> {
+    WorkloadDiff {
+        head: WorkloadHeader::of(review.workload),
+        file: review.file,
+        insertions: review.insertions,
+        deletions: review.deletions,
+        policies: review
             .changes_by_policy()
-            .map(|(policy, changes)| Policy {
+            .map(|(policy, changes)| PolicyDiff {
                 policy,
                 changes: changes.iter().map(done).collect(),
             })
             .collect(),
-        hunks: one.hunks.iter().map(hunk).collect(),
+        hunks: review.hunks.iter().map(hunk).collect(),
     }
 }
 
-pub(super) fn done(change: &Change) -> Done {
+pub(super) fn done(change: &Change) -> ChangeJson {
     let words = change.to_string();
     match change.verb() {
-        Verb::Add if change.is_generated() => Done::Generated(words),
-        Verb::Add => Done::Added(words),
-        Verb::Change => Done::Changed(words),
-        Verb::TakeOut => Done::Removed(words),
-        Verb::Adopt => Done::Adopted(words),
+        ChangeVerb::Add if change.is_generated() => ChangeJson::Generated(words),
+        ChangeVerb::Add => ChangeJson::Added(words),
+        ChangeVerb::Change => ChangeJson::Changed(words),
+        ChangeVerb::TakeOut => ChangeJson::Removed(words),
+        ChangeVerb::Adopt => ChangeJson::Adopted(words),
     }
 }
 
-fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkView<'a> {
+fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkJson<'a> {
     let start = |lines: &std::ops::Range<usize>| {
         if lines.is_empty() {
             lines.start
@@ -235,23 +240,23 @@ fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkView<'a> {
             lines.start + 1
         }
     };
-    HunkView {
+    HunkJson {
         old_start: start(&hunk.old),
         old_lines: hunk.old.len(),
         new_start: start(&hunk.new),
         new_lines: hunk.new.len(),
         policies: hunk.policies.clone(),
-        lines: hunk.lines.iter().map(|own| line(own, hunk)).collect(),
+        lines: hunk.lines.iter().map(|hunk_line| line(hunk_line, hunk)).collect(),
     }
 }
 
-fn line<'a>(line: &'a Line<'a>, hunk: &'a Hunk<'a>) -> LineView<'a> {
-    let is_told = line.sign != Sign::Added || line.policies == hunk.policies;
-    LineView {
+fn line<'a>(line: &'a HunkLine<'a>, hunk: &'a Hunk<'a>) -> LineJson<'a> {
+    let is_told = line.sign != LineSign::Added || line.policies == hunk.policies;
+    LineJson {
         sign: match line.sign {
-            Sign::Context => SignView::Context,
-            Sign::Added => SignView::Added,
-            Sign::Removed => SignView::Removed,
+            LineSign::Context => SignJson::Context,
+            LineSign::Added => SignJson::Added,
+            LineSign::Removed => SignJson::Removed,
         },
         text: &line.text,
         policies: (!is_told).then_some(line.policies.as_slice()),

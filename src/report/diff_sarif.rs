@@ -1,26 +1,26 @@
 //! The diff as SARIF: a note a hunk, with the change as its fix, for code scanning to show in the pull request.
 
-use super::hunks::{Hunk, Sign};
-use super::reviewed::{GroupBy, Reviewed, reviewed};
-use super::sarif::{Level, Location, Log, Replacement, Result, Rule};
+use super::hunks::{Hunk, LineSign};
+use super::reviewed::{GroupBy, ReviewedWorkload, reviewed};
+use super::sarif::{SarifLevel, SarifLocation, SarifLog, SarifReplacement, SarifResult, SarifRule};
 use crate::change::list;
 use crate::outcome::ReportedFile;
 
 /// The whole log.
 pub fn render(files: &[ReportedFile<'_>]) -> String {
-    let all = reviewed(files, GroupBy::Nothing);
-    let mut log = Log::default();
-    for one in &all {
-        for hunk in &one.hunks {
+    let reviews = reviewed(files, GroupBy::Nothing);
+    let mut log = SarifLog::default();
+    for review in &reviews {
+        for hunk in &review.hunks {
             let policies = hunk.policies.join(", ");
-            log.push(rule(&policies), result(one, hunk, &policies));
+            log.push(rule(&policies), result(review, hunk, &policies));
         }
     }
     log.render()
 }
 
-fn rule(policies: &str) -> Rule {
-    Rule {
+fn rule(policies: &str) -> SarifRule {
+    SarifRule {
         id: policies.to_owned(),
         short: format!("Changed by {policies}."),
         full: format!("What policies say changes these lines: {policies}."),
@@ -28,46 +28,46 @@ fn rule(policies: &str) -> Rule {
     }
 }
 
-fn result(one: &Reviewed<'_>, hunk: &Hunk<'_>, policies: &str) -> Result {
-    let come = hunk
+fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> SarifResult {
+    let insertions = hunk
         .lines
         .iter()
-        .filter(|line| line.sign == Sign::Added)
+        .filter(|line| line.sign == LineSign::Added)
         .count();
-    let go = hunk
+    let deletions = hunk
         .lines
         .iter()
-        .filter(|line| line.sign == Sign::Removed)
+        .filter(|line| line.sign == LineSign::Removed)
         .count();
-    let own = one
+    let by_policy = review
         .changes_by_policy()
         .filter(|(policy, _)| hunk.policies.contains(policy));
-    let deeds: Vec<String> = own.map(|(_, changes)| list(changes)).collect();
+    let descriptions: Vec<String> = by_policy.map(|(_, changes)| list(changes)).collect();
     let changed = hunk
         .lines
         .iter()
-        .position(|line| line.sign != Sign::Context)
+        .position(|line| line.sign != LineSign::Context)
         .unwrap_or(0);
     // Behind the last line stands no line to point at.
-    let line = if one.is_in_file {
+    let line = if review.is_in_file {
         (hunk.old.start + changed + 1).min(hunk.old.end.max(1))
     } else {
-        one.workload.line
+        review.workload.line
     };
-    let title = one.workload.title();
-    Result {
-        level: Level::Note,
+    let title = review.workload.title();
+    SarifResult {
+        level: SarifLevel::Note,
         message: format!(
-            "{policies} changes {title} here (+{come} -{go} lines). In all: {}.",
-            deeds.join(", ")
+            "{policies} changes {title} here (+{insertions} -{deletions} lines). In all: {}.",
+            descriptions.join(", ")
         ),
-        location: Some(Location {
-            file: one.file.to_owned(),
+        location: Some(SarifLocation {
+            file: review.file.to_owned(),
             line,
             column: None,
         }),
         workload: Some(title),
-        replacements: if one.is_in_file {
+        replacements: if review.is_in_file {
             replacements(hunk)
         } else {
             Vec::new()
@@ -76,25 +76,25 @@ fn result(one: &Reviewed<'_>, hunk: &Hunk<'_>, policies: &str) -> Result {
 }
 
 /// The hunk's changes; none where a secret is masked, for then the text is not what comes.
-fn replacements(hunk: &Hunk<'_>) -> Vec<Replacement> {
+fn replacements(hunk: &Hunk<'_>) -> Vec<SarifReplacement> {
     if hunk
         .lines
         .iter()
-        .any(|line| line.is_masked && line.sign == Sign::Added)
+        .any(|line| line.is_masked && line.sign == LineSign::Added)
     {
         return Vec::new();
     }
-    let mut replacements: Vec<Replacement> = Vec::new();
+    let mut replacements: Vec<SarifReplacement> = Vec::new();
     let mut at = hunk.old.start;
     let mut is_open = false;
     for line in &hunk.lines {
-        if line.sign == Sign::Context {
+        if line.sign == LineSign::Context {
             at += 1;
             is_open = false;
             continue;
         }
         if !is_open {
-            replacements.push(Replacement {
+            replacements.push(SarifReplacement {
                 line: at + 1,
                 lines: 0,
                 text: String::new(),
@@ -104,7 +104,7 @@ fn replacements(hunk: &Hunk<'_>) -> Vec<Replacement> {
         let Some(open) = replacements.last_mut() else {
             continue;
         };
-        if line.sign == Sign::Removed {
+        if line.sign == LineSign::Removed {
             open.lines += 1;
             at += 1;
         } else {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use std::fmt::Write as _;
 
-use super::head::Head;
-use crate::change::{Change, list, list_gone};
+use super::head::WorkloadHeader;
+use crate::change::{Change, list, list_removed};
 use crate::diagnostic::Label;
 use crate::mask;
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
@@ -31,33 +31,33 @@ fn verdict(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut text = String::new();
     for file in files {
-        for workload in file.report.own_workloads() {
+        for workload in file.report.input_workloads() {
             let title = paint.wrap("1", &one_line(&workload.title()));
             let _ = writeln!(text, "{title} ({}:{})", one_line(file.name), workload.line);
             workload
                 .policies
                 .iter()
-                .for_each(|met| policy(met, paint, &mut text));
+                .for_each(|policy_report| policy(policy_report, paint, &mut text));
             text.push('\n');
         }
     }
     text + &totals(files)
 }
 
-fn policy(met: &PolicyReport, paint: Paint, text: &mut String) {
-    let (words, _, style) = verdict(&met.outcome);
+fn policy(policy_report: &PolicyReport, paint: Paint, text: &mut String) {
+    let (words, _, style) = verdict(&policy_report.outcome);
     let _ = write!(
         text,
         "  {}: {}",
-        one_line(&met.policy),
+        one_line(&policy_report.policy),
         paint.wrap(style, words)
     );
-    match &met.outcome {
+    match &policy_report.outcome {
         Outcome::Injected(changes) => {
             let _ = writeln!(text, ": {}", one_line(&list(changes)));
         }
         Outcome::TakenOut(changes) => {
-            let _ = writeln!(text, ": {}", one_line(&list_gone(changes)));
+            let _ = writeln!(text, ": {}", one_line(&list_removed(changes)));
         }
         Outcome::UpToDate | Outcome::Failed => text.push('\n'),
         Outcome::Skipped(skip) => {
@@ -99,19 +99,19 @@ fn excerpt(label: &Label) -> String {
 
 /// `3 workloads and 2 policies: 1 applies, 5 do not (1 near miss)`.
 fn totals(files: &[ReportedFile<'_>]) -> String {
-    let reports = files.iter().flat_map(|file| file.report.own_workloads());
+    let reports = files.iter().flat_map(|file| file.report.input_workloads());
     let workloads: Vec<&WorkloadReport> = reports.collect();
     let policies = workloads.iter().map(|workload| workload.policies.len());
     let policies = match policies.max().unwrap_or(0) {
         1 => "1 policy".to_owned(),
         policies => format!("{policies} policies"),
     };
-    let met = || workloads.iter().flat_map(|workload| &workload.policies);
-    let of = |is: fn(&Outcome) -> bool| met().filter(|met| is(&met.outcome)).count();
+    let outcomes = || workloads.iter().flat_map(|workload| &workload.policies);
+    let of = |is: fn(&Outcome) -> bool| outcomes().filter(|policy_report| is(&policy_report.outcome)).count();
     let apply = of(|outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate));
     let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
     let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));
-    let gone = of(|outcome| matches!(outcome, Outcome::TakenOut(_)));
+    let removed = of(|outcome| matches!(outcome, Outcome::TakenOut(_)));
     let failed = of(|outcome| matches!(outcome, Outcome::Failed));
     let near = match near {
         0 => String::new(),
@@ -126,8 +126,8 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
     if not > 0 {
         parts.push(verb(not, "does not", "do not") + &near);
     }
-    if gone > 0 {
-        parts.push(verb(gone, "no longer does", "no longer do"));
+    if removed > 0 {
+        parts.push(verb(removed, "no longer does", "no longer do"));
     }
     if failed > 0 {
         parts.push(verb(failed, "fails", "fail"));
@@ -141,21 +141,21 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
 struct Explanation<'a> {
     api_version: &'static str,
     kind: &'static str,
-    workloads: Vec<Workload<'a>>,
+    workloads: Vec<ExplainedWorkload<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Workload<'a> {
+struct ExplainedWorkload<'a> {
     #[serde(flatten)]
-    head: Head<'a>,
+    head: WorkloadHeader<'a>,
     file: &'a str,
-    policies: Vec<Met<'a>>,
+    policies: Vec<ExplainedPolicy<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Met<'a> {
+struct ExplainedPolicy<'a> {
     policy: &'a str,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -169,11 +169,11 @@ struct Met<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    places: Vec<Place<'a>>,
+    places: Vec<ExplainedPlace<'a>>,
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct ExplainedPlace<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -183,10 +183,10 @@ struct Place<'a> {
 /// The same for machines: `kind: Explanation`.
 pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| {
-        file.report.own_workloads().map(|workload| Workload {
-            head: Head::of(workload),
+        file.report.input_workloads().map(|workload| ExplainedWorkload {
+            head: WorkloadHeader::of(workload),
             file: file.name,
-            policies: workload.policies.iter().map(met_json).collect(),
+            policies: workload.policies.iter().map(policy_json).collect(),
         })
     });
     let explanation = Explanation {
@@ -199,15 +199,15 @@ pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     wording::json(text) + "\n"
 }
 
-fn met_json(met: &PolicyReport) -> Met<'_> {
-    let (changes, skip) = match &met.outcome {
+fn policy_json(policy_report: &PolicyReport) -> ExplainedPolicy<'_> {
+    let (changes, skip) = match &policy_report.outcome {
         Outcome::Injected(changes) | Outcome::TakenOut(changes) => (changes.as_slice(), None),
         Outcome::Skipped(skip) => (&[][..], Some(skip)),
         Outcome::UpToDate | Outcome::Failed => (&[][..], None),
     };
-    Met {
-        policy: &met.policy,
-        outcome: verdict(&met.outcome).1,
+    ExplainedPolicy {
+        policy: &policy_report.policy,
+        outcome: verdict(&policy_report.outcome).1,
         changes: changes.iter().map(Change::to_string).collect(),
         reason: skip.map(|skip| skip.reason.as_str()),
         near_miss: skip.map(|skip| skip.is_near_miss),
@@ -219,9 +219,9 @@ fn met_json(met: &PolicyReport) -> Met<'_> {
     }
 }
 
-fn place_json(label: &Label) -> Place<'_> {
+fn place_json(label: &Label) -> ExplainedPlace<'_> {
     let place = &label.place;
-    Place {
+    ExplainedPlace {
         file: &place.source,
         line: place.line,
         column: place.column,

@@ -8,7 +8,8 @@ use crate::outcome::WorkloadReport;
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Head<'a> {
+#[cfg_attr(feature = "schemas", schemars(rename = "Head"))]
+pub(super) struct WorkloadHeader<'a> {
     /// As in the manifest.
     api_version: &'a str,
     /// As in the manifest.
@@ -22,9 +23,9 @@ pub(super) struct Head<'a> {
     line: usize,
 }
 
-impl<'a> Head<'a> {
+impl<'a> WorkloadHeader<'a> {
     pub(super) fn of(workload: &'a WorkloadReport) -> Self {
-        Head {
+        WorkloadHeader {
             api_version: &workload.api_version,
             kind: &workload.kind,
             namespace: workload.namespace.as_deref(),

@@ -3,35 +3,35 @@
 
 use std::ops::Range;
 
-use super::lines::{LineChange, Lines, NewLine, changes_of};
+use super::lines::{LineChange, LineIndex, AddedLine, changes_of};
 use crate::mask::{MASK, hide, secrets_in};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::yaml::splice::{Edit, splice};
 
 const CONTEXT: usize = 3;
 
-/// Whether a line stays, goes or comes.
+/// Whether a line is context, removed or added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum LineSign {
     Context,
     Removed,
     Added,
 }
 
-impl Sign {
+impl LineSign {
     pub(super) fn char(self) -> char {
         match self {
-            Sign::Context => ' ',
-            Sign::Removed => '-',
-            Sign::Added => '+',
+            LineSign::Context => ' ',
+            LineSign::Removed => '-',
+            LineSign::Added => '+',
         }
     }
 }
 
 /// A line of a hunk.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
-    pub(super) sign: Sign,
+pub(super) struct HunkLine<'a> {
+    pub(super) sign: LineSign,
     /// Without its line end; secrets are masked.
     pub(super) text: String,
     /// Who wrote it; empty for a line that stays or goes.
@@ -49,11 +49,11 @@ pub(super) struct Hunk<'a> {
     pub(super) new: Range<usize>,
     /// Who made it.
     pub(super) policies: Vec<&'a str>,
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) lines: Vec<HunkLine<'a>>,
 }
 
 /// `+48`, `−1`: how many lines come and go.
-pub(super) fn tally(hunks: &[Hunk<'_>]) -> (usize, usize) {
+pub(super) fn line_counts(hunks: &[Hunk<'_>]) -> (usize, usize) {
     let of = |sign| {
         hunks
             .iter()
@@ -61,15 +61,15 @@ pub(super) fn tally(hunks: &[Hunk<'_>]) -> (usize, usize) {
             .filter(|line| line.sign == sign)
             .count()
     };
-    (of(Sign::Added), of(Sign::Removed))
+    (of(LineSign::Added), of(LineSign::Removed))
 }
 
 /// A file whose workloads are reviewed one by one.
 pub(super) struct ReviewedFile<'a> {
     pub(super) file: &'a ReportedFile<'a>,
-    lines: Lines<'a>,
+    lines: LineIndex<'a>,
     /// By how many lines the edits up to each one move what follows.
-    moved: Vec<isize>,
+    line_offsets: Vec<isize>,
 }
 
 impl<'a> ReviewedFile<'a> {
@@ -82,8 +82,8 @@ impl<'a> ReviewedFile<'a> {
         }
         ReviewedFile {
             file,
-            lines: Lines::of(file.text),
-            moved,
+            lines: LineIndex::of(file.text),
+            line_offsets: moved,
         }
     }
 
@@ -99,21 +99,21 @@ impl<'a> ReviewedFile<'a> {
             return Vec::new();
         };
         let changes = changes_of(edits, &self.lines);
-        let extent = self.lines.touched(&workload.extent);
-        let own = workload.extent.start.min(first.at.start)..workload.extent.end.max(last.at.end);
-        let start = self.lines.start(self.lines.holding(own.start));
+        let extent = self.lines.lines_touched(&workload.extent);
+        let range = workload.extent.start.min(first.at.start)..workload.extent.end.max(last.at.end);
+        let start = self.lines.start(self.lines.line_at(range.start));
         let end = self
             .lines
-            .start(self.lines.holding(own.end.saturating_sub(1)) + 1)
-            .max(own.end);
+            .start(self.lines.line_at(range.end.saturating_sub(1)) + 1)
+            .max(range.end);
         let old_text = &self.file.text[start..end];
-        let in_own = |at: &Range<usize>| at.start - start..at.end - start;
+        let relative = |at: &Range<usize>| at.start - start..at.end - start;
         let shifted = edits.iter().map(|edit| Edit {
-            at: in_own(&edit.at),
+            at: relative(&edit.at),
             text: edit.text.clone(),
         });
         let new_text = splice(old_text, &shifted.collect::<Vec<_>>());
-        let secrets = Secrets {
+        let secrets = SecretRanges {
             start,
             old: secrets_in(old_text),
             new: secrets_in(&new_text),
@@ -130,14 +130,14 @@ impl<'a> ReviewedFile<'a> {
         old: Range<usize>,
         changes: &[LineChange],
         workload: &'a WorkloadReport,
-        secrets: &Secrets,
+        secrets: &SecretRanges,
     ) -> Hunk<'a> {
-        let mut lines: Vec<Line<'a>> = Vec::new();
-        let old_line = |line: usize, sign: Sign| self.old_line(line, sign, secrets);
+        let mut lines: Vec<HunkLine<'a>> = Vec::new();
+        let old_line = |line: usize, sign: LineSign| self.old_line(line, sign, secrets);
         let mut at = old.start;
         for change in changes {
-            lines.extend((at..change.old.start).map(|line| old_line(line, Sign::Context)));
-            lines.extend(change.old.clone().map(|line| old_line(line, Sign::Removed)));
+            lines.extend((at..change.old.start).map(|line| old_line(line, LineSign::Context)));
+            lines.extend(change.old.clone().map(|line| old_line(line, LineSign::Removed)));
             lines.extend(
                 change
                     .new
@@ -146,12 +146,12 @@ impl<'a> ReviewedFile<'a> {
             );
             at = change.old.end;
         }
-        lines.extend((at..old.end).map(|line| old_line(line, Sign::Context)));
+        lines.extend((at..old.end).map(|line| old_line(line, LineSign::Context)));
         let first = changes.first().map_or(0, |change| change.edits.start) + workload.edits.start;
-        let new_start = old.start.saturating_add_signed(self.moved[first]);
+        let new_start = old.start.saturating_add_signed(self.line_offsets[first]);
         let new_len = lines
             .iter()
-            .filter(|line| line.sign != Sign::Removed)
+            .filter(|line| line.sign != LineSign::Removed)
             .count();
         let policies = policies_of(changes.iter(), workload, 0);
         Hunk {
@@ -162,23 +162,23 @@ impl<'a> ReviewedFile<'a> {
         }
     }
 
-    fn old_line(&self, line: usize, sign: Sign, secrets: &Secrets) -> Line<'a> {
+    fn old_line(&self, line: usize, sign: LineSign, secrets: &SecretRanges) -> HunkLine<'a> {
         let at = self.lines.start(line).saturating_sub(secrets.start);
-        shown(self.lines.get(line), at, &secrets.old, sign, Vec::new())
+        masked_line(self.lines.get(line), at, &secrets.old, sign, Vec::new())
     }
 }
 
-/// Where secrets stand in the lines of a workload, before and after.
-struct Secrets {
+/// The byte ranges of secrets in the lines of a workload, before and after.
+struct SecretRanges {
     /// Where these lines begin in the file.
     start: usize,
     old: Vec<Range<usize>>,
     new: Vec<Range<usize>>,
 }
 
-fn new_line<'a>(line: &NewLine, workload: &'a WorkloadReport, secrets: &Secrets) -> Line<'a> {
+fn new_line<'a>(line: &AddedLine, workload: &'a WorkloadReport, secrets: &SecretRanges) -> HunkLine<'a> {
     let pieces = line
-        .wrote
+        .written_by
         .iter()
         .flat_map(|(edit, bytes)| authors_of(workload, *edit, bytes));
     let policies = names(workload, pieces);
@@ -187,26 +187,26 @@ fn new_line<'a>(line: &NewLine, workload: &'a WorkloadReport, secrets: &Secrets)
     } else {
         policies
     };
-    shown(
+    masked_line(
         &line.text,
         line.at.saturating_sub(secrets.start),
         &secrets.new,
-        Sign::Added,
+        LineSign::Added,
         policies,
     )
 }
 
-fn shown<'a>(
+fn masked_line<'a>(
     line: &[u8],
     at: usize,
     secrets: &[Range<usize>],
-    sign: Sign,
+    sign: LineSign,
     policies: Vec<&'a str>,
-) -> Line<'a> {
+) -> HunkLine<'a> {
     let body = line.strip_suffix(b"\n").unwrap_or(line);
     let body = body.strip_suffix(b"\r").unwrap_or(body);
     let text = hide(body, at, secrets);
-    Line {
+    HunkLine {
         sign,
         is_masked: text.contains(MASK),
         text,
@@ -243,17 +243,17 @@ fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Ve
     places
         .into_iter()
         .filter_map(|place| workload.policies.get(place))
-        .map(|met| &*met.policy)
+        .map(|policy_report| &*policy_report.policy)
         .collect()
 }
 
 /// All policies that changed the workload.
 pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
-    let met = workload
+    let policy_reports = workload
         .policies
         .iter()
-        .filter(|met| matches!(met.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
-    met.map(|met| &*met.policy).collect()
+        .filter(|policy_report| matches!(policy_report.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
+    policy_reports.map(|policy_report| &*policy_report.policy).collect()
 }
 
 /// The policies that made some changes to a workload. `first` is the number that the workload's first edit has in them.
@@ -262,21 +262,21 @@ pub(super) fn policies_of<'a, 'c>(
     workload: &'a WorkloadReport,
     first: usize,
 ) -> Vec<&'a str> {
-    let own = |edit: usize| {
+    let index_in_workload = |edit: usize| {
         edit.checked_sub(first)
             .filter(|edit| *edit < workload.edits.len())
     };
-    let wrote = changes
+    let written = changes
         .clone()
         .flat_map(|change| &change.new)
-        .flat_map(|line| &line.wrote);
-    let wrote = wrote.filter_map(|(edit, bytes)| Some((own(*edit)?, bytes.clone())));
+        .flat_map(|line| &line.written_by);
+    let written = written.filter_map(|(edit, bytes)| Some((index_in_workload(*edit)?, bytes.clone())));
     // What only takes away has no text to be found by.
-    let took = changes
+    let removed = changes
         .flat_map(|change| change.edits.clone())
-        .filter_map(|edit| Some((own(edit)?, 0..0)));
-    let found = wrote
-        .chain(took)
+        .filter_map(|edit| Some((index_in_workload(edit)?, 0..0)));
+    let found = written
+        .chain(removed)
         .flat_map(|(edit, bytes)| authors_of(workload, edit, &bytes));
     let found = names(workload, found);
     if found.is_empty() {

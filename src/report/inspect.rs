@@ -35,7 +35,7 @@ pub enum SortBy {
 
 /// A workload and where it stands.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Inspected<'a> {
+pub struct InspectedWorkload<'a> {
     /// The file.
     pub file: &'a str,
     /// The line on which the object begins.
@@ -46,11 +46,11 @@ pub struct Inspected<'a> {
 }
 
 /// The workloads of all files that have a view, sorted.
-pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspected<'a>> {
-    let mut inspected: Vec<Inspected<'a>> = Vec::new();
+pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<InspectedWorkload<'a>> {
+    let mut inspected: Vec<InspectedWorkload<'a>> = Vec::new();
     for file in files {
         let found = file.report.workloads.iter().filter_map(|workload| {
-            Some(Inspected {
+            Some(InspectedWorkload {
                 file: file.name,
                 line: workload.line,
                 view: workload.view.as_deref()?,
@@ -61,19 +61,19 @@ pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspect
     match sort_by {
         SortBy::File => {}
         SortBy::Namespace => {
-            inspected.sort_by_key(|one| (&one.view.namespace, &one.view.kind, &one.view.name))
+            inspected.sort_by_key(|workload| (&workload.view.namespace, &workload.view.kind, &workload.view.name))
         }
-        SortBy::Kind => inspected.sort_by_key(|one| (&one.view.kind, &one.view.name)),
-        SortBy::Name => inspected.sort_by_key(|one| &one.view.name),
+        SortBy::Kind => inspected.sort_by_key(|workload| (&workload.view.kind, &workload.view.name)),
+        SortBy::Name => inspected.sort_by_key(|workload| &workload.view.name),
         SortBy::Containers => {
-            inspected.sort_by_key(|one| std::cmp::Reverse(one.view.all_containers().count()))
+            inspected.sort_by_key(|workload| std::cmp::Reverse(workload.view.all_containers().count()))
         }
     }
     inspected
 }
 
 /// The table; columns are three blanks apart, as kubectl's.
-pub fn table(workloads: &[Inspected<'_>], columns: Columns) -> String {
+pub fn table(workloads: &[InspectedWorkload<'_>], columns: Columns) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     if columns.headings {
         let mut headings = vec![
@@ -95,12 +95,12 @@ pub fn table(workloads: &[Inspected<'_>], columns: Columns) -> String {
         }
         rows.push(headings.into_iter().map(str::to_owned).collect());
     }
-    rows.extend(workloads.iter().map(|one| row(one, columns)));
+    rows.extend(workloads.iter().map(|workload| row(workload, columns)));
     align(&rows)
 }
 
-fn row(one: &Inspected<'_>, columns: Columns) -> Vec<String> {
-    let view = one.view;
+fn row(workload: &InspectedWorkload<'_>, columns: Columns) -> Vec<String> {
+    let view = workload.view;
     let names = |containers: &[ContainerView]| {
         or_none(containers.iter().map(|container| container.name.clone()))
     };
@@ -143,7 +143,7 @@ fn row(one: &Inspected<'_>, columns: Columns) -> Vec<String> {
             view.all_containers()
                 .map(|container| container.image.clone()),
         ));
-        row.push(format!("{}:{}", one.file, one.line));
+        row.push(format!("{}:{}", workload.file, workload.line));
     }
     row.iter().map(|cell| one_line(cell)).collect()
 }
@@ -180,10 +180,10 @@ fn align(rows: &[Vec<String>]) -> String {
 }
 
 /// For machines: `kind: WorkloadViewList`, and the metrics endpoints of all.
-pub fn value(workloads: &[Inspected<'_>]) -> Value {
+pub fn value(workloads: &[InspectedWorkload<'_>]) -> Value {
     let endpoints: Vec<&MetricsEndpoint> = workloads
         .iter()
-        .flat_map(|one| &one.view.metrics_endpoints)
+        .flat_map(|workload| &workload.view.metrics_endpoints)
         .collect();
     json!({
         "apiVersion": "podgraft.dev/v1alpha1",
@@ -195,14 +195,14 @@ pub fn value(workloads: &[Inspected<'_>]) -> Value {
 
 /// The workloads as the farm API shows pods: each under the name `farm-NAME`, with the number of its containers. The
 /// list's kind is its items' kind and `List`, and its apiVersion has a group and a version, as API machinery wants.
-pub fn farm_pods(workloads: &[Inspected<'_>], list_metadata: Option<&Value>) -> Value {
+pub fn farm_pods(workloads: &[InspectedWorkload<'_>], list_metadata: Option<&Value>) -> Value {
     const API_VERSION: &str = "farm.example.com/v1alpha";
-    let items = workloads.iter().map(|one| {
-        let mut metadata = json!({"name": format!("farm-{}", one.view.name)});
-        if let Some(namespace) = &one.view.namespace {
+    let items = workloads.iter().map(|workload| {
+        let mut metadata = json!({"name": format!("farm-{}", workload.view.name)});
+        if let Some(namespace) = &workload.view.namespace {
             metadata["namespace"] = json!(namespace);
         }
-        let spec = json!({"containers": one.view.containers.len()});
+        let spec = json!({"containers": workload.view.containers.len()});
         json!({"apiVersion": API_VERSION, "kind": "FarmPod", "metadata": metadata, "spec": spec})
     });
     json!({
@@ -228,7 +228,7 @@ mod tests {
             }],
             ..WorkloadView::default()
         };
-        let one = Inspected {
+        let one = InspectedWorkload {
             file: "a.yaml",
             line: 3,
             view: &view,

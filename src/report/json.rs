@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-use super::diff_json::{Done, done};
-use super::head::Head;
-use super::needs::{NeedsData, as_data};
+use super::diff_json::{ChangeJson, done};
+use super::head::WorkloadHeader;
+use super::needs::{NeedsJson, as_data};
 use super::text::other_objects;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::outcome::needs::NeedsOfRun;
+use crate::outcome::needs::RunNeeds;
 use crate::outcome::view::MetricsEndpoint;
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, Status, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadStatus, WorkloadReport};
 use crate::wording;
 
 /// Whether the run did what it was asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
+pub enum RunVerdict {
     /// The result was given out.
     Succeeded,
     /// Nothing was written.
@@ -23,7 +23,7 @@ pub enum Verdict {
 }
 
 /// How every report begins.
-pub const BEGINNING: &str =
+pub const HEADER: &str =
     "{\n  \"apiVersion\": \"podgraft.dev/v1alpha1\",\n  \"kind\": \"Report\",";
 
 #[derive(Serialize)]
@@ -31,17 +31,17 @@ pub const BEGINNING: &str =
 struct Report<'a> {
     api_version: &'static str,
     kind: &'static str,
-    verdict: Verdict,
-    totals: Totals,
-    files: Vec<File<'a>>,
+    verdict: RunVerdict,
+    totals: ReportTotals,
+    files: Vec<FileJson<'a>>,
     metrics_endpoints: Vec<MetricsEndpoint>,
-    needs: Vec<NeedsData<'a>>,
-    diagnostics: Vec<Problem<'a>>,
+    needs: Vec<NeedsJson<'a>>,
+    diagnostics: Vec<DiagnosticJson<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Totals {
+struct ReportTotals {
     workloads: usize,
     injected: usize,
     taken_out: usize,
@@ -70,30 +70,30 @@ pub fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct File<'a> {
+struct FileJson<'a> {
     file: &'a str,
     changed: bool,
     documents: usize,
     objects: usize,
-    workloads: Vec<Workload<'a>>,
+    workloads: Vec<WorkloadJson<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Workload<'a> {
+struct WorkloadJson<'a> {
     #[serde(flatten)]
-    head: Head<'a>,
+    head: WorkloadHeader<'a>,
     changed: bool,
-    policies: Vec<Met<'a>>,
+    policies: Vec<PolicyJson<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Met<'a> {
+struct PolicyJson<'a> {
     policy: &'a str,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<Done>,
+    changes: Vec<ChangeJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,17 +101,17 @@ struct Met<'a> {
 }
 
 #[derive(Serialize)]
-struct Problem<'a> {
+struct DiagnosticJson<'a> {
     code: &'static str,
     severity: &'static str,
     message: &'a str,
-    labels: Vec<Place<'a>>,
+    labels: Vec<LabelJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     help: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct LabelJson<'a> {
     file: &'a str,
     line: usize,
     column: usize,
@@ -119,8 +119,8 @@ struct Place<'a> {
 }
 
 /// The whole run, indented, with a line end.
-pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: Verdict) -> String {
-    let needs = NeedsOfRun::of_files(files);
+pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: RunVerdict) -> String {
+    let needs = RunNeeds::of_files(files);
     let report = Report {
         api_version: "podgraft.dev/v1alpha1",
         kind: "Report",
@@ -143,52 +143,52 @@ pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
     )
 }
 
-fn totals(files: &[ReportedFile<'_>]) -> Totals {
-    let statuses: Vec<Status> = files
+fn totals(files: &[ReportedFile<'_>]) -> ReportTotals {
+    let statuses: Vec<WorkloadStatus> = files
         .iter()
-        .flat_map(|file| file.report.own_workloads())
+        .flat_map(|file| file.report.input_workloads())
         .map(WorkloadReport::status)
         .collect();
-    let with = |wanted: Status| statuses.iter().filter(|&&status| status == wanted).count();
-    Totals {
+    let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
+    ReportTotals {
         workloads: statuses.len(),
-        injected: with(Status::Injected) + with(Status::Adopted),
-        taken_out: with(Status::TakenOut),
-        unchanged: with(Status::Unchanged),
-        not_selected: with(Status::NotSelected),
-        left_alone: with(Status::Failed),
+        injected: with(WorkloadStatus::Injected) + with(WorkloadStatus::Adopted),
+        taken_out: with(WorkloadStatus::TakenOut),
+        unchanged: with(WorkloadStatus::Unchanged),
+        not_selected: with(WorkloadStatus::NotSelected),
+        left_alone: with(WorkloadStatus::Failed),
         other_objects: other_objects(files),
     }
 }
 
-fn file<'a>(file: &ReportedFile<'a>) -> File<'a> {
-    File {
+fn file<'a>(file: &ReportedFile<'a>) -> FileJson<'a> {
+    FileJson {
         file: file.name,
         changed: !file.report.edits.is_empty(),
         documents: file.report.documents,
         objects: file.report.objects,
-        workloads: file.report.own_workloads().map(workload).collect(),
+        workloads: file.report.input_workloads().map(workload).collect(),
     }
 }
 
-fn workload(workload: &WorkloadReport) -> Workload<'_> {
-    Workload {
-        head: Head::of(workload),
+fn workload(workload: &WorkloadReport) -> WorkloadJson<'_> {
+    WorkloadJson {
+        head: WorkloadHeader::of(workload),
         changed: workload.is_changed(),
-        policies: workload.policies.iter().map(met).collect(),
+        policies: workload.policies.iter().map(policy).collect(),
     }
 }
 
-fn met(met: &PolicyReport) -> Met<'_> {
-    let (outcome, changes, skip) = match &met.outcome {
+fn policy(policy_report: &PolicyReport) -> PolicyJson<'_> {
+    let (outcome, changes, skip) = match &policy_report.outcome {
         Outcome::Injected(changes) => ("injected", changes.as_slice(), None),
         Outcome::UpToDate => ("upToDate", &[][..], None),
         Outcome::TakenOut(changes) => ("takenOut", changes.as_slice(), None),
         Outcome::Skipped(skip) => ("skipped", &[][..], Some(skip)),
         Outcome::Failed => ("failed", &[][..], None),
     };
-    Met {
-        policy: &met.policy,
+    PolicyJson {
+        policy: &policy_report.policy,
         outcome,
         changes: changes.iter().map(done).collect(),
         reason: skip.map(|skip| skip.reason.as_str()),
@@ -196,14 +196,14 @@ fn met(met: &PolicyReport) -> Met<'_> {
     }
 }
 
-fn problem(diagnostic: &Diagnostic) -> Problem<'_> {
-    let labels = diagnostic.labels.iter().map(|label| Place {
+fn problem(diagnostic: &Diagnostic) -> DiagnosticJson<'_> {
+    let labels = diagnostic.labels.iter().map(|label| LabelJson {
         file: &label.place.source,
         line: label.place.line,
         column: label.place.column,
         text: &label.text,
     });
-    Problem {
+    DiagnosticJson {
         code: diagnostic.code.name(),
         severity: match diagnostic.severity {
             Severity::Note => "note",
@@ -237,7 +237,7 @@ mod tests {
             report: &report,
         };
         let json: serde_json::Value =
-            serde_json::from_str(&render(&[file], &[], Verdict::Succeeded)).unwrap();
+            serde_json::from_str(&render(&[file], &[], RunVerdict::Succeeded)).unwrap();
         assert_eq!(json["apiVersion"], "podgraft.dev/v1alpha1");
         assert_eq!(json["verdict"], "succeeded");
         assert_eq!(json["totals"]["injected"], 1);

@@ -7,21 +7,21 @@ use similar::{Algorithm, DiffOp};
 use crate::outcome::ReportedFile;
 use crate::yaml::splice::{Edit, splice};
 
-/// A text and where its lines begin.
+/// A text and the offsets of its lines.
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
+pub(super) struct LineIndex<'a> {
     text: &'a [u8],
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     pub(super) fn of(text: &'a [u8]) -> Self {
         let behind_breaks = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
         let starts = std::iter::once(0)
             .chain(behind_breaks)
             .filter(|&at| at < text.len())
             .collect();
-        Lines { text, starts }
+        LineIndex { text, starts }
     }
 
     /// How many lines there are; a last one without a line end counts.
@@ -40,57 +40,57 @@ impl<'a> Lines<'a> {
     }
 
     /// The line that holds a byte; the last one for the text's end.
-    pub(super) fn holding(&self, byte: usize) -> usize {
+    pub(super) fn line_at(&self, byte: usize) -> usize {
         self.starts
             .partition_point(|&start| start <= byte)
             .saturating_sub(1)
     }
 
     /// The lines that a range of bytes touches.
-    pub(super) fn touched(&self, bytes: &Range<usize>) -> Range<usize> {
+    pub(super) fn lines_touched(&self, bytes: &Range<usize>) -> Range<usize> {
         if self.starts.is_empty() || bytes.is_empty() {
             let line = self.starts.partition_point(|&start| start < bytes.start);
             return line..line;
         }
-        self.holding(bytes.start)..self.holding(bytes.end - 1) + 1
+        self.line_at(bytes.start)..self.line_at(bytes.end - 1) + 1
     }
 }
 
-/// Lines that go and lines that come in their place. Never both empty.
+/// Removed lines and the lines added in their place. Never both empty.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LineChange {
     /// 0-based lines of the old text.
     pub(super) old: Range<usize>,
     /// What comes.
-    pub(super) new: Vec<NewLine>,
+    pub(super) new: Vec<AddedLine>,
     /// The edits that made it: from 0, the first of those that were given.
     pub(super) edits: Range<usize>,
 }
 
-/// A line that comes.
+/// An added line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NewLine {
+pub(super) struct AddedLine {
     /// With its line end.
     pub(super) text: Vec<u8>,
     /// Its first byte in the text with all the given edits made.
     pub(super) at: usize,
     /// The edits whose text it holds, and which bytes of that.
-    pub(super) wrote: Vec<(usize, Range<usize>)>,
+    pub(super) written_by: Vec<(usize, Range<usize>)>,
 }
 
 /// All changes of a file, in order, none touching another's lines.
-pub(super) fn changes(file: &ReportedFile<'_>, lines: &Lines<'_>) -> Vec<LineChange> {
+pub(super) fn changes(file: &ReportedFile<'_>, lines: &LineIndex<'_>) -> Vec<LineChange> {
     changes_of(&file.report.edits, lines)
 }
 
 /// The changes that some edits in order make to a text.
-pub(super) fn changes_of(edits: &[Edit], lines: &Lines<'_>) -> Vec<LineChange> {
+pub(super) fn changes_of(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineChange> {
     let mut moved = 0;
     let mut changes = Vec::new();
     for region in regions(edits, lines) {
-        let own = &edits[region.edits.clone()];
-        changes.extend(changes_in(&region, own, moved, lines));
-        moved += own
+        let region_edits = &edits[region.edits.clone()];
+        changes.extend(changes_in(&region, region_edits, moved, lines));
+        moved += region_edits
             .iter()
             .map(|edit| edit.text.len() as isize - edit.at.len() as isize)
             .sum::<isize>();
@@ -98,22 +98,22 @@ pub(super) fn changes_of(edits: &[Edit], lines: &Lines<'_>) -> Vec<LineChange> {
     changes
 }
 
-/// Whole lines of the old text and the edits that touch them.
-struct Region {
+/// A range of whole lines of the old text, and the edits in it.
+struct LineRegion {
     old: Range<usize>,
     edits: Range<usize>,
 }
 
-fn regions(edits: &[Edit], lines: &Lines<'_>) -> Vec<Region> {
-    let mut regions: Vec<Region> = Vec::new();
+fn regions(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineRegion> {
+    let mut regions: Vec<LineRegion> = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
-        let old = lines.holding(edit.at.start)..(lines.holding(edit.at.end) + 1).min(lines.len());
+        let old = lines.line_at(edit.at.start)..(lines.line_at(edit.at.end) + 1).min(lines.len());
         match regions.last_mut() {
             Some(last) if old.start < last.old.end => {
                 last.old.end = last.old.end.max(old.end);
                 last.edits.end = index + 1;
             }
-            _ => regions.push(Region {
+            _ => regions.push(LineRegion {
                 old,
                 edits: index..index + 1,
             }),
@@ -123,7 +123,7 @@ fn regions(edits: &[Edit], lines: &Lines<'_>) -> Vec<Region> {
 }
 
 /// `moved`: by how many bytes the edits before the region move it.
-fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) -> Vec<LineChange> {
+fn changes_in(region: &LineRegion, edits: &[Edit], moved: isize, lines: &LineIndex<'_>) -> Vec<LineChange> {
     let offset = lines.start(region.old.start);
     let old_text = &lines.text[offset..lines.start(region.old.end)];
     let edits: Vec<Edit> = edits
@@ -139,28 +139,28 @@ fn changes_in(region: &Region, edits: &[Edit], moved: isize, lines: &Lines<'_>) 
     let starts: Vec<usize> = starts_of(&new);
     let new_line = |line: usize| {
         let bytes = starts[line]..starts[line] + new[line].len();
-        let wrote = written(&edits, &bytes)
+        let edit_bytes = written(&edits, &bytes)
             .map(|(edit, piece)| (edit + region.edits.start, piece))
             .collect();
-        NewLine {
+        AddedLine {
             text: new[line].to_vec(),
             at: offset.saturating_add_signed(moved) + bytes.start,
-            wrote,
+            written_by: edit_bytes,
         }
     };
     let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
     let mut changes: Vec<LineChange> = Vec::new();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-        let come = op.new_range().map(new_line);
-        let go = op.old_range().start + region.old.start..op.old_range().end + region.old.start;
+        let inserted = op.new_range().map(new_line);
+        let deleted = op.old_range().start + region.old.start..op.old_range().end + region.old.start;
         match changes.last_mut() {
-            Some(last) if last.old.end == go.start => {
-                last.old.end = go.end;
-                last.new.extend(come);
+            Some(last) if last.old.end == deleted.start => {
+                last.old.end = deleted.end;
+                last.new.extend(inserted);
             }
             _ => changes.push(LineChange {
-                old: go,
-                new: come.collect(),
+                old: deleted,
+                new: inserted.collect(),
                 edits: region.edits.clone(),
             }),
         }
@@ -203,7 +203,7 @@ mod tests {
                 text: (*text).into(),
             })
             .collect();
-        let changes = changes_of(&edits, &Lines::of(text.as_bytes()));
+        let changes = changes_of(&edits, &LineIndex::of(text.as_bytes()));
         let new_text = splice(text.as_bytes(), &edits);
         for line in changes.iter().flat_map(|change| &change.new) {
             assert!(new_text[line.at..].starts_with(&line.text), "{line:?}");
@@ -265,11 +265,11 @@ mod tests {
             text: text.into(),
         };
         let edits = [edit(0..0, "x\n"), edit(4..5, "yy"), edit(5..5, "z")];
-        let changes = changes_of(&edits, &Lines::of(b"aa\nb c\n"));
+        let changes = changes_of(&edits, &LineIndex::of(b"aa\nb c\n"));
         let wrote: Vec<_> = changes
             .iter()
             .flat_map(|change| &change.new)
-            .map(|line| line.wrote.clone())
+            .map(|line| line.written_by.clone())
             .collect();
         assert_eq!(wrote, [vec![(0, 0..2)], vec![(1, 0..2), (2, 0..1)]]);
     }

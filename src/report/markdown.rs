@@ -3,21 +3,21 @@
 
 use std::fmt::Write as _;
 
-use super::alike::{alike, and_more};
+use super::alike::{group_alike, and_more};
 use super::hunks::Hunk;
-use super::reviewed::{GroupBy, Reviewed, groups, reviewed};
+use super::reviewed::{GroupBy, ReviewedWorkload, groups, reviewed};
 use super::without_record;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::outcome::{Outcome, ReportedFile, Skip, Status};
+use crate::outcome::{Outcome, ReportedFile, Skip, WorkloadStatus};
 use crate::wording::{self, count, one_line};
 
 /// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
-const MOST: usize = 65_536;
+const MAX_COMMENT: usize = 65_536;
 /// Kept for the notes about what is left out.
 const NOTES: usize = 1_024;
 /// What the table and the lists of near misses may take.
-const MOST_TABLE: usize = 20_000;
-const MOST_MISSES: usize = 20;
+const MAX_TABLE: usize = 20_000;
+const MAX_MISSES: usize = 20;
 
 /// The whole comment, with a line end.
 pub fn render(
@@ -25,24 +25,24 @@ pub fn render(
     group_by: GroupBy<'_>,
     problems: &[Diagnostic],
 ) -> String {
-    let all = reviewed(files, group_by);
-    let mut comment = head(files, &all);
-    if all.is_empty() {
+    let reviews = reviewed(files, group_by);
+    let mut comment = head(files, &reviews);
+    if reviews.is_empty() {
         return comment + &misses(files) + &warnings(problems);
     }
-    comment.push_str(&table(&all, !matches!(group_by, GroupBy::Nothing)));
+    comment.push_str(&table(&reviews, !matches!(group_by, GroupBy::Nothing)));
     comment.push_str(&misses(files));
     comment.push_str(&warnings(problems));
     let mut left_out = 0;
-    for (name, members) in groups(&all) {
+    for (name, members) in groups(&reviews) {
         let mut heading = match name {
             "" => String::new(),
             // As code: the name of a team must not call it.
             name => format!("\n#### {}\n", code(name)),
         };
-        for one in members {
-            let room = MOST - NOTES - comment.len().min(MOST - NOTES);
-            let block = [whole(one), brief(one)]
+        for review in members {
+            let room = MAX_COMMENT - NOTES - comment.len().min(MAX_COMMENT - NOTES);
+            let block = [whole(review), brief(review)]
                 .into_iter()
                 .find(|block| heading.len() + block.len() <= room);
             match block {
@@ -66,14 +66,14 @@ pub fn render(
 
 /// What a reviewer should look at beside the changes.
 fn warnings(problems: &[Diagnostic]) -> String {
-    let of_warning = |one: &&Diagnostic| one.severity == Severity::Warning;
+    let of_warning = |problem: &&Diagnostic| problem.severity == Severity::Warning;
     let warnings: Vec<&Diagnostic> = problems.iter().filter(of_warning).collect();
     if warnings.is_empty() {
         return String::new();
     }
     let mut list = format!("\n**{}**\n\n", count(warnings.len(), "warning"));
-    let folded = alike(&warnings);
-    for (warning, others) in folded.iter().take(MOST_MISSES) {
+    let folded = group_alike(&warnings);
+    for (warning, others) in folded.iter().take(MAX_MISSES) {
         let place = warning.labels.first().map_or(String::new(), |label| {
             format!(" ({})", code(&one_line(&label.place.link())))
         });
@@ -81,35 +81,35 @@ fn warnings(problems: &[Diagnostic]) -> String {
         let more = and_more(warning, others);
         let _ = writeln!(list, "- `{}`{place}: {message}{more}", warning.code.name());
     }
-    if folded.len() > MOST_MISSES {
-        let more = folded.len() - MOST_MISSES;
+    if folded.len() > MAX_MISSES {
+        let more = folded.len() - MAX_MISSES;
         let _ = writeln!(list, "- and {more} more: `podgraft check` lists all");
     }
     list
 }
 
-fn head(files: &[ReportedFile<'_>], all: &[Reviewed<'_>]) -> String {
+fn head(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> String {
     let seen: usize = files
         .iter()
-        .map(|file| file.report.own_workloads().count())
+        .map(|file| file.report.input_workloads().count())
         .sum();
-    let changed = all.iter().filter(|one| !one.workload.is_generated).count();
-    let come: usize = all.iter().map(|one| one.come).sum();
-    let go: usize = all.iter().map(|one| one.go).sum();
-    if all.is_empty() {
+    let changed = reviews.iter().filter(|review| !review.workload.is_generated).count();
+    let insertions: usize = reviews.iter().map(|review| review.insertions).sum();
+    let deletions: usize = reviews.iter().map(|review| review.deletions).sum();
+    if reviews.is_empty() {
         return format!(
             "### podgraft: no changes\n\n{} seen, nothing to inject.\n",
             count(seen, "workload")
         );
     }
-    let lines = format!("+{come} −{go} lines");
+    let lines = format!("+{insertions} −{deletions} lines");
     format!(
         "### podgraft: {changed} of {} change\n\n{lines}.\n",
         count(seen, "workload")
     )
 }
 
-fn table(all: &[Reviewed<'_>], is_grouped: bool) -> String {
+fn table(reviews: &[ReviewedWorkload<'_>], is_grouped: bool) -> String {
     let group = if is_grouped {
         ("| Group ", "|---")
     } else {
@@ -119,27 +119,27 @@ fn table(all: &[Reviewed<'_>], is_grouped: bool) -> String {
         "\n{}| Workload | File | Policies | Lines |\n{}|---|---|---|---|\n",
         group.0, group.1
     );
-    let mut rows: Vec<&Reviewed<'_>> = all.iter().collect();
-    rows.sort_by_key(|one| &one.group);
-    for (index, one) in rows.iter().enumerate() {
-        let policies: Vec<String> = one
+    let mut rows: Vec<&ReviewedWorkload<'_>> = reviews.iter().collect();
+    rows.sort_by_key(|review| &review.group);
+    for (index, review) in rows.iter().enumerate() {
+        let policies: Vec<String> = review
             .changes_by_policy()
             .map(|(policy, _)| code(policy))
             .collect();
         let group = if is_grouped {
-            format!("| {} ", cell(&code(&one.group)))
+            format!("| {} ", cell(&code(&review.group)))
         } else {
             String::new()
         };
-        let title = cell(&format!("{} {}", one.workload.kind, code(&place_of(one))));
-        let file = cell(&code(&format!("{}:{}", one.file, one.workload.line)));
+        let title = cell(&format!("{} {}", review.workload.kind, code(&place_of(review))));
+        let file = cell(&code(&format!("{}:{}", review.file, review.workload.line)));
         let row = format!(
             "{group}| {title} | {file} | {} | +{} −{} |\n",
             cell(&policies.join(", ")),
-            one.come,
-            one.go
+            review.insertions,
+            review.deletions
         );
-        if table.len() + row.len() > MOST_TABLE {
+        if table.len() + row.len() > MAX_TABLE {
             let _ = writeln!(
                 table,
                 "\n_and {} more_",
@@ -153,37 +153,37 @@ fn table(all: &[Reviewed<'_>], is_grouped: bool) -> String {
 }
 
 /// `shop/orders`.
-fn place_of(one: &Reviewed<'_>) -> String {
-    match &one.workload.namespace {
-        Some(namespace) => format!("{namespace}/{}", one.workload.name),
-        None => one.workload.name.clone(),
+fn place_of(review: &ReviewedWorkload<'_>) -> String {
+    match &review.workload.namespace {
+        Some(namespace) => format!("{namespace}/{}", review.workload.name),
+        None => review.workload.name.clone(),
     }
 }
 
 /// A workload with its diff.
-fn whole(one: &Reviewed<'_>) -> String {
-    let diffs: String = one.hunks.iter().map(diff).collect();
+fn whole(review: &ReviewedWorkload<'_>) -> String {
+    let diffs: String = review.hunks.iter().map(diff).collect();
     let fence = fence_for(&diffs);
-    block(one, &format!("{fence}diff\n{diffs}{fence}\n"))
+    block(review, &format!("{fence}diff\n{diffs}{fence}\n"))
 }
 
 /// A workload whose diff has no room.
-fn brief(one: &Reviewed<'_>) -> String {
+fn brief(review: &ReviewedWorkload<'_>) -> String {
     block(
-        one,
+        review,
         "_The diff is left out here: a comment holds 65,536 characters._\n",
     )
 }
 
-fn block(one: &Reviewed<'_>, body: &str) -> String {
-    let title = html(&one_line(&one.workload.title()));
-    let policies: Vec<&str> = one.changes_by_policy().map(|(policy, _)| policy).collect();
+fn block(review: &ReviewedWorkload<'_>, body: &str) -> String {
+    let title = html(&one_line(&review.workload.title()));
+    let policies: Vec<&str> = review.changes_by_policy().map(|(policy, _)| policy).collect();
     let policies = html(&policies.join(", "));
     let mut block = format!(
         "\n<details><summary><b>{title}</b>: {policies} (+{} −{})</summary>\n\n",
-        one.come, one.go
+        review.insertions, review.deletions
     );
-    for (policy, changes) in one.changes_by_policy() {
+    for (policy, changes) in review.changes_by_policy() {
         let _ = writeln!(block, "**{}**", code(policy));
         for change in changes {
             let verb = change.verb().third_person();
@@ -221,15 +221,15 @@ fn misses(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
     let failed = workloads
         .clone()
-        .filter(|workload| workload.status() == Status::Failed)
+        .filter(|workload| workload.status() == WorkloadStatus::Failed)
         .count();
     let near = workloads.flat_map(|workload| {
         workload
             .policies
             .iter()
-            .filter_map(move |met| match &met.outcome {
+            .filter_map(move |policy_report| match &policy_report.outcome {
                 Outcome::Skipped(skip) if skip.is_near_miss => {
-                    Some(miss(&workload.title(), &met.policy, skip))
+                    Some(miss(&workload.title(), &policy_report.policy, skip))
                 }
                 Outcome::Skipped(_)
                 | Outcome::Injected(_)
@@ -241,8 +241,8 @@ fn misses(files: &[ReportedFile<'_>]) -> String {
     let near: Vec<String> = near.collect();
     let mut text = String::new();
     if !near.is_empty() {
-        let more = near.len().saturating_sub(MOST_MISSES);
-        let shown: String = near.iter().take(MOST_MISSES).map(String::as_str).collect();
+        let more = near.len().saturating_sub(MAX_MISSES);
+        let shown: String = near.iter().take(MAX_MISSES).map(String::as_str).collect();
         let _ = write!(text, "\n**Nearly selected:**\n\n{shown}");
         if more > 0 {
             let _ = writeln!(text, "- and {more} more");

@@ -33,8 +33,8 @@ use crate::wording::count;
 /// A line for people to read: podgraft's own record in it is a long line that says nothing to them.
 fn without_record(line: &str) -> Cow<'_, str> {
     match line.find("podgraft.dev/record") {
-        Some(at) if line.len() > at + LONGEST_RECORD => {
-            let end = (at + LONGEST_RECORD..line.len())
+        Some(at) if line.len() > at + MAX_RECORD => {
+            let end = (at + MAX_RECORD..line.len())
                 .find(|&end| line.is_char_boundary(end))
                 .unwrap_or(line.len());
             Cow::Owned(format!("{}…", &line[..end]))
@@ -44,25 +44,25 @@ fn without_record(line: &str) -> Cow<'_, str> {
 }
 
 /// So much of a record is shown, with its key.
-const LONGEST_RECORD: usize = 60;
+const MAX_RECORD: usize = 60;
 
 /// Says once what holds for many workloads: of the notes that say the same, the first stays and counts the others.
-pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut once: Vec<(Diagnostic, usize)> = Vec::with_capacity(diagnostics.len());
+pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut counted: Vec<(Diagnostic, usize)> = Vec::with_capacity(diagnostics.len());
     let mut first: HashMap<String, usize> = HashMap::new();
     for diagnostic in diagnostics {
         if diagnostic.is_said_once() {
             match first.entry(diagnostic.message.clone()) {
                 Entry::Occupied(first) => {
-                    once[*first.get()].1 += 1;
+                    counted[*first.get()].1 += 1;
                     continue;
                 }
-                Entry::Vacant(free) => drop(free.insert(once.len())),
+                Entry::Vacant(free) => drop(free.insert(counted.len())),
             }
         }
-        once.push((diagnostic, 0));
+        counted.push((diagnostic, 0));
     }
-    let told = once.into_iter().map(
+    let merged = counted.into_iter().map(
         |(diagnostic, twins)| match (twins, diagnostic.help.clone()) {
             (0, _) => diagnostic,
             (_, help) => {
@@ -71,14 +71,14 @@ pub fn say_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
             }
         },
     );
-    told.collect()
+    merged.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::ops::Range;
 
-    use crate::change::{Change, Operation, PodItem, Target};
+    use crate::change::{Change, Operation, PodItem, ChangeTarget};
     use crate::outcome::{FileReport, Outcome, PolicyReport, WorkloadReport};
 
     pub(super) fn report_of(workloads: Vec<WorkloadReport>) -> FileReport {
@@ -91,7 +91,7 @@ mod tests {
 
     /// `volume agent` is new.
     pub(super) fn added_volume() -> Change {
-        let target = Target::PodItem(PodItem::Volume, "agent".to_owned());
+        let target = ChangeTarget::PodItem(PodItem::Volume, "agent".to_owned());
         Change::new(Operation::Add, target)
     }
 

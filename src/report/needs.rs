@@ -2,71 +2,71 @@
 
 use serde::Serialize;
 
-use crate::outcome::needs::{Need, NeedKind, NeedsOfPolicy, NeedsOfRun};
+use crate::outcome::needs::{Need, NeedKind, PolicyNeeds, RunNeeds};
 use crate::wording::{count, one_line};
 
 /// So many needs of one policy are spelled out; the others are counted. `--report` has all.
-const MOST_NEEDS: usize = 12;
+const MAX_NEEDS: usize = 12;
 
 /// One line a policy that needs something: `agent needs: image a:1, Secret shop/token key t`.
-pub(crate) fn text(needs: &NeedsOfRun) -> String {
+pub(crate) fn text(needs: &RunNeeds) -> String {
     let policies = needs.policies();
-    let in_need = policies.filter(|(_, all)| !all.needs.is_empty());
-    in_need.map(|(policy, all)| line(policy, all)).collect()
+    let in_need = policies.filter(|(_, policy_needs)| !policy_needs.needs.is_empty());
+    in_need.map(|(policy, policy_needs)| line(policy, policy_needs)).collect()
 }
 
 /// A list of policies.
-pub(crate) fn as_data(needs: &NeedsOfRun) -> Vec<NeedsData<'_>> {
+pub(crate) fn as_data(needs: &RunNeeds) -> Vec<NeedsJson<'_>> {
     let policies = needs.policies();
-    policies.map(|(policy, all)| data(policy, all)).collect()
+    policies.map(|(policy, policy_needs)| data(policy, policy_needs)).collect()
 }
 
-fn line(policy: &str, all: &NeedsOfPolicy) -> String {
+fn line(policy: &str, policy_needs: &PolicyNeeds) -> String {
     let words = |(need, number): (&Need, &usize)| {
-        let some = if *number < all.workloads {
+        let share = if *number < policy_needs.workloads {
             format!(" (in {number})")
         } else {
             String::new()
         };
-        format!("{need}{some}")
+        format!("{need}{share}")
     };
-    let mut shown: Vec<String> = all.needs.iter().take(MOST_NEEDS).map(words).collect();
-    if all.needs.len() > MOST_NEEDS {
+    let mut shown: Vec<String> = policy_needs.needs.iter().take(MAX_NEEDS).map(words).collect();
+    if policy_needs.needs.len() > MAX_NEEDS {
         shown.push(format!(
             "and {} more, all of which --report FILE names",
-            all.needs.len() - MOST_NEEDS
+            policy_needs.needs.len() - MAX_NEEDS
         ));
     }
-    let who = if all.workloads > 1 {
-        format!(" in {}", count(all.workloads, "workload"))
+    let scope = if policy_needs.workloads > 1 {
+        format!(" in {}", count(policy_needs.workloads, "workload"))
     } else {
         String::new()
     };
-    one_line(&format!("{policy} needs{who}: {}", shown.join(", "))) + "\n"
+    one_line(&format!("{policy} needs{scope}: {}", shown.join(", "))) + "\n"
 }
 
 /// A policy's needs in the report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NeedsData<'a> {
+pub(crate) struct NeedsJson<'a> {
     policy: &'a str,
     workloads: usize,
-    images: Vec<ImageData<'a>>,
-    secrets: Vec<ObjectData<'a>>,
-    config_maps: Vec<ObjectData<'a>>,
-    persistent_volume_claims: Vec<ObjectData<'a>>,
-    service_accounts: Vec<ObjectData<'a>>,
-    privileges: Vec<PrivilegeData<'a>>,
+    images: Vec<ImageJson<'a>>,
+    secrets: Vec<ObjectJson<'a>>,
+    config_maps: Vec<ObjectJson<'a>>,
+    persistent_volume_claims: Vec<ObjectJson<'a>>,
+    service_accounts: Vec<ObjectJson<'a>>,
+    privileges: Vec<PrivilegeJson<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct ImageData<'a> {
+struct ImageJson<'a> {
     image: &'a str,
     workloads: usize,
 }
 
 #[derive(Debug, Serialize)]
-struct ObjectData<'a> {
+struct ObjectJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<&'a str>,
     name: &'a str,
@@ -78,16 +78,16 @@ struct ObjectData<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct PrivilegeData<'a> {
+struct PrivilegeJson<'a> {
     danger: &'a str,
     what: &'a str,
     workloads: usize,
 }
 
-fn data<'a>(policy: &'a str, all: &'a NeedsOfPolicy) -> NeedsData<'a> {
-    let of = |kind: NeedKind| all.needs.iter().filter(move |(need, _)| need.kind == kind);
+fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
+    let of = |kind: NeedKind| policy_needs.needs.iter().filter(move |(need, _)| need.kind == kind);
     let objects = |kind: NeedKind| {
-        let object = |(need, &workloads): (&'a Need, &usize)| ObjectData {
+        let object = |(need, &workloads): (&'a Need, &usize)| ObjectJson {
             namespace: need.namespace.as_deref(),
             name: &need.name,
             key: need.detail.as_deref(),
@@ -96,18 +96,18 @@ fn data<'a>(policy: &'a str, all: &'a NeedsOfPolicy) -> NeedsData<'a> {
         };
         of(kind).map(object).collect()
     };
-    let image = |(need, &workloads): (&'a Need, &usize)| ImageData {
+    let image = |(need, &workloads): (&'a Need, &usize)| ImageJson {
         image: &need.name,
         workloads,
     };
-    let privilege = |(need, &workloads): (&'a Need, &usize)| PrivilegeData {
+    let privilege = |(need, &workloads): (&'a Need, &usize)| PrivilegeJson {
         danger: &need.name,
         what: need.detail.as_deref().unwrap_or_default(),
         workloads,
     };
-    NeedsData {
+    NeedsJson {
         policy,
-        workloads: all.workloads,
+        workloads: policy_needs.workloads,
         images: of(NeedKind::Image).map(image).collect(),
         secrets: objects(NeedKind::Secret),
         config_maps: objects(NeedKind::ConfigMap),
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn what_not_all_workloads_need_is_counted() {
         let (agent, other) = (Arc::from("agent"), Arc::from("other"));
-        let mut run = NeedsOfRun::default();
+        let mut run = RunNeeds::default();
         run.add(
             &agent,
             BTreeSet::from([Need::of(NeedKind::Image, "a:1"), secret("token")]),
@@ -145,7 +145,7 @@ mod tests {
             "agent needs: image a:1, Secret shop/token key t\n"
         );
         run.add(&other, BTreeSet::new());
-        let mut more = NeedsOfRun::default();
+        let mut more = RunNeeds::default();
         more.add(&agent, BTreeSet::from([Need::of(NeedKind::Image, "a:1")]));
         run.append(more);
         assert_eq!(
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn long_lists_are_cut() {
-        let mut run = NeedsOfRun::default();
+        let mut run = RunNeeds::default();
         run.add(
             &Arc::from("agent"),
-            (0..MOST_NEEDS + 3)
+            (0..MAX_NEEDS + 3)
                 .map(|at| secret(&at.to_string()))
                 .collect(),
         );

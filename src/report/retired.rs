@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::outcome::{FileReport, Generated};
+use crate::outcome::{FileReport, GeneratedRecord};
 use crate::yaml::splice::Edit;
 
 impl FileReport {
     /// Objects that records of the input name, and none of the output.
-    pub fn retired(&self) -> Vec<&Generated> {
-        let needed: BTreeSet<_> = self.needed.iter().map(Generated::key).collect();
+    pub fn prunable(&self) -> Vec<&GeneratedRecord> {
+        let needed: BTreeSet<_> = self.needed.iter().map(GeneratedRecord::key).collect();
         self.dropped
             .iter()
-            .filter(|one| !needed.contains(&one.key()))
+            .filter(|generated| !needed.contains(&generated.key()))
             .collect()
     }
 }
@@ -22,8 +22,8 @@ impl FileReport {
         let old = std::mem::replace(&mut self.edits, edits);
         let mut first = 0;
         for workload in &mut self.workloads {
-            let own = &old[workload.edits.clone()];
-            let (Some(start), Some(end)) = (own.first(), own.last()) else {
+            let old_edits = &old[workload.edits.clone()];
+            let (Some(start), Some(end)) = (old_edits.first(), old_edits.last()) else {
                 workload.edits = first..first;
                 continue;
             };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::codeowners::Codeowners;
-use super::hunks::{Hunk, ReviewedFile, tally};
+use super::hunks::{Hunk, ReviewedFile, line_counts};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 
 /// By what the workloads are grouped.
@@ -20,20 +20,20 @@ pub enum GroupBy<'a> {
 }
 
 /// A workload that changes.
-pub(super) struct Reviewed<'a> {
+pub(super) struct ReviewedWorkload<'a> {
     pub(super) file: &'a str,
     /// The lines of its hunks are those of the file.
     pub(super) is_in_file: bool,
     pub(super) workload: &'a WorkloadReport,
     pub(super) hunks: Vec<Hunk<'a>>,
     /// Lines that come and go.
-    pub(super) come: usize,
-    pub(super) go: usize,
+    pub(super) insertions: usize,
+    pub(super) deletions: usize,
     /// The name of its group; empty without groups.
     pub(super) group: String,
 }
 
-impl Reviewed<'_> {
+impl ReviewedWorkload<'_> {
     /// The policies that change it and what each does.
     pub(super) fn changes_by_policy(
         &self,
@@ -41,9 +41,9 @@ impl Reviewed<'_> {
         self.workload
             .policies
             .iter()
-            .filter_map(|met| match &met.outcome {
+            .filter_map(|policy_report| match &policy_report.outcome {
                 Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
-                    Some((&*met.policy, changes.as_slice()))
+                    Some((&*policy_report.policy, changes.as_slice()))
                 }
                 Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
             })
@@ -54,8 +54,8 @@ impl Reviewed<'_> {
 pub(super) fn reviewed<'a>(
     files: &'a [ReportedFile<'a>],
     group_by: GroupBy<'_>,
-) -> Vec<Reviewed<'a>> {
-    let mut all = Vec::new();
+) -> Vec<ReviewedWorkload<'a>> {
+    let mut reviews = Vec::new();
     for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
         let by_workload = ReviewedFile::new(file);
         for workload in file
@@ -65,20 +65,20 @@ pub(super) fn reviewed<'a>(
             .filter(|workload| workload.is_changed())
         {
             let hunks = by_workload.hunks(workload);
-            let (come, go) = tally(&hunks);
+            let (insertions, deletions) = line_counts(&hunks);
             let group = group_of(file.name, workload, group_by);
-            all.push(Reviewed {
+            reviews.push(ReviewedWorkload {
                 file: file.name,
-                is_in_file: !file.report.is_imagined,
+                is_in_file: !file.report.is_hypothetical,
                 workload,
                 hunks,
-                come,
-                go,
+                insertions,
+                deletions,
                 group,
             });
         }
     }
-    all
+    reviews
 }
 
 fn group_of(file: &str, workload: &WorkloadReport, group_by: GroupBy<'_>) -> String {
@@ -101,10 +101,10 @@ fn group_of(file: &str, workload: &WorkloadReport, group_by: GroupBy<'_>) -> Str
 }
 
 /// The groups by name, each in order.
-pub(super) fn groups<'r, 'a>(all: &'r [Reviewed<'a>]) -> BTreeMap<&'r str, Vec<&'r Reviewed<'a>>> {
-    let mut groups: BTreeMap<&str, Vec<&Reviewed<'a>>> = BTreeMap::new();
-    for one in all {
-        groups.entry(&one.group).or_default().push(one);
+pub(super) fn groups<'r, 'a>(reviews: &'r [ReviewedWorkload<'a>]) -> BTreeMap<&'r str, Vec<&'r ReviewedWorkload<'a>>> {
+    let mut groups: BTreeMap<&str, Vec<&ReviewedWorkload<'a>>> = BTreeMap::new();
+    for review in reviews {
+        groups.entry(&review.group).or_default().push(review);
     }
     groups
 }

@@ -11,23 +11,23 @@ use crate::wording;
 
 /// A log with one run.
 #[derive(Debug, Default)]
-pub(super) struct Log {
-    rules: Vec<Rule>,
-    results: Vec<(usize, Result)>,
+pub(super) struct SarifLog {
+    rules: Vec<SarifRule>,
+    results: Vec<(usize, SarifResult)>,
 }
 
-/// What a result is about.
+/// A rule of the SARIF log.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct SarifRule {
     pub id: String,
     pub short: String,
     pub full: String,
     pub markdown: Option<String>,
 }
 
-/// How bad a result is.
+/// The level of a result.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Level {
+pub(super) enum SarifLevel {
     Note,
     Warning,
     Error,
@@ -35,20 +35,20 @@ pub(super) enum Level {
 
 /// One result.
 #[derive(Debug)]
-pub(super) struct Result {
-    pub level: Level,
+pub(super) struct SarifResult {
+    pub level: SarifLevel,
     /// A sentence.
     pub message: String,
-    pub location: Option<Location>,
+    pub location: Option<SarifLocation>,
     /// `Deployment shop/orders`.
     pub workload: Option<String>,
     /// The change that puts it right.
-    pub replacements: Vec<Replacement>,
+    pub replacements: Vec<SarifReplacement>,
 }
 
-/// Lines that go and text that comes in the file of a result's location.
+/// Removed lines and inserted text in the file of the location of a result.
 #[derive(Debug)]
-pub(super) struct Replacement {
+pub(super) struct SarifReplacement {
     /// 1-based line before which, or from which on, text is replaced.
     pub line: usize,
     /// How many lines go.
@@ -59,15 +59,15 @@ pub(super) struct Replacement {
 
 /// A place in a file.
 #[derive(Debug)]
-pub(super) struct Location {
+pub(super) struct SarifLocation {
     pub file: String,
     pub line: usize,
     pub column: Option<usize>,
 }
 
-impl Log {
-    pub(super) fn push(&mut self, rule: Rule, result: Result) {
-        let known = self.rules.iter().position(|other| other.id == rule.id);
+impl SarifLog {
+    pub(super) fn push(&mut self, rule: SarifRule, result: SarifResult) {
+        let known = self.rules.iter().position(|existing| existing.id == rule.id);
         let index = known.unwrap_or_else(|| {
             self.rules.push(rule);
             self.rules.len() - 1
@@ -96,14 +96,14 @@ impl Log {
         wording::json(serde_json::to_string_pretty(&log).expect("a value is always JSON")) + "\n"
     }
 
-    fn result(&self, rule: usize, result: &Result, twins: &mut BTreeMap<String, usize>) -> Value {
+    fn result(&self, rule: usize, result: &SarifResult, twins: &mut BTreeMap<String, usize>) -> Value {
         let mut value = json!({
             "ruleId": self.rules[rule].id,
             "ruleIndex": rule,
             "level": match result.level {
-                Level::Note => "note",
-                Level::Warning => "warning",
-                Level::Error => "error",
+                SarifLevel::Note => "note",
+                SarifLevel::Warning => "warning",
+                SarifLevel::Error => "error",
             },
             "message": {"text": result.message},
         });
@@ -122,8 +122,8 @@ impl Log {
     fn fingerprint(
         &self,
         rule: usize,
-        result: &Result,
-        location: &Location,
+        result: &SarifResult,
+        location: &SarifLocation,
         twins: &mut BTreeMap<String, usize>,
     ) -> String {
         let workload = result.workload.as_deref().unwrap_or_default();
@@ -141,7 +141,7 @@ impl Log {
     }
 }
 
-fn rule(rule: &Rule) -> Value {
+fn rule(rule: &SarifRule) -> Value {
     let mut value = json!({
         "id": rule.id,
         "shortDescription": {"text": rule.short},
@@ -153,7 +153,7 @@ fn rule(rule: &Rule) -> Value {
     value
 }
 
-fn place(location: &Location, workload: Option<&str>) -> Value {
+fn place(location: &SarifLocation, workload: Option<&str>) -> Value {
     let mut region = json!({"startLine": location.line});
     if let Some(column) = location.column {
         region["startColumn"] = json!(column);
@@ -165,11 +165,11 @@ fn place(location: &Location, workload: Option<&str>) -> Value {
     value
 }
 
-fn fix(replacements: &[Replacement], location: &Location) -> Value {
-    let replacements = replacements.iter().map(|one| {
+fn fix(replacements: &[SarifReplacement], location: &SarifLocation) -> Value {
+    let replacements = replacements.iter().map(|replacement| {
         json!({
-            "deletedRegion": {"startLine": one.line, "startColumn": 1, "endLine": one.line + one.lines, "endColumn": 1},
-            "insertedContent": {"text": one.text},
+            "deletedRegion": {"startLine": replacement.line, "startColumn": 1, "endLine": replacement.line + replacement.lines, "endColumn": 1},
+            "insertedContent": {"text": replacement.text},
         })
     });
     let change = json!({

@@ -1,21 +1,21 @@
 //! How many lines change in each file, in the manner of `git diff --stat`.
 
-use super::lines::{Lines, changes};
+use super::lines::{LineIndex, changes};
 use crate::outcome::ReportedFile;
 use crate::wording::{Paint, count, one_line};
 
 /// The widest row of signs.
-const MOST_SIGNS: usize = 40;
+const MAX_SIGNS: usize = 40;
 
-struct Row {
+struct StatRow {
     name: String,
-    come: usize,
-    go: usize,
+    insertions: usize,
+    deletions: usize,
 }
 
 /// One line a changed file, and the totals; empty when nothing changes.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
-    let rows: Vec<Row> = files
+    let rows: Vec<StatRow> = files
         .iter()
         .filter(|file| !file.report.edits.is_empty())
         .map(row)
@@ -28,44 +28,44 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
         .map(|row| row.name.chars().count())
         .max()
         .unwrap_or(0);
-    let most = rows.iter().map(|row| row.come + row.go).max().unwrap_or(0);
+    let most = rows.iter().map(|row| row.insertions + row.deletions).max().unwrap_or(0);
     let number_width = most.to_string().len();
     let mut stat = String::new();
     for row in &rows {
         let pad = " ".repeat(name_width - row.name.chars().count());
-        let plus = paint.wrap("32", &"+".repeat(scale(row.come, most)));
-        let minus = paint.wrap("31", &"-".repeat(scale(row.go, most)));
+        let plus = paint.wrap("32", &"+".repeat(scale(row.insertions, most)));
+        let minus = paint.wrap("31", &"-".repeat(scale(row.deletions, most)));
         stat.push_str(&format!(
             " {}{pad} | {:>number_width$} {plus}{minus}\n",
             row.name,
-            row.come + row.go
+            row.insertions + row.deletions
         ));
     }
-    let come = count(rows.iter().map(|row| row.come).sum(), "insertion");
-    let go = count(rows.iter().map(|row| row.go).sum(), "deletion");
+    let insertions = count(rows.iter().map(|row| row.insertions).sum(), "insertion");
+    let deletions = count(rows.iter().map(|row| row.deletions).sum(), "deletion");
     stat.push_str(&format!(
-        " {} changed, {come}(+), {go}(-)\n",
+        " {} changed, {insertions}(+), {deletions}(-)\n",
         count(rows.len(), "file")
     ));
     stat
 }
 
-fn row(file: &ReportedFile<'_>) -> Row {
-    let lines = Lines::of(file.text);
+fn row(file: &ReportedFile<'_>) -> StatRow {
+    let lines = LineIndex::of(file.text);
     let changes = changes(file, &lines);
-    Row {
+    StatRow {
         name: one_line(file.name),
-        come: changes.iter().map(|change| change.new.len()).sum(),
-        go: changes.iter().map(|change| change.old.len()).sum(),
+        insertions: changes.iter().map(|change| change.new.len()).sum(),
+        deletions: changes.iter().map(|change| change.old.len()).sum(),
     }
 }
 
 /// As many signs as lines, or a share of the widest row; never none for some.
 fn scale(lines: usize, most: usize) -> usize {
-    if most <= MOST_SIGNS || lines == 0 {
+    if most <= MAX_SIGNS || lines == 0 {
         return lines;
     }
-    (lines * MOST_SIGNS / most).max(1)
+    (lines * MAX_SIGNS / most).max(1)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::change::Verb;
+use crate::change::ChangeVerb;
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::wording::{Paint, count, one_line};
 
@@ -11,7 +11,7 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut summary = String::new();
     let (mut changed, mut unchanged) = (0, 0);
     for file in files {
-        for workload in file.report.own_workloads() {
+        for workload in file.report.input_workloads() {
             if !workload.is_changed() {
                 unchanged += 1;
                 continue;
@@ -31,17 +31,17 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
 fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary: &mut String) {
     let title = paint.wrap("1", &one_line(&workload.title()));
     let _ = writeln!(summary, "{title} ({}:{})", one_line(file), workload.line);
-    for met in &workload.policies {
-        let changes = match &met.outcome {
+    for policy_report in &workload.policies {
+        let changes = match &policy_report.outcome {
             Outcome::Injected(changes) | Outcome::TakenOut(changes) => changes,
             Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => continue,
         };
-        let _ = writeln!(summary, "  {}", one_line(&met.policy));
+        let _ = writeln!(summary, "  {}", one_line(&policy_report.policy));
         for change in changes {
             let sign = match change.verb() {
-                Verb::Add => paint.wrap("32", "+"),
-                Verb::Change | Verb::Adopt => paint.wrap("33", "~"),
-                Verb::TakeOut => paint.wrap("31", "-"),
+                ChangeVerb::Add => paint.wrap("32", "+"),
+                ChangeVerb::Change | ChangeVerb::Adopt => paint.wrap("33", "~"),
+                ChangeVerb::TakeOut => paint.wrap("31", "-"),
             };
             let _ = writeln!(summary, "    {sign} {}", one_line(&change.to_string()));
         }
@@ -52,14 +52,14 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Change, Operation, Target};
+    use crate::change::{Change, Operation, ChangeTarget};
     use crate::report::tests::{added_volume, report_of, workload};
 
     #[test]
     fn each_policy_lists_what_it_adds_and_the_plan_is_counted() {
         let injected = Outcome::Injected(vec![
             added_volume(),
-            Change::new(Operation::Update, Target::env("app", "JAVA_TOOL_OPTIONS")),
+            Change::new(Operation::Update, ChangeTarget::env("app", "JAVA_TOOL_OPTIONS")),
         ]);
         let report = report_of(vec![
             workload("orders", 0..1, injected),

@@ -3,35 +3,35 @@
 use std::fmt::Write as _;
 
 use super::needs;
-use crate::change::{Change, list, list_gone};
-use crate::outcome::needs::NeedsOfRun;
-use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, Status, WorkloadReport};
+use crate::change::{Change, list, list_removed};
+use crate::outcome::needs::RunNeeds;
+use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, WorkloadStatus, WorkloadReport};
 use crate::wording::{self, count, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
-const MOST_REASONS: usize = 20;
+const MAX_REASONS: usize = 20;
 /// So many workloads are named in each part; the others are counted. `--report` has all.
-const MOST_WORKLOADS: usize = 500;
+const MAX_WORKLOADS: usize = 500;
 /// So many workloads that are near for the same reason are named.
-const MOST_ALIKE: usize = 5;
+const MAX_ALIKE: usize = 5;
 /// So many changes of one policy to one workload are spelled out.
-const MOST_CHANGES: usize = 50;
+const MAX_CHANGES: usize = 50;
 
 /// Everything: [`injected`], [`taken_out`], [`skipped`], what the injections need from a cluster, and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
-    let needs = needs::text(&NeedsOfRun::of_files(files));
+    let needs = needs::text(&RunNeeds::of_files(files));
     [
         injected(files),
         taken_out(files),
         skipped(files),
         needs,
-        totals(files, Deed::Done),
+        totals(files, ReportMode::Done),
     ]
     .concat()
 }
 
 fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a WorkloadReport> {
-    files.iter().flat_map(|file| file.report.own_workloads())
+    files.iter().flat_map(|file| file.report.input_workloads())
 }
 
 /// `deployment shop/orders`.
@@ -43,11 +43,11 @@ fn name(workload: &WorkloadReport) -> String {
 
 /// `deployment shop/orders`, or `3 workloads (deployment shop/orders, ...)`.
 fn names(group: &[&WorkloadReport]) -> String {
-    if let [one] = group {
-        return name(one);
+    if let [workload] = group {
+        return name(workload);
     }
-    let first: Vec<String> = group.iter().take(MOST_ALIKE).map(|one| name(one)).collect();
-    let dots = if group.len() > MOST_ALIKE {
+    let first: Vec<String> = group.iter().take(MAX_ALIKE).map(|workload| name(workload)).collect();
+    let dots = if group.len() > MAX_ALIKE {
         ", ..."
     } else {
         ""
@@ -59,26 +59,26 @@ fn names(group: &[&WorkloadReport]) -> String {
     )
 }
 
-/// Lines about workloads, of which the first are kept.
+/// Lines about workloads, up to a limit.
 #[derive(Default)]
-struct Lines {
+struct LimitedLines {
     text: String,
     number: usize,
 }
 
-impl Lines {
+impl LimitedLines {
     fn add(&mut self, line: impl FnOnce() -> String) {
         self.number += 1;
-        if self.number <= MOST_WORKLOADS {
+        if self.number <= MAX_WORKLOADS {
             self.text += &(line() + "\n");
         }
     }
 
     /// The lines, and how many more there would be of what the words say.
-    fn finish(mut self, what: &str) -> String {
-        if self.number > MOST_WORKLOADS {
-            let more = count(self.number - MOST_WORKLOADS, "more workload");
-            let _ = writeln!(self.text, "... and {more} {what}; --report FILE names all");
+    fn finish(mut self, noun: &str) -> String {
+        if self.number > MAX_WORKLOADS {
+            let more = count(self.number - MAX_WORKLOADS, "more workload");
+            let _ = writeln!(self.text, "... and {more} {noun}; --report FILE names all");
         }
         self.text
     }
@@ -86,7 +86,7 @@ impl Lines {
 
 /// One line a changed workload.
 pub fn injected(files: &[ReportedFile<'_>]) -> String {
-    let mut lines = Lines::default();
+    let mut lines = LimitedLines::default();
     let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
     for file in files {
         let workloads = file.report.workloads.iter();
@@ -94,13 +94,13 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
             workload
                 .policies
                 .iter()
-                .any(|met| is_injected(&met.outcome))
+                .any(|policy_report| is_injected(&policy_report.outcome))
         }) {
             let by = || {
                 workload
                     .policies
                     .iter()
-                    .filter_map(|met| by_policy(&met.policy, &met.outcome))
+                    .filter_map(|policy_report| by_policy(&policy_report.policy, &policy_report.outcome))
             };
             let joined = || by().collect::<Vec<_>>().join("; ");
             lines.add(|| {
@@ -118,7 +118,7 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
             });
         }
     }
-    lines.number += unlisted(files, Status::Injected);
+    lines.number += unlisted(files, WorkloadStatus::Injected);
     lines.finish("injected")
 }
 
@@ -133,25 +133,25 @@ fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
 
 /// The first changes in words, and how many more there are.
 fn first_of(changes: &[Change], list: impl Fn(&[Change]) -> String) -> String {
-    let (first, others) = changes.split_at(changes.len().min(MOST_CHANGES));
-    let more = if others.is_empty() {
+    let (first, remaining) = changes.split_at(changes.len().min(MAX_CHANGES));
+    let more = if remaining.is_empty() {
         String::new()
     } else {
-        format!(", and {} more", others.len())
+        format!(", and {} more", remaining.len())
     };
     format!("{}{more}", list(first))
 }
 
 /// One line a workload that something was taken out of.
 pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
-    let mut lines = Lines::default();
+    let mut lines = LimitedLines::default();
     for file in files {
-        for workload in file.report.own_workloads() {
+        for workload in file.report.input_workloads() {
             let by = || {
                 workload
                     .policies
                     .iter()
-                    .filter_map(|met| of_policy(&met.policy, &met.outcome))
+                    .filter_map(|policy_report| of_policy(&policy_report.policy, &policy_report.outcome))
             };
             if by().next().is_some() {
                 let place = place(files, file, workload);
@@ -180,7 +180,7 @@ fn of_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::TakenOut(changes) => Some(one_line(&format!(
             "{policy} ({})",
-            first_of(changes, list_gone)
+            first_of(changes, list_removed)
         ))),
         Outcome::Injected(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
@@ -199,7 +199,7 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
                     .as_ref()
                     .map_or(String::new(), |hint| format!("; {hint}"));
                 let reason = one_line(&wording::brief(&format!("{}{hint}", skip.reason)));
-                match near.iter_mut().find(|(other, _)| *other == reason) {
+                match near.iter_mut().find(|(known, _)| *known == reason) {
                     Some((_, group)) => group.push(workload),
                     None => near.push((reason, vec![workload])),
                 }
@@ -213,7 +213,7 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
                 None => reasons.push((&skip.reason, vec![workload])),
             }
         }
-        let mut near_lines = Lines::default();
+        let mut near_lines = LimitedLines::default();
         for (reason, group) in &near {
             near_lines.add(|| format!("{}: not injected by {policy}: {reason}", names(group)));
         }
@@ -224,18 +224,18 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
 }
 
 fn left_alone(files: &[ReportedFile<'_>]) -> String {
-    let mut lines = Lines::default();
+    let mut lines = LimitedLines::default();
     for workload in workloads(files) {
-        for met in workload
+        for policy_report in workload
             .policies
             .iter()
-            .filter(|met| met.outcome == Outcome::Failed)
+            .filter(|policy_report| policy_report.outcome == Outcome::Failed)
         {
             lines.add(|| {
                 format!(
                     "{}: left alone by {}, see the message",
                     name(workload),
-                    met.policy
+                    policy_report.policy
                 )
             });
         }
@@ -246,9 +246,9 @@ fn left_alone(files: &[ReportedFile<'_>]) -> String {
 /// In the order in which they apply.
 fn policies<'a>(files: &'a [ReportedFile<'_>]) -> Vec<&'a str> {
     let mut policies: Vec<&str> = Vec::new();
-    for met in workloads(files).flat_map(|workload| &workload.policies) {
-        if !policies.contains(&&*met.policy) {
-            policies.push(&met.policy);
+    for policy_report in workloads(files).flat_map(|workload| &workload.policies) {
+        if !policies.contains(&&*policy_report.policy) {
+            policies.push(&policy_report.policy);
         }
     }
     policies
@@ -258,10 +258,10 @@ fn skips<'a>(
     files: &'a [ReportedFile<'_>],
     policy: &'a str,
 ) -> impl Iterator<Item = (&'a WorkloadReport, &'a Skip)> {
-    let met = workloads(files)
-        .flat_map(|workload| workload.policies.iter().map(move |met| (workload, met)));
-    met.filter(move |(_, met)| &*met.policy == policy)
-        .filter_map(|(workload, met)| match &met.outcome {
+    let policy_reports = workloads(files)
+        .flat_map(|workload| workload.policies.iter().map(move |policy_report| (workload, policy_report)));
+    policy_reports.filter(move |(_, policy_report)| &*policy_report.policy == policy)
+        .filter_map(|(workload, policy_report)| match &policy_report.outcome {
             Outcome::Skipped(skip) => Some((workload, skip)),
             Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
                 None
@@ -270,33 +270,33 @@ fn skips<'a>(
 }
 
 fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines: &mut String) {
-    for (reason, group) in reasons.iter().take(MOST_REASONS) {
-        let who = match group[..] {
-            [one] => name(one),
+    for (reason, group) in reasons.iter().take(MAX_REASONS) {
+        let subject = match group[..] {
+            [workload] => name(workload),
             _ => count(group.len(), "workload"),
         };
         let _ = writeln!(
             lines,
-            "{who}: not selected by {policy}: {}",
+            "{subject}: not selected by {policy}: {}",
             one_line(&wording::brief(reason))
         );
     }
-    let others: usize = reasons
+    let remaining: usize = reasons
         .iter()
-        .skip(MOST_REASONS)
+        .skip(MAX_REASONS)
         .map(|(_, group)| group.len())
         .sum();
-    if others > 0 {
-        let further = count(reasons.len() - MOST_REASONS, "further reason");
+    if remaining > 0 {
+        let further = count(reasons.len() - MAX_REASONS, "further reason");
         let _ = writeln!(
             lines,
             "{}: not selected by {policy} for {further}",
-            count(others, "workload")
+            count(remaining, "workload")
         );
     }
 }
 
-fn unlisted(files: &[ReportedFile<'_>], status: Status) -> usize {
+fn unlisted(files: &[ReportedFile<'_>], status: WorkloadStatus) -> usize {
     files
         .iter()
         .filter_map(|file| file.report.unlisted.get(&status))
@@ -306,7 +306,7 @@ fn unlisted(files: &[ReportedFile<'_>], status: Status) -> usize {
 /// Objects that are no workload. The items of a List are objects of their own, the List is none.
 pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
     let workloads = |report: &FileReport| {
-        report.own_workloads().count() + report.unlisted.values().sum::<usize>()
+        report.input_workloads().count() + report.unlisted.values().sum::<usize>()
     };
     files
         .iter()
@@ -314,9 +314,9 @@ pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
         .sum()
 }
 
-/// Whether what is reported was done.
+/// Whether the reported changes were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum ReportMode {
     /// It was.
     Done,
     /// It would be: nothing was written.
@@ -324,35 +324,35 @@ pub enum Deed {
 }
 
 /// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
-pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
-    let statuses: Vec<Status> = workloads(files).map(WorkloadReport::status).collect();
-    let with = |wanted: Status| {
+pub fn totals(files: &[ReportedFile<'_>], mode: ReportMode) -> String {
+    let statuses: Vec<WorkloadStatus> = workloads(files).map(WorkloadReport::status).collect();
+    let with = |wanted: WorkloadStatus| {
         statuses.iter().filter(|&&status| status == wanted).count() + unlisted(files, wanted)
     };
     let parts = [
         (
-            Status::Injected,
-            if deed == Deed::Done {
+            WorkloadStatus::Injected,
+            if mode == ReportMode::Done {
                 "injected"
             } else {
                 "would be injected"
             },
         ),
         (
-            Status::TakenOut,
-            if deed == Deed::Done {
+            WorkloadStatus::TakenOut,
+            if mode == ReportMode::Done {
                 "taken out"
             } else {
                 "would be taken out"
             },
         ),
-        (Status::Adopted, "adopted"),
-        (Status::Unchanged, "unchanged"),
-        (Status::NotSelected, "not selected"),
-        (Status::Failed, "left alone"),
+        (WorkloadStatus::Adopted, "adopted"),
+        (WorkloadStatus::Unchanged, "unchanged"),
+        (WorkloadStatus::NotSelected, "not selected"),
+        (WorkloadStatus::Failed, "left alone"),
     ];
     let parts = parts.map(|(status, word)| (with(status), word));
-    let all: usize = parts.iter().map(|(number, _)| number).sum();
+    let total: usize = parts.iter().map(|(number, _)| number).sum();
     let parts: Vec<String> = parts
         .iter()
         .filter(|(number, _)| *number > 0)
@@ -362,7 +362,7 @@ pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
     let others = count(other_objects(files), "other object");
     format!(
         "{}{colon}{}; {others}\n",
-        count(all, "workload"),
+        count(total, "workload"),
         parts.join(", ")
     )
 }
@@ -370,7 +370,7 @@ pub fn totals(files: &[ReportedFile<'_>], deed: Deed) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Change, Operation, Target};
+    use crate::change::{Change, Operation, ChangeTarget};
     use crate::outcome::SkipCause;
     use crate::report::tests::{added_volume, report_of, workload};
 
@@ -385,7 +385,7 @@ mod tests {
     fn every_workload_is_accounted_for() {
         let injected = Outcome::Injected(vec![
             added_volume(),
-            Change::new(Operation::Update, Target::env("app", "X")),
+            Change::new(Operation::Update, ChangeTarget::env("app", "X")),
         ]);
         let mut report = report_of(vec![
             workload("orders", 0..1, injected),

@@ -11,18 +11,18 @@ use std::ops::Range;
 use textwrap::{WordSeparator, WordSplitter};
 
 use super::hunks::policies_of;
-use super::lines::{LineChange, Lines, changes};
+use super::lines::{LineChange, LineIndex, changes};
 use super::without_record;
-use crate::change::{list, list_gone};
+use crate::change::{list, list_removed};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::wording::{self, Paint, is_unsafe, one_line};
 use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;
 
-/// Who reads the diff.
+/// The audience of the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
+pub enum DiffAudience {
     /// `patch` and `git apply`: every byte as it is.
     Program,
     /// The same, of files that are named from a repository's root above the folder in which the patch is applied.
@@ -34,11 +34,11 @@ pub enum Reader {
 
 /// The diff of all files that change, as a patch; empty when none does.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
-    render_for(Reader::Program, files, paint)
+    render_for(DiffAudience::Program, files, paint)
 }
 
 /// The same for a reader.
-pub fn render_for(reader: Reader, files: &[ReportedFile<'_>], paint: Paint) -> String {
+pub fn render_for(reader: DiffAudience, files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut diff = String::new();
     for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
         render_file(file, (reader, paint), &mut diff);
@@ -46,8 +46,8 @@ pub fn render_for(reader: Reader, files: &[ReportedFile<'_>], paint: Paint) -> S
     diff
 }
 
-fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: &mut String) {
-    let lines = Lines::of(file.text);
+fn render_file(file: &ReportedFile<'_>, (reader, paint): (DiffAudience, Paint), diff: &mut String) {
+    let lines = LineIndex::of(file.text);
     let mut changes = changes(file, &lines);
     let each = changes.iter_mut();
     each.for_each(|change| put_before_separator(change, &lines));
@@ -57,7 +57,7 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: 
     for line in heading_lines(file, reader) {
         push_line(diff, paint, "1", &line);
     }
-    let documents = Documents::of(file, &lines);
+    let documents = ChangedDocuments::of(file, &lines);
     let mut shift = 0;
     for hunk in hunks(&changes, &documents, &lines) {
         let grown = render_hunk(
@@ -73,22 +73,22 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (Reader, Paint), diff: 
 }
 
 /// What stands before the hunks of a file: its changed workloads, and its names.
-fn heading_lines(file: &ReportedFile<'_>, reader: Reader) -> Vec<String> {
+fn heading_lines(file: &ReportedFile<'_>, reader: DiffAudience) -> Vec<String> {
     let mut lines = Vec::new();
     let workloads = file.report.workloads.iter();
     for workload in workloads.filter(|workload| workload.is_changed()) {
         let heading = format!("# {}", heading(workload));
         match reader {
-            Reader::Program | Reader::Git => lines.push(heading),
-            Reader::Person(width) => {
-                let folded = textwrap::wrap(&heading, folded(width, "#   "));
+            DiffAudience::Program | DiffAudience::Git => lines.push(heading),
+            DiffAudience::Person(width) => {
+                let folded = textwrap::wrap(&heading, wrap_options(width, "#   "));
                 lines.extend(folded.into_iter().map(Cow::into_owned));
             }
         }
     }
     let named = |prefix| header_name(prefix, file.path);
     let (old, new) = (named(b"a/"), named(b"b/"));
-    if reader == Reader::Git {
+    if reader == DiffAudience::Git {
         let line = format!("diff --git {} {}", old.trim_end(), new.trim_end());
         lines.push(line);
     }
@@ -101,10 +101,10 @@ fn heading(workload: &WorkloadReport) -> String {
     let added = workload
         .policies
         .iter()
-        .filter_map(|met| match &met.outcome {
-            Outcome::Injected(changes) => Some(format!("{} ({})", met.policy, list(changes))),
+        .filter_map(|policy_report| match &policy_report.outcome {
+            Outcome::Injected(changes) => Some(format!("{} ({})", policy_report.policy, list(changes))),
             Outcome::TakenOut(changes) => {
-                Some(format!("{} taken out ({})", met.policy, list_gone(changes)))
+                Some(format!("{} taken out ({})", policy_report.policy, list_removed(changes)))
             }
             Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
         });
@@ -116,25 +116,25 @@ fn heading(workload: &WorkloadReport) -> String {
 }
 
 /// The workloads that change, and the lines of their documents.
-struct Documents<'r> {
+struct ChangedDocuments<'r> {
     ranges: Vec<Range<usize>>,
     total: usize,
     /// In the order of their edits.
     workloads: Vec<&'r WorkloadReport>,
 }
 
-impl<'r> Documents<'r> {
-    fn of(file: &ReportedFile<'r>, lines: &Lines<'_>) -> Self {
+impl<'r> ChangedDocuments<'r> {
+    fn of(file: &ReportedFile<'r>, lines: &LineIndex<'_>) -> Self {
         let workloads = file.report.workloads.iter();
         let mut workloads: Vec<_> = workloads.filter(|workload| workload.is_changed()).collect();
         workloads.sort_by_key(|workload| workload.edits.start);
         let mut ranges: Vec<Range<usize>> = workloads
             .iter()
-            .map(|workload| lines.touched(&workload.document))
+            .map(|workload| lines.lines_touched(&workload.document))
             .collect();
         ranges.sort_by_key(|range| (range.start, range.end));
         ranges.dedup();
-        Documents {
+        ChangedDocuments {
             ranges,
             total: lines.len(),
             workloads,
@@ -153,7 +153,7 @@ impl<'r> Documents<'r> {
     }
 
     /// The lines that may be context of a change: its document, and the `---` behind it.
-    fn around(&self, change: &LineChange, lines: &Lines<'_>) -> Range<usize> {
+    fn context_range(&self, change: &LineChange, lines: &LineIndex<'_>) -> Range<usize> {
         let first = self
             .ranges
             .partition_point(|range| range.end < change.old.end);
@@ -168,7 +168,7 @@ impl<'r> Documents<'r> {
 
 /// A new document behind a `---`, which ends with a `---` of its own, is shown before the first of them. That is the same
 /// text, and the `---` behind is context: a hunk without any is put at the end of the file by `git apply`.
-fn put_before_separator(change: &mut LineChange, lines: &Lines<'_>) {
+fn put_before_separator(change: &mut LineChange, lines: &LineIndex<'_>) {
     let Some(before) = change
         .old
         .start
@@ -200,12 +200,12 @@ struct ChangeGroup<'c> {
 
 fn hunks<'c>(
     changes: &'c [LineChange],
-    documents: &Documents<'_>,
-    lines: &Lines<'_>,
+    documents: &ChangedDocuments<'_>,
+    lines: &LineIndex<'_>,
 ) -> Vec<ChangeGroup<'c>> {
     let mut hunks: Vec<ChangeGroup<'c>> = Vec::new();
     for change in changes {
-        let around = documents.around(change, lines);
+        let around = documents.context_range(change, lines);
         let from = change.old.start.saturating_sub(CONTEXT).max(around.start);
         let to = (change.old.end + CONTEXT).min(around.end);
         match hunks.last_mut() {
@@ -246,16 +246,16 @@ fn balance(hunk: &mut ChangeGroup<'_>, total: usize) {
 fn render_hunk(
     hunk: &ChangeGroup<'_>,
     shift: isize,
-    (file, documents): (&ReportedFile<'_>, &Documents<'_>),
-    lines: &Lines<'_>,
-    (reader, paint): (Reader, Paint),
+    (file, documents): (&ReportedFile<'_>, &ChangedDocuments<'_>),
+    lines: &LineIndex<'_>,
+    (reader, paint): (DiffAudience, Paint),
     diff: &mut String,
 ) -> isize {
     let style = (reader, paint);
-    let come: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
-    let go: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
+    let insertions: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
+    let deletions: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
     let old_len = hunk.old.len();
-    let new_len = old_len - go + come;
+    let new_len = old_len - deletions + insertions;
     let new_start = hunk.old.start.saturating_add_signed(shift);
     let ranges = format!(
         "@@ -{} +{} @@",
@@ -279,7 +279,7 @@ fn render_hunk(
         line = change.old.end;
     }
     (line..hunk.old.end).for_each(|context| push_body(diff, style, ' ', lines.get(context)));
-    come as isize - go as isize
+    insertions as isize - deletions as isize
 }
 
 /// `12,5`; a range without lines names the line before it.
@@ -295,17 +295,17 @@ fn range(start: usize, len: usize) -> String {
 fn hunk_title(
     hunk: &ChangeGroup<'_>,
     file: &ReportedFile<'_>,
-    documents: &Documents<'_>,
-    lines: &Lines<'_>,
+    documents: &ChangedDocuments<'_>,
+    lines: &LineIndex<'_>,
 ) -> String {
     // The changes that have edits of a workload: there are as many workloads in a hunk as short documents follow each other.
     let of = |workload: &WorkloadReport| {
-        let own = &workload.edits;
+        let edits = &workload.edits;
         let first = hunk
             .changes
-            .partition_point(|change| change.edits.end <= own.start);
+            .partition_point(|change| change.edits.end <= edits.start);
         let behind = &hunk.changes[first..];
-        &behind[..behind.partition_point(|change| change.edits.start < own.end)]
+        &behind[..behind.partition_point(|change| change.edits.start < edits.end)]
     };
     let touches = |changes: &[&LineChange], number: usize| {
         let Some(edit) = file.report.edits.get(number) else {
@@ -319,7 +319,7 @@ fn hunk_title(
                 let wrote = change
                     .new
                     .iter()
-                    .flat_map(|line| &line.wrote)
+                    .flat_map(|line| &line.written_by)
                     .any(|(wrote, _)| *wrote == number);
                 wrote || edit.at.start < gone.end && gone.start < edit.at.end
             })
@@ -333,7 +333,7 @@ fn hunk_title(
     };
     let of_hunk = hunk.changes.iter().map(|change| change.edits.clone());
     let numbers = of_hunk
-        .reduce(|all, next| all.start.min(next.start)..all.end.max(next.end))
+        .reduce(|range, next| range.start.min(next.start)..range.end.max(next.end))
         .unwrap_or_default();
     let workloads = documents.with_edits(numbers).filter(inside);
     let titles = workloads.map(|workload| {
@@ -344,7 +344,7 @@ fn hunk_title(
 }
 
 /// Lines of whole words, the later ones behind an indentation.
-pub fn folded(width: usize, indent: &str) -> textwrap::Options<'_> {
+pub fn wrap_options(width: usize, indent: &str) -> textwrap::Options<'_> {
     let options = textwrap::Options::new(width)
         .subsequent_indent(indent)
         .break_words(false);
@@ -360,16 +360,16 @@ fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {
 }
 
 /// Nobody applies it: what a terminal obeys is written as an escape.
-fn lines_for_people(line: &str) -> String {
+fn escaped_line(line: &str) -> String {
     wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
 }
 
-fn push_body(diff: &mut String, (reader, paint): (Reader, Paint), sign: char, line: &[u8]) {
+fn push_body(diff: &mut String, (reader, paint): (DiffAudience, Paint), sign: char, line: &[u8]) {
     let body = line.strip_suffix(b"\n").unwrap_or(line);
     let text = String::from_utf8_lossy(body);
     let shown = match reader {
-        Reader::Program | Reader::Git => format!("{sign}{text}"),
-        Reader::Person(_) => format!("{sign}{}", lines_for_people(&text)),
+        DiffAudience::Program | DiffAudience::Git => format!("{sign}{text}"),
+        DiffAudience::Person(_) => format!("{sign}{}", escaped_line(&text)),
     };
     match sign {
         '+' => diff.push_str(&paint.wrap("32", &shown)),

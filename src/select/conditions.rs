@@ -5,18 +5,18 @@ use serde_json::Value;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::expression::{Evaluator, Outcome};
-use crate::policy::template::Fault;
-use crate::policy::{Condition, Policy};
+use crate::policy::expression::{Evaluator, ExpressionResult};
+use crate::policy::template::TemplateError;
+use crate::policy::{MatchCondition, Policy};
 
-use super::{No, View, WorkloadFacts};
+use super::{NotApplied, BaselineView, WorkloadFacts};
 
-impl View<'_, '_> {
+impl BaselineView<'_, '_> {
     pub(super) fn check_conditions(
         &self,
         policy: &Policy,
-        conditions: &[Condition],
-    ) -> Result<(), No> {
+        conditions: &[MatchCondition],
+    ) -> Result<(), NotApplied> {
         if conditions.is_empty() {
             return Ok(());
         }
@@ -31,9 +31,9 @@ impl View<'_, '_> {
             Ok(Some(failed)) => {
                 let reason = format!("the condition `{}` does not hold", failed.name);
                 let skip = Skip::because(SkipCause::Condition, reason).wanted_at(failed.at.clone());
-                Err(No::Skip(Box::new(skip)))
+                Err(NotApplied::Skip(Box::new(skip)))
             }
-            Err(problem) => Err(No::Undecided(problem)),
+            Err(problem) => Err(NotApplied::Undecided(problem)),
         }
     }
 
@@ -41,10 +41,10 @@ impl View<'_, '_> {
     pub(super) fn first_that_fails<'c>(
         &self,
         policy: &Policy,
-        conditions: &'c [Condition],
+        conditions: &'c [MatchCondition],
         facts: &WorkloadFacts<'_, '_>,
-    ) -> Result<Option<&'c Condition>, Box<Diagnostic>> {
-        let container = facts.container.and_then(Container::own_node);
+    ) -> Result<Option<&'c MatchCondition>, Box<Diagnostic>> {
+        let container = facts.container.and_then(Container::input_node);
         let evaluator = Evaluator::new(&policy.params, &policy.variables, facts)
             .with_memory(self.base.memory(policy, container));
         for condition in conditions {
@@ -53,14 +53,14 @@ impl View<'_, '_> {
                 .evaluate(&condition.expression)
                 .map_err(undecided)?
             {
-                Outcome::Value(Value::Bool(true)) => {}
-                Outcome::Value(Value::Bool(false)) => return Ok(Some(condition)),
-                Outcome::Value(_) | Outcome::Absent => {
+                ExpressionResult::Value(Value::Bool(true)) => {}
+                ExpressionResult::Value(Value::Bool(false)) => return Ok(Some(condition)),
+                ExpressionResult::Value(_) | ExpressionResult::Absent => {
                     let message = format!(
                         "the condition `{}` is neither true nor false",
                         condition.name
                     );
-                    return Err(undecided(Fault::new(
+                    return Err(undecided(TemplateError::new(
                         Code::BadExpression,
                         message,
                         "make it a comparison",
@@ -74,16 +74,16 @@ impl View<'_, '_> {
     fn undecided_condition(
         &self,
         policy: &Policy,
-        condition: &Condition,
-        fault: Fault,
+        condition: &MatchCondition,
+        fault: TemplateError,
     ) -> Diagnostic {
-        let (at, what) = match fault.variable {
+        let (at, label) = match fault.variable {
             Some(at) => (at, "this variable"),
             None => (condition.at.clone(), "in this condition"),
         };
         let problem = Diagnostic::error(fault.code, fault.message)
-            .at(policy.text.place(at), what)
-            .at(self.workload.own_place(), "for this workload");
+            .at(policy.text.place(at), label)
+            .at(self.workload.name_place(), "for this workload");
         match fault.help {
             Some(help) => problem.help(help),
             None => problem,

@@ -6,16 +6,16 @@ use serde_json::Value;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::glob;
 use crate::inventory::Inventory;
-use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::policy::expression::Evaluator;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{ContainerChoice, ContainerList, ContainerMode, Policy};
 
 use super::filters::matches_any;
-use super::{Base, View, WorkloadFacts};
+use super::{Baseline, BaselineView, WorkloadFacts};
 
 /// Containers that other injectors put into pods; a policy gets them only by naming them.
-const OF_OTHER_INJECTORS: &[&str] = &[
+const FOREIGN_CONTAINERS: &[&str] = &[
     "istio-proxy",
     "linkerd-proxy",
     "vault-agent",
@@ -37,11 +37,11 @@ pub fn choose_containers<'t>(
     policy: &Policy,
     choice: &ContainerChoice,
     workload: &Workload<'t>,
-    base: &Base,
+    base: &Baseline,
     inventory: &Inventory,
     added: &[Container<'t>],
 ) -> Result<Vec<Container<'t>>, Box<Diagnostic>> {
-    let view = View {
+    let view = BaselineView {
         workload,
         base,
         inventory,
@@ -73,14 +73,14 @@ pub fn choose_containers<'t>(
     }
     // "First" means the first app container where both lists are included: init containers end before it starts.
     if choice.mode == ContainerMode::First {
-        let is_app = |container: &Container<'_>| container.list == ListKey::Containers;
+        let is_app = |container: &Container<'_>| container.list == ContainerListKey::Containers;
         let at = chosen.iter().position(is_app).unwrap_or(0);
         chosen = chosen.into_iter().skip(at).take(1).collect();
     }
     Ok(chosen)
 }
 
-impl View<'_, '_> {
+impl BaselineView<'_, '_> {
     /// The same choice with the names that depend on the workload.
     fn with_computed_names(
         &self,
@@ -119,7 +119,7 @@ impl View<'_, '_> {
         let problem = |message: String| {
             let place = policy.text.place(policy.selects.at.clone());
             Diagnostic::error(Code::BadExpression, message)
-                .at(self.workload.own_place(), "for this workload")
+                .at(self.workload.name_place(), "for this workload")
                 .at(place, format!("policy `{}`", policy.identity))
         };
         let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts)
@@ -130,7 +130,7 @@ impl View<'_, '_> {
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
         let compiled = |entry: &Value| {
             let text = entry.as_str().ok_or("a container's name is no text")?;
-            glob::compile(text, glob::Of::Text)
+            glob::compile(text, glob::GlobSubject::Text)
         };
         let globs: Result<Vec<GlobMatcher>, String> = entries.iter().map(compiled).collect();
         globs.map_err(|message| Box::new(problem(message)))
@@ -139,9 +139,9 @@ impl View<'_, '_> {
     fn is_chosen(&self, choice: &ContainerChoice, container: &Container<'_>) -> bool {
         let list = match (container.list, container.is_native_sidecar) {
             _ if container.added.is_some() => ContainerList::Injected,
-            (ListKey::Containers, _) => ContainerList::Containers,
-            (ListKey::InitContainers, false) => ContainerList::InitContainers,
-            (ListKey::InitContainers, true) => ContainerList::Sidecars,
+            (ContainerListKey::Containers, _) => ContainerList::Containers,
+            (ContainerListKey::InitContainers, false) => ContainerList::InitContainers,
+            (ContainerListKey::InitContainers, true) => ContainerList::Sidecars,
         };
         let is_named = choice
             .names
@@ -150,7 +150,7 @@ impl View<'_, '_> {
         choice.include.contains(&list)
             && (is_named
                 || container.added.is_some()
-                || !OF_OTHER_INJECTORS.contains(&container.name))
+                || !FOREIGN_CONTAINERS.contains(&container.name))
             && matches_any(&choice.names, container.name)
             && matches_any(&choice.images, container.image)
             && !choice
@@ -181,8 +181,8 @@ impl View<'_, '_> {
         let Some(env) = tree.get(container.node, "env") else {
             return false;
         };
-        let is_it = |entry| tree.get(entry, "name").and_then(|own| tree.scalar(own)) == Some(name);
+        let is_match = |entry| tree.get(entry, "name").and_then(|node| tree.scalar(node)) == Some(name);
         tree.items(env)
-            .any(|entry| !self.base.left_out.contains(&entry) && is_it(entry))
+            .any(|entry| !self.base.left_out.contains(&entry) && is_match(entry))
     }
 }

@@ -2,23 +2,23 @@
 
 use globset::GlobMatcher;
 
-use super::namespaces::{Unknown, does_not_hold, undecided};
-use super::{No, View, near};
+use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
+use super::{NotApplied, BaselineView, near};
 use crate::diagnostic::Diagnostic;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
-    Filter, Hooks, KindPattern, LabelSelector, Operator, Policy, Requirement, Sample,
+    WorkloadFilter, Hooks, KindPattern, LabelSelector, SelectorOperator, Policy, SelectorRequirement, Sample,
 };
 use crate::yaml::tree::NodeId;
 
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
 
-/// How a filter and a workload meet.
-pub(super) enum Verdict {
+/// The result of matching a filter with a workload.
+pub(super) enum FilterResult {
     Holds,
     Fails(Box<Skip>),
     /// Everything else holds, and something is not known of the namespace.
-    Unknown(Unknown),
+    Unknown(NamespaceUncertainty),
 }
 
 /// An empty list of globs is no condition.
@@ -31,42 +31,42 @@ pub(super) fn list(globs: &[GlobMatcher]) -> String {
     texts.join(", ")
 }
 
-impl View<'_, '_> {
+impl BaselineView<'_, '_> {
     pub(super) fn check_filters(
         &self,
         policy: &Policy,
-        (selects, hooks): (&Filter, Hooks),
-        (whose, excludes): (&str, &[Filter]),
+        (selects, hooks): (&WorkloadFilter, Hooks),
+        (owner, excludes): (&str, &[WorkloadFilter]),
         warnings: &mut Vec<Diagnostic>,
-    ) -> Result<(), No> {
+    ) -> Result<(), NotApplied> {
         match self.filter(selects, hooks) {
-            Verdict::Holds => {}
-            Verdict::Fails(skip) => return Err(No::Skip(policy.narrow(skip, selects))),
-            Verdict::Unknown(unknown) => {
+            FilterResult::Holds => {}
+            FilterResult::Fails(skip) => return Err(NotApplied::Skip(policy.with_place(skip, selects))),
+            FilterResult::Unknown(unknown) => {
                 return Err(does_not_hold(policy, self.workload, unknown, warnings));
             }
         }
         for exclude in excludes {
             match self.filter(exclude, Hooks::Include) {
-                Verdict::Fails(_) => {}
-                Verdict::Holds => {
-                    let reason = format!("excluded by the {whose}'s `exclude`");
-                    return Err(No::Skip(Box::new(
+                FilterResult::Fails(_) => {}
+                FilterResult::Holds => {
+                    let reason = format!("excluded by the {owner}'s `exclude`");
+                    return Err(NotApplied::Skip(Box::new(
                         Skip::because(SkipCause::Excluded, reason).wanted_at(exclude.at.clone()),
                     )));
                 }
-                Verdict::Unknown(unknown) => {
-                    let what = ("an `exclude`", Some(exclude.at.clone()));
-                    return Err(undecided(policy, self.workload, unknown, what));
+                FilterResult::Unknown(unknown) => {
+                    let condition = ("an `exclude`", Some(exclude.at.clone()));
+                    return Err(undecided(policy, self.workload, unknown, condition));
                 }
             }
         }
         Ok(())
     }
 
-    fn filter(&self, filter: &Filter, hooks: Hooks) -> Verdict {
+    fn filter(&self, filter: &WorkloadFilter, hooks: Hooks) -> FilterResult {
         let workload = self.workload;
-        let (pod, own) = (workload.pod_metadata(), workload.metadata());
+        let (pod_metadata, workload_metadata) = (workload.pod_metadata(), workload.metadata());
         let by_own = filter.workload_selector.as_ref();
         let failed = self
             .check_kind(&filter.kinds)
@@ -75,35 +75,35 @@ impl View<'_, '_> {
             .or_else(|| {
                 self.check_selector(
                     filter.selector.as_ref(),
-                    pod,
+                    pod_metadata,
                     "selector",
                     "the pod template",
                 )
             })
-            .or_else(|| self.check_selector(by_own, own, "workloadSelector", "the workload"))
+            .or_else(|| self.check_selector(by_own, workload_metadata, "workloadSelector", "the workload"))
             .or_else(|| self.check_annotations(&filter.annotations))
             .or_else(|| self.check_images(&filter.images))
             .or_else(|| self.check_sample(filter.sample.as_ref()));
         if let Some(reason) = failed {
-            return Verdict::Fails(Box::new(reason));
+            return FilterResult::Fails(Box::new(reason));
         }
-        let own = self.check_namespace(filter);
-        if filter.any.is_empty() || matches!(own, Verdict::Fails(_)) {
-            return own;
+        let namespace_verdict = self.check_namespace(filter);
+        if filter.any.is_empty() || matches!(namespace_verdict, FilterResult::Fails(_)) {
+            return namespace_verdict;
         }
         let verdicts = filter.any.iter();
-        let verdicts: Vec<Verdict> = verdicts
-            .map(|one| self.filter(one, Hooks::Include))
+        let verdicts: Vec<FilterResult> = verdicts
+            .map(|alternative| self.filter(alternative, Hooks::Include))
             .collect();
-        let holds = |verdict: &Verdict| matches!(verdict, Verdict::Holds);
+        let holds = |verdict: &FilterResult| matches!(verdict, FilterResult::Holds);
         if verdicts.iter().any(holds) {
-            return own;
+            return namespace_verdict;
         }
         let unknown = verdicts
             .into_iter()
-            .find(|verdict| matches!(verdict, Verdict::Unknown(_)));
+            .find(|verdict| matches!(verdict, FilterResult::Unknown(_)));
         unknown.unwrap_or_else(|| {
-            Verdict::Fails(Box::new(Skip::because(
+            FilterResult::Fails(Box::new(Skip::because(
                 SkipCause::Match("any"),
                 "no item of `any` holds",
             )))
@@ -151,7 +151,7 @@ impl View<'_, '_> {
                 self.workload.name
             );
             Skip::because(SkipCause::Match("names"), reason)
-                .found_at(self.own_field("name"))
+                .found_at(self.workload_field("name"))
                 .hint(near::glob(names, &self.workload.name))
         })
     }
@@ -177,7 +177,7 @@ impl View<'_, '_> {
         selector: Option<&LabelSelector>,
         metadata: Option<NodeId>,
         field: &'static str,
-        whose: &str,
+        subject: &str,
     ) -> Option<Skip> {
         let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
         let failed = selector?
@@ -190,7 +190,7 @@ impl View<'_, '_> {
             .or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
         let skip = Skip::because(
             SkipCause::Match(field),
-            wanted_and_found(failed, found, field, whose),
+            wanted_and_found(failed, found, field, subject),
         )
         .wanted_at(failed.at.clone());
         Some(
@@ -201,8 +201,8 @@ impl View<'_, '_> {
 
     fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<Skip> {
         let fails = |(key, glob): &&(String, GlobMatcher)| {
-            let own = self.any_annotation(key);
-            !own.is_some_and(|value| glob.is_match(value))
+            let annotation = self.any_annotation(key);
+            !annotation.is_some_and(|value| glob.is_match(value))
         };
         let (key, glob) = wanted.iter().find(fails)?;
         let found = match self.any_annotation(key) {
@@ -226,10 +226,10 @@ impl View<'_, '_> {
             return None;
         }
         let containers = self.workload.containers();
-        let mut own = containers
+        let mut considered = containers
             .iter()
             .filter(|container| !self.base.left_out.contains(&container.node));
-        let holds = own.any(|container| matches_any(images, container.image));
+        let holds = considered.any(|container| matches_any(images, container.image));
         (!holds).then(|| {
             let at = containers
                 .first()
@@ -262,40 +262,40 @@ impl View<'_, '_> {
 }
 
 /// A requirement in words: `runtime=java`.
-pub(super) fn wanted(requirement: &Requirement) -> String {
-    let Requirement { key, values, .. } = requirement;
+pub(super) fn wanted(requirement: &SelectorRequirement) -> String {
+    let SelectorRequirement { key, values, .. } = requirement;
     match requirement.operator {
-        Operator::In if values.len() == 1 => format!("{key}={}", values[0]),
-        Operator::In => format!("{key} in ({})", values.join(", ")),
-        Operator::NotIn => format!("{key} not in ({})", values.join(", ")),
-        Operator::Exists => key.clone(),
-        Operator::DoesNotExist => format!("!{key}"),
+        SelectorOperator::In if values.len() == 1 => format!("{key}={}", values[0]),
+        SelectorOperator::In => format!("{key} in ({})", values.join(", ")),
+        SelectorOperator::NotIn => format!("{key} not in ({})", values.join(", ")),
+        SelectorOperator::Exists => key.clone(),
+        SelectorOperator::DoesNotExist => format!("!{key}"),
     }
 }
 
 /// What a requirement wants, and what is there instead.
 pub(super) fn wanted_and_found(
-    failed: &Requirement,
+    failed: &SelectorRequirement,
     found: Option<&str>,
     field: &str,
-    whose: &str,
+    subject: &str,
 ) -> String {
     let found = match found {
-        Some(value) => format!("{whose} has {}={value}", failed.key),
-        None => format!("{whose} has no label `{}`", failed.key),
+        Some(value) => format!("{subject} has {}={value}", failed.key),
+        None => format!("{subject} has no label `{}`", failed.key),
     };
     format!("{field} wants {}, {found}", wanted(failed))
 }
 
-impl Requirement {
+impl SelectorRequirement {
     /// Whether a label's value, or that there is none, fits.
     pub(super) fn is_met(&self, value: Option<&str>) -> bool {
         let is_listed = |value: &str| self.values.iter().any(|wanted| wanted == value);
         match self.operator {
-            Operator::In => value.is_some_and(is_listed),
-            Operator::NotIn => !value.is_some_and(is_listed),
-            Operator::Exists => value.is_some(),
-            Operator::DoesNotExist => value.is_none(),
+            SelectorOperator::In => value.is_some_and(is_listed),
+            SelectorOperator::NotIn => !value.is_some_and(is_listed),
+            SelectorOperator::Exists => value.is_some(),
+            SelectorOperator::DoesNotExist => value.is_none(),
         }
     }
 }

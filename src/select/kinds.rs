@@ -3,25 +3,25 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::PodKinds;
 use crate::policy::schema::{did_you_mean, nearest};
-use crate::policy::{Filter, KindPattern, Policy};
+use crate::policy::{WorkloadFilter, KindPattern, Policy};
 
 /// Problems with the kinds that policies name: an error where one is nearly a known kind, a warning where it may be one
 /// that needs `--pod-template`.
 pub fn unknown_kinds(policies: &[Policy], kinds: &PodKinds) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for policy in policies {
-        let own = std::iter::once(&policy.selects).chain(&policy.excludes);
+        let of_policy = std::iter::once(&policy.selects).chain(&policy.excludes);
         let of_rules = policy
             .rules
             .iter()
             .flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
-        own.chain(of_rules)
+        of_policy.chain(of_rules)
             .for_each(|filter| check(filter, policy, kinds, &mut problems));
     }
     problems
 }
 
-fn check(filter: &Filter, policy: &Policy, kinds: &PodKinds, problems: &mut Vec<Diagnostic>) {
+fn check(filter: &WorkloadFilter, policy: &Policy, kinds: &PodKinds, problems: &mut Vec<Diagnostic>) {
     let found = filter
         .kinds
         .iter()
@@ -32,7 +32,7 @@ fn check(filter: &Filter, policy: &Policy, kinds: &PodKinds, problems: &mut Vec<
     filter
         .any
         .iter()
-        .for_each(|one| check(one, policy, kinds, problems));
+        .for_each(|alternative| check(alternative, policy, kinds, problems));
 }
 
 fn problem(pattern: &KindPattern, kinds: &PodKinds) -> Option<Diagnostic> {

@@ -2,56 +2,56 @@
 //! and anything else is an error, never decided by default.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{Doubt, NamespaceMeta};
+use crate::inventory::{UnclearObject, NamespaceMeta};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{Filter, LabelSelector, Policy, Requirement};
+use crate::policy::{WorkloadFilter, LabelSelector, Policy, SelectorRequirement};
 
-use super::filters::{Verdict, list, matches_any, wanted, wanted_and_found};
-use super::{No, View, near};
+use super::filters::{FilterResult, list, matches_any, wanted, wanted_and_found};
+use super::{NotApplied, BaselineView, near};
 
 /// The API server puts it on every Namespace, with its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// What is not known of a workload's namespace.
+/// What is unknown about the namespace of a workload.
 #[derive(Debug, Clone)]
-pub(super) enum Unknown {
+pub(super) enum NamespaceUncertainty {
     /// Its name.
     Name,
     /// What its Namespace object says.
     Object,
     /// The Namespace object stands twice.
-    Contradiction(Box<Doubt>),
+    Contradiction(Box<UnclearObject>),
 }
 
-impl View<'_, '_> {
-    pub(super) fn check_namespace(&self, filter: &Filter) -> Verdict {
+impl BaselineView<'_, '_> {
+    pub(super) fn check_namespace(&self, filter: &WorkloadFilter) -> FilterResult {
         if filter.namespaces.is_empty() && filter.namespace_selector.is_none() {
-            return Verdict::Holds;
+            return FilterResult::Holds;
         }
         let Some(namespace) = &self.workload.namespace else {
-            return Verdict::Unknown(Unknown::Name);
+            return FilterResult::Unknown(NamespaceUncertainty::Name);
         };
         if !matches_any(&filter.namespaces, namespace) {
             let wanted = list(&filter.namespaces);
             let reason = format!("namespaces wants {wanted}, the workload is in `{namespace}`");
             let hint = near::glob(&filter.namespaces, namespace);
-            return Verdict::Fails(Box::new(
+            return FilterResult::Fails(Box::new(
                 Skip::because(SkipCause::Match("namespaces"), reason)
-                    .found_at(self.own_field("namespace"))
+                    .found_at(self.workload_field("namespace"))
                     .hint(hint),
             ));
         }
         filter
             .namespace_selector
             .as_ref()
-            .map_or(Verdict::Holds, |selector| {
+            .map_or(FilterResult::Holds, |selector| {
                 self.check_labels(selector, namespace)
             })
     }
 
-    fn check_labels(&self, selector: &LabelSelector, namespace: &str) -> Verdict {
-        let (by_name, by_object): (Vec<&Requirement>, Vec<&Requirement>) = selector
+    fn check_labels(&self, selector: &LabelSelector, namespace: &str) -> FilterResult {
+        let (by_name, by_object): (Vec<&SelectorRequirement>, Vec<&SelectorRequirement>) = selector
             .requirements
             .iter()
             .partition(|requirement| requirement.key == NAME_LABEL);
@@ -65,34 +65,34 @@ impl View<'_, '_> {
             );
             let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason)
                 .wanted_at(failed.at.clone());
-            return Verdict::Fails(Box::new(skip.found_at(self.own_field("namespace"))));
+            return FilterResult::Fails(Box::new(skip.found_at(self.workload_field("namespace"))));
         }
         if by_object.is_empty() {
-            return Verdict::Holds;
+            return FilterResult::Holds;
         }
         let labels = match self.namespace_object() {
             Ok(Some(object)) => &object.labels,
-            Ok(None) => return Verdict::Unknown(Unknown::Object),
-            Err(doubt) => return Verdict::Unknown(Unknown::Contradiction(Box::new(doubt))),
+            Ok(None) => return FilterResult::Unknown(NamespaceUncertainty::Object),
+            Err(doubt) => return FilterResult::Unknown(NamespaceUncertainty::Contradiction(Box::new(doubt))),
         };
-        let value = |requirement: &Requirement| labels.get(&requirement.key).map(String::as_str);
+        let value = |requirement: &SelectorRequirement| labels.get(&requirement.key).map(String::as_str);
         match by_object
             .into_iter()
             .find(|requirement| !requirement.is_met(value(requirement)))
         {
-            None => Verdict::Holds,
+            None => FilterResult::Holds,
             Some(failed) => {
-                let whose = format!("the Namespace `{namespace}`");
-                let reason = wanted_and_found(failed, value(failed), "namespaceSelector", &whose);
+                let holder = format!("the Namespace `{namespace}`");
+                let reason = wanted_and_found(failed, value(failed), "namespaceSelector", &holder);
                 let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason)
                     .wanted_at(failed.at.clone());
-                Verdict::Fails(Box::new(skip.found_at(self.own_field("namespace"))))
+                FilterResult::Fails(Box::new(skip.found_at(self.workload_field("namespace"))))
             }
         }
     }
 
     /// The workload's Namespace object, where it is among the manifests.
-    pub(super) fn namespace_object(&self) -> Result<Option<&NamespaceMeta>, Doubt> {
+    pub(super) fn namespace_object(&self) -> Result<Option<&NamespaceMeta>, UnclearObject> {
         match &self.workload.namespace {
             Some(namespace) => self.inventory.namespace(namespace),
             None => Ok(None),
@@ -107,11 +107,11 @@ const GIVE_OBJECT: &str = "give the file that holds the Namespace with `--contex
 pub(super) fn does_not_hold(
     policy: &Policy,
     workload: &Workload<'_>,
-    unknown: Unknown,
+    unknown: NamespaceUncertainty,
     warnings: &mut Vec<Diagnostic>,
-) -> No {
+) -> NotApplied {
     let (message, help, reason) = match unknown {
-        Unknown::Name => (
+        NamespaceUncertainty::Name => (
             format!(
                 "{} states no namespace, and policy `{}` asks for one",
                 workload.title(),
@@ -120,7 +120,7 @@ pub(super) fn does_not_hold(
             STATE_NAMESPACE,
             "the workload's namespace is not known",
         ),
-        Unknown::Object => (
+        NamespaceUncertainty::Object => (
             format!(
                 "{}, and policy `{}` asks for its labels or annotations",
                 no_object(workload),
@@ -129,18 +129,18 @@ pub(super) fn does_not_hold(
             GIVE_OBJECT,
             "the workload's Namespace object is not known",
         ),
-        Unknown::Contradiction(doubt) => return contradiction(*doubt, workload),
+        NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
     };
     let label = match unknown {
-        Unknown::Name => "no namespace here, so the policy does not apply",
-        Unknown::Object | Unknown::Contradiction(_) => {
+        NamespaceUncertainty::Name => "no namespace here, so the policy does not apply",
+        NamespaceUncertainty::Object | NamespaceUncertainty::Contradiction(_) => {
             "so the policy does not apply to this workload"
         }
     };
     let warning =
-        Diagnostic::warning(Code::UnknownNamespace, message).at(workload.own_place(), label);
+        Diagnostic::warning(Code::UnknownNamespace, message).at(workload.name_place(), label);
     warnings.push(warning.help(help));
-    No::Skip(Box::new(Skip {
+    NotApplied::Skip(Box::new(Skip {
         is_near_miss: true,
         ..Skip::because(SkipCause::UnknownNamespace, reason)
     }))
@@ -150,32 +150,32 @@ pub(super) fn does_not_hold(
 pub(super) fn undecided(
     policy: &Policy,
     workload: &Workload<'_>,
-    unknown: Unknown,
-    (what, at): (&str, Option<std::ops::Range<usize>>),
-) -> No {
+    unknown: NamespaceUncertainty,
+    (subject, at): (&str, Option<std::ops::Range<usize>>),
+) -> NotApplied {
     let (fact, help) = match unknown {
-        Unknown::Name => (
+        NamespaceUncertainty::Name => (
             format!("{} states no namespace", workload.title()),
             STATE_NAMESPACE,
         ),
-        Unknown::Object => (no_object(workload), GIVE_OBJECT),
-        Unknown::Contradiction(doubt) => return contradiction(*doubt, workload),
+        NamespaceUncertainty::Object => (no_object(workload), GIVE_OBJECT),
+        NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
     };
     let message = format!(
-        "{fact}, and {what} of policy `{}` depends on it",
+        "{fact}, and {subject} of policy `{}` depends on it",
         policy.identity
     );
     let label = match unknown {
-        Unknown::Name => "no namespace here",
-        Unknown::Object | Unknown::Contradiction(_) => "this workload",
+        NamespaceUncertainty::Name => "no namespace here",
+        NamespaceUncertainty::Object | NamespaceUncertainty::Contradiction(_) => "this workload",
     };
     let problem =
-        Diagnostic::error(Code::UnknownNamespace, message).at(workload.own_place(), label);
+        Diagnostic::error(Code::UnknownNamespace, message).at(workload.name_place(), label);
     let problem = match at {
         Some(at) => problem.at(policy.text.place(at), "this decides by namespace"),
         None => problem,
     };
-    No::Undecided(Box::new(problem.help(help)))
+    NotApplied::Undecided(Box::new(problem.help(help)))
 }
 
 fn no_object(workload: &Workload<'_>) -> String {
@@ -186,10 +186,10 @@ fn no_object(workload: &Workload<'_>) -> String {
     )
 }
 
-fn contradiction(doubt: Doubt, workload: &Workload<'_>) -> No {
-    No::Undecided(Box::new(
+fn contradiction(doubt: UnclearObject, workload: &Workload<'_>) -> NotApplied {
+    NotApplied::Undecided(Box::new(
         doubt
             .into_diagnostic()
-            .at(workload.own_place(), "for this workload"),
+            .at(workload.name_place(), "for this workload"),
     ))
 }

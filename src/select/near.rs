@@ -8,14 +8,14 @@ use serde_json::Value;
 use std::ops::Range;
 
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{Filter, Operator, Policy, Requirement};
+use crate::policy::{WorkloadFilter, SelectorOperator, Policy, SelectorRequirement};
 use crate::yaml::scalar::resolve;
 use crate::yaml::tree::NodeId;
 
-use super::View;
+use super::BaselineView;
 
 /// Shorter words are too often one letter apart.
-const SHORTEST: usize = 4;
+const MIN_LENGTH: usize = 4;
 
 /// Whether a text is another one with a slip of the pen. Never true of equal texts.
 pub(super) fn is_nearly(wanted: &str, found: &str) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn is_nearly(wanted: &str, found: &str) -> bool {
     let plain = |text: &str| text.trim().to_lowercase().replace('_', "-");
     let (wanted, found) = (plain(wanted), plain(found));
     let is_word =
-        |text: &str| text.len() >= SHORTEST && !text.contains(|c: char| c.is_ascii_digit());
+        |text: &str| text.len() >= MIN_LENGTH && !text.contains(|c: char| c.is_ascii_digit());
     wanted == found
         || is_word(&wanted) && is_word(&found) && strsim::osa_distance(&wanted, &found) == 1
 }
@@ -45,45 +45,45 @@ pub(super) fn glob(globs: &[GlobMatcher], text: &str) -> Option<String> {
     Some(format!("did you mean `{near}`?"))
 }
 
-impl View<'_, '_> {
+impl BaselineView<'_, '_> {
     /// What to do about a label that does not fit.
     pub(super) fn near_label(
         &self,
-        requirement: &Requirement,
+        requirement: &SelectorRequirement,
         labels: Option<NodeId>,
         value: Option<&str>,
     ) -> Option<String> {
         let key = &requirement.key;
         match (requirement.operator, value) {
-            (Operator::In, Some(value)) => {
+            (SelectorOperator::In, Some(value)) => {
                 let near = requirement
                     .values
                     .iter()
                     .find(|wanted| is_nearly(wanted, value))?;
                 Some(format!("did you mean `{key}: {}`?", as_string(near)))
             }
-            (Operator::In | Operator::Exists, None) => self
+            (SelectorOperator::In | SelectorOperator::Exists, None) => self
                 .near_key(key, labels)
                 .or_else(|| self.label_elsewhere(requirement, labels)),
-            (Operator::NotIn | Operator::DoesNotExist, _) | (Operator::Exists, Some(_)) => None,
+            (SelectorOperator::NotIn | SelectorOperator::DoesNotExist, _) | (SelectorOperator::Exists, Some(_)) => None,
         }
     }
 
     /// The label stands on the workload where the pod template's counts, or the other way round.
-    fn label_elsewhere(&self, requirement: &Requirement, labels: Option<NodeId>) -> Option<String> {
+    fn label_elsewhere(&self, requirement: &SelectorRequirement, labels: Option<NodeId>) -> Option<String> {
         let of = |metadata| self.texts_of(metadata, "labels");
-        let (own, pod) = (
+        let (of_workload, of_pod) = (
             of(self.workload.metadata()),
             of(self.workload.pod_metadata()),
         );
         let fits = |labels| requirement.is_met(self.text_under(labels, &requirement.key));
-        if fits(own) && labels == pod && own != pod {
+        if fits(of_workload) && labels == of_pod && of_workload != of_pod {
             return Some(
                 "the workload itself has it: `selector` reads the pod template, `workloadSelector` the workload"
                     .to_owned(),
             );
         }
-        (fits(pod) && labels == own && own != pod).then(|| {
+        (fits(of_pod) && labels == of_workload && of_workload != of_pod).then(|| {
             "the pod template has it: `workloadSelector` reads the workload, `selector` the pod template".to_owned()
         })
     }
@@ -118,7 +118,7 @@ impl View<'_, '_> {
     }
 
     /// Where a field of the workload's own metadata stands.
-    pub(super) fn own_field(&self, key: &str) -> Option<Range<usize>> {
+    pub(super) fn workload_field(&self, key: &str) -> Option<Range<usize>> {
         self.span_in(self.workload.metadata(), key)
     }
 
@@ -133,7 +133,7 @@ impl View<'_, '_> {
 
 impl Policy {
     /// Gives a reason of a filter its place: that of the field that it speaks of, or the filter's.
-    pub(super) fn narrow(&self, skip: Box<Skip>, filter: &Filter) -> Box<Skip> {
+    pub(super) fn with_place(&self, skip: Box<Skip>, filter: &WorkloadFilter) -> Box<Skip> {
         if skip.in_policy.is_some() {
             return skip;
         }

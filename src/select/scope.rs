@@ -4,17 +4,17 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::Code;
 use crate::inventory::Inventory;
-use crate::manifest::pod::{Container, ListKey, Workload};
+use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::outcome::ObjectName;
-use crate::policy::expression::{Facts, Wanted};
-use crate::policy::template::Fault;
+use crate::policy::expression::{Facts, LookupKey};
+use crate::policy::template::TemplateError;
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
-use super::Base;
+use super::Baseline;
 
 /// podgraft's own annotations are no part of the input.
-const OURS: &str = "podgraft.dev/";
+const ANNOTATION_PREFIX: &str = "podgraft.dev/";
 
 /// A workload and, where one is chosen, a container of it.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct WorkloadFacts<'f, 't> {
     /// The workload.
     pub workload: &'f Workload<'t>,
     /// What of it is not looked at.
-    pub base: &'f Base,
+    pub base: &'f Baseline,
     /// `container`.
     pub container: Option<&'f Container<'t>>,
     /// Other objects.
@@ -30,7 +30,7 @@ pub struct WorkloadFacts<'f, 't> {
 }
 
 impl Facts for WorkloadFacts<'_, '_> {
-    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, Fault> {
+    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError> {
         match root {
             "workload" => self.of_workload(field),
             "pod" => match field {
@@ -43,7 +43,7 @@ impl Facts for WorkloadFacts<'_, '_> {
                     Some(value) => Ok(value.get(field).cloned()),
                     None => self.field(container.node, field),
                 },
-                None => Err(Fault::new(
+                None => Err(TemplateError::new(
                     Code::BadExpression,
                     "no container is chosen here",
                     "use `containers.first`",
@@ -56,8 +56,8 @@ impl Facts for WorkloadFacts<'_, '_> {
         }
     }
 
-    fn lookup(&self, wanted: &Wanted) -> Result<Option<Value>, Fault> {
-        let own = self.workload.namespace.as_ref();
+    fn lookup(&self, wanted: &LookupKey) -> Result<Option<Value>, TemplateError> {
+        let workload_namespace = self.workload.namespace.as_ref();
         let named = |namespace: Option<&String>| ObjectName {
             group: wanted.group.clone(),
             kind: wanted.kind.clone(),
@@ -66,13 +66,13 @@ impl Facts for WorkloadFacts<'_, '_> {
             folder: self.workload.folder().filter(|_| namespace.is_none()),
         };
         let stated = wanted.namespace.as_ref();
-        let mut found = self.object_named(&named(stated.or(own)))?;
+        let mut found = self.object_named(&named(stated.or(workload_namespace)))?;
         // Of a kind that has no namespaces.
-        if found.is_none() && stated.is_none() && own.is_some() {
+        if found.is_none() && stated.is_none() && workload_namespace.is_some() {
             found = self.object_named(&named(None))?;
         }
         if found.is_none() {
-            let missing = named(stated.or(own)).to_string();
+            let missing = named(stated.or(workload_namespace)).to_string();
             self.base.missing.borrow_mut().insert(missing);
         }
         Ok(found)
@@ -80,31 +80,31 @@ impl Facts for WorkloadFacts<'_, '_> {
 }
 
 impl WorkloadFacts<'_, '_> {
-    fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, Fault> {
+    fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, TemplateError> {
         match self.inventory.looked_up(name) {
             Ok(found) => Ok(found.cloned()),
-            Err(doubt) => Err(Fault::new(Code::UnclearObject, doubt.message, doubt.help)),
+            Err(doubt) => Err(TemplateError::new(Code::UnclearObject, doubt.message, doubt.help)),
         }
     }
 
     /// The Namespace of the workload; null where there is none, or no namespace is known.
-    fn namespace_object(&self) -> Result<Option<Value>, Fault> {
+    fn namespace_object(&self) -> Result<Option<Value>, TemplateError> {
         let Some(name) = &self.workload.namespace else {
             return Ok(None);
         };
         self.inventory
             .namespace_object(name)
-            .map_err(|doubt| Fault::new(Code::UnclearObject, doubt.message, doubt.help))
+            .map_err(|doubt| TemplateError::new(Code::UnclearObject, doubt.message, doubt.help))
             .map(|found| found.cloned())
     }
 
-    fn of_workload(&self, field: &str) -> Result<Option<Value>, Fault> {
+    fn of_workload(&self, field: &str) -> Result<Option<Value>, TemplateError> {
         let workload = self.workload;
         let tree = workload.tree;
         match field {
             "name" if workload.name.ends_with('*') || workload.name.is_empty() => {
                 let help = "give it `metadata.name`, or leave `workload.name` out";
-                Err(Fault::new(
+                Err(TemplateError::new(
                     Code::BadExpression,
                     format!("{} has no name yet", workload.title()),
                     help,
@@ -122,7 +122,7 @@ impl WorkloadFacts<'_, '_> {
                     );
                     let help =
                         "say with `--namespace NAME` where these manifests will be installed";
-                    Err(Fault::new(Code::UnknownNamespace, message, help))
+                    Err(TemplateError::new(Code::UnknownNamespace, message, help))
                 }
             },
             "selector" => match tree.get(workload.object.node, "spec") {
@@ -134,7 +134,7 @@ impl WorkloadFacts<'_, '_> {
     }
 
     /// The value of a node without what the base leaves out.
-    fn value(&self, node: NodeId) -> Result<Value, Fault> {
+    fn value(&self, node: NodeId) -> Result<Value, TemplateError> {
         let mut value = self.whole_value(node)?;
         if !self.base.left_out.is_empty() {
             self.leave_out(self.workload.tree.follow(node), &mut value);
@@ -151,12 +151,12 @@ impl WorkloadFacts<'_, '_> {
                     let Some(key) = tree.scalar(key) else {
                         continue;
                     };
-                    let Some(own) = map.get_mut(key) else {
+                    let Some(field) = map.get_mut(key) else {
                         continue;
                     };
-                    let had_items = own.as_array().is_some_and(|items| !items.is_empty());
-                    self.leave_out(tree.follow(inner), own);
-                    let is_emptied = had_items && own.as_array().is_some_and(Vec::is_empty);
+                    let had_items = field.as_array().is_some_and(|items| !items.is_empty());
+                    self.leave_out(tree.follow(inner), field);
+                    let is_emptied = had_items && field.as_array().is_some_and(Vec::is_empty);
                     if is_emptied || self.base.left_out.contains(&tree.follow(inner)) {
                         map.shift_remove(key);
                     }
@@ -175,7 +175,7 @@ impl WorkloadFacts<'_, '_> {
         }
     }
 
-    fn whole_value(&self, node: NodeId) -> Result<Value, Fault> {
+    fn whole_value(&self, node: NodeId) -> Result<Value, TemplateError> {
         to_value(self.workload.tree, node).map_err(|error| {
             let place = self.workload.place_of(error.at);
             let message = format!(
@@ -183,7 +183,7 @@ impl WorkloadFacts<'_, '_> {
                 self.workload.title(),
                 place.line
             );
-            Fault::new(
+            TemplateError::new(
                 Code::BadExpression,
                 message,
                 "expressions need values that every reader of YAML agrees on",
@@ -192,7 +192,7 @@ impl WorkloadFacts<'_, '_> {
     }
 
     /// A field that is there and not null.
-    fn field(&self, mapping: NodeId, field: &str) -> Result<Option<Value>, Fault> {
+    fn field(&self, mapping: NodeId, field: &str) -> Result<Option<Value>, TemplateError> {
         let Some(node) = self.workload.tree.get(mapping, field) else {
             return Ok(None);
         };
@@ -203,7 +203,7 @@ impl WorkloadFacts<'_, '_> {
     }
 
     /// Labels or annotations; empty where there are none.
-    fn texts(&self, metadata: Option<NodeId>, field: &str) -> Result<Value, Fault> {
+    fn texts(&self, metadata: Option<NodeId>, field: &str) -> Result<Value, TemplateError> {
         let node = metadata.and_then(|metadata| self.workload.tree.get(metadata, field));
         let mut value = node.map_or(Ok(Value::Null), |node| self.value(node))?;
         self.leave_out_texts(&mut value, node);
@@ -220,14 +220,14 @@ impl WorkloadFacts<'_, '_> {
         };
         map.retain(|key, _| {
             let node = self.workload.tree.get(mapping, key);
-            !key.starts_with(OURS) && node.is_none_or(|node| !self.base.left_out.contains(&node))
+            !key.starts_with(ANNOTATION_PREFIX) && node.is_none_or(|node| !self.base.left_out.contains(&node))
         });
     }
 
-    fn first_container(&self) -> Result<Option<Value>, Fault> {
+    fn first_container(&self) -> Result<Option<Value>, TemplateError> {
         let containers = self.workload.containers();
         let is_seen = |container: &&Container<'_>| {
-            container.list == ListKey::Containers && !self.base.left_out.contains(&container.node)
+            container.list == ContainerListKey::Containers && !self.base.left_out.contains(&container.node)
         };
         containers
             .iter()
@@ -236,11 +236,11 @@ impl WorkloadFacts<'_, '_> {
             .transpose()
     }
 
-    fn pod_spec(&self) -> Result<Value, Fault> {
+    fn pod_spec(&self) -> Result<Value, TemplateError> {
         self.value(self.workload.pod_spec)
     }
 
-    fn object(&self) -> Result<Value, Fault> {
+    fn object(&self) -> Result<Value, TemplateError> {
         let workload = self.workload;
         let mut object = self.value(workload.object.node)?;
         let template = workload.pod_kind.path.iter().map(String::as_str);
@@ -263,8 +263,8 @@ impl WorkloadFacts<'_, '_> {
 /// `container.type`.
 fn kind_of(container: &Container<'_>) -> &'static str {
     match container.list {
-        ListKey::Containers => "Container",
-        ListKey::InitContainers if container.is_native_sidecar => "Sidecar",
-        ListKey::InitContainers => "InitContainer",
+        ContainerListKey::Containers => "Container",
+        ContainerListKey::InitContainers if container.is_native_sidecar => "Sidecar",
+        ContainerListKey::InitContainers => "InitContainer",
     }
 }

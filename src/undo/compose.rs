@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::yaml::splice::Edit;
 
-/// A part of the text after the first edits.
-enum Part<'e> {
+/// A segment of the text after the first edits.
+enum TextSegment<'e> {
     /// Bytes of the text.
     Kept(Range<usize>),
     /// Bytes of the text that the second edits take out.
@@ -13,38 +13,38 @@ enum Part<'e> {
     New(&'e str),
 }
 
-impl<'e> Part<'e> {
+impl<'e> TextSegment<'e> {
     fn len(&self) -> usize {
         match self {
-            Part::Kept(range) | Part::Gone(range) => range.len(),
-            Part::New(text) => text.len(),
+            TextSegment::Kept(range) | TextSegment::Gone(range) => range.len(),
+            TextSegment::New(text) => text.len(),
         }
     }
 
-    fn cut(&self, from: usize, to: usize) -> Part<'e> {
+    fn cut(&self, from: usize, to: usize) -> TextSegment<'e> {
         match self {
-            Part::Kept(range) => Part::Kept(range.start + from..range.start + to),
-            Part::Gone(range) => Part::Gone(range.start + from..range.start + to),
-            Part::New(text) => Part::New(&text[from..to]),
+            TextSegment::Kept(range) => TextSegment::Kept(range.start + from..range.start + to),
+            TextSegment::Gone(range) => TextSegment::Gone(range.start + from..range.start + to),
+            TextSegment::New(text) => TextSegment::New(&text[from..to]),
         }
     }
 }
 
 /// The edits that do at once what both do one after the other. `length` is the text's.
 pub(crate) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
-    let mut rest = Rest {
+    let mut rest = SegmentCursor {
         parts: parts_of(length, first),
         next: 0,
         cut: 0,
     };
-    let mut result: Vec<Part<'_>> = Vec::new();
+    let mut result: Vec<TextSegment<'_>> = Vec::new();
     let mut from = 0;
     for edit in second {
         rest.take(edit.at.start - from, |part| result.push(part));
-        result.push(Part::New(&edit.text));
+        result.push(TextSegment::New(&edit.text));
         rest.take(edit.at.len(), |part| {
-            if let Part::Kept(range) = part {
-                result.push(Part::Gone(range));
+            if let TextSegment::Kept(range) = part {
+                result.push(TextSegment::Gone(range));
             }
         });
         from = edit.at.end;
@@ -53,24 +53,24 @@ pub(crate) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edi
     to_edits(length, &result)
 }
 
-/// The parts from some byte on.
-struct Rest<'e> {
-    parts: Vec<Part<'e>>,
+/// A cursor over the segments.
+struct SegmentCursor<'e> {
+    parts: Vec<TextSegment<'e>>,
     next: usize,
     /// So many bytes of the next part are gone.
     cut: usize,
 }
 
-impl<'e> Rest<'e> {
+impl<'e> SegmentCursor<'e> {
     /// The next bytes, as far as there are as many.
-    fn take(&mut self, length: usize, mut give: impl FnMut(Part<'e>)) {
+    fn take(&mut self, length: usize, mut emit: impl FnMut(TextSegment<'e>)) {
         let mut left = length;
         while left > 0
             && let Some(part) = self.parts.get(self.next)
         {
             let end = self.cut.saturating_add(left).min(part.len());
             if self.cut < end {
-                give(part.cut(self.cut, end));
+                emit(part.cut(self.cut, end));
             }
             left -= end - self.cut;
             self.cut = end;
@@ -81,22 +81,22 @@ impl<'e> Rest<'e> {
     }
 }
 
-fn parts_of(length: usize, edits: &[Edit]) -> Vec<Part<'_>> {
+fn parts_of(length: usize, edits: &[Edit]) -> Vec<TextSegment<'_>> {
     let mut parts = Vec::new();
     let mut at = 0;
     for edit in edits {
-        parts.push(Part::Kept(at..edit.at.start));
-        parts.push(Part::New(&edit.text));
+        parts.push(TextSegment::Kept(at..edit.at.start));
+        parts.push(TextSegment::New(&edit.text));
         at = edit.at.end;
     }
-    parts.push(Part::Kept(at..length));
+    parts.push(TextSegment::Kept(at..length));
     parts
 }
 
 /// What the second take out stays an edit of its own.
-fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
+fn to_edits(length: usize, parts: &[TextSegment<'_>]) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
-    let (mut at, mut gone, mut text) = (0, None, String::new());
+    let (mut at, mut removed_until, mut text) = (0, None, String::new());
     let flush = |edits: &mut Vec<Edit>, at: usize, next: usize, text: &mut String| {
         if at < next || !text.is_empty() {
             edits.push(Edit {
@@ -107,17 +107,17 @@ fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
     };
     for part in parts {
         match part {
-            Part::New(new) => text.push_str(new),
-            Part::Kept(range) | Part::Gone(range) if range.is_empty() => {}
-            Part::Kept(range) => {
+            TextSegment::New(new) => text.push_str(new),
+            TextSegment::Kept(range) | TextSegment::Gone(range) if range.is_empty() => {}
+            TextSegment::Kept(range) => {
                 flush(&mut edits, at, range.start, &mut text);
                 at = range.end;
             }
-            Part::Gone(range) => {
+            TextSegment::Gone(range) => {
                 flush(&mut edits, at, range.start, &mut text);
                 match edits
                     .last_mut()
-                    .filter(|last| gone == Some(last.at.end) && last.at.end == range.start)
+                    .filter(|last| removed_until == Some(last.at.end) && last.at.end == range.start)
                 {
                     Some(last) => last.at.end = range.end,
                     None => edits.push(Edit {
@@ -126,7 +126,7 @@ fn to_edits(length: usize, parts: &[Part<'_>]) -> Vec<Edit> {
                     }),
                 }
                 at = range.end;
-                gone = Some(at);
+                removed_until = Some(at);
             }
         }
     }

@@ -5,17 +5,17 @@ mod places;
 
 use serde_json::Value;
 
-use crate::edit::{CannotWrite, Written, lower};
-use crate::manifest::object::{Found, find_objects};
+use crate::edit::{LoweringError, TextCache, lower};
+use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::ownership::WorkloadKey;
 use crate::plan::draft::{Draft, Refusal};
 use crate::plan::reconcile::reconcile;
-use crate::record::lock::Locks;
-use crate::record::{Leniency, MARKER, Paths, RECORD, Record, Taken, Unreadable, take_out};
+use crate::record::lock::LockSet;
+use crate::record::{DriftHandling, MARKER, RecordPaths, RECORD, Record, RemovalResult, RecordError, take_out};
 use crate::verify::{Difference, verify};
-use crate::yaml::parse::{Change, ParseError, ParseErrorKind, parse, parse_again};
+use crate::yaml::parse::{ReplacedRange, ParseError, ParseErrorKind, parse, reparse};
 use crate::yaml::splice::{Edit, changes_of, splice};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
@@ -23,9 +23,9 @@ use crate::yaml::value::to_value;
 pub(crate) use compose::compose;
 pub(crate) use places::places_between;
 
-/// An object that has a record.
+/// An object with a record.
 #[derive(Debug, Clone)]
-pub(crate) struct Recorded {
+pub(crate) struct RecordedObject {
     /// The object.
     pub node: NodeId,
     /// The record's place: the value of the annotation, or the mark of the policies that a lock file knows more of.
@@ -42,26 +42,26 @@ pub(crate) struct Recorded {
     pub value: Value,
 }
 
-/// A document without what its records say.
+/// A document without its recorded changes.
 #[derive(Debug, Clone)]
-pub(crate) struct Stripped {
+pub(crate) struct StrippedDocument {
     /// What turns the document into it.
     pub edits: Vec<Edit>,
     /// Its text.
     pub text: String,
     /// What was taken out of each recorded object, in their order.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<RemovalResult>,
     /// Somebody changed an object since, so that not everything has the form that it had.
     pub is_inexact: bool,
 }
 
-/// Why a document cannot be had without what its records say.
+/// Why the recorded changes cannot be removed from a document.
 #[derive(Debug, Clone)]
-pub(crate) enum Obstacle {
+pub(crate) enum RemovalObstacle {
     /// Something may not be edited.
     Refused(Refusal),
     /// There is no safe way to write it.
-    CannotWrite(CannotWrite),
+    CannotWrite(LoweringError),
     /// What a record says cannot be: somebody changed the record.
     Forged(NodeId),
     /// What the record at this place says would nest deeper than a document may: somebody changed the record.
@@ -77,7 +77,7 @@ pub(crate) enum Obstacle {
 pub(crate) fn read_record(
     tree: &Tree<'_>,
     object: NodeId,
-) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
+) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
     let annotations = tree
         .get(object, "metadata")
         .and_then(|metadata| tree.get(metadata, "annotations"));
@@ -86,12 +86,12 @@ pub(crate) fn read_record(
     };
     let text = tree
         .scalar(at)
-        .ok_or_else(|| (at, Unreadable::Damaged("it is no text".to_owned())))?;
-    let mut record = Record::read(text).map_err(|why| (at, why))?;
+        .ok_or_else(|| (at, RecordError::Damaged("it is no text".to_owned())))?;
+    let mut record = Record::read(text).map_err(|error| (at, error))?;
     let value = to_value(tree, object);
-    let value = value.map_err(|_| (at, Unreadable::Ambiguous))?;
+    let value = value.map_err(|_| (at, RecordError::Ambiguous))?;
     record.follow_renames(&value);
-    Ok(Some(Recorded {
+    Ok(Some(RecordedObject {
         node: object,
         at,
         is_annotated: true,
@@ -108,11 +108,11 @@ pub(crate) fn read_record(
 /// The record may be one of several, with the place of the mark.
 pub(crate) fn locked_record(
     workload: &Workload<'_>,
-    locks: &Locks,
-    is_here: &dyn Fn(&WorkloadKey) -> bool,
-) -> Result<Option<Recorded>, (NodeId, Unreadable)> {
+    locks: &LockSet,
+    is_present: &dyn Fn(&WorkloadKey) -> bool,
+) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
     let (tree, node) = (workload.tree, workload.object.node);
-    let Some(at) = workload.own_annotation(MARKER) else {
+    let Some(at) = workload.workload_annotation(MARKER) else {
         return Ok(None);
     };
     let (Some(marked), Ok(value)) = (tree.scalar(at), to_value(tree, node)) else {
@@ -126,14 +126,14 @@ pub(crate) fn locked_record(
             workload.stated_namespace(),
             &workload.name,
         ),
-        &Paths::of(&workload.pod_kind.path),
+        &RecordPaths::of(&workload.pod_kind.path),
         (&marked, &value),
-        is_here,
+        is_present,
     );
-    let found = found.map_err(|several| (at, Unreadable::Several(several)))?;
+    let found = found.map_err(|several| (at, RecordError::Several(several)))?;
     Ok(found.map(|(from, mut record)| {
         record.follow_renames(&value);
-        Recorded {
+        RecordedObject {
             node,
             at,
             is_annotated: false,
@@ -148,8 +148,8 @@ pub(crate) fn locked_record(
 /// The objects of a document, in order.
 pub(crate) fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
     let node = |found| match found {
-        Found::Object(object) => object.node,
-        Found::Untyped { node, .. } => node,
+        DocumentContent::Object(object) => object.node,
+        DocumentContent::Untyped { node, .. } => node,
     };
     find_objects(tree, kinds).into_iter().map(node).collect()
 }
@@ -158,16 +158,16 @@ pub(crate) fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
 /// document, it keeps its last line end, whatever it had when it was the last.
 ///
 /// # Errors
-/// See [`Obstacle`].
+/// See [`RemovalObstacle`].
 pub(crate) fn strip(
     tree: &Tree<'_>,
     kinds: &PodKinds,
-    recorded: &[Recorded],
+    recorded: &[RecordedObject],
     has_more: bool,
-    leniency: impl Fn(&str) -> Leniency,
-) -> Result<Stripped, Obstacle> {
+    leniency: impl Fn(&str) -> DriftHandling,
+) -> Result<StrippedDocument, RemovalObstacle> {
     if recorded.is_empty() {
-        return Ok(Stripped {
+        return Ok(StrippedDocument {
             edits: Vec::new(),
             text: tree.text().to_owned(),
             taken: Vec::new(),
@@ -175,26 +175,26 @@ pub(crate) fn strip(
         });
     }
     let (mut edits, mut taken, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut written = Written::default();
-    for one in recorded {
-        let own = take_out(&one.record, &one.value, &leniency);
-        let mut draft = Draft::new(tree, one.node);
-        reconcile(&mut draft, &one.value, &own.value).map_err(Obstacle::Refused)?;
-        edits.extend(lower(&draft, one.node, &mut written).map_err(Obstacle::CannotWrite)?);
-        taken.push(own);
-        drafts.push((one.node, draft));
+    let mut written = TextCache::default();
+    for recorded_object in recorded {
+        let taken_out = take_out(&recorded_object.record, &recorded_object.value, &leniency);
+        let mut draft = Draft::new(tree, recorded_object.node);
+        reconcile(&mut draft, &recorded_object.value, &taken_out.value).map_err(RemovalObstacle::Refused)?;
+        edits.extend(lower(&draft, recorded_object.node, &mut written).map_err(RemovalObstacle::CannotWrite)?);
+        taken.push(taken_out);
+        drafts.push((recorded_object.node, draft));
     }
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
     let text = spliced(tree.text(), &edits)?;
     let changes = changes_of(&edits);
     check(tree, (&text, &changes), &drafts, (recorded, &taken))?;
-    let stripped = Stripped {
+    let stripped = StrippedDocument {
         edits,
         text,
         taken,
         is_inexact: false,
     };
-    match recorded.iter().find(|one| one.record.text.is_some()) {
+    match recorded.iter().find(|recorded_object| recorded_object.record.text.is_some()) {
         Some(noted) => give_back_text(tree, kinds, recorded, has_more, stripped, noted.at),
         None => Ok(stripped),
     }
@@ -204,25 +204,25 @@ pub(crate) fn strip(
 fn give_back_text(
     tree: &Tree<'_>,
     kinds: &PodKinds,
-    recorded: &[Recorded],
+    recorded: &[RecordedObject],
     has_more: bool,
-    stripped: Stripped,
+    stripped: StrippedDocument,
     noted: NodeId,
-) -> Result<Stripped, Obstacle> {
+) -> Result<StrippedDocument, RemovalObstacle> {
     let own = objects_of(tree, kinds);
     let records: Vec<(usize, &Record)> = recorded
         .iter()
         .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
         .collect();
-    let places::Further {
+    let places::RestoringEdits {
         edits: mut further,
         is_as_it_was,
         has_lost,
-    } = places::edits_of(&stripped.text, kinds, &records).map_err(Obstacle::Wrong)?;
+    } = places::edits_of(&stripped.text, kinds, &records).map_err(RemovalObstacle::Wrong)?;
     let was_last = has_more && places::keep_line_end(&stripped.text, &mut further);
     let original = spliced(&stripped.text, &further)?;
     if has_same_values(&stripped.text, &original) {
-        return Ok(Stripped {
+        return Ok(StrippedDocument {
             edits: compose(tree.text().len(), &stripped.edits, &further),
             text: original,
             is_inexact: has_lost,
@@ -231,17 +231,17 @@ fn give_back_text(
     }
     // Beside what somebody changed since, the places are not where they were; and a last line end may be a value's.
     match !is_as_it_was || was_last {
-        true => Ok(Stripped {
+        true => Ok(StrippedDocument {
             is_inexact: !is_as_it_was,
             ..stripped
         }),
-        false => Err(Obstacle::Forged(noted)),
+        false => Err(RemovalObstacle::Forged(noted)),
     }
 }
 
-fn spliced(text: &str, edits: &[Edit]) -> Result<String, Obstacle> {
+fn spliced(text: &str, edits: &[Edit]) -> Result<String, RemovalObstacle> {
     String::from_utf8(splice(text.as_bytes(), edits))
-        .map_err(|_| Obstacle::Wrong("it is not UTF-8".to_owned()))
+        .map_err(|_| RemovalObstacle::Wrong("it is not UTF-8".to_owned()))
 }
 
 /// What a record says about text changes no value, whoever wrote the record; items of a list may change places.
@@ -251,7 +251,7 @@ fn has_same_values(undone: &str, original: &str) -> bool {
         Some(
             tree.roots()
                 .iter()
-                .map(|&root| loosely(&tree, root))
+                .map(|&root| unordered_value(&tree, root))
                 .collect(),
         )
     };
@@ -260,29 +260,29 @@ fn has_same_values(undone: &str, original: &str) -> bool {
 
 /// A value without the order of its lists. What has none that readers agree on, as a mapping with one key twice, becomes
 /// a list of what it holds.
-fn loosely(tree: &Tree<'_>, id: NodeId) -> Value {
+fn unordered_value(tree: &Tree<'_>, id: NodeId) -> Value {
     match to_value(tree, id) {
-        Ok(value) => in_any_order(value),
+        Ok(value) => sort_lists(value),
         Err(_) if tree.kind(id).is_collection() => tree
             .children(id)
-            .map(|inner| loosely(tree, inner))
+            .map(|inner| unordered_value(tree, inner))
             .collect(),
         Err(_) => Value::from(tree.slice(id)),
     }
 }
 
-fn in_any_order(mut value: Value) -> Value {
+fn sort_lists(mut value: Value) -> Value {
     match &mut value {
         Value::Array(items) => {
             items
                 .iter_mut()
-                .for_each(|item| *item = in_any_order(item.take()));
+                .for_each(|item| *item = sort_lists(item.take()));
             items.sort_by_cached_key(Value::to_string);
         }
         Value::Object(fields) => {
             fields
                 .values_mut()
-                .for_each(|field| *field = in_any_order(field.take()));
+                .for_each(|field| *field = sort_lists(field.take()));
             fields.sort_keys();
         }
         _ => {}
@@ -304,11 +304,11 @@ fn depth(value: &Value) -> usize {
 
 fn check(
     tree: &Tree<'_>,
-    (text, changes): (&str, &[Change]),
+    (text, changes): (&str, &[ReplacedRange]),
     drafts: &[(NodeId, Draft<'_>)],
-    (recorded, taken): (&[Recorded], &[Taken]),
-) -> Result<(), Obstacle> {
-    match parse_again(tree, text, changes) {
+    (recorded, taken): (&[RecordedObject], &[RemovalResult]),
+) -> Result<(), RemovalObstacle> {
+    match reparse(tree, text, changes) {
         Err(ParseError {
             kind: ParseErrorKind::TooDeep,
             ..
@@ -318,19 +318,19 @@ fn check(
                 .iter()
                 .zip(taken)
                 .max_by_key(|(_, taken)| depth(&taken.value));
-            Err(Obstacle::TooDeep(
-                deepest.map_or(tree.roots()[0], |(one, _)| one.at),
+            Err(RemovalObstacle::TooDeep(
+                deepest.map_or(tree.roots()[0], |(recorded_object, _)| recorded_object.at),
             ))
         }
-        Err(error) => Err(Obstacle::Wrong(format!(
+        Err(error) => Err(RemovalObstacle::Wrong(format!(
             "it cannot be parsed ({:?})",
             error.kind
         ))),
-        Ok(output) => verify(&output, tree, drafts, &[]).map_err(|Difference { node, what }| {
+        Ok(output) => verify(&output, tree, drafts, &[]).map_err(|Difference { node, description }| {
             let at = node.map_or(String::new(), |node| {
                 format!(" at `{}`", output.slice(node))
             });
-            Obstacle::Wrong(format!("there is {what}{at}"))
+            RemovalObstacle::Wrong(format!("there is {description}{at}"))
         }),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use json_patch::{Patch, PatchOperation};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::{Options, graft};
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::{FileReport, WorkloadReport};
 use podgraft::policy::Policy;
 use podgraft::policy::read::{PolicyFile, read};
@@ -194,7 +194,7 @@ fn check_undo(text: &[u8], policies: &[Policy]) {
         &output,
         &[],
         Options {
-            take_out: TakeOut::All,
+            take_out: RemovalSelection::All,
             ..Options::default()
         },
     );

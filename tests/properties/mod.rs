@@ -19,7 +19,7 @@ use std::sync::Arc;
 use self::generate::{Case, case, cases};
 use self::style::Style;
 use podgraft::graft::{Options, graft};
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::yaml::parse::parse_with_granit;
 use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
@@ -191,7 +191,7 @@ fn what_was_injected_with_a_record_is_undone_to_the_byte() {
         }
         let injected = splice(text.as_bytes(), &report.edits);
         let undoing = Options {
-            take_out: TakeOut::All,
+            take_out: RemovalSelection::All,
             ..Options::default()
         };
         let report = graft(&Arc::from("input.yaml"), &injected, &[], &undoing);

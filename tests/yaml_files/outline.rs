@@ -1,7 +1,7 @@
 //! What an outline shows is what the whole tree has; tests and a fuzz target share this file.
 
 use podgraft::yaml::parse::{parse_fast, parse_outline, parse_with_granit};
-use podgraft::yaml::tree::{Kind, NodeId, Tree};
+use podgraft::yaml::tree::{NodeKind, NodeId, Tree};
 
 /// Compares the outline of a text with its tree, if it has both; says whether it has.
 ///
@@ -17,7 +17,7 @@ pub fn check(text: &str) -> bool {
     }
     let outline = read.tree.clone();
     assert_eq!(
-        read.read_on(),
+        read.parse_whole(),
         parse_fast(text),
         "reading on comes to another tree: {text:?}"
     );
@@ -46,7 +46,7 @@ fn compare((outline, own): (&Tree<'_>, NodeId), (whole, other): (&Tree<'_>, Node
     assert_eq!(facts(outline, own), facts(whole, other), "{text:?}");
     let shown: Vec<NodeId> = outline.children(own).collect();
     // There are no block mappings without entries.
-    if shown.is_empty() && outline.kind(own) == Kind::BlockMapping {
+    if shown.is_empty() && outline.kind(own) == NodeKind::BlockMapping {
         return;
     }
     let there: Vec<NodeId> = whole.children(other).collect();

@@ -1,7 +1,7 @@
 //! What holds for the spans of any tree, see the text of `yaml::tree`.
 
 use podgraft::yaml::parse::parse_with_granit;
-use podgraft::yaml::tree::{Kind, NodeId, Tree};
+use podgraft::yaml::tree::{NodeKind, NodeId, Tree};
 
 pub fn check(name: &str, tree: &Tree<'_>) {
     let mut floor = 0;
@@ -32,13 +32,13 @@ fn check_node(name: &str, tree: &Tree<'_>, id: NodeId) {
             child_span.end <= span.end,
             "{at}: child {child_span:?} ends too late"
         );
-        if tree.kind(child) == Kind::Absent {
+        if tree.kind(child) == NodeKind::Absent {
             check_absent(&at, tree, child, child_span.start == floor);
         }
         floor = child_span.end;
         check_node(name, tree, child);
     }
-    if matches!(tree.kind(id), Kind::BlockMapping | Kind::BlockSequence) {
+    if matches!(tree.kind(id), NodeKind::BlockMapping | NodeKind::BlockSequence) {
         // The end is the last content's: at most an indicator or properties stand behind the last child's span.
         assert!(tree.children(id).next().is_some(), "{at}: empty");
         assert_eq!(span.end, floor, "{at}");
@@ -53,7 +53,7 @@ fn check_ends(at: &str, tree: &Tree<'_>, id: NodeId) {
             .map(|child| tree.start_with_properties(child))
     };
     match tree.kind(id) {
-        Kind::BlockMapping => {
+        NodeKind::BlockMapping => {
             let is_explicit = slice.starts_with('?')
                 && !slice[1..].starts_with(|char: char| !char.is_whitespace());
             assert!(
@@ -61,28 +61,28 @@ fn check_ends(at: &str, tree: &Tree<'_>, id: NodeId) {
                 "{at}"
             );
         }
-        Kind::BlockSequence => assert!(slice.starts_with('-'), "{at}"),
-        Kind::FlowSequence => assert!(slice.starts_with('[') && slice.ends_with(']'), "{at}"),
-        Kind::FlowMapping => {
+        NodeKind::BlockSequence => assert!(slice.starts_with('-'), "{at}"),
+        NodeKind::FlowSequence => assert!(slice.starts_with('[') && slice.ends_with(']'), "{at}"),
+        NodeKind::FlowMapping => {
             let has_braces = slice.starts_with('{') && slice.ends_with('}');
             assert!(has_braces || tree.children(id).count() == 2, "{at}");
         }
-        Kind::Literal => assert!(slice.starts_with('|'), "{at}"),
-        Kind::Folded => assert!(slice.starts_with('>'), "{at}"),
-        Kind::SingleQuoted => assert!(
+        NodeKind::Literal => assert!(slice.starts_with('|'), "{at}"),
+        NodeKind::Folded => assert!(slice.starts_with('>'), "{at}"),
+        NodeKind::SingleQuoted => assert!(
             slice.len() > 1 && slice.starts_with('\'') && slice.ends_with('\''),
             "{at}"
         ),
-        Kind::DoubleQuoted => assert!(
+        NodeKind::DoubleQuoted => assert!(
             slice.len() > 1 && slice.starts_with('"') && slice.ends_with('"'),
             "{at}"
         ),
-        Kind::Plain => assert!(
+        NodeKind::Plain => assert!(
             !slice.is_empty() && slice.trim_matches([' ', '\t']) == slice,
             "{at}"
         ),
-        Kind::Absent => assert_eq!(slice, "", "{at}"),
-        Kind::Alias => assert!(slice.starts_with('*') && slice.len() > 1, "{at}"),
+        NodeKind::Absent => assert_eq!(slice, "", "{at}"),
+        NodeKind::Alias => assert!(slice.starts_with('*') && slice.len() > 1, "{at}"),
     }
     check_scalar(at, tree, id);
 }
@@ -101,13 +101,13 @@ fn check_absent(at: &str, tree: &Tree<'_>, id: NodeId, is_explicit: bool) {
 fn check_scalar(at: &str, tree: &Tree<'_>, id: NodeId) {
     let slice = tree.slice(id);
     let header = slice.lines().next().unwrap_or("");
-    let is_block = matches!(tree.kind(id), Kind::Literal | Kind::Folded);
+    let is_block = matches!(tree.kind(id), NodeKind::Literal | NodeKind::Folded);
     // `k:: v` has the key `k:`, and `-: v` the key `-`.
     let is_half_key =
-        tree.kind(id) == Kind::Plain && (slice.ends_with(':') || matches!(slice, "-" | "?"));
+        tree.kind(id) == NodeKind::Plain && (slice.ends_with(':') || matches!(slice, "-" | "?"));
     let has_value = !is_half_key
         && !tree.kind(id).is_collection()
-        && !matches!(tree.kind(id), Kind::Absent | Kind::Alias);
+        && !matches!(tree.kind(id), NodeKind::Absent | NodeKind::Alias);
     let has_indicator = is_block
         && header[1..].starts_with(|char: char| char.is_ascii_digit() || "+-".contains(char));
     if !has_value || (has_indicator && header.bytes().any(|byte| byte.is_ascii_digit())) {

@@ -1,6 +1,6 @@
 //! A tree's values against those of `yaml_serde`, which reads with a port of libyaml.
 
-use podgraft::yaml::tree::{Kind, NodeId, Tree};
+use podgraft::yaml::tree::{NodeKind, NodeId, Tree};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
@@ -52,20 +52,20 @@ fn value(tree: &Tree<'_>, id: NodeId) -> Option<Value> {
         None => None,
     };
     Some(match tree.kind(id) {
-        Kind::BlockMapping | Kind::FlowMapping => {
+        NodeKind::BlockMapping | NodeKind::FlowMapping => {
             let mut mapping = Mapping::new();
             for (key, entry) in tree.entries(id) {
                 mapping.insert(value(tree, key)?, value(tree, entry)?);
             }
             Value::Mapping(mapping)
         }
-        Kind::BlockSequence | Kind::FlowSequence => Value::Sequence(
+        NodeKind::BlockSequence | NodeKind::FlowSequence => Value::Sequence(
             tree.children(id)
                 .map(|item| value(tree, item))
                 .collect::<Option<_>>()?,
         ),
-        Kind::Plain if tag.is_none() => resolve(tree.scalar(id)?),
-        Kind::Absent if tag.is_none() => Value::Null,
+        NodeKind::Plain if tag.is_none() => resolve(tree.scalar(id)?),
+        NodeKind::Absent if tag.is_none() => Value::Null,
         _ => Value::String(tree.scalar(id)?.to_owned()),
     })
 }

@@ -17,10 +17,10 @@ use podgraft::diagnostic::Code;
 use podgraft::edit::yaml_document;
 use podgraft::graft::{Options, graft_on_threads};
 use podgraft::inventory::Inventory;
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
-use podgraft::record::lock::{Lock, Locks};
+use podgraft::record::lock::{Lock, LockSet};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::splice::splice;
 use podgraft::yaml::value::to_value;
@@ -387,18 +387,18 @@ impl Repository {
         documents.join(if is_crlf { "---\r\n" } else { "---\n" })
     }
 
-    fn locks(&self) -> Locks {
+    fn locks(&self) -> LockSet {
         let lock = Lock::read(&self.lock).expect("podgraft wrote it");
         let files = self.files.keys();
         let known = files.map(|file| (Arc::from(file.as_str()), (0, file.clone())));
-        Locks {
+        LockSet {
             locks: vec![lock],
             files: known.collect(),
         }
     }
 
     /// A run in place over all files. Nothing is written where one is refused.
-    fn run(&mut self, policies: &[Policy], take_out: &TakeOut) -> Result<Ran, String> {
+    fn run(&mut self, policies: &[Policy], take_out: &RemovalSelection) -> Result<Ran, String> {
         let mut locks = self.locks();
         let mut inventory = Inventory::default();
         inventory.add_locks(Arc::new(locks.clone()));
@@ -449,7 +449,7 @@ impl Repository {
     }
 
     fn apply(&mut self) -> Result<Ran, String> {
-        self.run(&read(&self.policies), &TakeOut::Nothing)
+        self.run(&read(&self.policies), &RemovalSelection::Nothing)
     }
 
     /// Every workload with its values.
@@ -500,7 +500,7 @@ impl Repository {
             }
             Ok(Ran::Done) => {}
         }
-        match again.run(&[], &TakeOut::All) {
+        match again.run(&[], &RemovalSelection::All) {
             Err(why) => return Some(why),
             Ok(Ran::Refused(why)) => return Some(format!("undo is refused: {why}")),
             Ok(Ran::Done) => {}
@@ -598,7 +598,7 @@ fn examine(seed: u64, is_told: bool) -> Result<(usize, usize), String> {
         let mut ran = Ran::Done;
         if !gone.is_empty() {
             ran = repository
-                .run(&[], &TakeOut::Only(gone))
+                .run(&[], &RemovalSelection::Only(gone))
                 .map_err(|why| failed(why, &before))?;
         }
         if matches!(ran, Ran::Done) {

@@ -6,20 +6,20 @@
 
 use std::ops::Range;
 
-use super::tree::{Kind, NodeId, Tree};
+use super::tree::{NodeKind, NodeId, Tree};
 
-/// A place that readers understand differently.
+/// A place that YAML parsers read differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doubt {
+pub struct Ambiguity {
     /// The bytes in doubt.
     pub at: Range<usize>,
     /// What is in doubt, without a full stop.
-    pub what: &'static str,
+    pub description: &'static str,
 }
 
-/// Where a text stands in its file.
+/// The position of a text in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TextPosition {
     /// It begins the file, so a byte order mark may begin it.
     Start,
     /// Something of the file comes before it.
@@ -28,17 +28,17 @@ pub enum Place {
 
 /// The first character of a text that readers disagree about. Looks at bytes only, so it holds for text that no parser
 /// has read yet.
-pub fn find_doubt(text: &str, place: Place) -> Option<Doubt> {
-    let first = if place == Place::Start && text.starts_with('\u{feff}') {
+pub fn find_doubt(text: &str, place: TextPosition) -> Option<Ambiguity> {
+    let first = if place == TextPosition::Start && text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
     } else {
         0
     };
     let bytes = text.as_bytes();
     let is_lone = |&at: &usize| bytes.get(at + 1) != Some(&b'\n');
-    let carriage_return = memchr::memchr_iter(b'\r', bytes).find(is_lone).map(|at| Doubt {
+    let carriage_return = memchr::memchr_iter(b'\r', bytes).find(is_lone).map(|at| Ambiguity {
         at: at..at + 1,
-        what: "a carriage return without a line feed is a line break to YAML but not to other tools",
+        description: "a carriage return without a line feed is a line break to YAML but not to other tools",
     });
     let character = if bytes.is_ascii() {
         None
@@ -54,38 +54,38 @@ pub fn find_doubt(text: &str, place: Place) -> Option<Doubt> {
 
 /// `---x` at the start of a line is text to YAML, an error to kubectl (apimachinery's `YAMLReader`), and to Helm the end of
 /// a document (`releaseutil.SplitManifests`).
-fn find_half_separator(bytes: &[u8]) -> Option<Doubt> {
+fn find_half_separator(bytes: &[u8]) -> Option<Ambiguity> {
     let begins_line = |&at: &usize| at == 0 || bytes[at - 1] == b'\n';
-    let goes_on = |&at: &usize| {
+    let continues = |&at: &usize| {
         bytes
             .get(at + 3)
             .is_some_and(|byte| !byte.is_ascii_whitespace())
     };
     let mut found = memchr::memmem::find_iter(bytes, b"---")
         .filter(begins_line)
-        .filter(goes_on);
-    found.next().map(|at| Doubt {
+        .filter(continues);
+    found.next().map(|at| Ambiguity {
         at: at..at + 4,
-        what: "a line that begins with `---` is text to some readers only",
+        description: "a line that begins with `---` is text to some readers only",
     })
 }
 
-fn find_character(text: &str, first: usize) -> Option<Doubt> {
-    let (at, char, what) = text[first..]
+fn find_character(text: &str, first: usize) -> Option<Ambiguity> {
+    let (at, char, description) = text[first..]
         .char_indices()
         .find_map(|(at, char)| Some((at, char, doubtful(char)?)))?;
-    Some(Doubt {
+    Some(Ambiguity {
         at: first + at..first + at + char.len_utf8(),
-        what,
+        description,
     })
 }
 
 /// A line of a quoted text that begins in column 0: YAML 1.2 wants it indented (6.1), older readers take it, and to a
 /// tool that looks at lines it is a key of the document.
-fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Doubt> {
+fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Ambiguity> {
     let quoted = tree
         .ids()
-        .filter(|&id| matches!(tree.kind(id), Kind::SingleQuoted | Kind::DoubleQuoted));
+        .filter(|&id| matches!(tree.kind(id), NodeKind::SingleQuoted | NodeKind::DoubleQuoted));
     quoted.into_iter().find_map(|id| {
         let span = tree.span(id);
         let begins = |&(at, _): &(usize, &str)| {
@@ -94,9 +94,9 @@ fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Doubt> {
         };
         let (at, _) = tree.slice(id).match_indices('\n').find(begins)?;
         let start = span.start + at + 1;
-        Some(Doubt {
+        Some(Ambiguity {
             at: start..start + 1,
-            what: "a line of a quoted text begins in column 0",
+            description: "a line of a quoted text begins in column 0",
         })
     })
 }
@@ -114,7 +114,7 @@ fn doubtful(char: char) -> Option<&'static str> {
 }
 
 /// The first node of a tree that readers disagree about.
-pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
+pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Ambiguity> {
     let doubts = [
         find_name_in_doubt(tree),
         find_flow_scalar_in_doubt(tree),
@@ -130,9 +130,9 @@ pub fn find_doubt_in_tree(tree: &Tree<'_>) -> Option<Doubt> {
 
 /// YAML 1.2 lets a document that is a block scalar have its lines at the first column, libyaml takes a `#` there for a
 /// comment.
-fn find_block_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
+fn find_block_scalar_in_doubt(tree: &Tree<'_>) -> Option<Ambiguity> {
     let is_at_first_column = |&&root: &&NodeId| {
-        let is_block = matches!(tree.kind(root), Kind::Literal | Kind::Folded);
+        let is_block = matches!(tree.kind(root), NodeKind::Literal | NodeKind::Folded);
         is_block
             && tree
                 .slice(root)
@@ -143,14 +143,14 @@ fn find_block_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
     tree.roots
         .iter()
         .find(is_at_first_column)
-        .map(|&root| Doubt {
+        .map(|&root| Ambiguity {
             at: tree.span(root),
-            what: "a block scalar without indentation has other lines to YAML 1.1",
+            description: "a block scalar without indentation has other lines to YAML 1.1",
         })
 }
 
 /// YAML 1.2 lets a name run to the next blank or bracket, go-yaml ends it at these characters too.
-fn find_name_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
+fn find_name_in_doubt(tree: &Tree<'_>) -> Option<Ambiguity> {
     let mut anchors = tree
         .properties
         .iter()
@@ -159,21 +159,21 @@ fn find_name_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
         .find(|at| {
             tree.text[at.start as usize..at.end as usize].contains(['?', ':', '%', '@', '`'])
         })
-        .map(|at| Doubt {
+        .map(|at| Ambiguity {
             at: at.start as usize..at.end as usize,
-            what: "an anchor's name with `:`, `?`, `%`, `@` or a backtick ends there to YAML 1.1",
+            description: "an anchor's name with `:`, `?`, `%`, `@` or a backtick ends there to YAML 1.1",
         })
 }
 
 /// In brackets go-yaml takes every `?` and a leading `:` as an indicator, and a `:` before a bracket or comma as text;
 /// the other way round with YAML 1.2.
-fn find_flow_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
+fn find_flow_scalar_in_doubt(tree: &Tree<'_>) -> Option<Ambiguity> {
     let mut flow_until = 0;
     for (id, node) in (0_u32..).zip(&tree.nodes) {
         if node.kind.is_flow() {
             flow_until = flow_until.max(node.after);
         }
-        if id >= flow_until || node.kind != Kind::Plain {
+        if id >= flow_until || node.kind != NodeKind::Plain {
             continue;
         }
         let span = tree.span(NodeId(id));
@@ -181,22 +181,22 @@ fn find_flow_scalar_in_doubt(tree: &Tree<'_>) -> Option<Doubt> {
         let follows = &tree.text.as_bytes()[span.end..];
         let colon_ends = matches!(follows, [b':', b',' | b'[' | b']' | b'{' | b'}', ..]);
         if text.contains('?') || text.starts_with(':') || colon_ends {
-            let what = "a `?` or `:` without a blank in brackets is text to some readers and an indicator to others";
-            return Some(Doubt { at: span, what });
+            let description = "a `?` or `:` without a blank in brackets is text to some readers and an indicator to others";
+            return Some(Ambiguity { at: span, description });
         }
     }
     None
 }
 
 /// `[? ]` is a pair without key and value to YAML 1.2; what stands behind the `?` decides whether others see text.
-fn find_explicit_key_in_brackets(tree: &Tree<'_>) -> Option<Doubt> {
+fn find_explicit_key_in_brackets(tree: &Tree<'_>) -> Option<Ambiguity> {
     let is_explicit =
-        |&id: &NodeId| tree.kind(id) == Kind::FlowMapping && tree.slice(id).starts_with('?');
+        |&id: &NodeId| tree.kind(id) == NodeKind::FlowMapping && tree.slice(id).starts_with('?');
     tree.ids().find(is_explicit).map(|id| {
         let start = tree.span(id).start;
-        Doubt {
+        Ambiguity {
             at: start..start + 1,
-            what: "a `?` in brackets is text to some readers and an indicator to others",
+            description: "a `?` in brackets is text to some readers and an indicator to others",
         }
     })
 }
@@ -206,34 +206,34 @@ mod tests {
     use super::*;
     use crate::parse::parse;
 
-    fn at(text: &str, place: Place) -> Option<Range<usize>> {
+    fn at(text: &str, place: TextPosition) -> Option<Range<usize>> {
         find_doubt(text, place).map(|doubt| doubt.at)
     }
 
     #[test]
     fn characters_that_break_lines_for_some_are_found_anywhere() {
-        assert_eq!(at("a: ü\r\nb: \"\u{a0}\"\n", Place::Inside), None);
-        assert_eq!(at("# ü\u{85}\n", Place::Start), Some(4..6));
-        assert_eq!(at("a: \"x\u{2028}\"\n\r", Place::Start), Some(5..8));
-        assert_eq!(at("a: 1\rb: \u{2029}", Place::Start), Some(4..5));
-        assert_eq!(at("a: 1\r", Place::Start), Some(4..5));
+        assert_eq!(at("a: ü\r\nb: \"\u{a0}\"\n", TextPosition::Inside), None);
+        assert_eq!(at("# ü\u{85}\n", TextPosition::Start), Some(4..6));
+        assert_eq!(at("a: \"x\u{2028}\"\n\r", TextPosition::Start), Some(5..8));
+        assert_eq!(at("a: 1\rb: \u{2029}", TextPosition::Start), Some(4..5));
+        assert_eq!(at("a: 1\r", TextPosition::Start), Some(4..5));
     }
 
     #[test]
     fn a_byte_order_mark_begins_a_file_or_is_in_doubt() {
-        assert_eq!(at("\u{feff}a: 1\n", Place::Start), None);
-        assert_eq!(at("\u{feff}a: 1\n", Place::Inside), Some(0..3));
-        assert_eq!(at("\u{feff}a: \u{feff}\n", Place::Start), Some(6..9));
+        assert_eq!(at("\u{feff}a: 1\n", TextPosition::Start), None);
+        assert_eq!(at("\u{feff}a: 1\n", TextPosition::Inside), Some(0..3));
+        assert_eq!(at("\u{feff}a: \u{feff}\n", TextPosition::Start), Some(6..9));
     }
 
     #[test]
     fn a_line_that_begins_like_a_separator_is_in_doubt() {
-        assert_eq!(at("k: {\n---}\n", Place::Inside), Some(5..9));
-        assert_eq!(at("----\n", Place::Inside), Some(0..4));
+        assert_eq!(at("k: {\n---}\n", TextPosition::Inside), Some(5..9));
+        assert_eq!(at("----\n", TextPosition::Inside), Some(0..4));
         assert_eq!(
             at(
                 "---\na: --- b\n--- # c\n---\r\n---\tx\n a: |\n ---x\n---",
-                Place::Start
+                TextPosition::Start
             ),
             None
         );

@@ -6,7 +6,7 @@
 //! a value that is not written is the scalar `~` with an empty span somewhere before the `:`; a block sequence at its
 //! parent's indentation starts behind its first dash, and behind that dash's comment.
 //!
-//! All four come out right by walking along: [`Builder::cursor`] passes the indicator (`-`, `?`, `:`, `,`) in front of
+//! All four come out right by walking along: [`TreeBuilder::cursor`] passes the indicator (`-`, `?`, `:`, `,`) in front of
 //! every node, so it stands where a value that is not written would be, and the end of what has been read is the end
 //! of a block collection.
 
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::parse::{MAX_DEPTH, ParseError, ParseErrorKind};
-use super::tree::{Kind, Node, NodeId, Properties, Tree, VERBATIM};
+use super::tree::{NodeKind, Node, NodeId, NodeProperties, Tree, VERBATIM};
 
 pub(super) fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
     build(text, text).or_else(|error| match without_marks(text) {
@@ -53,7 +53,7 @@ fn build<'a>(text: &'a str, read: &str) -> Result<Tree<'a>, ParseError> {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
-    let mut builder = Builder::new(text);
+    let mut builder = TreeBuilder::new(text);
     let mut pending: Option<(Event<'_>, Span)> = None;
     for next in Parser::new_from_str_with_options(read, options) {
         let (event, span) = next.map_err(|error| parse_error(&error, read))?;
@@ -80,7 +80,7 @@ fn parse_error(error: &ScanError, text: &str) -> ParseError {
     let (end, kind) = match error.kind() {
         ErrorKind::UnknownAnchor => (alias_end(text, start), ParseErrorKind::UnknownAlias),
         ErrorKind::RecursionLimitExceeded => (char_end, ParseErrorKind::TooDeep),
-        other => (char_end, ParseErrorKind::Syntax(other.to_string())),
+        kind => (char_end, ParseErrorKind::Syntax(kind.to_string())),
     };
     ParseError {
         at: start..end,
@@ -106,28 +106,28 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).expect("parse() refuses texts over 4 GiB")
 }
 
-/// The parser's number of an anchor, and where it is written.
-type Anchor = (usize, Range<u32>);
+/// The number that the parser gives an anchor, and the bytes where it is written.
+type AnchorSpan = (usize, Range<u32>);
 
 /// A collection that is not closed yet, and how many children it has so far.
-struct Open {
+struct OpenCollection {
     id: NodeId,
     children: u32,
 }
 
-struct Builder<'a> {
+struct TreeBuilder<'a> {
     tree: Tree<'a>,
     /// Innermost last.
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     anchors: BTreeMap<usize, NodeId>,
     /// The end of what has been read, indicators included: the next token begins behind it, with only blanks and
     /// comments between.
     cursor: usize,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> TreeBuilder<'a> {
     fn new(text: &'a str) -> Self {
-        Builder {
+        TreeBuilder {
             tree: Tree::empty(text),
             open: Vec::new(),
             anchors: BTreeMap::new(),
@@ -139,21 +139,21 @@ impl<'a> Builder<'a> {
         &mut self,
         event: Event<'_>,
         span: &Span,
-        anchor: Option<Anchor>,
+        anchor: Option<AnchorSpan>,
     ) -> Result<(), ParseError> {
         match event {
             Event::Scalar(value, style, _, tag) => self.scalar(&value, style, span, anchor, tag),
             Event::SequenceStart(StructureStyle::Block, _, tag) => {
-                self.start(Kind::BlockSequence, span, anchor, tag)
+                self.start(NodeKind::BlockSequence, span, anchor, tag)
             }
             Event::SequenceStart(StructureStyle::Flow, _, tag) => {
-                self.start(Kind::FlowSequence, span, anchor, tag)
+                self.start(NodeKind::FlowSequence, span, anchor, tag)
             }
             Event::MappingStart(StructureStyle::Block, _, tag) => {
-                self.start(Kind::BlockMapping, span, anchor, tag)
+                self.start(NodeKind::BlockMapping, span, anchor, tag)
             }
             Event::MappingStart(StructureStyle::Flow, _, tag) => {
-                self.start(Kind::FlowMapping, span, anchor, tag)
+                self.start(NodeKind::FlowMapping, span, anchor, tag)
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(target) => self.alias(target, span)?,
@@ -172,15 +172,15 @@ impl<'a> Builder<'a> {
 
     fn start(
         &mut self,
-        kind: Kind,
+        kind: NodeKind,
         span: &Span,
-        anchor: Option<Anchor>,
+        anchor: Option<AnchorSpan>,
         tag: Option<Cow<'_, Tag>>,
     ) {
-        self.pass_indicator();
-        self.pass_properties(span, anchor.as_ref());
+        self.eat_indicator();
+        self.eat_properties(span, anchor.as_ref());
         let mut range = to_range(span);
-        if kind == Kind::BlockSequence {
+        if kind == NodeKind::BlockSequence {
             range.start = offset(self.next_token());
         }
         self.move_to(range.start);
@@ -191,11 +191,11 @@ impl<'a> Builder<'a> {
             self.move_to(range.end);
         }
         let id = self.push(kind, range, anchor, tag, span);
-        self.open.push(Open { id, children: 0 });
+        self.open.push(OpenCollection { id, children: 0 });
     }
 
     fn end(&mut self, span: &Span) {
-        let Some(Open { id, .. }) = self.open.pop() else {
+        let Some(OpenCollection { id, .. }) = self.open.pop() else {
             return;
         };
         let range = to_range(span);
@@ -225,9 +225,9 @@ impl<'a> Builder<'a> {
                 kind,
             });
         }
-        self.pass_indicator();
+        self.eat_indicator();
         self.move_to(range.end);
-        let id = self.push(Kind::Alias, range, None, None, span);
+        let id = self.push(NodeKind::Alias, range, None, None, span);
         self.tree.nodes[id.0 as usize].extra = target.0;
         self.tree.nodes[target.0 as usize].is_aliased = true;
         Ok(())
@@ -238,12 +238,12 @@ impl<'a> Builder<'a> {
         value: &str,
         style: ScalarStyle,
         span: &Span,
-        anchor: Option<Anchor>,
+        anchor: Option<AnchorSpan>,
         tag: Option<Cow<'_, Tag>>,
     ) {
         let raw = to_range(span);
-        let has_indicator = self.pass_indicator();
-        let has_properties = self.pass_properties(span, anchor.as_ref());
+        let has_indicator = self.eat_indicator();
+        let has_properties = self.eat_properties(span, anchor.as_ref());
         let (kind, range) = match style {
             ScalarStyle::Plain if raw.is_empty() && self.open.is_empty() && !has_properties => {
                 return;
@@ -256,17 +256,17 @@ impl<'a> Builder<'a> {
                 } else {
                     raw.start
                 };
-                (Kind::Absent, at..at)
+                (NodeKind::Absent, at..at)
             }
-            ScalarStyle::Plain => (Kind::Plain, raw),
-            ScalarStyle::SingleQuoted => (Kind::SingleQuoted, raw),
-            ScalarStyle::DoubleQuoted => (Kind::DoubleQuoted, raw),
-            ScalarStyle::Literal => (Kind::Literal, self.block_scalar(&raw)),
-            ScalarStyle::Folded => (Kind::Folded, self.block_scalar(&raw)),
+            ScalarStyle::Plain => (NodeKind::Plain, raw),
+            ScalarStyle::SingleQuoted => (NodeKind::SingleQuoted, raw),
+            ScalarStyle::DoubleQuoted => (NodeKind::DoubleQuoted, raw),
+            ScalarStyle::Literal => (NodeKind::Literal, self.block_scalar(&raw)),
+            ScalarStyle::Folded => (NodeKind::Folded, self.block_scalar(&raw)),
         };
         self.move_to(range.end);
         let id = self.push(kind, range, anchor, tag, span);
-        let is_block = matches!(kind, Kind::Literal | Kind::Folded);
+        let is_block = matches!(kind, NodeKind::Literal | NodeKind::Folded);
         let last_blank_line;
         let value = if is_block && self.ends_with_kept_blanks(id) {
             last_blank_line = format!("{value}\n");
@@ -276,7 +276,7 @@ impl<'a> Builder<'a> {
         } else {
             value
         };
-        let is_verbatim = kind == Kind::Absent || self.tree.scalar(id) == Some(value);
+        let is_verbatim = kind == NodeKind::Absent || self.tree.scalar(id) == Some(value);
         if !is_verbatim {
             self.tree.nodes[id.0 as usize].extra = offset(self.tree.decoded.len());
             self.tree.decoded.push(value.into());
@@ -285,9 +285,9 @@ impl<'a> Builder<'a> {
 
     fn push(
         &mut self,
-        kind: Kind,
+        kind: NodeKind,
         range: Range<u32>,
-        anchor: Option<Anchor>,
+        anchor: Option<AnchorSpan>,
         tag: Option<Cow<'_, Tag>>,
         span: &Span,
     ) -> NodeId {
@@ -307,7 +307,7 @@ impl<'a> Builder<'a> {
                 .chain(anchor_start)
                 .min()
                 .unwrap_or(range.start);
-            self.tree.properties.push(Properties {
+            self.tree.properties.push(NodeProperties {
                 node: id,
                 start,
                 anchor: anchor.as_ref().map(|(_, range)| range.clone()),
@@ -348,8 +348,8 @@ impl<'a> Builder<'a> {
             Some(digit) => self.parent_column() + usize::from(digit - b'0'),
             None => first_indent(&bytes[content..raw_end]),
         };
-        let is_ours = is_content(&bytes[last_line..raw_end], indent);
-        let end = if is_ours { raw_end } else { last_line };
+        let is_part_of_scalar = is_content(&bytes[last_line..raw_end], indent);
+        let end = if is_part_of_scalar { raw_end } else { last_line };
         let kept = indicators
             .contains(&b'+')
             .then_some(end)

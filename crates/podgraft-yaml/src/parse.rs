@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-pub use super::fast::{Change, Outline};
+pub use super::fast::{ReplacedRange, Outline};
 use super::tree::Tree;
 use super::{fast, granit};
 
@@ -58,13 +58,13 @@ pub fn parse_outline(text: &str) -> Option<Outline<'_>> {
 
 /// Parses a text that came from a parsed one by changes: bytes of the old text, in order, and how many stand there
 /// instead. What lies between the changes is taken over from the old tree where that makes no difference.
-pub fn parse_again<'t>(
+pub fn reparse<'t>(
     old: &Tree<'_>,
     text: &'t str,
-    changes: &[Change],
+    changes: &[ReplacedRange],
 ) -> Result<Tree<'t>, ParseError> {
     let again = if old.is_plain && !is_too_long(text) {
-        fast::parse_again(old, text, changes)
+        fast::reparse(old, text, changes)
     } else {
         None
     };

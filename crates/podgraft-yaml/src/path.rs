@@ -13,7 +13,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// The way from a value to something in it.
+/// The path from a value to a part of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Path(pub Vec<Step>);
 

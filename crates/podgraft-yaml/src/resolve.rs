@@ -5,14 +5,14 @@
 //! such a mapping counts as one with a key that is there twice.
 
 use super::scalar;
-use super::tree::{Kind, NodeId, Tree, VERBATIM};
+use super::tree::{NodeKind, NodeId, Tree, VERBATIM};
 
 /// Merge keys may lead to mappings with merge keys; real files use one or two levels.
 const MAX_MERGES: usize = 256;
 
-/// An entry of a mapping as a reader sees it.
+/// An entry of a mapping, its own or from a merge key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct MappingEntry {
     /// The key's node.
     pub key: NodeId,
     /// The value's node, not followed when it is an alias.
@@ -29,22 +29,22 @@ impl Tree<'_> {
     }
 
     /// The entry that a reader finds under the key.
-    pub fn entry(&self, mapping: NodeId, key: &str) -> Option<Entry> {
+    pub fn entry(&self, mapping: NodeId, key: &str) -> Option<MappingEntry> {
         self.entry_within(self.follow(mapping), key, &mut Vec::new())
     }
 
     /// `through` are the mappings that merge keys led through already: each is searched once, so that merge keys that
     /// name each other many times cost no more.
-    fn entry_within(&self, mapping: NodeId, key: &str, through: &mut Vec<NodeId>) -> Option<Entry> {
+    fn entry_within(&self, mapping: NodeId, key: &str, visited: &mut Vec<NodeId>) -> Option<MappingEntry> {
         let mut merged = None;
         for (key_node, value) in self.entries(mapping) {
             let node = self.node(key_node);
             let length = (node.end - node.start) as usize;
             // Most keys differ in length already, and none of the others is a merge key.
             let may_be_key =
-                length == key.len() || node.kind != Kind::Plain || node.extra != VERBATIM;
+                length == key.len() || node.kind != NodeKind::Plain || node.extra != VERBATIM;
             if may_be_key && self.is_text(key_node, key) {
-                return Some(Entry {
+                return Some(MappingEntry {
                     key: key_node,
                     value,
                     is_merged: false,
@@ -54,11 +54,11 @@ impl Tree<'_> {
                 merged = Some(value);
             }
         }
-        self.merged_entry(merged?, key, through)
+        self.merged_entry(merged?, key, visited)
     }
 
     /// The entry that a merge key's value brings.
-    fn merged_entry(&self, value: NodeId, key: &str, through: &mut Vec<NodeId>) -> Option<Entry> {
+    fn merged_entry(&self, value: NodeId, key: &str, visited: &mut Vec<NodeId>) -> Option<MappingEntry> {
         let source = self.follow(value);
         let sources = if self.kind(source).is_sequence() {
             self.children(source).collect()
@@ -67,15 +67,15 @@ impl Tree<'_> {
         };
         let found = sources
             .into_iter()
-            .map(|one| self.follow(one))
-            .find_map(|one| {
-                if through.len() >= MAX_MERGES || through.contains(&one) {
+            .map(|source| self.follow(source))
+            .find_map(|source| {
+                if visited.len() >= MAX_MERGES || visited.contains(&source) {
                     return None;
                 }
-                through.push(one);
-                self.entry_within(one, key, through)
+                visited.push(source);
+                self.entry_within(source, key, visited)
             });
-        found.map(|found| Entry {
+        found.map(|found| MappingEntry {
             is_merged: true,
             ..found
         })
@@ -83,7 +83,7 @@ impl Tree<'_> {
 
     /// Whether a key is the merge key: a plain `<<`, without a tag or with its own.
     pub fn is_merge_key(&self, key: NodeId) -> bool {
-        let is_merge = self.node(key).kind == Kind::Plain && self.slice(key) == "<<";
+        let is_merge = self.node(key).kind == NodeKind::Plain && self.slice(key) == "<<";
         is_merge
             && self
                 .tag(key)
@@ -117,7 +117,7 @@ impl Tree<'_> {
     /// Whether a node is a scalar of this text.
     pub fn is_text(&self, id: NodeId, text: &str) -> bool {
         let node = self.node(id);
-        if node.kind != Kind::Plain || node.extra != VERBATIM {
+        if node.kind != NodeKind::Plain || node.extra != VERBATIM {
             return self.scalar(id) == Some(text);
         }
         // Most keys differ in length already.
@@ -133,8 +133,8 @@ impl Tree<'_> {
     pub fn is_null(&self, id: NodeId) -> bool {
         let id = self.follow(id);
         match self.kind(id) {
-            Kind::Absent => true,
-            Kind::Plain => self.tag(id).is_none() && scalar::is_null(self.slice(id)),
+            NodeKind::Absent => true,
+            NodeKind::Plain => self.tag(id).is_none() && scalar::is_null(self.slice(id)),
             _ => false,
         }
     }
@@ -155,18 +155,18 @@ impl Tree<'_> {
     pub fn has_usual_keys(&self, mapping: NodeId) -> bool {
         let mut keys = self.entries(mapping).map(|(key, _)| key);
         let is_text = |key: NodeId| match self.kind(key) {
-            Kind::Plain => self
+            NodeKind::Plain => self
                 .scalar(key)
                 .is_some_and(|text| scalar::resolve_typed(text).is_none()),
-            kind => kind != Kind::Absent && !kind.is_collection(),
+            kind => kind != NodeKind::Absent && !kind.is_collection(),
         };
-        let found = self.look_at_keys(mapping);
+        let found = self.inspect_keys(mapping);
         found.are_distinct && !found.may_merge && keys.all(is_text)
     }
 
     /// The second of two equal keys of one mapping, if there are such; or a `<<` that brings a key which stands before it.
     pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
-        let keys = self.look_at_keys(mapping);
+        let keys = self.inspect_keys(mapping);
         if keys.are_distinct {
             return if keys.may_merge {
                 self.late_merge(mapping)
@@ -179,8 +179,8 @@ impl Tree<'_> {
             .filter_map(|(key, _)| Some((key, self.scalar(key)?)))
             .collect();
         if keys.len() <= 32 {
-            let twin = |at: usize| keys[..at].iter().any(|(_, text)| *text == keys[at].1);
-            let second = (1..keys.len()).find(|&at| twin(at)).map(|at| keys[at].0);
+            let is_duplicate = |at: usize| keys[..at].iter().any(|(_, text)| *text == keys[at].1);
+            let second = (1..keys.len()).find(|&at| is_duplicate(at)).map(|at| keys[at].0);
             return second.or_else(|| self.late_merge(mapping));
         }
         let mut seen = std::collections::BTreeSet::new();
@@ -192,9 +192,9 @@ impl Tree<'_> {
     }
 
     /// What is certain of the keys, seen at a small price: different texts where each has a hash of its own.
-    fn look_at_keys(&self, mapping: NodeId) -> Keys {
+    fn inspect_keys(&self, mapping: NodeId) -> KeySummary {
         let mut seen = [0_u64; HASHES / 64];
-        let mut keys = Keys {
+        let mut keys = KeySummary {
             are_distinct: true,
             may_merge: false,
         };
@@ -212,8 +212,8 @@ impl Tree<'_> {
     }
 }
 
-/// See [`Tree::look_at_keys`].
-struct Keys {
+/// See [`Tree::inspect_keys`].
+struct KeySummary {
     are_distinct: bool,
     may_merge: bool,
 }
@@ -237,7 +237,7 @@ fn small_hash(text: &[u8]) -> usize {
             ),
         },
     };
-    let mixed = (first ^ last.rotate_left(17) ^ (text.len() as u64) << 56)
+    let hash = (first ^ last.rotate_left(17) ^ (text.len() as u64) << 56)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 53) as usize
+    (hash >> 53) as usize
 }

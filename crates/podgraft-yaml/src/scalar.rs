@@ -133,7 +133,7 @@ fn is_float(text: &str) -> bool {
     let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let mantissa_is_number = match mantissa.split_once('.') {
         Some(("", fraction)) => !fraction.is_empty() && all_digits(fraction),
-        Some((whole, fraction)) => all_digits(whole) && all_digits(fraction),
+        Some((integer_part, fraction)) => all_digits(integer_part) && all_digits(fraction),
         None => !mantissa.is_empty() && all_digits(mantissa),
     };
     let exponent_is_number = exponent.is_none_or(|text| {
@@ -154,8 +154,8 @@ pub fn is_plain_safe(text: &str) -> bool {
         return false;
     }
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"_./@%+=-".contains(&byte);
-    bytes.iter().enumerate().all(|(at, &byte)| match byte {
-        b':' => bytes.get(at + 1).is_some_and(|&next| is_body(next)),
+    bytes.iter().enumerate().all(|(index, &byte)| match byte {
+        b':' => bytes.get(index + 1).is_some_and(|&next| is_body(next)),
         _ => is_body(byte),
     })
 }

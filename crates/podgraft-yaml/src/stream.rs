@@ -21,7 +21,7 @@ pub struct Chunks<'a> {
 
 /// A piece of a text and where it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chunk<'a> {
+pub struct ChunkGraft<'a> {
     /// Byte offset in the whole text.
     pub start: usize,
     /// The piece.
@@ -29,9 +29,9 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Iterator for Chunks<'a> {
-    type Item = Chunk<'a>;
+    type Item = ChunkGraft<'a>;
 
-    fn next(&mut self) -> Option<Chunk<'a>> {
+    fn next(&mut self) -> Option<ChunkGraft<'a>> {
         self.next_run(1)
     }
 }
@@ -48,16 +48,16 @@ impl<'a> Chunks<'a> {
     }
 
     /// The next chunk, when somebody has found already where it ends.
-    pub fn cut(&mut self, end: usize) -> Chunk<'a> {
+    pub fn cut(&mut self, end: usize) -> ChunkGraft<'a> {
         let start = std::mem::replace(&mut self.start, end);
-        Chunk {
+        ChunkGraft {
             start,
             text: &self.text[start..self.start],
         }
     }
 
     /// Several chunks as one piece: the fewest that have together as many bytes, at least one, or all that are left.
-    pub fn next_run(&mut self, bytes: usize) -> Option<Chunk<'a>> {
+    pub fn next_run(&mut self, bytes: usize) -> Option<ChunkGraft<'a>> {
         if self.start >= self.text.len() {
             return None;
         }
@@ -71,7 +71,7 @@ impl<'a> Chunks<'a> {
             end = next_separator(self.text, end + 1);
         }
         self.start = end;
-        Some(Chunk {
+        Some(ChunkGraft {
             start,
             text: &self.text[start..end],
         })

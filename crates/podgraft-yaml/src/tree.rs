@@ -14,15 +14,15 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::fast::Mark;
+use super::fast::Checkpoint;
 
 /// A node of a [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(crate) u32);
 
-/// What a node is, and how it is written.
+/// The kind of a node, and the style in which it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// `key: value` lines.
     BlockMapping,
     /// `{key: value}`.
@@ -47,20 +47,20 @@ pub enum Kind {
     Alias,
 }
 
-impl Kind {
+impl NodeKind {
     /// A mapping of either style.
     pub fn is_mapping(self) -> bool {
-        matches!(self, Kind::BlockMapping | Kind::FlowMapping)
+        matches!(self, NodeKind::BlockMapping | NodeKind::FlowMapping)
     }
 
     /// A sequence of either style.
     pub fn is_sequence(self) -> bool {
-        matches!(self, Kind::BlockSequence | Kind::FlowSequence)
+        matches!(self, NodeKind::BlockSequence | NodeKind::FlowSequence)
     }
 
     /// A collection in flow style.
     pub fn is_flow(self) -> bool {
-        matches!(self, Kind::FlowMapping | Kind::FlowSequence)
+        matches!(self, NodeKind::FlowMapping | NodeKind::FlowSequence)
     }
 
     /// A mapping or sequence.
@@ -72,7 +72,7 @@ impl Kind {
 /// One node: 20 bytes, so that a document of a few kilobytes stays in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Node {
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Has an entry in `properties`.
     pub has_properties: bool,
     /// Some alias of the document points here.
@@ -91,9 +91,9 @@ pub(crate) const VERBATIM: u32 = u32::MAX;
 /// `unread` of a tree that has all nodes; no node has this id.
 pub(super) const ALL_READ: u32 = u32::MAX;
 
-/// An anchor and a tag in front of a node.
+/// The properties of a node: its anchor and its tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Properties {
+pub(crate) struct NodeProperties {
     pub node: NodeId,
     /// Where the first of them begins.
     pub start: u32,
@@ -108,41 +108,41 @@ pub struct Tree<'a> {
     pub(crate) text: &'a str,
     pub(crate) nodes: Vec<Node>,
     pub(crate) decoded: Vec<Box<str>>,
-    pub(crate) properties: Vec<Properties>,
+    pub(crate) properties: Vec<NodeProperties>,
     pub(crate) roots: Vec<NodeId>,
     /// Read by the parser of plain YAML, which gives up on all that readers disagree about.
     pub(crate) is_plain: bool,
     /// Of a plain tree: the parser's state before each line.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Checkpoint>,
     /// Of a text that was read again: nodes that were taken from the tree before.
-    pub(super) taken: Vec<Taken>,
+    pub(super) taken: Vec<ReusedNodes>,
     /// Of an outline: a mapping that was not read, or [`ALL_READ`].
     pub(super) unread: u32,
     /// Somebody looked for what it holds, or where it ends.
-    pub(super) was_asked: Asked,
+    pub(super) unread_access: AccessFlag,
     /// The text's first line end, once somebody wants it.
     pub(super) line_end: OnceLock<&'static str>,
 }
 
-/// Whether somebody asked, whoever else looks at the tree.
+/// A flag that is set when a skipped part of the outline is accessed.
 #[derive(Debug, Default)]
-pub(super) struct Asked(AtomicBool);
+pub(super) struct AccessFlag(AtomicBool);
 
-impl Asked {
+impl AccessFlag {
     fn note(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-impl Clone for Asked {
+impl Clone for AccessFlag {
     fn clone(&self) -> Self {
-        Asked(AtomicBool::new(self.0.load(Ordering::Relaxed)))
+        AccessFlag(AtomicBool::new(self.0.load(Ordering::Relaxed)))
     }
 }
 
-/// Nodes of another tree that were taken over, with all their descendants but those of the ones that were still open.
+/// Nodes reused from another tree, with all descendants except those of nodes that were still open.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct ReusedNodes {
     pub from: NodeId,
     pub to: NodeId,
     pub count: u32,
@@ -172,7 +172,7 @@ impl<'a> Tree<'a> {
             marks: Vec::new(),
             taken: Vec::new(),
             unread: ALL_READ,
-            was_asked: Asked::default(),
+            unread_access: AccessFlag::default(),
             line_end: OnceLock::new(),
         }
     }
@@ -183,28 +183,28 @@ impl<'a> Tree<'a> {
     }
 
     /// Whether an outline was asked for something that was passed over, so that the answers were wrong.
-    pub fn was_asked_for_unread(&self) -> bool {
-        self.was_asked.0.load(Ordering::Relaxed)
+    pub fn has_unread_access(&self) -> bool {
+        self.unread_access.0.load(Ordering::Relaxed)
     }
 
     /// Takes note that somebody asks for what may have been passed over.
-    pub fn want_all(&self) {
-        self.was_asked.note();
+    pub fn record_full_access(&self) {
+        self.unread_access.note();
     }
 
     /// Takes note where something of these nodes was not read.
     #[inline(always)]
-    fn ask(&self, first: u32, after: u32) {
+    fn record_access(&self, first: u32, after: u32) {
         if self.unread != ALL_READ {
-            self.ask_outline(first, after);
+            self.record_outline_access(first, after);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask_outline(&self, first: u32, after: u32) {
+    fn record_outline_access(&self, first: u32, after: u32) {
         if (first..after).contains(&self.unread) {
-            self.was_asked.note();
+            self.unread_access.note();
         }
     }
 
@@ -236,7 +236,7 @@ impl<'a> Tree<'a> {
 
     /// All nodes in document order.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
-        self.ask(0, u32::MAX);
+        self.record_access(0, u32::MAX);
         let end =
             u32::try_from(self.nodes.len()).expect("a text under 4 GiB has fewer nodes than bytes");
         (0..end).map(NodeId)
@@ -247,7 +247,7 @@ impl<'a> Tree<'a> {
     }
 
     /// What the node is and how it is written.
-    pub fn kind(&self, id: NodeId) -> Kind {
+    pub fn kind(&self, id: NodeId) -> NodeKind {
         self.node(id).kind
     }
 
@@ -255,7 +255,7 @@ impl<'a> Tree<'a> {
     #[inline(always)]
     pub fn span(&self, id: NodeId) -> Range<usize> {
         let node = self.node(id);
-        self.ask(id.0, node.after);
+        self.record_access(id.0, node.after);
         node.start as usize..node.end as usize
     }
 
@@ -277,14 +277,14 @@ impl<'a> Tree<'a> {
 
     /// The node and all that it holds, in document order.
     pub fn within(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
-        self.ask(id.0, self.node(id).after);
+        self.record_access(id.0, self.node(id).after);
         (id.0..self.node(id).after).map(NodeId)
     }
 
     /// The direct children; of a mapping keys and values in turn.
     pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
         let node = self.node(id);
-        self.ask(id.0, id.0 + 1);
+        self.record_access(id.0, id.0 + 1);
         let end = if node.kind.is_collection() {
             node.after
         } else {
@@ -299,7 +299,7 @@ impl<'a> Tree<'a> {
 
     /// The key and value of every entry of a mapping, as written: aliases and `<<` are not followed.
     pub fn entries(&self, id: NodeId) -> Entries<'_, 'a> {
-        self.ask(id.0, id.0 + 1);
+        self.record_access(id.0, id.0 + 1);
         let end = if self.kind(id).is_mapping() {
             self.node(id).after
         } else {
@@ -315,7 +315,7 @@ impl<'a> Tree<'a> {
     /// The target of an alias (never an alias itself), or the node as it is.
     pub fn follow(&self, id: NodeId) -> NodeId {
         let node = self.node(id);
-        if node.kind == Kind::Alias {
+        if node.kind == NodeKind::Alias {
             NodeId(node.extra)
         } else {
             id
@@ -334,7 +334,7 @@ impl<'a> Tree<'a> {
             return Some(&self.decoded[node.extra as usize]);
         }
         let span = node.start as usize..node.end as usize;
-        let quoted = matches!(node.kind, Kind::SingleQuoted | Kind::DoubleQuoted);
+        let quoted = matches!(node.kind, NodeKind::SingleQuoted | NodeKind::DoubleQuoted);
         Some(if quoted {
             &self.text[span.start + 1..span.end - 1]
         } else {
@@ -369,7 +369,7 @@ impl<'a> Tree<'a> {
         Some(&self.text[anchor.start as usize..anchor.end as usize])
     }
 
-    pub(crate) fn properties_of(&self, id: NodeId) -> Option<&Properties> {
+    pub(crate) fn properties_of(&self, id: NodeId) -> Option<&NodeProperties> {
         if !self.node(id).has_properties {
             return None;
         }
@@ -394,31 +394,31 @@ impl<'a> Tree<'a> {
 
 /// Whether two subtrees are written with the same bytes and read alike, node by node: kinds, places, values. Says no to
 /// whatever has anchors, tags or aliases.
-pub fn is_same_text(one: &Tree<'_>, at: NodeId, other: &Tree<'_>, other_at: NodeId) -> bool {
+pub fn is_same_text(left: &Tree<'_>, left_id: NodeId, right: &Tree<'_>, right_id: NodeId) -> bool {
     let nodes = |tree: &Tree<'_>, id: NodeId| id.0 as usize..tree.node(id).after as usize;
-    let (ours, theirs) = (
-        &one.nodes[nodes(one, at)],
-        &other.nodes[nodes(other, other_at)],
+    let (left_nodes, right_nodes) = (
+        &left.nodes[nodes(left, left_id)],
+        &right.nodes[nodes(right, right_id)],
     );
-    let (Some(first), Some(other_first)) = (ours.first(), theirs.first()) else {
+    let (Some(left_root), Some(right_root)) = (left_nodes.first(), right_nodes.first()) else {
         return false;
     };
-    let (start, other_start) = (first.start, other_first.start);
-    let is_same = |(own, their): (&Node, &Node)| {
-        own.kind == their.kind
-            && own.kind != Kind::Alias
-            && !own.has_properties
-            && !their.has_properties
-            && own.start.wrapping_sub(start) == their.start.wrapping_sub(other_start)
-            && own.end.wrapping_sub(own.start) == their.end.wrapping_sub(their.start)
-            && own.after - at.0 == their.after - other_at.0
-            && (own.extra == VERBATIM) == (their.extra == VERBATIM)
-            && (own.extra == VERBATIM
-                || one.decoded[own.extra as usize] == other.decoded[their.extra as usize])
+    let (left_start, right_start) = (left_root.start, right_root.start);
+    let is_same = |(left_node, right_node): (&Node, &Node)| {
+        left_node.kind == right_node.kind
+            && left_node.kind != NodeKind::Alias
+            && !left_node.has_properties
+            && !right_node.has_properties
+            && left_node.start.wrapping_sub(left_start) == right_node.start.wrapping_sub(right_start)
+            && left_node.end.wrapping_sub(left_node.start) == right_node.end.wrapping_sub(right_node.start)
+            && left_node.after - left_id.0 == right_node.after - right_id.0
+            && (left_node.extra == VERBATIM) == (right_node.extra == VERBATIM)
+            && (left_node.extra == VERBATIM
+                || left.decoded[left_node.extra as usize] == right.decoded[right_node.extra as usize])
     };
-    ours.len() == theirs.len()
-        && one.slice(at) == other.slice(other_at)
-        && ours.iter().zip(theirs).all(is_same)
+    left_nodes.len() == right_nodes.len()
+        && left.slice(left_id) == right.slice(right_id)
+        && left_nodes.iter().zip(right_nodes).all(is_same)
 }
 
 /// See [`Tree::children`].

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::parse::MAX_DEPTH;
 pub use super::path::{Path, Step};
 use super::scalar;
-use super::tree::{Kind, NodeId, Tree};
+use super::tree::{NodeKind, NodeId, Tree};
 
 /// Most nodes that the aliases of one document may expand to ("billion laughs").
 pub const MAX_EXPANDED: usize = 1_000_000;
@@ -46,7 +46,7 @@ pub enum ValueErrorKind {
 
 /// The value of a node: aliases and merge keys followed, scalars typed as `kubectl` types them.
 pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
-    Reader {
+    ValueReader {
         tree,
         expanded: 0,
         alias_depth: 0,
@@ -58,16 +58,16 @@ pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
 pub fn has_value(tree: &Tree<'_>, node: NodeId) -> bool {
     let is_usual = |node: NodeId| match tree.kind(node) {
         _ if tree.tag(node).is_some() => false,
-        Kind::Alias => false,
+        NodeKind::Alias => false,
         kind if kind.is_mapping() => tree.has_usual_keys(node),
         _ => true,
     };
     tree.within(node).all(is_usual) || to_value(tree, node).is_ok()
 }
 
-/// Where a path's end stands in the text.
+/// The nodes that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct LocatedNode {
     /// The key, when the last step is one.
     pub key: Option<NodeId>,
     /// The value, an alias as written.
@@ -75,8 +75,8 @@ pub struct Found {
 }
 
 /// The place of a path, or of the longest beginning of it that is there. Aliases and merge keys are followed.
-pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> Found {
-    let mut found = Found {
+pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> LocatedNode {
+    let mut found = LocatedNode {
         key: None,
         value: root,
     };
@@ -85,7 +85,7 @@ pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> Found {
             Step::Key(key) => find_key(tree, tree.follow(found.value), key, &mut BTreeSet::new()),
             Step::Index(index) => {
                 let at = tree.children(tree.follow(found.value)).nth(*index);
-                at.map(|value| Found { key: None, value })
+                at.map(|value| LocatedNode { key: None, value })
             }
         };
         let Some(next) = next else { return found };
@@ -100,7 +100,7 @@ fn find_key(
     mapping: NodeId,
     wanted: &str,
     seen: &mut BTreeSet<NodeId>,
-) -> Option<Found> {
+) -> Option<LocatedNode> {
     // A chain of merge keys longer than any nesting is hostile; `to_value` refuses it with its reason.
     if !tree.kind(mapping).is_mapping() || seen.len() > MAX_DEPTH || !seen.insert(mapping) {
         return None;
@@ -108,7 +108,7 @@ fn find_key(
     let is_wanted =
         |key: NodeId| !tree.is_merge_key(key) && key_text(tree, key).as_deref() == Some(wanted);
     if let Some((key, value)) = tree.entries(mapping).find(|&(key, _)| is_wanted(key)) {
-        return Some(Found {
+        return Some(LocatedNode {
             key: Some(key),
             value,
         });
@@ -134,27 +134,27 @@ fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
 }
 
 /// Whether two values are equal; quick where the fields of both stand in one order.
-pub fn is_equal(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().zip(other).all(|((key, value), (twin, here))| {
-                    let there = if key == twin {
-                        Some(here)
+pub fn is_equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|((key, value), (right_key, right_value))| {
+                    let counterpart = if key == right_key {
+                        Some(right_value)
                     } else {
-                        other.get(key)
+                        right.get(key)
                     };
-                    there.is_some_and(|there| is_equal(value, there))
+                    counterpart.is_some_and(|counterpart| is_equal(value, counterpart))
                 })
         }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len()
-                && one
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len()
+                && left
                     .iter()
-                    .zip(other)
-                    .all(|(one, other)| is_equal(one, other))
+                    .zip(right)
+                    .all(|(left, right)| is_equal(left, right))
         }
-        (one, other) => one == other,
+        (left, right) => left == right,
     }
 }
 
@@ -169,7 +169,7 @@ pub fn field_in<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Val
         return fields.get(key);
     }
     let mut fields = fields.iter();
-    fields.find_map(|(own, value)| (own == key).then_some(value))
+    fields.find_map(|(name, value)| (name == key).then_some(value))
 }
 
 /// Calls with every leaf of a value: what is no mapping, and empty mappings.
@@ -216,7 +216,7 @@ pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKi
     let Some(text) = tree.scalar(node) else {
         return Err(ValueErrorKind::BadKey);
     };
-    let is_plain = matches!(tree.kind(node), Kind::Plain | Kind::Absent);
+    let is_plain = matches!(tree.kind(node), NodeKind::Plain | NodeKind::Absent);
     let Some(tag) = tree.tag(node) else {
         return Ok(if is_plain {
             scalar::resolve(text)
@@ -225,7 +225,7 @@ pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKi
         });
     };
     let short = tag.strip_prefix("tag:yaml.org,2002:").unwrap_or(tag);
-    let wrong = || ValueErrorKind::BadTag(short.to_owned());
+    let bad_tag = || ValueErrorKind::BadTag(short.to_owned());
     let resolved = scalar::resolve(text);
     match (short, resolved) {
         ("str" | "!", _) => Ok(Value::String(text.to_owned())),
@@ -234,13 +234,13 @@ pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKi
             .as_f64()
             .and_then(Number::from_f64)
             .map(Value::Number)
-            .ok_or_else(wrong),
+            .ok_or_else(bad_tag),
         ("bool", value @ Value::Bool(_)) | ("null", value @ Value::Null) => Ok(value),
-        _ => Err(wrong()),
+        _ => Err(bad_tag()),
     }
 }
 
-struct Reader<'t, 'a> {
+struct ValueReader<'t, 'a> {
     tree: &'t Tree<'a>,
     /// Nodes made below aliases so far.
     expanded: usize,
@@ -248,7 +248,7 @@ struct Reader<'t, 'a> {
     alias_depth: usize,
 }
 
-impl Reader<'_, '_> {
+impl ValueReader<'_, '_> {
     fn error<T>(&self, node: NodeId, kind: ValueErrorKind) -> Result<T, ValueError> {
         Err(ValueError {
             at: self.tree.span(node),
@@ -261,7 +261,7 @@ impl Reader<'_, '_> {
             return self.error(node, ValueErrorKind::TooDeep);
         }
         let kind = self.tree.kind(node);
-        if kind == Kind::Alias {
+        if kind == NodeKind::Alias {
             return self.alias(node, depth);
         }
         if self.alias_depth > 0 {
@@ -344,8 +344,8 @@ impl Reader<'_, '_> {
     /// The keys of a mapping but `<<`.
     fn keys(&self, mapping: NodeId) -> Result<Vec<(String, NodeId)>, ValueError> {
         let entries = self.tree.entries(mapping);
-        let own = entries.filter(|&(key, _)| !self.tree.is_merge_key(key));
-        let keys: Vec<(String, NodeId)> = own
+        let explicit = entries.filter(|&(key, _)| !self.tree.is_merge_key(key));
+        let keys: Vec<(String, NodeId)> = explicit
             .map(|(key, _)| Ok((self.key(key)?, key)))
             .collect::<Result<_, _>>()?;
         self.check_duplicates(&keys)?;
@@ -366,13 +366,13 @@ impl Reader<'_, '_> {
             );
         }
         let explicit: Vec<String> = keys.iter().map(|(key, _)| key.clone()).collect();
-        let mut own = keys.into_iter();
+        let mut explicit_keys = keys.into_iter();
         let mut map = Map::new();
         for (key, value) in tree.entries(node) {
             if tree.is_merge_key(key) {
                 self.merge(value, &explicit, &mut map, depth)?;
             } else {
-                let (name, _) = own
+                let (name, _) = explicit_keys
                     .next()
                     .expect("every key that is no merge was read above");
                 map.insert(name, self.value(value, depth + 1)?);
@@ -411,7 +411,7 @@ impl Reader<'_, '_> {
         map: &mut Map<String, Value>,
         depth: usize,
     ) -> Result<(), ValueError> {
-        let is_alias = self.tree.kind(value) == Kind::Alias;
+        let is_alias = self.tree.kind(value) == NodeKind::Alias;
         let target = if is_alias { self.enter(value)? } else { value };
         let sources: Vec<NodeId> = if self.tree.kind(target).is_sequence() {
             self.tree.children(target).collect()

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Index;
 
 use super::scalar;
-use super::tree::{Kind, NodeId, Tree};
+use super::tree::{NodeKind, NodeId, Tree};
 
 /// Most keys of a mapping that are compared with each other.
 const FEW: usize = 32;
@@ -35,7 +35,7 @@ impl<'t> View<'t> {
     /// The value of a node. `None` where that takes a closer look: at aliases, tags, keys that are no texts.
     pub fn read(tree: &'t Tree<'_>, node: NodeId) -> Option<Self> {
         let kind = tree.kind(node);
-        if kind == Kind::Alias || tree.tag(node).is_some() {
+        if kind == NodeKind::Alias || tree.tag(node).is_some() {
             return None;
         }
         if kind.is_mapping() {
@@ -50,7 +50,7 @@ impl<'t> View<'t> {
         }
         let text = tree.scalar(node)?;
         let typed = match kind {
-            Kind::Plain | Kind::Absent => scalar::resolve_typed(text),
+            NodeKind::Plain | NodeKind::Absent => scalar::resolve_typed(text),
             _ => None,
         };
         Some(typed.map_or(View::Text(Cow::Borrowed(text)), View::from))
@@ -65,8 +65,8 @@ impl<'t> View<'t> {
         for (key, value) in tree.entries(node) {
             let text = tree.scalar(key)?;
             let is_text = match tree.kind(key) {
-                Kind::Alias | Kind::Absent => false,
-                Kind::Plain => text != "<<" && scalar::resolve_typed(text).is_none(),
+                NodeKind::Alias | NodeKind::Absent => false,
+                NodeKind::Plain => text != "<<" && scalar::resolve_typed(text).is_none(),
                 _ => true,
             };
             if !is_text || tree.tag(key).is_some() || fields.iter().any(|(own, _)| own == text) {

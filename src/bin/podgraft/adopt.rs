@@ -6,26 +6,26 @@ use podgraft::outcome::Outcome;
 use podgraft::report::text;
 
 use crate::args;
-use crate::output::Target;
-use crate::run::{Exit, Purpose, Wish, check_target, conclude, graft_all, refuse};
-use crate::show::Voice;
+use crate::output::OutputTarget;
+use crate::run::{Exit, Purpose, RunRequest, check_target, conclude, graft_all, refuse};
+use crate::show::Console;
 
 /// `podgraft adopt`.
-pub fn adopt(args: &args::Adopt) -> Result<Exit, clap::Error> {
-    let target = Target {
+pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
+    let target = OutputTarget {
         in_place: true,
         output_dir: None,
     };
     check_target(target, &args.run.paths)?;
-    let wish = Wish {
+    let request = RunRequest {
         ask: |options: &mut Options| options.adopt = true,
-        ..Wish::of(&Purpose::InPlace)
+        ..RunRequest::of(&Purpose::InPlace)
     };
-    let mut grafted = graft_all(&args.run, wish)?;
+    let mut grafted = graft_all(&args.run, request)?;
     let is_refused = grafted.problems.iter().any(Diagnostic::is_error);
     let is_known = grafted
         .outcomes()
-        .any(|met| met.is_adopted() || met.outcome == Outcome::UpToDate);
+        .any(|policy_report| policy_report.is_adopted() || policy_report.outcome == Outcome::UpToDate);
     if !is_refused && !is_known {
         let message =
             "there is nothing to adopt: in no workload stands all that a policy puts there";
@@ -37,12 +37,12 @@ pub fn adopt(args: &args::Adopt) -> Result<Exit, clap::Error> {
     if args.in_place {
         return Ok(conclude(grafted, &args.run.output, target));
     }
-    let voice = Voice::new(&args.run.output);
+    let voice = Console::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
     }
     voice.show(&grafted.problems);
-    let told = text::render(&grafted.reported());
-    voice.tell(&format!("{told}nothing was written: add --in-place\n"));
+    let summary = text::render(&grafted.reported());
+    voice.tell(&format!("{summary}nothing was written: add --in-place\n"));
     Ok(Exit::Done)
 }

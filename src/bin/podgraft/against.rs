@@ -4,80 +4,80 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::against::{Versions, against};
-use podgraft::policy::params::Declared;
+use podgraft::graft::against::{PolicyVersions, against};
+use podgraft::policy::params::DeclaredParams;
 use podgraft::policy::read::declared;
 use podgraft::yaml::splice::splice;
 
 use crate::args;
 use crate::output::GraftedFile;
 use crate::policies::offered_files;
-use crate::run::{Grafted, Purpose, Wish, check_usage, graft_given};
-use crate::settings::{self, Role};
-use crate::texts::{Text, read_texts};
-use crate::walk::{Walk, walk};
+use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given};
+use crate::settings::{self, Caller};
+use crate::texts::{InputBytes, read_texts};
+use crate::walk::{FileWalk, walk};
 
 /// The set that the old policies are of, so that those which are not among the new ones go.
 const SET: &str = "against";
 
 /// Reads everything and plans both results; nothing is written.
 pub fn graft_against(
-    run: &args::Run,
+    run: &args::RunArgs,
     old: &[PathBuf],
-    wish: Wish<'_>,
-) -> Result<Grafted, clap::Error> {
-    let run = &match settings::complete(run, Role::CommandLine) {
+    request: RunRequest<'_>,
+) -> Result<GraftOutcome, clap::Error> {
+    let run = &match settings::complete(run, Caller::CommandLine) {
         Ok(run) => run,
-        Err(problems) => return Ok(Grafted::refused(run, problems)),
+        Err(problems) => return Ok(GraftOutcome::refused(run, problems)),
     };
-    let filter = check_usage(run, wish.purpose)?;
+    let filter = check_usage(run, request.purpose)?;
     let old_run = &match with_policies(run, old) {
         Ok(run) => run,
         Err(problems) => return Ok(refused(run, old, problems)),
     };
-    let Walk {
+    let FileWalk {
         inputs,
         mut problems,
         ..
     } = walk(&run.paths, &filter);
     let texts = read_texts(inputs, run.output.threads, &mut problems);
-    let wish = Wish {
+    let request = RunRequest {
         purpose: &Purpose::Elsewhere,
-        ..wish
+        ..request
     };
-    let before = graft_given(old_run, copies(&texts), wish, Vec::new());
+    let before = graft_given(old_run, copies(&texts), request, Vec::new());
     if before.problems.iter().any(Diagnostic::is_error) {
         problems.extend(before.problems);
         return Ok(refused(run, old, problems));
     }
-    let mut after = graft_given(run, copies(&texts), wish, problems);
+    let mut after = graft_given(run, copies(&texts), request, problems);
     after.reads.add(old);
     if after.problems.iter().any(Diagnostic::is_error) {
         return Ok(after);
     }
-    let recorded = graft_given(&recording(old_run), texts, wish, Vec::new());
+    let recorded = graft_given(&recording(old_run), texts, request, Vec::new());
     let recorded = recorded.files.into_iter().map(|file| {
         let text = splice(&file.text, &file.report.edits);
         (file.input, Arc::new(text))
     });
-    let upgrade = graft_given(&recording(run), recorded.collect(), wish, Vec::new());
+    let upgrade = graft_given(&recording(run), recorded.collect(), request, Vec::new());
     Ok(compare(&before.files, after, &upgrade.files))
 }
 
-fn refused(run: &args::Run, old: &[PathBuf], problems: Vec<Diagnostic>) -> Grafted {
-    let mut refused = Grafted::refused(run, problems);
+fn refused(run: &args::RunArgs, old: &[PathBuf], problems: Vec<Diagnostic>) -> GraftOutcome {
+    let mut refused = GraftOutcome::refused(run, problems);
     refused.reads.add(old);
     refused
 }
 
 /// The run with other policies; what is said of parameters and policies that these do not have goes.
-fn with_policies(run: &args::Run, given: &[PathBuf]) -> Result<args::Run, Vec<Diagnostic>> {
-    let known: Vec<Declared> = declared(&offered_files(given)?);
+fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs, Vec<Diagnostic>> {
+    let known: Vec<DeclaredParams> = declared(&offered_files(given)?);
     let mut run = run.clone();
     let policies = &mut run.policies;
     policies.given = given.to_vec();
     policies.configured.inline.clear();
-    let declares = |policy: &Declared, name: &str| policy.names.iter().any(|own| own == name);
+    let declares = |policy: &DeclaredParams, name: &str| policy.names.iter().any(|declared| declared == name);
     policies
         .params
         .retain(|param| known.iter().any(|policy| declares(policy, &param.name)));
@@ -87,7 +87,7 @@ fn with_policies(run: &args::Run, given: &[PathBuf]) -> Result<args::Run, Vec<Di
     Ok(run)
 }
 
-fn recording(run: &args::Run) -> args::Run {
+fn recording(run: &args::RunArgs) -> args::RunArgs {
     let mut run = run.clone();
     let policies = &mut run.policies;
     (
@@ -101,7 +101,7 @@ fn recording(run: &args::Run) -> args::Run {
     run
 }
 
-fn copies(texts: &[Text]) -> Vec<Text> {
+fn copies(texts: &[InputBytes]) -> Vec<InputBytes> {
     texts
         .iter()
         .map(|(input, text)| (input.clone(), text.clone()))
@@ -109,17 +109,17 @@ fn copies(texts: &[Text]) -> Vec<Text> {
 }
 
 /// The old result in the place of each text, and the way to the new one in the place of each report.
-fn compare(before: &[GraftedFile], mut after: Grafted, upgrade: &[GraftedFile]) -> Grafted {
+fn compare(before: &[GraftedFile], mut after: GraftOutcome, upgrade: &[GraftedFile]) -> GraftOutcome {
     let report_of = |files: &[GraftedFile], file: &GraftedFile| {
         files
             .iter()
-            .find(|other| other.input.name == file.input.name)
-            .map(|other| other.report.clone())
+            .find(|old_file| old_file.input.name == file.input.name)
+            .map(|old_file| old_file.report.clone())
     };
     let files = std::mem::take(&mut after.files).into_iter().map(|file| {
         let (old, upgrade) = (report_of(before, &file), report_of(upgrade, &file));
         let (old, upgrade) = (old.unwrap_or_default(), upgrade.unwrap_or_default());
-        let versions = Versions {
+        let versions = PolicyVersions {
             old: &old,
             new: &file.report,
             upgrade: &upgrade,

@@ -9,13 +9,13 @@ use podgraft::patches;
 use podgraft::report::text;
 
 use crate::args::{self, ApplyFormat};
-use crate::output::{GraftedFile, Target, print, write_component};
-use crate::pipeline::Release;
-use crate::run::{Exit, Grafted, Purpose, Wish, check_target, conclude, graft_all, refuse, usage};
-use crate::show::Voice;
+use crate::output::{GraftedFile, OutputTarget, print, write_component};
+use crate::pipeline::OutputTiming;
+use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all, refuse, usage};
+use crate::show::Console;
 
 /// `podgraft apply`.
-pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
+pub fn apply(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
     check_format(args)?;
     match args.output {
         ApplyFormat::Manifests => manifests(args),
@@ -24,13 +24,13 @@ pub fn apply(args: &args::Apply) -> Result<Exit, clap::Error> {
     }
 }
 
-fn check_format(args: &args::Apply) -> Result<(), clap::Error> {
-    let wrong = |message: &str| Err(usage(ErrorKind::ArgumentConflict, message));
+fn check_format(args: &args::ApplyArgs) -> Result<(), clap::Error> {
+    let conflict = |message: &str| Err(usage(ErrorKind::ArgumentConflict, message));
     match (args.output, &args.output_dir) {
         (ApplyFormat::Manifests, _) => Ok(()),
-        _ if args.in_place || args.stream => wrong("--in-place and --stream are for -o manifests"),
+        _ if args.in_place || args.stream => conflict("--in-place and --stream are for -o manifests"),
         (ApplyFormat::JsonPatch, Some(_)) => {
-            wrong("-o json-patch goes to stdout: leave out --output-dir")
+            conflict("-o json-patch goes to stdout: leave out --output-dir")
         }
         (ApplyFormat::Kustomize, None) => Err(usage(
             ErrorKind::MissingRequiredArgument,
@@ -40,8 +40,8 @@ fn check_format(args: &args::Apply) -> Result<(), clap::Error> {
     }
 }
 
-fn manifests(args: &args::Apply) -> Result<Exit, clap::Error> {
-    let target = Target {
+fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
+    let target = OutputTarget {
         in_place: args.in_place,
         output_dir: args.output_dir.as_deref(),
     };
@@ -54,46 +54,46 @@ fn manifests(args: &args::Apply) -> Result<Exit, clap::Error> {
     let output = &args.run.output;
     let details = !output.quiet || output.strict || output.report.is_some();
     let release = if args.stream {
-        Release::Immediately
+        OutputTiming::Immediately
     } else {
-        Release::AtTheEnd
+        OutputTiming::AtTheEnd
     };
     let is_for_stdout = !args.in_place && args.output_dir.is_none();
     let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
     let grafted = graft_all(
         &args.run,
-        Wish {
+        RunRequest {
             details,
             pipe,
             orphans: true,
-            ..Wish::told(&purpose, output)
+            ..RunRequest::for_report(&purpose, output)
         },
     )?;
     Ok(conclude(grafted, &args.run.output, target))
 }
 
-/// Writes patches where they belong.
-type Write = fn(&args::Apply, &Grafted) -> Result<(), Vec<Diagnostic>>;
+/// Writes the patches of a run to their files.
+type PatchWriter = fn(&args::ApplyArgs, &GraftOutcome) -> Result<(), Vec<Diagnostic>>;
 
-fn patched(args: &args::Apply, write: Write) -> Result<Exit, clap::Error> {
+fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Error> {
     let ask = |options: &mut Options| options.patches = true;
-    let ask_and_tell = |options: &mut Options| {
+    let configure = |options: &mut Options| {
         options.patches = true;
         options.needs = true;
     };
     let ask = if args.run.output.quiet {
         ask
     } else {
-        ask_and_tell
+        configure
     };
     let grafted = graft_all(
         &args.run,
-        Wish {
+        RunRequest {
             ask,
-            ..Wish::of(&Purpose::Elsewhere)
+            ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;
-    let voice = Voice::new(&args.run.output);
+    let voice = Console::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
     }
@@ -113,11 +113,11 @@ fn patched(args: &args::Apply, write: Write) -> Result<Exit, clap::Error> {
     Ok(Exit::Done)
 }
 
-fn json_patch(_: &args::Apply, grafted: &Grafted) -> Result<(), Vec<Diagnostic>> {
+fn json_patch(_: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<Diagnostic>> {
     print(patches::json_patch(&grafted.reported()).as_bytes()).map_err(|problem| vec![problem])
 }
 
-fn component(args: &args::Apply, grafted: &Grafted) -> Result<(), Vec<Diagnostic>> {
+fn component(args: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<Diagnostic>> {
     let folder = args.output_dir.as_deref().unwrap_or(Path::new("."));
     refuse_own_input(folder, &grafted.files)?;
     let component = patches::component(&grafted.reported())?;

@@ -11,7 +11,7 @@ pub mod tools;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use podgraft::config::{ConfigParam, Given, PolicyUse, Requirement};
+use podgraft::config::{ConfigParam, PolicySource, PolicyUse, CoverageRequirement};
 use podgraft::dangers::Danger;
 use podgraft::options::{
     Acknowledgement, FolderNamespaces, ImageEnv, PodTemplatePath, WorkloadPattern,
@@ -21,13 +21,13 @@ use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
 
 use crate::shard::Shard;
-pub use apply::{Apply, ApplyFormat};
-pub use hosts::{Argocd, Generate, Hosted, Parameters, Sort};
-pub use opentelemetry::OpenTelemetry;
-pub use output::{Color, DebugMode, Diagnostics, Output};
+pub use apply::{ApplyArgs, ApplyFormat};
+pub use hosts::{ArgocdCommand, GenerateArgs, HostArgs, ParametersArgs, PluginKind};
+pub use opentelemetry::OpenTelemetryArgs;
+pub use output::{ColorWhen, DebugModeArg, DiagnosticsFormat, OutputArgs};
 pub use review::{
-    Check, CheckFormat, Diff, DiffFormat, Explain, ExplainFormat, GroupBy, Inspect, InspectFormat,
-    SortBy,
+    CheckArgs, CheckFormat, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, GroupByArg, InspectArgs, InspectFormat,
+    SortByArg,
 };
 
 const EXAMPLES: &str = "\
@@ -97,43 +97,43 @@ pub struct Cli {
 pub enum Command {
     /// Inject: patched manifests to stdout, in place, or into a folder
     #[command(after_help = apply::EXAMPLES)]
-    Apply(Apply),
+    Apply(ApplyArgs),
     /// Show what apply would change
     #[command(after_help = DIFF_EXAMPLES)]
-    Diff(Diff),
+    Diff(DiffArgs),
     /// CI gate: are the manifests up to date and free of problems?
     #[command(after_help = review::CHECK_EXAMPLES)]
-    Check(Check),
+    Check(CheckArgs),
     /// For each workload and policy: does it apply, and if not, why; or the page of a diagnostic code
     #[command(after_help = review::EXPLAIN_EXAMPLES)]
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Ephemeral containers for pods that run: patch bodies and kubectl debug lines
     #[command(after_help = DEBUG_EXAMPLES)]
-    Debug(Debug),
+    Debug(DebugArgs),
     /// Take injections out again
     #[command(after_help = UNDO_EXAMPLES)]
-    Undo(Undo),
+    Undo(UndoArgs),
     /// Take over what stands in the manifests as the policies want it, as if podgraft had put it there
     #[command(after_help = ADOPT_EXAMPLES)]
-    Adopt(Adopt),
+    Adopt(AdoptArgs),
     /// For kustomize and kpt: a ResourceList on stdin, the same with the policies applied on stdout
     #[command(name = "fn", after_help = hosts::FUNCTION_EXAMPLES)]
-    Fn(Hosted),
+    Fn(HostArgs),
     /// For Helm: rendered manifests on stdin, the same with the policies applied on stdout
     #[command(after_help = hosts::POST_RENDER_EXAMPLES)]
-    PostRender(Hosted),
+    PostRender(HostArgs),
     /// For Argo CD: the commands of a config management plugin
     #[command(subcommand)]
-    Argocd(Argocd),
+    Argocd(ArgocdCommand),
     /// Show what the workloads are made of
     #[command(after_help = review::INSPECT_EXAMPLES)]
-    Inspect(Inspect),
+    Inspect(InspectArgs),
     /// Policies: list and show the built-in ones, write, lint, test and convert your own
     #[command(subcommand)]
-    Policy(Policy),
+    Policy(PolicyCommand),
     /// Write a commented podgraft.yaml and a first policy into this folder
     #[command(after_help = tools::INIT_EXAMPLES)]
-    Init(tools::Init),
+    Init(tools::InitArgs),
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  podgraft completions bash > /etc/bash_completion.d/podgraft"
@@ -149,10 +149,10 @@ pub enum Command {
 
 /// `podgraft debug`.
 #[derive(Debug, Args)]
-pub struct Debug {
+pub struct DebugArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = DebugFormat::Yaml, value_name = "FORMAT", help_heading = "Output")]
     pub output: DebugFormat,
@@ -171,10 +171,10 @@ pub enum DebugFormat {
 
 /// `podgraft adopt`.
 #[derive(Debug, Args)]
-pub struct Adopt {
+pub struct AdoptArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     /// Write it down, in podgraft.lock and as an annotation of the workloads; without it, only say what would be adopted
     #[arg(short, long, help_heading = "Output")]
     pub in_place: bool,
@@ -182,7 +182,7 @@ pub struct Adopt {
 
 /// `podgraft undo`.
 #[derive(Debug, Args)]
-pub struct Undo {
+pub struct UndoArgs {
     /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
@@ -200,23 +200,23 @@ pub struct Undo {
     pub output_dir: Option<PathBuf>,
     /// The configuration.
     #[command(flatten)]
-    pub configuration: Configuration,
+    pub configuration: ConfigArgs,
     /// The manifests.
     #[command(flatten)]
-    pub manifests: Manifests,
+    pub manifests: ManifestArgs,
     /// The output.
     #[command(flatten)]
-    pub output: Output,
+    pub output: OutputArgs,
 }
 
 /// `podgraft policy`.
 #[derive(Debug, Subcommand)]
-pub enum Policy {
+pub enum PolicyCommand {
     /// List the built-in policies
     List,
     /// Say which built-in policies the annotations, labels and resources of manifests ask for
     #[command(after_help = tools::SUGGEST_EXAMPLES)]
-    Suggest(tools::Suggest),
+    Suggest(tools::SuggestArgs),
     /// Print a built-in policy
     Show {
         /// Its name, with or without `builtin:`
@@ -224,32 +224,32 @@ pub enum Policy {
     },
     /// Print a first policy, to adapt
     #[command(after_help = tools::NEW_EXAMPLES)]
-    New(tools::New),
+    New(tools::NewArgs),
     /// Print the InjectionPolicy that another operator's resource becomes
     #[command(after_help = tools::CONVERT_EXAMPLES)]
-    Convert(Convert),
+    Convert(ConvertArgs),
     /// Say what is wrong or dangerous in policies, and what they need from a cluster; no manifest needed
     #[command(after_help = tools::LINT_EXAMPLES)]
-    Lint(tools::Lint),
+    Lint(tools::LintArgs),
     /// List the images that policies inject, for a mirror
     #[command(after_help = tools::IMAGES_EXAMPLES)]
-    Images(tools::Images),
+    Images(tools::ImagesArgs),
     /// Run tests of policies: what they are expected to do to manifests
     #[command(after_help = tools::TEST_EXAMPLES)]
-    Test(tools::Test),
+    Test(tools::TestArgs),
     /// Print the JSON Schema of a kind, for editors
     #[command(after_help = tools::SCHEMA_EXAMPLES)]
-    Schema(tools::Schema),
+    Schema(tools::SchemaArgs),
     /// List what expressions know: every name and function, with an example each
     Functions,
     /// Print the CustomResourceDefinition of InjectionPolicy, for clusters that keep policies
     #[command(after_help = tools::CRD_EXAMPLES)]
-    Crd(tools::Crd),
+    Crd(tools::CrdArgs),
 }
 
 /// `podgraft policy convert`.
 #[derive(Debug, Args)]
-pub struct Convert {
+pub struct ConvertArgs {
     /// Resources: files, folders, or `-` (stdin)
     #[arg(value_name = "FILE", required_unless_present = "given")]
     pub files: Vec<PathBuf>,
@@ -260,41 +260,41 @@ pub struct Convert {
     #[arg(long = "param", value_name = "[POLICY:]NAME=VALUE", value_parser = parse_param)]
     pub params: Vec<ParamSetting>,
     /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
-    #[arg(long, value_enum, default_value_t = DebugMode::Ephemeral, value_name = "MODE")]
-    pub debug_mode: DebugMode,
+    #[arg(long, value_enum, default_value_t = DebugModeArg::Ephemeral, value_name = "MODE")]
+    pub debug_mode: DebugModeArg,
     /// The OpenTelemetry Operator.
     #[command(flatten)]
-    pub opentelemetry: OpenTelemetry,
+    pub opentelemetry: OpenTelemetryArgs,
 }
 
 /// What `apply` and `diff` have in common.
 #[derive(Debug, Clone, Args)]
-pub struct Run {
+pub struct RunArgs {
     /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The policies.
     #[command(flatten)]
-    pub policies: Policies,
+    pub policies: PolicyArgs,
     /// The manifests.
     #[command(flatten)]
-    pub manifests: Manifests,
+    pub manifests: ManifestArgs,
     /// The output.
     #[command(flatten)]
-    pub output: Output,
+    pub output: OutputArgs,
     /// Whether ephemeral containers are asked for.
     #[arg(skip)]
     pub ephemeral_containers: bool,
 }
 
-impl Run {
+impl RunArgs {
     /// Policies alone, with nothing to apply them to.
-    pub fn of_policies(policies: Policies) -> Self {
-        Run {
+    pub fn of_policies(policies: PolicyArgs) -> Self {
+        RunArgs {
             paths: Vec::new(),
             policies,
-            manifests: Manifests::default(),
-            output: Output::default(),
+            manifests: ManifestArgs::default(),
+            output: OutputArgs::default(),
             ephemeral_containers: false,
         }
     }
@@ -303,7 +303,7 @@ impl Run {
 /// Which policies, and with which values.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Policies")]
-pub struct Policies {
+pub struct PolicyArgs {
     /// A policy: a file, a folder, builtin:NAME, `-` (stdin) or @input (found among the manifests); repeatable
     #[arg(short = 'p', long = "policy", value_name = "POLICY")]
     pub given: Vec<PathBuf>,
@@ -317,11 +317,11 @@ pub struct Policies {
     #[arg(long, value_name = "POLICY")]
     pub skip: Vec<String>,
     /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
-    #[arg(long, value_enum, default_value_t = DebugMode::Ephemeral, value_name = "MODE")]
-    pub debug_mode: DebugMode,
+    #[arg(long, value_enum, default_value_t = DebugModeArg::Ephemeral, value_name = "MODE")]
+    pub debug_mode: DebugModeArg,
     /// The OpenTelemetry Operator.
     #[command(flatten)]
-    pub opentelemetry: OpenTelemetry,
+    pub opentelemetry: OpenTelemetryArgs,
     /// Do not note the applied policies in the annotation podgraft.dev/applied, and write no record
     #[arg(long)]
     pub no_marker: bool,
@@ -343,15 +343,15 @@ pub struct Policies {
     pub forbid: Vec<Danger>,
     /// Where the settings of the place are.
     #[command(flatten)]
-    pub configuration: Configuration,
+    pub configuration: ConfigArgs,
     /// What they say, once they are read.
     #[arg(skip)]
-    pub configured: Configured,
+    pub configured: ResolvedConfig,
 }
 
 /// `podgraft.yaml`.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Configuration {
+pub struct ConfigArgs {
     /// Read this podgraft.yaml [default: $PODGRAFT_CONFIG, else the nearest upward to the repository's root]
     #[arg(long, value_name = "FILE", help_heading = "Policies")]
     pub config: Option<PathBuf>,
@@ -360,13 +360,13 @@ pub struct Configuration {
     pub no_config: bool,
 }
 
-/// What a configuration or a host says beside the flags.
+/// The settings of a configuration or a host that have no flags.
 #[derive(Debug, Clone, Default)]
-pub struct Configured {
+pub struct ResolvedConfig {
     /// The file that was read.
     pub file: Option<PathBuf>,
     /// Parameters that the operator sets, and whether their policies are those of the same configuration.
-    pub params: Vec<(Given, ConfigParam)>,
+    pub params: Vec<(PolicySource, ConfigParam)>,
     /// Parameters that an application's own folder sets.
     pub application_params: Vec<ConfigParam>,
     /// Policies that stand in no file.
@@ -376,7 +376,7 @@ pub struct Configured {
     /// Namespaces by folder.
     pub namespaces: Option<FolderNamespaces>,
     /// What must be true of all workloads together.
-    pub require: Vec<Requirement>,
+    pub require: Vec<CoverageRequirement>,
     /// Findings that are accepted.
     pub acknowledged: Vec<Acknowledgement>,
     /// Other places for the images that are injected.
@@ -388,7 +388,7 @@ pub struct Configured {
 /// Which manifests, and how to see them.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Manifests")]
-pub struct Manifests {
+pub struct ManifestArgs {
     /// The namespace of objects that state none
     #[arg(short, long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,

@@ -12,9 +12,9 @@ const LENGTH: usize = 256 << 10;
 /// The first block is short, and each may be twice as long as the one before: a small file needs little room.
 const FIRST: usize = 16 << 10;
 
-/// Documents of a text that follow each other.
+/// Consecutive documents of a text.
 #[derive(Debug, Default)]
-pub struct Block {
+pub struct DocumentBlock {
     /// Which one, from 0.
     pub index: usize,
     /// Byte offset in the whole text.
@@ -27,23 +27,23 @@ pub struct Block {
     pub has_more: bool,
 }
 
-/// Cuts what a reader gives.
+/// Cuts the text of a reader into blocks of documents.
 #[derive(Debug)]
-pub struct Blocks<R> {
+pub struct DocumentBlocks<R> {
     reader: R,
     /// What was read behind the last block.
     rest: Vec<u8>,
-    next: Block,
+    next: DocumentBlock,
 }
 
-impl<R: Read> Blocks<R> {
+impl<R: Read> DocumentBlocks<R> {
     /// Nothing is read yet.
     pub fn new(reader: R) -> Self {
-        let next = Block {
+        let next = DocumentBlock {
             first_line: 1,
-            ..Block::default()
+            ..DocumentBlock::default()
         };
-        Blocks {
+        DocumentBlocks {
             reader,
             rest: Vec::new(),
             next,
@@ -54,7 +54,7 @@ impl<R: Read> Blocks<R> {
     ///
     /// # Errors
     /// Those of the reader.
-    pub fn next(&mut self, buffer: Vec<u8>) -> io::Result<Option<Block>> {
+    pub fn next(&mut self, buffer: Vec<u8>) -> io::Result<Option<DocumentBlock>> {
         let mut text = buffer;
         let mut length = self.rest.len();
         // What stands there from before is read over: only what is new of the room is filled.
@@ -77,20 +77,20 @@ impl<R: Read> Blocks<R> {
         if text.is_empty() {
             return Ok(None);
         }
-        let Block {
+        let DocumentBlock {
             index,
             start,
             first_line,
             ..
         } = self.next;
         let lines = memchr::memchr_iter(b'\n', &text).count();
-        self.next = Block {
+        self.next = DocumentBlock {
             index: index + 1,
             start: start + end,
             first_line: first_line + lines,
-            ..Block::default()
+            ..DocumentBlock::default()
         };
-        Ok(Some(Block {
+        Ok(Some(DocumentBlock {
             index,
             start,
             first_line,
@@ -108,7 +108,7 @@ mod tests {
     fn blocks_are_the_text_and_begin_where_documents_do() {
         let document = format!("---\na: |\n{}", "  ---\n  x\n".repeat(40_000));
         let text = format!("# first\n{}", document.repeat(6));
-        let mut blocks = Blocks::new(text.as_bytes());
+        let mut blocks = DocumentBlocks::new(text.as_bytes());
         let (mut joined, mut count) = (Vec::new(), 0);
         while let Some(block) = blocks.next(Vec::new()).unwrap() {
             assert_eq!((block.index, block.start), (count, joined.len()));
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_document_longer_than_a_block_is_one() {
         let text = "a: |\n".to_owned() + &"  x\n".repeat(LENGTH);
-        let mut blocks = Blocks::new(text.as_bytes());
+        let mut blocks = DocumentBlocks::new(text.as_bytes());
         assert_eq!(
             blocks.next(Vec::new()).unwrap().unwrap().text.len(),
             text.len()
@@ -138,6 +138,6 @@ mod tests {
 
     #[test]
     fn nothing_has_no_block() {
-        assert!(Blocks::new(&b""[..]).next(Vec::new()).unwrap().is_none());
+        assert!(DocumentBlocks::new(&b""[..]).next(Vec::new()).unwrap().is_none());
     }
 }

@@ -7,7 +7,7 @@ use podgraft::graft::RENDER_FIRST;
 use podgraft::wording::shell_word;
 
 /// Names the chart and the command that was run where it is known that a template was read.
-pub fn advise(problems: &mut [Diagnostic], paths: &[PathBuf]) {
+pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
     for problem in problems {
         if problem.help.as_deref() != Some(RENDER_FIRST) {
             continue;
@@ -47,8 +47,8 @@ pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
     for path in paths {
         let path = path.to_string_lossy();
         // What a flag names comes before.
-        if let Some(at) = words.iter().rposition(|word| *word == path) {
-            words.remove(at);
+        if let Some(index) = words.iter().rposition(|word| *word == path) {
+            words.remove(index);
         }
     }
     let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();

@@ -1,4 +1,4 @@
-//! The edits of a text of any size, from the run to its end: written down one behind the other in a [`Hold`], so that
+//! The edits of a text of any size, from the run to its end: written down one behind the other in a [`Spool`], so that
 //! memory does not grow with their number.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use podgraft::yaml::splice::Edit;
 
-use crate::hold::{Held, Hold};
+use crate::hold::{SpoolReader, Spool};
 
 /// So many bytes of edits are kept in memory.
 const IN_MEMORY: usize = 64 << 20;
@@ -19,10 +19,10 @@ const MOST_NUMBERED: usize = 4096;
 /// A longer text has none: all of them together take 16 MiB.
 const MOST_OF_NUMBERED: usize = 4 << 10;
 
-/// See the module's text. Edits come in their order, and apart.
+/// See the module's text. Edits are added in order and do not overlap.
 #[derive(Debug)]
-pub struct KeptEdits {
-    tape: Hold,
+pub struct SpooledEdits {
+    tape: Spool,
     texts: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, usize, RandomState>,
     count: usize,
@@ -31,11 +31,11 @@ pub struct KeptEdits {
     to: usize,
 }
 
-impl Default for KeptEdits {
+impl Default for SpooledEdits {
     fn default() -> Self {
         let (texts, numbers) = (Vec::new(), HashMap::default());
-        KeptEdits {
-            tape: Hold::in_memory_up_to(IN_MEMORY),
+        SpooledEdits {
+            tape: Spool::in_memory_up_to(IN_MEMORY),
             texts,
             numbers,
             count: 0,
@@ -45,7 +45,7 @@ impl Default for KeptEdits {
     }
 }
 
-impl KeptEdits {
+impl SpooledEdits {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -98,9 +98,9 @@ impl KeptEdits {
     fn write_number(&mut self, number: usize) -> io::Result<()> {
         let (mut bytes, mut length, mut rest) = ([0_u8; 10], 0, number);
         loop {
-            let low = u8::try_from(rest & 0x7f).expect("seven bits");
+            let low_bits = u8::try_from(rest & 0x7f).expect("seven bits");
             rest >>= 7;
-            bytes[length] = if rest == 0 { low } else { low | 0x80 };
+            bytes[length] = if rest == 0 { low_bits } else { low_bits | 0x80 };
             length += 1;
             if rest == 0 {
                 return self.tape.write_all(&bytes[..length]);
@@ -112,15 +112,15 @@ impl KeptEdits {
     ///
     /// # Errors
     /// Those of the temporary file.
-    pub fn read(self) -> io::Result<ReadEdits> {
-        let KeptEdits {
+    pub fn read(self) -> io::Result<SpooledEditReader> {
+        let SpooledEdits {
             tape,
             texts,
             count,
             from,
             ..
         } = self;
-        Ok(ReadEdits {
+        Ok(SpooledEditReader {
             tape: tape.reader()?,
             texts,
             left: count,
@@ -129,15 +129,15 @@ impl KeptEdits {
     }
 }
 
-/// See [`KeptEdits::read`].
-pub struct ReadEdits {
-    tape: Held,
+/// See [`SpooledEdits::read`].
+pub struct SpooledEditReader {
+    tape: SpoolReader,
     texts: Vec<Arc<str>>,
     left: usize,
     at: usize,
 }
 
-impl ReadEdits {
+impl SpooledEditReader {
     fn read_one(&mut self) -> io::Result<Edit> {
         let start = self.at + self.read_number()?;
         self.at = start + self.read_number()?;
@@ -179,7 +179,7 @@ impl ReadEdits {
     }
 }
 
-impl Iterator for ReadEdits {
+impl Iterator for SpooledEditReader {
     type Item = io::Result<Edit>;
 
     fn next(&mut self) -> Option<io::Result<Edit>> {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn check(edits: &[Edit]) {
-        let mut kept = KeptEdits::default();
+        let mut kept = SpooledEdits::default();
         edits.chunks(100).for_each(|part| kept.add(part).unwrap());
         assert_eq!(kept.is_empty(), edits.is_empty());
         if let [first, .., last] = edits {

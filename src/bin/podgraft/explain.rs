@@ -3,12 +3,12 @@
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::schema::meant_code;
 
-use crate::pages::give;
+use crate::pages::print_page;
 use crate::run::Exit;
 
 /// `podgraft explain CODE`.
 pub fn code(name: &str) -> Exit {
-    give(
+    print_page(
         Code::find(name)
             .map(|code| code.page().as_bytes().to_vec())
             .ok_or_else(|| unknown(name)),

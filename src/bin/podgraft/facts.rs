@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::{Options, foresee};
-use podgraft::inventory::{DataIndex, Inventory, Needs, SourceText, Standing, read, read_part};
+use podgraft::graft::{Options, generated_companions};
+use podgraft::inventory::{DataIndex, Inventory, InventoryNeeds, SourceText, SourceRole, read, read_part};
 use podgraft::outcome::ObjectName;
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
 
 use crate::policies::InputText;
 use crate::threads::map_in_order;
-use crate::walk::{PathFilter, Walk, unreadable, walk};
+use crate::walk::{PathFilter, FileWalk, unreadable, walk};
 
-/// Where facts may stand.
-pub struct Sources<'s> {
+/// The sources that are searched for facts.
+pub struct FactSources<'s> {
     /// The manifests.
     pub manifests: Vec<Arc<dyn SourceText>>,
     /// The files of the policies.
@@ -31,9 +31,9 @@ pub struct Sources<'s> {
 /// By object, the number of a text.
 pub type Writers = BTreeMap<ObjectName, usize>;
 
-/// What all sources say.
+/// The facts of all sources of a run.
 #[derive(Default)]
-pub struct Facts {
+pub struct RunFacts {
     /// What policies ask for.
     pub inventory: Inventory,
     /// Each object that policies generate, and the number of the first text with a workload that wants it, which is
@@ -46,23 +46,23 @@ pub struct Facts {
 /// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read. Policies
 /// generate beside the workloads of `texts`, which are the manifests.
 pub fn gather(
-    sources: Sources<'_>,
+    sources: FactSources<'_>,
     texts: &[InputText<'_>],
     policies: &[Policy],
     options: &Options,
     threads: Option<NonZeroUsize>,
-) -> Facts {
+) -> RunFacts {
     // A path that is not there is wrong, whether or not a policy asks.
     let context = match sources.context {
-        [] => Walk::default(),
+        [] => FileWalk::default(),
         paths => walk(paths, &PathFilter::default()),
     };
-    let mut facts = Facts {
+    let mut facts = RunFacts {
         problems: context.problems,
-        ..Facts::default()
+        ..RunFacts::default()
     };
     let asking = Asking {
-        needs: &Needs::of(policies),
+        needs: &InventoryNeeds::of(policies),
         options,
         threads,
     };
@@ -78,9 +78,9 @@ pub fn gather(
         Err(problem) => (Inventory::default(), vec![problem]),
     });
     let all = of_manifests.into_iter().chain(of_policy_files);
-    for (found, wrong) in all.chain(of_context) {
+    for (found, part_problems) in all.chain(of_context) {
         facts.inventory.add(found);
-        facts.problems.extend(wrong);
+        facts.problems.extend(part_problems);
     }
     if asking.needs.data && !sources.is_stream {
         facts.inventory.index = Some(DataIndex::of(sources.manifests, options)).into();
@@ -89,7 +89,7 @@ pub fn gather(
     facts
 }
 
-impl Facts {
+impl RunFacts {
     /// Adds what policies generate beside the workloads of the texts.
     fn foresee(
         &mut self,
@@ -100,7 +100,7 @@ impl Facts {
     ) {
         let (one, inventory) = (NonZeroUsize::MIN, &self.inventory);
         let foreseen = map_in_order(texts, threads, |text| {
-            foresee(one, text.name, text.text, policies, options, inventory)
+            generated_companions(one, text.name, text.text, policies, options, inventory)
         });
         for (number, companions) in foreseen.into_iter().enumerate() {
             for companion in companions {
@@ -114,22 +114,22 @@ impl Facts {
 
 /// What is asked of every source.
 struct Asking<'a> {
-    needs: &'a Needs,
+    needs: &'a InventoryNeeds,
     options: &'a Options,
     threads: Option<NonZeroUsize>,
 }
 
 /// What a source says, and what is wrong with it.
-type Said = (Inventory, Vec<Diagnostic>);
+type SeenProblems = (Inventory, Vec<Diagnostic>);
 
 impl Asking<'_> {
-    fn read_context(&self, name: &Arc<str>, text: &[u8]) -> Said {
-        read(name, text, Standing::Context, self.needs, self.options)
+    fn read_context(&self, name: &Arc<str>, text: &[u8]) -> SeenProblems {
+        read(name, text, SourceRole::Context, self.needs, self.options)
     }
 
     /// What ConfigMaps and Secrets of the manifests hold is read when a workload asks for it.
-    fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<Said> {
-        let needs = Needs {
+    fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<SeenProblems> {
+        let needs = InventoryNeeds {
             data: false,
             ..self.needs.clone()
         };
@@ -137,10 +137,10 @@ impl Asking<'_> {
             return Vec::new();
         }
         map_in_order(manifests, self.threads, |text| {
-            let (mut found, mut problems) = Said::default();
+            let (mut found, mut problems) = SeenProblems::default();
             let scanned = text.scan(&mut |part| {
                 let (name, part) = (text.name(), (part.text, part.first_line));
-                let (said, wrong) = read_part(name, part, Standing::Manifest, &needs, self.options);
+                let (said, wrong) = read_part(name, part, SourceRole::Manifest, &needs, self.options);
                 found.add(said);
                 problems.extend(wrong);
             });

@@ -30,9 +30,9 @@ pub fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnost
     let problem = |pattern: &&WorkloadPattern| {
         let wanted = pattern.text.replacen('/', " ", 1).to_lowercase();
         let near = nearest(&wanted, lower.iter().map(String::as_str))
-            .and_then(|near| lower.iter().position(|one| one == near));
+            .and_then(|near| lower.iter().position(|title| title == near));
         let help = match near {
-            Some(at) => format!("did you mean `--workload '{}'`?", titles[at]),
+            Some(index) => format!("did you mean `--workload '{}'`?", titles[index]),
             None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
         };
         let message = format!(
@@ -80,7 +80,7 @@ pub fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
 }
 
 /// A pipeline must not go on with nothing.
-pub fn find_nothing(files: &[GraftedFile]) -> Vec<Diagnostic> {
+pub fn no_manifest_found(files: &[GraftedFile]) -> Vec<Diagnostic> {
     let mut folders: Vec<(&Path, bool)> = Vec::new();
     for file in files {
         let InputPlace::Found { folder, .. } = &file.input.place else {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::passing::Passing;
+use podgraft::graft::passing::StreamingGraft;
 use podgraft::graft::retire::not_taken_out;
 use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
@@ -14,9 +14,9 @@ use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 
 use crate::manifests::manifests_of;
-use crate::pipeline::{Opened, Piped, Release, pipe};
+use crate::pipeline::{OpenedInput, PipedText, OutputTiming, pipe};
 use crate::progress;
-use crate::texts::Text;
+use crate::texts::InputBytes;
 use crate::threads::{map_in_order, number};
 use crate::walk::Input;
 
@@ -28,19 +28,19 @@ const LARGE: usize = 4 << 20;
 /// # Errors
 /// When it cannot be read, or its result cannot be kept.
 pub fn pipe_text(
-    texts: &mut [Text],
-    opened: Opened,
+    texts: &mut [InputBytes],
+    opened: OpenedInput,
     threads: Option<NonZeroUsize>,
-    release: Release,
+    release: OutputTiming,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Result<(GraftedText, Option<Piped>), Diagnostic> {
+) -> Result<(GraftedText, Option<PipedText>), Diagnostic> {
     let [(input, text)] = texts else {
         unreachable!("a pipe has one text")
     };
-    let passing = (release == Release::Immediately)
-        .then(|| Passing::new(&input.name, policies, options, inventory));
+    let passing = (release == OutputTiming::Immediately)
+        .then(|| StreamingGraft::new(&input.name, policies, options, inventory));
     let (mut report, piped) = match passing.flatten().map(Mutex::new) {
         Some(passing) => pipe(input, opened, NonZeroUsize::MIN, release, |run| {
             passing
@@ -52,12 +52,12 @@ pub fn pipe_text(
             graft_part(&input.name, run, policies, options, inventory)
         })?,
     };
-    let whole = std::iter::once(0..piped.length).collect();
-    let done = match report.retired().first() {
-        None => ((report, whole), Some(piped)),
+    let whole_range = std::iter::once(0..piped.length).collect();
+    let result = match report.prunable().first() {
+        None => ((report, whole_range), Some(piped)),
         Some(retired) if piped.is_gone() => {
             report.diagnostics.push(not_taken_out(retired));
-            ((report, whole), Some(piped))
+            ((report, whole_range), Some(piped))
         }
         Some(_) => {
             *text = Arc::new(piped.read_again(&input.name)?);
@@ -65,7 +65,7 @@ pub fn pipe_text(
             (grafted.expect("one text went in"), None)
         }
     };
-    Ok(done)
+    Ok(result)
 }
 
 /// What came of a text, and its parts that belong in a stream.
@@ -73,27 +73,27 @@ pub type GraftedText = (FileReport, Vec<Range<usize>>);
 
 /// Small texts side by side, then each large one on all threads.
 pub fn graft_texts(
-    texts: &[Text],
+    texts: &[InputBytes],
     threads: Option<NonZeroUsize>,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
 ) -> Vec<GraftedText> {
-    let graft = |(input, text): &Text, threads| {
+    let graft = |(input, text): &InputBytes, threads| {
         let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
         let parts = parts_of(input, text, &report);
         progress::add(text.len());
         (report, parts)
     };
     let is_large = |text: &[u8]| text.len() > LARGE;
-    let small = map_in_order(texts, threads, |one| {
-        (!is_large(&one.1)).then(|| graft(one, NonZeroUsize::MIN))
+    let small = map_in_order(texts, threads, |text| {
+        (!is_large(&text.1)).then(|| graft(text, NonZeroUsize::MIN))
     });
     let threads = number(threads);
     small
         .into_iter()
         .zip(texts)
-        .map(|(done, one)| done.unwrap_or_else(|| graft(one, threads)))
+        .map(|(report, text)| report.unwrap_or_else(|| graft(text, threads)))
         .collect()
 }
 

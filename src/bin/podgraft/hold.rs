@@ -15,23 +15,23 @@ const PIECE: usize = 1 << 20;
 
 /// See the module's text.
 #[derive(Debug)]
-pub struct Hold {
+pub struct Spool {
     pieces: Vec<Vec<u8>>,
     length: usize,
-    most: usize,
+    memory_limit: usize,
     file: Option<BufWriter<File>>,
     /// Where the file is to be.
     folder: PathBuf,
 }
 
-/// The temporary file failed: nothing is wrong with what is read or written.
+/// The temporary file failed, not the input or the output.
 #[derive(Debug)]
-struct Unheld {
+struct SpoolError {
     folder: PathBuf,
     error: io::Error,
 }
 
-impl Display for Unheld {
+impl Display for SpoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -42,11 +42,11 @@ impl Display for Unheld {
     }
 }
 
-impl std::error::Error for Unheld {}
+impl std::error::Error for SpoolError {}
 
 /// What to say of an error that may be that of a temporary file.
-pub fn unless_unheld(error: &io::Error, otherwise: impl FnOnce() -> Diagnostic) -> Diagnostic {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<Unheld>()) {
+pub fn temporary_file_problem_or(error: &io::Error, otherwise: impl FnOnce() -> Diagnostic) -> Diagnostic {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<SpoolError>()) {
         None => otherwise(),
         Some(unheld) => Diagnostic::error(Code::File, unheld.to_string()).help(
             "what goes to stdout is kept there until the run has succeeded: set TMPDIR to a folder with more room than \
@@ -55,19 +55,19 @@ pub fn unless_unheld(error: &io::Error, otherwise: impl FnOnce() -> Diagnostic) 
     }
 }
 
-impl Hold {
+impl Spool {
     /// Empty; more bytes than these go to a file.
-    pub fn in_memory_up_to(most: usize) -> Self {
+    pub fn in_memory_up_to(memory_limit: usize) -> Self {
         // In WebAssembly there is no folder for temporary files.
         let (most, folder) = if cfg!(target_family = "wasm") {
             (usize::MAX, PathBuf::new())
         } else {
-            (most, env::temp_dir())
+            (memory_limit, env::temp_dir())
         };
-        Hold {
+        Spool {
             pieces: Vec::new(),
             length: 0,
-            most,
+            memory_limit: most,
             file: None,
             folder,
         }
@@ -77,15 +77,15 @@ impl Hold {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn reader(mut self) -> io::Result<Held> {
+    pub fn reader(mut self) -> io::Result<SpoolReader> {
         match self.file.take() {
             Some(file) => {
-                let back = file.into_inner().map_err(io::IntoInnerError::into_error);
-                let back = back.and_then(|mut file| file.rewind().map(|()| file));
-                let file = back.map_err(|error| self.unheld(error))?;
-                Ok(Held::InFile(BufReader::with_capacity(PIECE, file)))
+                let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+                let file = file.and_then(|mut file| file.rewind().map(|()| file));
+                let file = file.map_err(|error| self.temporary_file_error(error))?;
+                Ok(SpoolReader::InFile(BufReader::with_capacity(PIECE, file)))
             }
-            None => Ok(Held::InMemory {
+            None => Ok(SpoolReader::InMemory {
                 pieces: self.pieces.into(),
                 at: 0,
             }),
@@ -99,7 +99,7 @@ impl Hold {
     pub fn finish(mut self) -> io::Result<Result<Vec<u8>, File>> {
         if let Some(file) = self.file.take() {
             let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-            return file.map(Err).map_err(|error| self.unheld(error));
+            return file.map(Err).map_err(|error| self.temporary_file_error(error));
         }
         let mut text = Vec::with_capacity(self.length);
         for piece in self.pieces {
@@ -108,10 +108,10 @@ impl Hold {
         Ok(Ok(text))
     }
 
-    fn unheld(&self, error: io::Error) -> io::Error {
+    fn temporary_file_error(&self, error: io::Error) -> io::Error {
         io::Error::new(
             error.kind(),
-            Unheld {
+            SpoolError {
                 folder: self.folder.clone(),
                 error,
             },
@@ -127,16 +127,16 @@ impl Hold {
     }
 }
 
-impl Write for Hold {
+impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(file) = &mut self.file {
-            return file.write(bytes).map_err(|error| self.unheld(error));
+            return file.write(bytes).map_err(|error| self.temporary_file_error(error));
         }
-        if self.length + bytes.len() > self.most {
+        if self.length + bytes.len() > self.memory_limit {
             let spilled = self
                 .spill()
                 .and_then(|mut file| file.write_all(bytes).map(|()| file));
-            self.file = Some(spilled.map_err(|error| self.unheld(error))?);
+            self.file = Some(spilled.map_err(|error| self.temporary_file_error(error))?);
             return Ok(bytes.len());
         }
         let room = self
@@ -161,8 +161,8 @@ impl Write for Hold {
     }
 }
 
-/// What was held, from its start.
-pub enum Held {
+/// Reads a spool from its start.
+pub enum SpoolReader {
     /// In a file.
     InFile(BufReader<File>),
     /// The first piece is read up to `at`.
@@ -172,11 +172,11 @@ pub enum Held {
     },
 }
 
-impl BufRead for Held {
+impl BufRead for SpoolReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         match self {
-            Held::InFile(file) => file.fill_buf(),
-            Held::InMemory { pieces, at } => {
+            SpoolReader::InFile(file) => file.fill_buf(),
+            SpoolReader::InMemory { pieces, at } => {
                 while pieces.front().is_some_and(|piece| *at == piece.len()) {
                     pieces.pop_front();
                     *at = 0;
@@ -188,13 +188,13 @@ impl BufRead for Held {
 
     fn consume(&mut self, length: usize) {
         match self {
-            Held::InFile(file) => file.consume(length),
-            Held::InMemory { at, .. } => *at += length,
+            SpoolReader::InFile(file) => file.consume(length),
+            SpoolReader::InMemory { at, .. } => *at += length,
         }
     }
 }
 
-impl Read for Held {
+impl Read for SpoolReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.fill_buf()?;
         let length = bytes.len().min(buffer.len());
@@ -210,20 +210,20 @@ mod tests {
 
     #[test]
     fn a_temporary_file_that_cannot_be_is_named_with_its_folder() {
-        let mut hold = Hold {
+        let mut hold = Spool {
             folder: "/nowhere/at/all".into(),
-            ..Hold::in_memory_up_to(10)
+            ..Spool::in_memory_up_to(10)
         };
         let error = hold.write_all(b"more than ten bytes").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        let problem = unless_unheld(&error, || unreachable!("it is that of the temporary file"));
+        let problem = temporary_file_problem_or(&error, || unreachable!("it is that of the temporary file"));
         assert!(
             problem
                 .message
                 .starts_with("a temporary file in `/nowhere/at/all` cannot be written: ")
         );
         assert!(problem.help.is_some_and(|help| help.contains("TMPDIR")));
-        let other = unless_unheld(&io::Error::other("x"), || {
+        let other = temporary_file_problem_or(&io::Error::other("x"), || {
             Diagnostic::error(Code::File, "another")
         });
         assert_eq!(other.message, "another");
@@ -233,7 +233,7 @@ mod tests {
     fn what_is_held_comes_out_as_it_went_in_from_memory_and_from_a_file() {
         let most = 5 * PIECE;
         for length in [0, 10, 3 * PIECE + 5, most + 5] {
-            let mut hold = Hold::in_memory_up_to(most);
+            let mut hold = Spool::in_memory_up_to(most);
             let line = b"0123456789abcdef-";
             let mut left = length;
             while left > 0 {

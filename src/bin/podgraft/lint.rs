@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::lint::{Params, has_findings};
+use podgraft::lint::{ParamOrigin, has_findings};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::options::Options;
 use podgraft::outcome::needs::{Need, NeedKind};
@@ -16,17 +16,17 @@ use podgraft::report::json::render_diagnostic;
 use podgraft::wording::lines;
 use serde_json::{Value, json};
 
-use crate::args::tools::{Images, Lint, LintFormat};
-use crate::args::{Policies, Run};
+use crate::args::tools::{ImagesArgs, LintArgs, LintFormat};
+use crate::args::{PolicyArgs, RunArgs};
 use crate::output::print;
 use crate::policies::{builtin_names, load_to_look_at};
 use crate::run::Exit;
-use crate::settings::{Role, complete};
+use crate::settings::{Caller, complete};
 use crate::show::show_in;
 
 /// `podgraft policy lint`.
-pub fn lint(args: &Lint) -> Exit {
-    let (run, policies, mut findings) = read(&args.policies, &args.files, Mirrors::Used);
+pub fn lint(args: &LintArgs) -> Exit {
+    let (run, policies, mut findings) = read(&args.policies, &args.files, MirrorUse::Used);
     let options = Options {
         pod_templates: run.manifests.pod_templates,
         ..Options::default()
@@ -34,9 +34,9 @@ pub fn lint(args: &Lint) -> Exit {
     let (flags, configured) = (&run.policies.params, &run.policies.configured);
     let is_default = flags.is_empty() && configured.params.is_empty() && configured.uses.is_empty();
     let params = if is_default {
-        Params::Default
+        ParamOrigin::Default
     } else {
-        Params::Set
+        ParamOrigin::Set
     };
     findings.extend(podgraft::lint::lint(
         &policies,
@@ -65,9 +65,9 @@ pub fn lint(args: &Lint) -> Exit {
     }
 }
 
-/// What becomes of `imageMirrors`.
+/// Whether `imageMirrors` are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mirrors {
+enum MirrorUse {
     /// Images are those that nodes pull.
     Used,
     /// Images are those that a mirror has to have.
@@ -76,17 +76,17 @@ enum Mirrors {
 
 /// The policies of the flags or of `podgraft.yaml`, and what is wrong with them.
 fn read(
-    args: &Policies,
+    args: &PolicyArgs,
     files: &[PathBuf],
-    mirrors: Mirrors,
-) -> (Run, Vec<Policy>, Vec<Diagnostic>) {
-    let mut run = Run::of_policies(args.clone());
+    mirrors: MirrorUse,
+) -> (RunArgs, Vec<Policy>, Vec<Diagnostic>) {
+    let mut run = RunArgs::of_policies(args.clone());
     run.policies.given.extend_from_slice(files);
-    let mut run = match complete(&run, Role::CommandLine) {
+    let mut run = match complete(&run, Caller::CommandLine) {
         Ok(run) => run,
         Err(problems) => return (run, Vec::new(), problems),
     };
-    if mirrors == Mirrors::LeftOut {
+    if mirrors == MirrorUse::LeftOut {
         run.policies.configured.image_mirrors.clear();
     }
     if run.policies.given.is_empty() {
@@ -113,13 +113,13 @@ fn json_result(policies: &[Policy], findings: &[Diagnostic]) -> Value {
 
 fn needs_json(policy: &Policy) -> Value {
     let needs = needs_of(policy);
-    let of = |kind: NeedKind| needs.iter().filter(move |need| need.kind == kind);
+    let needs_of_kind = |kind: NeedKind| needs.iter().filter(move |need| need.kind == kind);
     let names = |kind: NeedKind| {
-        of(kind)
+        needs_of_kind(kind)
             .map(|need| need.name.as_str())
             .collect::<BTreeSet<_>>()
     };
-    let privileges: Vec<Value> = of(NeedKind::Privilege)
+    let privileges: Vec<Value> = needs_of_kind(NeedKind::Privilege)
         .map(|need| json!({"danger": need.name, "what": need.detail}))
         .collect();
     json!({
@@ -155,7 +155,7 @@ fn needs_text(policy: &Policy) -> String {
         ("service accounts", NeedKind::ServiceAccount),
         ("privileges", NeedKind::Privilege),
     ];
-    for (what, kind) in lists {
+    for (heading, kind) in lists {
         let names: Vec<String> = needs
             .iter()
             .filter(|need| need.kind == kind)
@@ -167,23 +167,23 @@ fn needs_text(policy: &Policy) -> String {
             } else {
                 names.join(", ")
             };
-            let _ = writeln!(text, "  {what:<17}{names}");
+            let _ = writeln!(text, "  {heading:<17}{names}");
         }
     }
     text
 }
 
 /// `podgraft policy images`.
-pub fn images(args: &Images) -> Exit {
-    let (_, policies, problems) = read(&args.policies, &args.files, Mirrors::LeftOut);
-    show_in(&problems, crate::args::Color::Auto);
+pub fn images(args: &ImagesArgs) -> Exit {
+    let (_, policies, problems) = read(&args.policies, &args.files, MirrorUse::LeftOut);
+    show_in(&problems, crate::args::ColorWhen::Auto);
     if problems.iter().any(Diagnostic::is_error) {
         return Exit::Refused;
     }
     let images: BTreeSet<String> = policies.iter().flat_map(images_of).collect();
     let missing: Vec<Diagnostic> = policies.iter().flat_map(missing_params).collect();
     if !missing.is_empty() {
-        show_in(&missing, crate::args::Color::Auto);
+        show_in(&missing, crate::args::ColorWhen::Auto);
         return Exit::Refused;
     }
     let (unknown, known): (Vec<&String>, Vec<&String>) =
@@ -199,7 +199,7 @@ pub fn images(args: &Images) -> Exit {
     match print(lines.as_bytes()) {
         Ok(()) => Exit::Done,
         Err(problem) => {
-            show_in(&[problem], crate::args::Color::Auto);
+            show_in(&[problem], crate::args::ColorWhen::Auto);
             Exit::Refused
         }
     }

@@ -10,19 +10,19 @@ use std::sync::Arc;
 use memchr::memmem;
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::record::lock::{LOCK_FILE, Lock, Locks};
+use podgraft::record::lock::{LOCK_FILE, Lock, LockSet};
 
 use crate::output::GraftedFile;
-use crate::texts::Text;
+use crate::texts::InputBytes;
 use crate::walk::InputPlace;
-use crate::write::Replacement;
+use crate::write::FileReplacement;
 
 /// The lock files of a run.
 #[derive(Debug, Default)]
 pub struct LockFiles {
     files: Vec<LockFile>,
     /// What they say.
-    pub locks: Arc<Locks>,
+    pub locks: Arc<LockSet>,
 }
 
 /// The folder of an input, and the one that was walked to find it.
@@ -43,7 +43,7 @@ pub struct NewLock {
     /// As it is; empty where there is none.
     pub old: String,
     /// With what was there before the run and with what is there after it: it is right at every moment in between.
-    pub both: String,
+    pub merged: String,
     /// With what is there after the run; empty where nothing is recorded.
     pub new: String,
 }
@@ -53,9 +53,9 @@ impl LockFiles {
     ///
     /// # Errors
     /// When one cannot be read.
-    pub fn of(texts: &[Text]) -> Result<Self, Vec<Diagnostic>> {
+    pub fn of(texts: &[InputBytes]) -> Result<Self, Vec<Diagnostic>> {
         let mut found = LockFiles::default();
-        let (mut locks, mut problems) = (Locks::default(), Vec::new());
+        let (mut locks, mut problems) = (LockSet::default(), Vec::new());
         let mut folders: HashMap<FolderOfInput, Option<(PathBuf, usize)>> = HashMap::new();
         for (input, _) in texts {
             let Some(path) = input.path() else { continue };
@@ -67,10 +67,10 @@ impl LockFiles {
             let known = folders
                 .entry((folder, walked))
                 .or_insert_with_key(|(folder, walked)| {
-                    let folder = real(folder)?;
-                    let home = home_of(&folder, walked.as_deref().and_then(real).as_deref());
-                    let at = found.files.iter().position(|file| file.folder == home);
-                    let at = at.unwrap_or_else(|| {
+                    let folder = canonical_folder(folder)?;
+                    let home = lock_folder_of(&folder, walked.as_deref().and_then(canonical_folder).as_deref());
+                    let index = found.files.iter().position(|file| file.folder == home);
+                    let index = index.unwrap_or_else(|| {
                         let (lock, text) = read(&home.join(LOCK_FILE)).unwrap_or_else(|problem| {
                             problems.push(problem);
                             (Lock::default(), None)
@@ -82,15 +82,15 @@ impl LockFiles {
                         });
                         found.files.len() - 1
                     });
-                    Some((folder.strip_prefix(&home).ok()?.to_path_buf(), at))
+                    Some((folder.strip_prefix(&home).ok()?.to_path_buf(), index))
                 });
-            if let (Some((folder, at)), Some(name)) = (known, path.file_name()) {
+            if let (Some((folder, index)), Some(name)) = (known, path.file_name()) {
                 let steps = folder
                     .iter()
                     .chain([name])
                     .map(|step| step.to_string_lossy());
                 let file = steps.collect::<Vec<_>>().join("/");
-                locks.files.insert(Arc::clone(&input.name), (*at, file));
+                locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
         }
         found.locks = Arc::new(locks);
@@ -102,18 +102,18 @@ impl LockFiles {
     }
 
     /// The lock files that are others after the run.
-    pub fn after(&self, files: &[GraftedFile]) -> Vec<NewLock> {
-        let mut locks = Locks::clone(&self.locks);
+    pub fn changed_locks(&self, files: &[GraftedFile]) -> Vec<NewLock> {
+        let mut locks = LockSet::clone(&self.locks);
         let of_run: HashMap<(usize, &str), (&GraftedFile, HashSet<&str>)> = files
             .iter()
             .filter_map(|file| {
                 let (lock, path) = self.locks.files.get(&file.input.name)?;
-                let seen = file.report.records.iter().map(|own| own.name.as_str());
+                let seen = file.report.records.iter().map(|record| record.name.as_str());
                 Some(((*lock, path.as_str()), (file, seen.collect())))
             })
             .collect();
-        for (at, (lock, file)) in locks.locks.iter_mut().zip(&self.files).enumerate() {
-            lock.retain(|key| match of_run.get(&(at, key.file.as_str())) {
+        for (index, (lock, file)) in locks.locks.iter_mut().zip(&self.files).enumerate() {
+            lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
                 Some((_, seen)) if seen.contains(key.name.as_str()) => true,
                 Some((file, _)) => memmem::find(&file.text, key.name.as_bytes()).is_some(),
                 None => file.folder.join(&key.file).is_file(),
@@ -127,18 +127,18 @@ impl LockFiles {
             .zip(&locks.locks)
             .filter_map(|(file, lock)| {
                 let (old, new) = (file.text.clone().unwrap_or_default(), lock.render());
-                let both = match (&*old, &*new) {
+                let merged = match (&*old, &*new) {
                     _ if old == new => return None,
-                    ("", one) | (one, "") => one.to_owned(),
+                    ("", text) | (text, "") => text.to_owned(),
                     _ => Lock::read(&[&old, "\n", &new].concat())
-                        .map_or_else(|_| new.clone(), |both| both.render()),
+                        .map_or_else(|_| new.clone(), |merged| merged.render()),
                 };
                 let path = file.folder.join(LOCK_FILE);
                 Some(NewLock {
                     name: path.to_string_lossy().into_owned(),
                     path,
                     old,
-                    both,
+                    merged,
                     new,
                 })
             });
@@ -151,7 +151,7 @@ impl NewLock {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn make(&self) -> Result<(), Diagnostic> {
+    pub fn create_empty(&self) -> Result<(), Diagnostic> {
         match OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -163,8 +163,8 @@ impl NewLock {
     }
 
     /// What takes the place of a text of the file.
-    pub fn replacement<'l>(&'l self, old: &'l str, new: &str) -> Replacement<'l> {
-        Replacement {
+    pub fn replacement<'l>(&'l self, old: &'l str, new: &str) -> FileReplacement<'l> {
+        FileReplacement {
             name: &self.name,
             path: self.path.clone(),
             old: old.as_bytes(),
@@ -198,7 +198,7 @@ impl NewLock {
 }
 
 /// The folder as the system knows it; that of `file.yaml` is the current one.
-fn real(folder: &Path) -> Option<PathBuf> {
+fn canonical_folder(folder: &Path) -> Option<PathBuf> {
     fs::canonicalize(if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -210,11 +210,11 @@ fn real(folder: &Path) -> Option<PathBuf> {
 /// The folder of the lock file for the files of a folder: where the nearest one upward stands; else that of the nearest
 /// `podgraft.yaml`, the repository's root, the folder that was named, or this one. Outside of a repository what lies above
 /// the current folder and the named one may be anybody's.
-fn home_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
-    let here = env::current_dir().and_then(fs::canonicalize).ok();
+fn lock_folder_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
+    let current_folder = env::current_dir().and_then(fs::canonicalize).ok();
     let root = folder.ancestors().find(|above| above.join(".git").exists());
     let top = root
-        .or_else(|| here.as_deref().filter(|here| folder.starts_with(here)))
+        .or_else(|| current_folder.as_deref().filter(|current_folder| folder.starts_with(current_folder)))
         .or(walked)
         .unwrap_or(folder);
     let upward = || {
@@ -245,8 +245,8 @@ fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {
     };
     match Lock::read(&text) {
         Ok(lock) => Ok((lock, Some(text))),
-        Err((line, why)) => {
-            let message = format!("line {line} of `{name}` cannot be read: {why}");
+        Err((line, reason)) => {
+            let message = format!("line {line} of `{name}` cannot be read: {reason}");
             Err(Diagnostic::error(Code::BadRecord, message).help(
                 "restore the file from its history; after a merge keep the lines of both sides",
             ))

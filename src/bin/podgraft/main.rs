@@ -65,7 +65,7 @@ const NAMES: [(&str, &str); 2] = [
 /// The arguments, with the command that the program's own name stands for.
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    let name = arguments.first().and_then(|own| Path::new(own).file_stem());
+    let name = arguments.first().and_then(|program| Path::new(program).file_stem());
     if let Some((_, command)) = NAMES
         .iter()
         .find(|(known, _)| name.is_some_and(|name| name == *known))

@@ -6,15 +6,15 @@ use podgraft::outcome::FileReport;
 use podgraft::policy::builtin::kinds_of_resources;
 use podgraft::policy::format::{FORMATS, is_policy as is_policy_kind};
 use podgraft::yaml::parse::parse;
-use podgraft::yaml::stream::{Chunk, chunks};
+use podgraft::yaml::stream::{ChunkGraft, chunks};
 use podgraft::yaml::tree::Tree;
 
 /// The group of podgraft's own objects.
 const GROUP: &str = "podgraft.dev/";
 
-/// What a document is to a run over a folder.
+/// The role of a document in a run over a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum DocumentRole {
     /// A Kubernetes object, or something that cannot be told.
     Manifest,
     /// An object of podgraft.dev.
@@ -32,12 +32,12 @@ pub fn manifests_of(text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
     for chunk in chunks(text) {
         let range = chunk.start..chunk.start + chunk.text.len();
         let role = if is_touched(&range, report) {
-            Role::Manifest
+            DocumentRole::Manifest
         } else {
             role(&chunk)
         };
-        has_manifest |= role == Role::Manifest;
-        if matches!(role, Role::Own | Role::Other) {
+        has_manifest |= role == DocumentRole::Manifest;
+        if matches!(role, DocumentRole::Own | DocumentRole::Other) {
             continue;
         }
         match parts.last_mut() {
@@ -71,7 +71,7 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
     let mut kept = Vec::with_capacity(text.len());
     let mut is_empty = true;
     for chunk in chunks(text) {
-        if role(&chunk) == Role::Own || is_policy(&chunk) {
+        if role(&chunk) == DocumentRole::Own || is_policy(&chunk) {
             kept.extend_from_slice(chunk.text);
             is_empty = false;
         } else {
@@ -86,7 +86,7 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
 }
 
 /// Whether a document is an object of some format of policy.
-fn is_policy(chunk: &Chunk<'_>) -> bool {
+fn is_policy(chunk: &ChunkGraft<'_>) -> bool {
     let may_be = FORMATS
         .iter()
         .map(|format| format.kind)
@@ -117,41 +117,41 @@ fn is_policy(chunk: &Chunk<'_>) -> bool {
         .any(|&root| is_policy(root) || of_list(root).any(is_policy))
 }
 
-fn role(chunk: &Chunk<'_>) -> Role {
-    let has = |word: &str| memchr::memmem::find(chunk.text, word.as_bytes()).is_some();
+fn role(chunk: &ChunkGraft<'_>) -> DocumentRole {
+    let has_text = |word: &str| memchr::memmem::find(chunk.text, word.as_bytes()).is_some();
     // An escape in a quoted key could spell either word.
-    let may_be_object = has("apiVersion") && has("kind") || has("\\");
-    if may_be_object && !has(GROUP) && !has("\\") {
-        return role_by_parsing(chunk, Certainty::Object);
+    let may_be_object = has_text("apiVersion") && has_text("kind") || has_text("\\");
+    if may_be_object && !has_text(GROUP) && !has_text("\\") {
+        return role_by_parsing(chunk, ObjectCertainty::Object);
     }
-    role_by_parsing(chunk, Certainty::Open)
+    role_by_parsing(chunk, ObjectCertainty::Open)
 }
 
-/// Whether the words of an object are there without doubt.
-enum Certainty {
+/// Whether a document is certain to be an object.
+enum ObjectCertainty {
     Object,
     Open,
 }
 
-fn role_by_parsing(chunk: &Chunk<'_>, certainty: Certainty) -> Role {
+fn role_by_parsing(chunk: &ChunkGraft<'_>, certainty: ObjectCertainty) -> DocumentRole {
     if is_blank(chunk.text) {
-        return Role::Blank;
+        return DocumentRole::Blank;
     }
     // Most documents are objects with both keys at the start of a line: no need to parse them.
-    if matches!(certainty, Certainty::Object)
+    if matches!(certainty, ObjectCertainty::Object)
         && has_line(chunk.text, b"apiVersion:")
         && has_line(chunk.text, b"kind:")
     {
-        return Role::Manifest;
+        return DocumentRole::Manifest;
     }
     let parsed = std::str::from_utf8(chunk.text)
         .ok()
         .and_then(|text| parse(text).ok());
-    parsed.map_or(Role::Manifest, |tree| role_of_tree(&tree))
+    parsed.map_or(DocumentRole::Manifest, |tree| role_of_tree(&tree))
 }
 
 /// A chunk of several documents counts as its first manifest.
-fn role_of_tree(tree: &Tree<'_>) -> Role {
+fn role_of_tree(tree: &Tree<'_>) -> DocumentRole {
     let roles = tree.roots().iter().map(|&root| {
         let entries: Vec<_> = tree.entries(root).collect();
         let value = |key: &str| {
@@ -165,16 +165,16 @@ fn role_of_tree(tree: &Tree<'_>) -> Role {
             .iter()
             .any(|(name, _)| tree.scalar(*name) == Some("<<"));
         match (value("apiVersion"), value("kind")) {
-            (Some(version), Some(_)) if version.starts_with(GROUP) => Role::Own,
-            (Some(_), Some(_)) => Role::Manifest,
-            _ if is_merged => Role::Manifest,
-            _ => Role::Other,
+            (Some(version), Some(_)) if version.starts_with(GROUP) => DocumentRole::Own,
+            (Some(_), Some(_)) => DocumentRole::Manifest,
+            _ if is_merged => DocumentRole::Manifest,
+            _ => DocumentRole::Other,
         }
     });
-    let roles: Vec<Role> = roles.collect();
-    let first = roles.first().copied().unwrap_or(Role::Blank);
-    if roles.contains(&Role::Manifest) {
-        Role::Manifest
+    let roles: Vec<DocumentRole> = roles.collect();
+    let first = roles.first().copied().unwrap_or(DocumentRole::Blank);
+    if roles.contains(&DocumentRole::Manifest) {
+        DocumentRole::Manifest
     } else {
         first
     }

@@ -13,12 +13,12 @@ use podgraft::patches::{Component, GENERATED};
 use podgraft::yaml::splice::{Edit, splice, write_spliced};
 
 use crate::locks::NewLock;
-use crate::pipeline::Piped;
-use crate::reads::Reads;
-use crate::run::Grafted;
+use crate::pipeline::PipedText;
+use crate::reads::RunInputs;
+use crate::run::GraftOutcome;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
-use crate::write::{NewFile, Replacement, create, replace, sweep};
+use crate::write::{NewFile, FileReplacement, create, replace, remove_leftovers};
 
 /// The result is written in blocks of as many bytes.
 const BLOCK: usize = 256 << 10;
@@ -37,9 +37,9 @@ pub struct GraftedFile {
     pub parts: Vec<Range<usize>>,
 }
 
-/// Where the result goes.
+/// The files or the stream to which the result is written.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
+pub struct OutputTarget<'a> {
     /// Over the files.
     pub in_place: bool,
     /// Into a folder.
@@ -76,11 +76,11 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 }
 
 /// Writes all files, or, on any problem that can be seen before, none.
-pub fn write_result(target: Target<'_>, grafted: &Grafted) -> Result<(), Vec<Diagnostic>> {
+pub fn write_result(target: OutputTarget<'_>, grafted: &GraftOutcome) -> Result<(), Vec<Diagnostic>> {
     let files = grafted.files.as_slice();
     match target.output_dir {
         Some(folder) => write_tree(folder, files, &grafted.reads),
-        None if target.in_place => write_in_place(files, &grafted.lock_files.after(files)),
+        None if target.in_place => write_in_place(files, &grafted.lock_files.changed_locks(files)),
         None => print_stream(files).map_err(|problem| vec![problem]),
     }
 }
@@ -140,16 +140,16 @@ fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
 
 /// The lock files first know what was and what will be, and at the end only what is: a kill in between loses nothing.
 fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Diagnostic>> {
-    sweep(files.iter().filter_map(|file| file.input.path()));
+    remove_leftovers(files.iter().filter_map(|file| file.input.path()));
     for lock in locks {
-        lock.make().map_err(|problem| vec![problem])?;
+        lock.create_empty().map_err(|problem| vec![problem])?;
     }
     let changed = files
         .iter()
         .filter(|file| !file.report.edits.is_empty())
         .filter_map(|file| {
             let path = file.input.path()?;
-            Some(Replacement {
+            Some(FileReplacement {
                 name: &file.input.name,
                 path,
                 old: &file.text,
@@ -158,15 +158,15 @@ fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Di
         });
     let during = locks
         .iter()
-        .map(|lock| lock.replacement(&lock.old, &lock.both));
+        .map(|lock| lock.replacement(&lock.old, &lock.merged));
     let written = replace(&during.chain(changed).collect::<Vec<_>>());
     if written.is_err() {
         locks.iter().for_each(NewLock::remove_empty);
     }
     written?;
-    let after = locks.iter().filter(|lock| lock.new != lock.both);
+    let after = locks.iter().filter(|lock| lock.new != lock.merged);
     let after: Vec<_> = after
-        .map(|lock| lock.replacement(&lock.both, &lock.new))
+        .map(|lock| lock.replacement(&lock.merged, &lock.new))
         .collect();
     replace(&after)?;
     for lock in locks.iter().filter(|lock| lock.new.is_empty()) {
@@ -175,7 +175,7 @@ fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Di
     Ok(())
 }
 
-fn write_tree(folder: &Path, files: &[GraftedFile], reads: &Reads) -> Result<(), Vec<Diagnostic>> {
+fn write_tree(folder: &Path, files: &[GraftedFile], reads: &RunInputs) -> Result<(), Vec<Diagnostic>> {
     let new = files.iter().map(|file| NewFile {
         name: &file.input.name,
         path: folder.join(mirrored(&file.input.place)),
@@ -186,7 +186,7 @@ fn write_tree(folder: &Path, files: &[GraftedFile], reads: &Reads) -> Result<(),
 
 /// The report among the results: one of them would be lost.
 pub fn check_apart(
-    target: Target<'_>,
+    target: OutputTarget<'_>,
     report: Option<&Path>,
     files: &[GraftedFile],
 ) -> Option<Diagnostic> {
@@ -219,16 +219,16 @@ fn absolute(path: &Path) -> Option<PathBuf> {
 pub fn write_component(
     folder: &Path,
     component: Component,
-    reads: &Reads,
+    reads: &RunInputs,
 ) -> Result<(), Vec<Diagnostic>> {
     let new = |name: &'static str, text: String| NewFile {
         name,
         path: folder.join(name),
         text: text.into_bytes(),
     };
-    let mut all = vec![new("kustomization.yaml", component.kustomization)];
-    all.extend(component.generated.map(|text| new(GENERATED, text)));
-    create(folder, &all, &reads.originals())
+    let mut files = vec![new("kustomization.yaml", component.kustomization)];
+    files.extend(component.generated.map(|text| new(GENERATED, text)));
+    create(folder, &files, &reads.originals())
 }
 
 /// Where a file stands in the folder of results.
@@ -241,7 +241,7 @@ fn mirrored(place: &InputPlace) -> PathBuf {
 }
 
 pub fn release_piped(
-    piped: Piped,
+    piped: PipedText,
     files: &[GraftedFile],
     threads: NonZeroUsize,
 ) -> Result<(), Vec<Diagnostic>> {

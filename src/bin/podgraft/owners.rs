@@ -18,13 +18,13 @@ const PLACES: [&str; 4] = [
 
 /// Reads the file of the repository that the program runs in.
 pub fn read() -> Result<Codeowners, Diagnostic> {
-    let here = env::current_dir()
+    let current_folder = env::current_dir()
         .map_err(|error| problem(format!("the current folder is not known: {error}")))?;
-    let root = here
+    let root = current_folder
         .ancestors()
         .find(|folder| folder.join(".git").exists())
-        .unwrap_or(&here);
-    let prefix = here
+        .unwrap_or(&current_folder);
+    let prefix = current_folder
         .strip_prefix(root)
         .unwrap_or(Path::new(""))
         .to_string_lossy()

@@ -6,7 +6,7 @@ use podgraft::policy::builtin::{BUILTINS, Group, find};
 use podgraft::policy::format::{FORMATS, Translator};
 use podgraft::policy::reference;
 
-use crate::args::{Convert, Policy, fit};
+use crate::args::{ConvertArgs, PolicyCommand, fit};
 use crate::lint;
 use crate::output::print;
 use crate::policies::{files_of, reading};
@@ -17,31 +17,31 @@ use crate::start;
 use crate::suggest;
 
 /// `podgraft policy`.
-pub fn policy(command: &Policy) -> Exit {
+pub fn policy(command: &PolicyCommand) -> Exit {
     match command {
-        Policy::List => give(Ok(list().into_bytes())),
-        Policy::Suggest(args) => suggest::suggest(args),
-        Policy::Functions => give(Ok(reference::page().into_bytes())),
-        Policy::Show { name } => {
+        PolicyCommand::List => print_page(Ok(list().into_bytes())),
+        PolicyCommand::Suggest(args) => suggest::suggest(args),
+        PolicyCommand::Functions => print_page(Ok(reference::page().into_bytes())),
+        PolicyCommand::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
-            give(
+            print_page(
                 find(name)
                     .map(|builtin| builtin.text.as_bytes().to_vec())
                     .map_err(|problem| *problem),
             )
         }
-        Policy::New(args) => give(start::policy(&args.answers).map(String::into_bytes)),
-        Policy::Convert(args) => convert(args),
-        Policy::Lint(args) => lint::lint(args),
-        Policy::Images(args) => lint::images(args),
-        Policy::Test(args) => policy_test::test(args),
-        Policy::Schema(args) => publish::schema(&args.kind),
-        Policy::Crd(args) => publish::crd(args.scope),
+        PolicyCommand::New(args) => print_page(start::policy(&args.answers).map(String::into_bytes)),
+        PolicyCommand::Convert(args) => convert(args),
+        PolicyCommand::Lint(args) => lint::lint(args),
+        PolicyCommand::Images(args) => lint::images(args),
+        PolicyCommand::Test(args) => policy_test::test(args),
+        PolicyCommand::Schema(args) => publish::schema(&args.kind),
+        PolicyCommand::Crd(args) => publish::crd(args.scope),
     }
 }
 
 /// `podgraft policy convert`.
-fn convert(args: &Convert) -> Exit {
+fn convert(args: &ConvertArgs) -> Exit {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in args.given.iter().chain(&args.files) {
         match files_of(given, &[]) {
@@ -60,7 +60,7 @@ fn convert(args: &Convert) -> Exit {
     match converted {
         Ok((text, warnings)) => {
             warnings.iter().for_each(crate::show::show_plainly);
-            give(Ok(text.into_bytes()))
+            print_page(Ok(text.into_bytes()))
         }
         Err(problems) => {
             problems.iter().for_each(crate::show::show_plainly);
@@ -75,7 +75,7 @@ fn list() -> String {
         .map(|builtin| builtin.name.len())
         .max()
         .unwrap_or(0);
-    let of = |group: Group| {
+    let group_text = |group: Group| {
         let lines = BUILTINS
             .iter()
             .filter(move |builtin| builtin.group == group)
@@ -89,7 +89,7 @@ fn list() -> String {
             });
         format!("{}\n{}", group.title(), lines.collect::<String>())
     };
-    let groups: Vec<String> = Group::ALL.iter().map(|&group| of(group)).collect();
+    let groups: Vec<String> = Group::ALL.iter().map(|&group| group_text(group)).collect();
     groups.join("\n") + &joint(width)
 }
 
@@ -107,7 +107,7 @@ fn joint(width: usize) -> String {
 pub fn completions(shell: clap_complete::Shell) -> Exit {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut fit::command(), "podgraft", &mut script);
-    give(Ok(script))
+    print_page(Ok(script))
 }
 
 /// `podgraft man`: one page, a section for each command.
@@ -123,7 +123,7 @@ pub fn man() -> Exit {
     {
         add_command(part, &mut page);
     }
-    give(Ok(page))
+    print_page(Ok(page))
 }
 
 fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
@@ -153,7 +153,7 @@ fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
 }
 
 /// Prints a page, or says why there is none.
-pub fn give(result: Result<Vec<u8>, Diagnostic>) -> Exit {
+pub fn print_page(result: Result<Vec<u8>, Diagnostic>) -> Exit {
     match result.and_then(|text| print(&text)) {
         Ok(()) => Exit::Done,
         Err(problem) => {

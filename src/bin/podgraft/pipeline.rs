@@ -1,8 +1,8 @@
 //! One text of any size from its reader to stdout: read in blocks, grafted on several threads, put together in order.
 //!
 //! A named file is read a second time when the run has succeeded, so only its edits are kept in between. What can be
-//! read only once is kept in a [`Hold`] beside them, or with `--stream` goes to stdout as it comes. What comes of either
-//! is [`Piped`].
+//! read only once is kept in a [`Spool`] beside them, or with `--stream` goes to stdout as it comes. What comes of either
+//! is [`PipedText`].
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,17 +12,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::Run;
-use podgraft::graft::settle::Settling;
+use podgraft::graft::DocumentRun;
+use podgraft::graft::settle::WrittenObjects;
 use podgraft::outcome::FileReport;
 use podgraft::yaml::splice::Edit;
 
-use crate::blocks::{Block, Blocks};
-use crate::edits::KeptEdits;
-use crate::hold::{Hold, unless_unheld};
+use crate::blocks::{DocumentBlock, DocumentBlocks};
+use crate::edits::SpooledEdits;
+use crate::hold::{Spool, temporary_file_problem_or};
 use crate::output::unbuffered;
 use crate::progress;
-use crate::reread::{FromStart, Original, PIECE, write_edited, write_edited_file};
+use crate::reread::{FileReader, OriginalFile, PIECE, write_edited, write_edited_file};
 use crate::walk::{Input, unreadable};
 
 /// As the main thread has it: parsing goes as deep as the text nests.
@@ -34,31 +34,31 @@ pub const IN_MEMORY: usize = 256 << 20;
 /// So many finished blocks may wait for one before them.
 const MOST_WAITING: usize = 16;
 
-/// How the result gets to stdout.
+/// When the result is written to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Release {
+pub enum OutputTiming {
     /// When the run has succeeded.
     AtTheEnd,
     /// As it comes.
     Immediately,
 }
 
-/// A text that went through.
+/// A text that the pipeline has processed.
 #[derive(Debug)]
-pub struct Piped {
+pub struct PipedText {
     /// Its bytes.
     pub length: usize,
-    text: Kept,
-    edits: KeptEdits,
+    text: RetainedText,
+    edits: SpooledEdits,
 }
 
-/// Where a text is, to be read again.
+/// Where a processed text can be read again.
 #[derive(Debug)]
-enum Kept {
+enum RetainedText {
     /// In its file.
-    InFile(Arc<Original>),
+    InFile(Arc<OriginalFile>),
     /// Here.
-    Held(Hold),
+    Held(Spool),
     /// Nowhere: its result is on stdout.
     Gone,
 }
@@ -69,26 +69,26 @@ enum Kept {
 /// When it cannot be read, or its result cannot be kept.
 pub fn pipe(
     input: &Input,
-    opened: Opened,
+    opened: OpenedInput,
     threads: NonZeroUsize,
-    release: Release,
-    graft: impl Fn(Run<'_>) -> FileReport + Sync,
-) -> Result<(FileReport, Piped), Diagnostic> {
+    release: OutputTiming,
+    graft: impl Fn(DocumentRun<'_>) -> FileReport + Sync,
+) -> Result<(FileReport, PipedText), Diagnostic> {
     let (source, original) = match opened {
-        Opened::Original(original) => (
-            Box::new(FromStart::of(Arc::clone(&original))) as Source,
+        OpenedInput::Original(original) => (
+            Box::new(FileReader::of(Arc::clone(&original))) as InputStream,
             Some(original),
         ),
-        Opened::Once(source) => (source, None),
+        OpenedInput::Once(source) => (source, None),
     };
     let sink = match (release, original) {
-        (Release::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(PIECE, io::stdout())),
-        (Release::AtTheEnd, Some(original)) => Sink::Original(original),
-        (Release::AtTheEnd, None) => Sink::Hold(Hold::in_memory_up_to(IN_MEMORY)),
+        (OutputTiming::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(PIECE, io::stdout())),
+        (OutputTiming::AtTheEnd, Some(original)) => Sink::Original(original),
+        (OutputTiming::AtTheEnd, None) => Sink::Hold(Spool::in_memory_up_to(IN_MEMORY)),
     };
-    let line = Line {
-        blocks: Mutex::new(Blocks::new(source)),
-        order: Mutex::new(Order::new(sink)),
+    let line = Pipeline {
+        blocks: Mutex::new(DocumentBlocks::new(source)),
+        order: Mutex::new(OrderedOutput::new(sink)),
         has_moved: Condvar::new(),
         buffers: Mutex::new(Vec::new()),
         graft,
@@ -108,35 +108,35 @@ pub fn pipe(
         .finish(&input.name)
 }
 
-type Source = Box<dyn Read + Send>;
+type InputStream = Box<dyn Read + Send>;
 
 /// An input that can be read.
-pub enum Opened {
+pub enum OpenedInput {
     /// As often as is asked.
-    Original(Arc<Original>),
+    Original(Arc<OriginalFile>),
     /// Once.
-    Once(Source),
+    Once(InputStream),
 }
 
 /// Opens an input.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn open(input: &Input) -> Result<Opened, Diagnostic> {
+pub fn open(input: &Input) -> Result<OpenedInput, Diagnostic> {
     let Some(path) = input.path() else {
-        return Ok(Opened::Once(Box::new(io::stdin())));
+        return Ok(OpenedInput::Once(Box::new(io::stdin())));
     };
-    let original = File::open(path).and_then(|file| Original::of(&input.name, file));
+    let original = File::open(path).and_then(|file| OriginalFile::of(&input.name, file));
     match original.map_err(|error| unreadable(&input.name, &error))? {
-        Ok(original) => Ok(Opened::Original(Arc::new(original))),
-        Err(file) => Ok(Opened::Once(Box::new(file))),
+        Ok(original) => Ok(OpenedInput::Original(Arc::new(original))),
+        Err(file) => Ok(OpenedInput::Once(Box::new(file))),
     }
 }
 
-impl Piped {
+impl PipedText {
     /// Whether the result is on stdout already.
     pub fn is_gone(&self) -> bool {
-        matches!(self.text, Kept::Gone)
+        matches!(self.text, RetainedText::Gone)
     }
 
     /// The whole text as it was read; none that is on stdout already.
@@ -146,16 +146,16 @@ impl Piped {
     pub fn read_again(self, name: &str) -> Result<Vec<u8>, Diagnostic> {
         let mut text = Vec::with_capacity(self.length);
         let read = match self.text {
-            Kept::Gone => Ok(0),
-            Kept::Held(hold) => hold
+            RetainedText::Gone => Ok(0),
+            RetainedText::Held(hold) => hold
                 .reader()
                 .and_then(|mut held| held.read_to_end(&mut text)),
-            Kept::InFile(original) => {
+            RetainedText::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
-                FromStart::of(original).read_to_end(&mut text)
+                FileReader::of(original).read_to_end(&mut text)
             }
         };
-        read.map_err(|error| unless_unheld(&error, || unreadable(name, &error)))?;
+        read.map_err(|error| temporary_file_problem_or(&error, || unreadable(name, &error)))?;
         Ok(text)
     }
 
@@ -167,8 +167,8 @@ impl Piped {
         let mut stdout = unbuffered().map_err(|error| not_written(&error))?;
         let length = self.length;
         let written = match self.text {
-            Kept::Gone => Ok(()),
-            Kept::Held(hold) => {
+            RetainedText::Gone => Ok(()),
+            RetainedText::Held(hold) => {
                 let read = self
                     .edits
                     .read()
@@ -177,16 +177,16 @@ impl Piped {
                     write_edited(held, 0..length, edits, threads, &mut stdout)
                 })
             }
-            Kept::InFile(original) => {
+            RetainedText::InFile(original) => {
                 check_unchanged(&original, self.length, name)?;
                 write_edited_file(&original, self.edits, threads, &mut stdout)
             }
         };
-        unless_closed(written).map_err(|error| not_written(&error))
+        ignore_broken_pipe(written).map_err(|error| not_written(&error))
     }
 }
 
-fn check_unchanged(original: &Original, length: usize, name: &str) -> Result<(), Diagnostic> {
+fn check_unchanged(original: &OriginalFile, length: usize, name: &str) -> Result<(), Diagnostic> {
     match original.is_unchanged(length) {
         Ok(true) => Ok(()),
         Ok(false) => Err(changed_meanwhile(name)),
@@ -203,23 +203,23 @@ fn changed_meanwhile(name: &str) -> Diagnostic {
 }
 
 fn not_written(error: &io::Error) -> Diagnostic {
-    unless_unheld(error, || {
+    temporary_file_problem_or(error, || {
         Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
     })
 }
 
 /// That nobody reads stdout to its end is no error.
-fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+        result => result,
     }
 }
 
-/// What all threads share.
-struct Line<G> {
-    blocks: Mutex<Blocks<Source>>,
-    order: Mutex<Order>,
+/// The state that all worker threads share.
+struct Pipeline<G> {
+    blocks: Mutex<DocumentBlocks<InputStream>>,
+    order: Mutex<OrderedOutput>,
     has_moved: Condvar,
     /// Rooms of blocks that are done.
     buffers: Mutex<Vec<Vec<u8>>>,
@@ -230,7 +230,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<G: Fn(Run<'_>) -> FileReport> Line<G> {
+impl<G: Fn(DocumentRun<'_>) -> FileReport> Pipeline<G> {
     /// Takes blocks until there are no more.
     fn work(&self) {
         loop {
@@ -239,17 +239,17 @@ impl<G: Fn(Run<'_>) -> FileReport> Line<G> {
                 Ok(Some(block)) => block,
                 Ok(None) => return,
                 Err(error) => {
-                    lock(&self.order).stop(Fault::Read(error));
+                    lock(&self.order).stop(PipelineError::Read(error));
                     return self.has_moved.notify_all();
                 }
             };
-            let Block {
+            let DocumentBlock {
                 start,
                 first_line,
                 has_more,
                 ..
             } = block;
-            let part = Run {
+            let part = DocumentRun {
                 start,
                 first_line,
                 has_more,
@@ -274,54 +274,54 @@ impl<G: Fn(Run<'_>) -> FileReport> Line<G> {
     }
 }
 
-/// Why a text did not get to its end.
+/// Why the pipeline stopped before the end of a text.
 #[derive(Debug)]
-enum Fault {
+enum PipelineError {
     Read(io::Error),
     Write(io::Error),
     /// With `--stream` nothing goes out behind an error.
     Refused,
 }
 
-/// Puts what comes of the blocks together, in their order.
-struct Order {
+/// Collects the results of the blocks in their order.
+struct OrderedOutput {
     next: usize,
-    waiting: BTreeMap<usize, (Block, FileReport)>,
+    waiting: BTreeMap<usize, (DocumentBlock, FileReport)>,
     sink: Sink,
     report: FileReport,
-    edits: KeptEdits,
-    settling: Settling,
+    edits: SpooledEdits,
+    settling: WrittenObjects,
     length: usize,
     has_errors: bool,
-    fault: Option<Fault>,
+    fault: Option<PipelineError>,
 }
 
 enum Sink {
-    Original(Arc<Original>),
-    Hold(Hold),
+    Original(Arc<OriginalFile>),
+    Hold(Spool),
     Stdout(BufWriter<Stdout>),
 }
 
-impl Order {
+impl OrderedOutput {
     fn new(sink: Sink) -> Self {
-        Order {
+        OrderedOutput {
             next: 0,
             waiting: BTreeMap::new(),
             sink,
             report: FileReport::default(),
-            edits: KeptEdits::default(),
-            settling: Settling::default(),
+            edits: SpooledEdits::default(),
+            settling: WrittenObjects::default(),
             length: 0,
             has_errors: false,
             fault: None,
         }
     }
 
-    fn stop(&mut self, fault: Fault) {
+    fn stop(&mut self, fault: PipelineError) {
         self.fault.get_or_insert(fault);
     }
 
-    fn put(&mut self, block: Block, report: FileReport, recycle: impl Fn(Vec<u8>)) {
+    fn put(&mut self, block: DocumentBlock, report: FileReport, recycle: impl Fn(Vec<u8>)) {
         self.waiting.insert(block.index, (block, report));
         while self.fault.is_none()
             && let Some((block, report)) = self.waiting.remove(&self.next)
@@ -332,16 +332,16 @@ impl Order {
         }
     }
 
-    fn add(&mut self, block: &Block, mut report: FileReport) {
+    fn add(&mut self, block: &DocumentBlock, mut report: FileReport) {
         self.length += block.text.len();
         progress::add(block.text.len());
-        self.settling.settle(&mut report);
+        self.settling.write_workloads(&mut report);
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
         let edits = std::mem::take(&mut report.edits);
         let written = match &mut self.sink {
             Sink::Original(_) => self.edits.add(&edits),
             Sink::Stdout(_) if self.has_errors => {
-                self.fault = Some(Fault::Refused);
+                self.fault = Some(PipelineError::Refused);
                 Ok(())
             }
             Sink::Hold(hold) => hold
@@ -350,31 +350,31 @@ impl Order {
             Sink::Stdout(out) => write_spliced(block, edits, out),
         };
         self.report.append(report);
-        self.report.shorten();
+        self.report.limit_listed();
         if let Err(error) = written {
-            self.stop(Fault::Write(error));
+            self.stop(PipelineError::Write(error));
         }
     }
 
-    fn finish(self, name: &str) -> Result<(FileReport, Piped), Diagnostic> {
+    fn finish(self, name: &str) -> Result<(FileReport, PipedText), Diagnostic> {
         match self.fault {
-            Some(Fault::Read(error)) => return Err(unreadable(name, &error)),
-            Some(Fault::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Some(PipelineError::Read(error)) => return Err(unreadable(name, &error)),
+            Some(PipelineError::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
                 return Err(not_written(&error));
             }
-            Some(Fault::Write(_) | Fault::Refused) | None => {}
+            Some(PipelineError::Write(_) | PipelineError::Refused) | None => {}
         }
         let text = match self.sink {
-            Sink::Original(original) => Kept::InFile(original),
-            Sink::Hold(hold) => Kept::Held(hold),
+            Sink::Original(original) => RetainedText::InFile(original),
+            Sink::Hold(hold) => RetainedText::Held(hold),
             Sink::Stdout(mut stdout) => {
-                unless_closed(stdout.flush()).map_err(|error| not_written(&error))?;
-                Kept::Gone
+                ignore_broken_pipe(stdout.flush()).map_err(|error| not_written(&error))?;
+                RetainedText::Gone
             }
         };
         Ok((
             self.report,
-            Piped {
+            PipedText {
                 length: self.length,
                 text,
                 edits: self.edits,
@@ -384,7 +384,7 @@ impl Order {
 }
 
 /// Writes a block with its edits, whose places are the whole text's.
-fn write_spliced(block: &Block, mut edits: Vec<Edit>, out: &mut impl Write) -> io::Result<()> {
+fn write_spliced(block: &DocumentBlock, mut edits: Vec<Edit>, out: &mut impl Write) -> io::Result<()> {
     for edit in &mut edits {
         edit.at = edit.at.start - block.start..edit.at.end - block.start;
     }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::config::{ConfigParam, Given, PolicyUse, choose};
+use podgraft::config::{ConfigParam, PolicySource, PolicyUse, choose};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
-use podgraft::policy::builtin::{Builtin, alone, find};
-use podgraft::policy::conversion::{DebugMode, Reading};
+use podgraft::policy::builtin::{Builtin, standalone_names, find};
+use podgraft::policy::conversion::{DebugMode, ReadOptions};
 use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
 use podgraft::policy::schema::nearest;
 use podgraft::source::Place;
@@ -24,9 +24,9 @@ pub struct InputText<'a> {
     pub text: &'a [u8],
 }
 
-/// The chosen policies.
+/// The policies that were loaded for a run.
 #[derive(Default)]
-pub struct Loaded {
+pub struct LoadedPolicies {
     /// In the order in which they apply.
     pub policies: Vec<Policy>,
     /// The identities of all that were given, chosen or not.
@@ -38,25 +38,25 @@ pub struct Loaded {
 }
 
 /// Reads, checks and chooses the policies.
-pub fn load(args: &args::Policies, inputs: &[InputText<'_>]) -> Loaded {
+pub fn load(args: &args::PolicyArgs, inputs: &[InputText<'_>]) -> LoadedPolicies {
     load_as(args, inputs, reading(args.debug_mode, &args.opentelemetry))
 }
 
 /// [`load`] for those who look at policies and apply none.
-pub fn load_to_look_at(args: &args::Policies) -> Loaded {
+pub fn load_to_look_at(args: &args::PolicyArgs) -> LoadedPolicies {
     load_as(
         args,
         &[],
-        Reading {
+        ReadOptions {
             params_stay_open: true,
             ..reading(args.debug_mode, &args.opentelemetry)
         },
     )
 }
 
-fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) -> Loaded {
+fn load_as(args: &args::PolicyArgs, inputs: &[InputText<'_>], reading: ReadOptions) -> LoadedPolicies {
     if args.given.is_empty() && args.configured.inline.is_empty() {
-        return Loaded::default();
+        return LoadedPolicies::default();
     }
     let (mut files, mut problems) = (Vec::<PolicyFile>::new(), Vec::new());
     for given in &args.given {
@@ -67,15 +67,15 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
     }
     files.extend(args.configured.inline.iter().cloned());
     let uses = args.configured.uses.iter();
-    let of_uses = uses.flat_map(|(given, own)| params_of(given, own, inputs));
-    let of_uses: Vec<(Given, ConfigParam)> = of_uses.collect();
+    let of_uses = uses.flat_map(|(given, policy_use)| params_of(given, policy_use, inputs));
+    let of_uses: Vec<(PolicySource, ConfigParam)> = of_uses.collect();
     let names: Vec<Arc<str>> = files.iter().map(|file| Arc::clone(&file.name)).collect();
-    let (settings, strays) = settings(args, of_uses, &files);
+    let (settings, misplaced) = settings(args, of_uses, &files);
     let is_looking = reading.params_stay_open;
     let (policies, diagnostics) = read_as(files.clone(), &settings, reading);
     // A broken file hides its parameters: a setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
-        problems.extend(strays);
+        problems.extend(misplaced);
     }
     files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
     problems.extend(diagnostics);
@@ -93,7 +93,7 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
     let given = policies.iter().map(|policy| policy.identity.clone());
     let given = given.collect();
     let policies = pick(policies, args, &mut problems);
-    Loaded {
+    LoadedPolicies {
         policies,
         given,
         files,
@@ -103,20 +103,20 @@ fn load_as(args: &args::Policies, inputs: &[InputText<'_>], reading: Reading) ->
 
 /// The files of a policy, with what the configuration changes in it.
 fn files_as_used(
-    args: &args::Policies,
+    args: &args::PolicyArgs,
     given: &Path,
     inputs: &[InputText<'_>],
 ) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let files = files_of(given, inputs)?;
-    let own = args.configured.uses.iter().find(|(path, _)| path == given);
-    match own {
-        Some((_, own)) => own.of_files(files).map_err(|problem| vec![problem]),
+    let policy_use = args.configured.uses.iter().find(|(path, _)| path == given);
+    match policy_use {
+        Some((_, policy_use)) => policy_use.of_files(files).map_err(|problem| vec![problem]),
         None => Ok(files),
     }
 }
 
 /// The parameters that stand beside a policy in the configuration are for that policy.
-fn params_of(given: &Path, own: &PolicyUse, inputs: &[InputText<'_>]) -> Vec<(Given, ConfigParam)> {
+fn params_of(given: &Path, policy_use: &PolicyUse, inputs: &[InputText<'_>]) -> Vec<(PolicySource, ConfigParam)> {
     let Some(owner) = files_of(given, inputs)
         .ok()
         .and_then(|files| declared(&files).into_iter().next())
@@ -130,15 +130,15 @@ fn params_of(given: &Path, own: &PolicyUse, inputs: &[InputText<'_>]) -> Vec<(Gi
             value: value.clone(),
         };
         let at = at.clone();
-        (Given::WithParams, ConfigParam { setting, at })
+        (PolicySource::WithParams, ConfigParam { setting, at })
     };
-    own.params.iter().map(param).collect()
+    policy_use.params.iter().map(param).collect()
 }
 
 /// The parameters of the configuration, then those of the flags, which win.
 fn settings(
-    args: &args::Policies,
-    of_uses: Vec<(Given, ConfigParam)>,
+    args: &args::PolicyArgs,
+    of_uses: Vec<(PolicySource, ConfigParam)>,
     files: &[PolicyFile],
 ) -> (Vec<ParamSetting>, Vec<Diagnostic>) {
     let configured = &args.configured;
@@ -147,21 +147,21 @@ fn settings(
         return (args.params.clone(), Vec::new());
     }
     let declared = declared(files);
-    let (mut settings, strays) = choose(&operator, &configured.application_params, &declared);
+    let (mut settings, misplaced) = choose(&operator, &configured.application_params, &declared);
     settings.extend(args.params.iter().cloned());
-    (settings, strays)
+    (settings, misplaced)
 }
 
 /// What the flags say of resources of other operators.
-pub fn reading(debug_mode: args::DebugMode, opentelemetry: &args::OpenTelemetry) -> Reading {
+pub fn reading(debug_mode: args::DebugModeArg, opentelemetry: &args::OpenTelemetryArgs) -> ReadOptions {
     let debug_mode = match debug_mode {
-        args::DebugMode::Ephemeral => DebugMode::Ephemeral,
-        args::DebugMode::Sidecar => DebugMode::Sidecar,
+        args::DebugModeArg::Ephemeral => DebugMode::Ephemeral,
+        args::DebugModeArg::Sidecar => DebugMode::Sidecar,
     };
-    Reading {
+    ReadOptions {
         debug_mode,
         opentelemetry: opentelemetry.settings(),
-        ..Reading::default()
+        ..ReadOptions::default()
     }
 }
 
@@ -169,7 +169,7 @@ pub fn reading(debug_mode: args::DebugMode, opentelemetry: &args::OpenTelemetry)
 ///
 /// # Errors
 /// What cannot be read.
-pub fn given_files(args: &args::Policies) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+pub fn given_files(args: &args::PolicyArgs) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     offered_files(&args.given)
 }
 
@@ -192,8 +192,8 @@ pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnosti
     }
 }
 
-/// Of the offered policies those that an application chose.
-pub struct Offered {
+/// The offered policies that an application has chosen.
+pub struct OfferedPolicies {
     /// As `-p` takes them.
     pub files: Vec<PathBuf>,
     /// The policies of these files that it did not choose.
@@ -204,8 +204,8 @@ pub struct Offered {
 ///
 /// # Errors
 /// A choice that is not offered.
-pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Result<Offered, Vec<Diagnostic>> {
-    let mut offered = Offered {
+pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Result<OfferedPolicies, Vec<Diagnostic>> {
+    let mut offered = OfferedPolicies {
         files: Vec::new(),
         not_chosen: Vec::new(),
     };
@@ -215,12 +215,12 @@ pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Result<Offered, 
             .into_iter()
             .filter(|policy| !policy.is_for_resources)
             .map(|policy| policy.identity);
-        let (own, others): (Vec<String>, Vec<String>) =
+        let (chosen_names, other_names): (Vec<String>, Vec<String>) =
             names.partition(|name| chosen.contains(name));
-        known.extend(own.iter().chain(&others).cloned());
-        if !own.is_empty() {
+        known.extend(chosen_names.iter().chain(&other_names).cloned());
+        if !chosen_names.is_empty() {
             offered.files.push(offer.clone());
-            offered.not_chosen.extend(others);
+            offered.not_chosen.extend(other_names);
         }
     }
     let unknown = chosen
@@ -249,10 +249,10 @@ fn not_offered(name: &str, known: &[String]) -> Diagnostic {
 fn no_policy(names: &[Arc<str>]) -> Diagnostic {
     let message = match names {
         [] => "there is no policy among the manifests".to_owned(),
-        [one] => format!("there is no policy in `{one}`"),
-        many => format!(
+        [name] => format!("there is no policy in `{name}`"),
+        names => format!(
             "there is no policy in any of the {} files of `-p`",
-            many.len()
+            names.len()
         ),
     };
     Diagnostic::error(Code::BadPolicy, message)
@@ -347,13 +347,13 @@ fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
 
 /// `jmx-exporter, rookout-java`.
 pub fn builtin_names() -> String {
-    alone().join(", ")
+    standalone_names().join(", ")
 }
 
 /// Applies `--only` and `--skip`.
 fn pick(
     policies: Vec<Policy>,
-    args: &args::Policies,
+    args: &args::PolicyArgs,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
     // With a policy that could not be read, a name that is missing here says nothing.

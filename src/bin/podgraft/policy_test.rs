@@ -12,30 +12,30 @@ use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::params::ParamSetting;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::policytest::{self, Judged, KIND, PolicyTest, Ran, judge, junit, table};
-use podgraft::report::say_once;
+use podgraft::policytest::{self, TestResult, KIND, PolicyTest, TestRun, judge, junit, table};
+use podgraft::report::merge_repeated;
 use podgraft::yaml::splice::splice;
 
-use crate::args::tools::{Test, TestFormat, parse_setting};
-use crate::facts::{Sources, gather};
+use crate::args::tools::{TestArgs, TestFormat, parse_setting};
+use crate::facts::{FactSources, gather};
 use crate::output::print;
 use crate::policies::files_of;
 use crate::run::Exit;
 use crate::show::{show_in, stdout_paint, tell};
 use crate::stream::join;
-use crate::texts::{Text, named, source_text};
+use crate::texts::{InputBytes, named, source_text};
 use crate::walk::{PathFilter, walk};
 use crate::write::write_whole;
 
 /// `podgraft policy test PATH...`.
-pub fn test(args: &Test) -> Exit {
+pub fn test(args: &TestArgs) -> Exit {
     let (tests, mut problems) = find(&args.paths);
     let mut judged = Vec::new();
     for test in tests {
         match run(&test, args.update) {
-            Ok((ran, expected)) => {
-                let verdicts = judge(&test.spec, &ran, expected.as_deref());
-                judged.push(Judged { test, verdicts });
+            Ok((test_result, expected)) => {
+                let verdicts = judge(&test.spec, &test_result, expected.as_deref());
+                judged.push(TestResult { test, verdicts });
             }
             Err(found) => problems.extend(found),
         }
@@ -52,7 +52,7 @@ pub fn test(args: &Test) -> Exit {
     show_in(&problems, args.color);
     let has_failed = judged
         .iter()
-        .flat_map(|one| &one.verdicts)
+        .flat_map(|judged_test| &judged_test.verdicts)
         .any(|verdict| verdict.failure.is_some());
     match (problems.iter().any(Diagnostic::is_error), has_failed) {
         (true, _) => Exit::Refused,
@@ -75,12 +75,12 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
         };
         // Manifests and policies stand beside tests; what is wrong with them is not said here.
         if text.contains(KIND) {
-            let (found, wrong) = policytest::read(PolicyFile {
+            let (found, test_problems) = policytest::read(PolicyFile {
                 name: Arc::clone(&input.name),
                 text,
             });
             tests.extend(found);
-            problems.extend(wrong);
+            problems.extend(test_problems);
         }
     }
     if tests.is_empty() && !problems.iter().any(Diagnostic::is_error) {
@@ -96,7 +96,7 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
 }
 
 /// What a run over the test's manifests comes to, and the text of the expected output.
-fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<Diagnostic>> {
+fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), Vec<Diagnostic>> {
     let folder = Path::new(&*test.file).parent().unwrap_or(Path::new(""));
     let spec = &test.spec;
     let expected = spec.expect.output.as_ref().filter(|_| !is_update);
@@ -107,7 +107,7 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<
     let texts = read_inputs(&spec.inputs, folder)?;
     let (policies, mut problems) = read(files.clone(), &settings);
     let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
-    let sources = Sources {
+    let sources = FactSources {
         manifests: texts.iter().map(source_text).collect(),
         policy_files: &files,
         context: &context,
@@ -115,20 +115,20 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(Ran, Option<String>), Vec<
     };
     let facts = gather(sources, &named(&texts), &policies, &options, None);
     problems.extend(facts.problems);
-    let mut ran = Ran::default();
+    let mut result = TestRun::default();
     if !problems.iter().any(Diagnostic::is_error) {
         let (grafted, found) = graft_all(&texts, &policies, &options, &facts.inventory);
-        ran = grafted;
+        result = grafted;
         problems.extend(found);
     }
     if problems.iter().any(Diagnostic::is_error) {
-        ran.output = None;
+        result.output = None;
     }
-    ran.problems = say_once(problems);
-    if is_update && let (Some(name), Some(output)) = (&spec.expect.output, &ran.output) {
+    result.problems = merge_repeated(problems);
+    if is_update && let (Some(name), Some(output)) = (&spec.expect.output, &result.output) {
         update(&folder.join(name), output).map_err(|problem| vec![problem])?;
     }
-    Ok((ran, expected))
+    Ok((result, expected))
 }
 
 /// The files of a test's policies: built-in ones by their names, others from the test's folder.
@@ -144,7 +144,7 @@ fn policy_files(policies: &[String], folder: &Path) -> Result<Vec<PolicyFile>, V
     Ok(files)
 }
 
-fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<Text>, Vec<Diagnostic>> {
+fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<InputBytes>, Vec<Diagnostic>> {
     let paths: Vec<PathBuf> = inputs.iter().map(|input| folder.join(input)).collect();
     let walked = walk(&paths, &PathFilter::default());
     if walked.problems.iter().any(Diagnostic::is_error) {
@@ -160,13 +160,13 @@ fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<Text>, Vec<Diagno
 
 /// What comes of all inputs, and what is said of them.
 fn graft_all(
-    texts: &[Text],
+    texts: &[InputBytes],
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> (Ran, Vec<Diagnostic>) {
+) -> (TestRun, Vec<Diagnostic>) {
     let threads = NonZeroUsize::MIN;
-    let graft = |(input, text): &Text| {
+    let graft = |(input, text): &InputBytes| {
         graft_on_threads(threads, &input.name, text, policies, options, inventory)
     };
     let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
@@ -180,17 +180,17 @@ fn graft_all(
     let spliced = grafted.map(|((_, text), report)| splice(text, &report.edits));
     let output = Some(join(spliced.collect()));
     let workloads = reports.into_iter().flat_map(|report| report.workloads);
-    let ran = Ran {
+    let ran = TestRun {
         output,
         workloads: workloads.collect(),
-        ..Ran::default()
+        ..TestRun::default()
     };
     (ran, problems)
 }
 
 /// Writes what came out where it is expected, unless it stands there already.
 fn update(path: &Path, output: &[u8]) -> Result<(), Diagnostic> {
-    if std::fs::read(path).is_ok_and(|there| there == output) {
+    if std::fs::read(path).is_ok_and(|existing| existing == output) {
         return Ok(());
     }
     let name = path.display();
@@ -208,9 +208,9 @@ fn read_text(path: &Path) -> Result<String, Vec<Diagnostic>> {
 
 fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
     let parse = |text: &String| {
-        parse_setting(text).map_err(|why| {
+        parse_setting(text).map_err(|reason| {
             let message = format!(
-                "`{text}` in `params` of the test `{}` is no setting: {why}",
+                "`{text}` in `params` of the test `{}` is no setting: {reason}",
                 test.name
             );
             vec![Diagnostic::error(Code::BadParam, message)]
@@ -222,8 +222,8 @@ fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
 fn options(test: &PolicyTest) -> Result<Options, Vec<Diagnostic>> {
     let kube_minor = match &test.spec.kube_version {
         None => None,
-        Some(text) => Some(parse_kube_version(text).map_err(|why| {
-            let message = format!("`kubeVersion` of the test `{}`: {why}", test.name);
+        Some(text) => Some(parse_kube_version(text).map_err(|reason| {
+            let message = format!("`kubeVersion` of the test `{}`: {reason}", test.name);
             vec![Diagnostic::error(Code::BadParam, message)]
         })?),
     };

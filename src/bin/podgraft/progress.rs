@@ -26,9 +26,9 @@ static IS_THERE: AtomicBool = AtomicBool::new(false);
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 /// Begins to count the bytes of a run.
-pub fn start(bytes: u64, output: &args::Output) {
+pub fn start(bytes: u64, output: &args::OutputArgs) {
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let is_for_machines = output.diagnostics == Some(args::Diagnostics::Json);
+    let is_for_machines = output.diagnostics == Some(args::DiagnosticsFormat::Json);
     if output.quiet || is_for_machines || is_dumb || bytes == 0 || !io::stderr().is_terminal() {
         return;
     }
@@ -43,9 +43,9 @@ pub fn start(bytes: u64, output: &args::Output) {
         *shown = Some(bar);
         IS_THERE.store(true, Ordering::Relaxed);
     }
-    let own = RUNS.fetch_add(1, Ordering::Relaxed) + 1;
+    let run = RUNS.fetch_add(1, Ordering::Relaxed) + 1;
     // Where the system gives no more threads, there is no bar.
-    drop(Builder::new().spawn(move || show_later(own)));
+    drop(Builder::new().spawn(move || show_later(run)));
 }
 
 fn show_later(run: usize) {

@@ -4,11 +4,11 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::edit::emit::document;
 use podgraft::policy::builtin::kinds_of_resources;
 use podgraft::policy::schema::{did_you_mean, nearest};
-use podgraft::publish::crd::{Scope, definition};
+use podgraft::publish::crd::{ResourceScope, definition};
 use podgraft::publish::schema::{KINDS, find, of_resources};
 
-use crate::args::tools::CrdScope;
-use crate::pages::give;
+use crate::args::tools::CrdScopeArg;
+use crate::pages::print_page;
 use crate::run::Exit;
 
 /// `podgraft policy schema [KIND]`.
@@ -16,7 +16,7 @@ pub fn schema(kind: &str) -> Exit {
     let printed = |schema| format!("{schema:#}\n").into_bytes();
     let schema = find(kind).map(|published| published.schema());
     let schema = schema.or_else(|| of_resources(kind));
-    give(schema.map(printed).ok_or_else(|| unknown(kind)))
+    print_page(schema.map(printed).ok_or_else(|| unknown(kind)))
 }
 
 fn unknown(kind: &str) -> Diagnostic {
@@ -39,10 +39,10 @@ fn unknown(kind: &str) -> Diagnostic {
 }
 
 /// `podgraft policy crd`.
-pub fn crd(scope: CrdScope) -> Exit {
+pub fn crd(scope: CrdScopeArg) -> Exit {
     let scope = match scope {
-        CrdScope::Namespaced => Scope::Namespaced,
-        CrdScope::Cluster => Scope::Cluster,
+        CrdScopeArg::Namespaced => ResourceScope::Namespaced,
+        CrdScopeArg::Cluster => ResourceScope::Cluster,
     };
-    give(Ok(document(&definition(scope)).into_bytes()))
+    print_page(Ok(document(&definition(scope)).into_bytes()))
 }

@@ -7,41 +7,41 @@ use std::path::{Path, PathBuf};
 
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::report::json::BEGINNING;
+use podgraft::report::json::HEADER;
 
 use crate::args;
-use crate::settings::{Role, find_file};
+use crate::settings::{Caller, find_file};
 use crate::walk::{PathFilter, walk};
-use crate::write::{Identity, identity_of};
+use crate::write::{FileIdentity, identity_of};
 
-/// The paths that a run was given, as they were given. They are looked at when something is to be written.
+/// The input paths of a run as given. They are resolved only when something is to be written.
 #[derive(Debug, Clone, Default)]
-pub struct Reads {
+pub struct RunInputs {
     manifests: Vec<PathBuf>,
-    filters: args::Manifests,
+    filters: args::ManifestArgs,
     /// Policies, context and configuration.
     others: Vec<PathBuf>,
 }
 
-/// The files, by their real paths and by what the file system knows them by: links count.
+/// The input files by real path and by file identity, so that links are found.
 #[derive(Debug, Default)]
-pub struct Originals {
+pub struct InputFiles {
     paths: BTreeSet<PathBuf>,
-    identities: BTreeSet<Identity>,
+    identities: BTreeSet<FileIdentity>,
 }
 
-impl Reads {
+impl RunInputs {
     /// What the run names, and its configuration.
-    pub fn of(run: &args::Run) -> Self {
+    pub fn of(run: &args::RunArgs) -> Self {
         let policies = &run.policies;
         let configured = policies.configured.file.clone();
-        let config = configured.or_else(|| find_file(&policies.configuration, Role::CommandLine));
+        let config = configured.or_else(|| find_file(&policies.configuration, Caller::CommandLine));
         let application = policies
             .configured
             .allows_application_config
             .then(|| PathBuf::from(FILE_NAME));
         let others = policies.given.iter().chain(&run.manifests.context).cloned();
-        Reads {
+        RunInputs {
             manifests: run.paths.clone(),
             filters: run.manifests.clone(),
             others: others.chain(config).chain(application).collect(),
@@ -54,9 +54,9 @@ impl Reads {
     }
 
     /// The files that are there now.
-    pub fn originals(&self) -> Originals {
+    pub fn originals(&self) -> InputFiles {
         let filter = PathFilter::new(&self.filters).unwrap_or_default();
-        let mut originals = Originals::default();
+        let mut originals = InputFiles::default();
         for (paths, filter) in [
             (&self.manifests, &filter),
             (&self.others, &PathFilter::default()),
@@ -82,7 +82,7 @@ impl Reads {
     }
 }
 
-impl Originals {
+impl InputFiles {
     fn add(&mut self, path: &Path) {
         // A terminal or a pipe has nothing to lose.
         if let Ok(real) = fs::canonicalize(path)
@@ -117,6 +117,6 @@ pub fn overwrites(path: &Path) -> Diagnostic {
 fn is_report(path: &Path) -> bool {
     let mut start = Vec::new();
     let read =
-        File::open(path).and_then(|file| file.take(BEGINNING.len() as u64).read_to_end(&mut start));
-    read.is_ok() && start == BEGINNING.as_bytes()
+        File::open(path).and_then(|file| file.take(HEADER.len() as u64).read_to_end(&mut start));
+    read.is_ok() && start == HEADER.as_bytes()
 }

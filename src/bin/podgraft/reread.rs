@@ -12,8 +12,8 @@ use std::time::SystemTime;
 use podgraft::inventory::{SourceText, TextPart};
 use podgraft::yaml::splice::Edit;
 
-use crate::blocks::{Block, Blocks};
-use crate::edits::KeptEdits;
+use crate::blocks::{DocumentBlock, DocumentBlocks};
+use crate::edits::SpooledEdits;
 
 /// A file is read and written in pieces of as many bytes: they stay in the cache in between.
 pub const PIECE: usize = 256 << 10;
@@ -21,9 +21,9 @@ pub const PIECE: usize = 256 << 10;
 /// So many pieces may be ready to be written.
 const AHEAD: usize = 4;
 
-/// A file to read again, and what tells that it is still the same.
+/// An input file that is read again, with the metadata that shows whether it has changed.
 #[derive(Debug)]
-pub struct Original {
+pub struct OriginalFile {
     name: Arc<str>,
     /// Whoever reads says where.
     file: Mutex<File>,
@@ -31,14 +31,14 @@ pub struct Original {
     changed: Option<SystemTime>,
 }
 
-impl Original {
+impl OriginalFile {
     /// The file itself where it can be read only once.
     pub fn of(name: &Arc<str>, file: File) -> io::Result<Result<Self, File>> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Ok(Err(file));
         }
-        Ok(Ok(Original {
+        Ok(Ok(OriginalFile {
             name: Arc::clone(name),
             file: Mutex::new(file),
             length: metadata.len(),
@@ -63,23 +63,23 @@ impl Original {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read_at(&self, at: u64, room: &mut [u8]) -> io::Result<usize> {
+    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut file = self.file();
         file.seek(SeekFrom::Start(at))?;
-        file.read(room)
+        file.read(buffer)
     }
 }
 
-impl SourceText for Original {
+impl SourceText for OriginalFile {
     fn name(&self) -> &Arc<str> {
         &self.name
     }
 
     fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()> {
-        let mut blocks = Blocks::new(FromStart::of(self));
+        let mut blocks = DocumentBlocks::new(FileReader::of(self));
         let mut buffer = Vec::new();
         while let Some(block) = blocks.next(buffer)? {
-            let Block {
+            let DocumentBlock {
                 start, first_line, ..
             } = block;
             each(TextPart {
@@ -100,21 +100,21 @@ impl SourceText for Original {
     }
 }
 
-/// Reads a file from its start, wherever others read it.
+/// Reads a shared file from its start, with a position of its own.
 #[derive(Debug)]
-pub struct FromStart<O> {
+pub struct FileReader<O> {
     original: O,
     at: u64,
 }
 
-impl<O> FromStart<O> {
+impl<O> FileReader<O> {
     /// Nothing is read yet.
     pub fn of(original: O) -> Self {
-        FromStart { original, at: 0 }
+        FileReader { original, at: 0 }
     }
 }
 
-impl<O: std::ops::Deref<Target = Original>> Read for FromStart<O> {
+impl<O: std::ops::Deref<Target = OriginalFile>> Read for FileReader<O> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let read = self.original.read_at(self.at, room)?;
         self.at += read as u64;
@@ -128,8 +128,8 @@ const LONG: usize = 1 << 20;
 /// Writes a file with its edits to another file: what stands before the first and behind the last of them is not looked
 /// at again where that is much.
 pub fn write_edited_file(
-    original: &Original,
-    edits: KeptEdits,
+    original: &OriginalFile,
+    edits: SpooledEdits,
     threads: NonZeroUsize,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -176,7 +176,7 @@ pub fn write_edited(
 ) -> io::Result<()> {
     // One more than there is, so that the end is seen.
     let piece = PIECE.min(at.len() + 1);
-    let pieces = Pieces::new(text, edits, at.start, piece)?;
+    let pieces = PiecewiseSplice::new(text, edits, at.start, piece)?;
     if threads.get() > 1 && piece == PIECE {
         write_read_ahead(pieces, out)
     } else {
@@ -188,12 +188,12 @@ fn modified(metadata: &Metadata) -> Option<SystemTime> {
     metadata.modified().ok()
 }
 
-fn write_read_ahead<R: Read + Send, E: Edits + Send>(
-    mut pieces: Pieces<R, E>,
+fn write_read_ahead<R: Read + Send, E: EditIterator + Send>(
+    mut pieces: PiecewiseSplice<R, E>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let is_written = thread::scope(|scope| {
-        let (give, given) = sync_channel(AHEAD);
+        let (sender, receiver) = sync_channel(AHEAD);
         let (give_back, given_back) = channel::<Vec<u8>>();
         let pieces = &mut pieces;
         let read = move || {
@@ -202,7 +202,7 @@ fn write_read_ahead<R: Read + Send, E: Edits + Send>(
                 let next = pieces.read_into(&mut piece);
                 let is_last = !matches!(next, Ok(true));
                 // Nobody takes it where writing has failed.
-                if give.send(next.map(|_| piece)).is_err() || is_last {
+                if sender.send(next.map(|_| piece)).is_err() || is_last {
                     return;
                 }
             }
@@ -210,7 +210,7 @@ fn write_read_ahead<R: Read + Send, E: Edits + Send>(
         if Builder::new().spawn_scoped(scope, read).is_err() {
             return Ok(false);
         }
-        for piece in given {
+        for piece in receiver {
             let piece = piece?;
             out.write_all(&piece)?;
             // The last is not wanted any more.
@@ -226,13 +226,13 @@ fn write_read_ahead<R: Read + Send, E: Edits + Send>(
     }
 }
 
-/// Edits in their order, as they are read.
-trait Edits: Iterator<Item = io::Result<Edit>> {}
+/// An iterator over edits in order, which may fail.
+trait EditIterator: Iterator<Item = io::Result<Edit>> {}
 
-impl<E: Iterator<Item = io::Result<Edit>>> Edits for E {}
+impl<E: Iterator<Item = io::Result<Edit>>> EditIterator for E {}
 
-/// A text with its edits, piece by piece.
-struct Pieces<R, E> {
+/// Applies edits to a text piece by piece.
+struct PiecewiseSplice<R, E> {
     text: R,
     /// The first that is not written yet, and those behind it.
     next: Option<Edit>,
@@ -247,11 +247,11 @@ struct Pieces<R, E> {
     piece: usize,
 }
 
-impl<R: Read, E: Edits> Pieces<R, E> {
+impl<R: Read, E: EditIterator> PiecewiseSplice<R, E> {
     /// From this place of the text on, in pieces of so many bytes.
     fn new(text: R, mut edits: E, at: usize, piece: usize) -> io::Result<Self> {
         let next = edits.next().transpose()?;
-        Ok(Pieces {
+        Ok(PiecewiseSplice {
             text,
             next,
             edits,
@@ -277,12 +277,12 @@ impl<R: Read, E: Edits> Pieces<R, E> {
         piece.truncate(length);
         let (start, end, is_last) = (self.at, self.at + length, length < self.piece);
         self.at = end;
-        let is_here = |edit: &Edit| edit.at.start < end || is_last && edit.at.start == end;
+        let is_in_piece = |edit: &Edit| edit.at.start < end || is_last && edit.at.start == end;
         if self.written_to <= start
             && if is_last {
                 self.next.is_none()
             } else {
-                !self.next.as_ref().is_some_and(is_here)
+                !self.next.as_ref().is_some_and(is_in_piece)
             }
         {
             return Ok(!is_last);
@@ -290,7 +290,7 @@ impl<R: Read, E: Edits> Pieces<R, E> {
         std::mem::swap(piece, &mut self.raw);
         piece.clear();
         let mut from = self.written_to.max(start);
-        while let Some(edit) = self.next.take_if(|edit| is_here(edit)) {
+        while let Some(edit) = self.next.take_if(|edit| is_in_piece(edit)) {
             piece.extend_from_slice(&self.raw[from - start..edit.at.start - start]);
             piece.extend_from_slice(edit.text.as_bytes());
             from = edit.at.end;
@@ -308,10 +308,10 @@ impl<R: Read, E: Edits> Pieces<R, E> {
 }
 
 /// Reads until the room is full or there is no more, and says how much that was.
-pub fn fill(reader: &mut impl Read, room: &mut [u8]) -> io::Result<usize> {
+pub fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
-    while length < room.len() {
-        match reader.read(&mut room[length..]) {
+    while length < buffer.len() {
+        match reader.read(&mut buffer[length..]) {
             Ok(0) => break,
             Ok(read) => length += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -365,7 +365,7 @@ mod tests {
             {
                 let mut wanted = Vec::new();
                 podgraft::yaml::splice::write_spliced(text, edits, &mut wanted).unwrap();
-                let pieces = || Pieces::new(text, edits.iter().cloned().map(Ok), 0, PIECE).unwrap();
+                let pieces = || PiecewiseSplice::new(text, edits.iter().cloned().map(Ok), 0, PIECE).unwrap();
                 let (mut alone, mut ahead) = (Vec::new(), Vec::new());
                 pieces().write(&mut alone).unwrap();
                 write_read_ahead(pieces(), &mut ahead).unwrap();
@@ -381,7 +381,7 @@ mod tests {
             .collect();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&text).unwrap();
-        let original = Original::of(&"a".into(), file).unwrap().unwrap();
+        let original = OriginalFile::of(&"a".into(), file).unwrap().unwrap();
         let edit = |start: usize, end: usize| Edit {
             at: start..end,
             text: "new".into(),
@@ -406,7 +406,7 @@ mod tests {
             for threads in [1, 2] {
                 let (mut wanted, mut written) = (Vec::new(), Vec::new());
                 podgraft::yaml::splice::write_spliced(&text, &edits, &mut wanted).unwrap();
-                let mut kept = KeptEdits::default();
+                let mut kept = SpooledEdits::default();
                 kept.add(&edits).unwrap();
                 write_edited_file(
                     &original,
@@ -426,7 +426,7 @@ mod tests {
             at: 5..9,
             text: "x".into(),
         }];
-        let pieces = Pieces::new(&b"abc"[..], edits.into_iter().map(Ok), 0, PIECE).unwrap();
+        let pieces = PiecewiseSplice::new(&b"abc"[..], edits.into_iter().map(Ok), 0, PIECE).unwrap();
         assert!(pieces.write(&mut Vec::new()).is_err());
     }
 }

@@ -5,10 +5,10 @@ use podgraft::diagnostic::{Diagnostic, Severity};
 use podgraft::edit::yaml_document;
 use podgraft::options::Options;
 use podgraft::outcome::{FileReport, ReportedFile};
-use podgraft::report::check::Checked;
+use podgraft::report::check::CheckedRun;
 use podgraft::report::inspect::{self, Columns, SortBy};
 use podgraft::report::reviewed::GroupBy;
-use podgraft::report::unified::Reader;
+use podgraft::report::unified::DiffAudience;
 use podgraft::report::{
     check, diff_json, diff_sarif, explain, html, markdown, stat, summary, text, unified,
 };
@@ -21,11 +21,11 @@ use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
 use crate::output::print;
 use crate::owners;
 use crate::repository::repository;
-use crate::run::{Exit, Grafted, Purpose, Wish, graft_all, reads_stdin, refuse, usage};
-use crate::show::{Voice, stdout_columns};
+use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, graft_all, reads_stdin, refuse, usage};
+use crate::show::{Console, stdout_columns};
 
 /// Prints a result; a failure of that is the run's.
-fn give(voice: Voice, shown: &str, exit: Exit) -> Exit {
+fn print_result(voice: Console, shown: &str, exit: Exit) -> Exit {
     match print(shown.as_bytes()) {
         Ok(()) => exit,
         Err(problem) => {
@@ -36,7 +36,7 @@ fn give(voice: Voice, shown: &str, exit: Exit) -> Exit {
 }
 
 /// The patch of files is what `apply --in-place` does to them.
-fn purpose(args: &args::Diff) -> &'static Purpose {
+fn purpose(args: &args::DiffArgs) -> &'static Purpose {
     let is_exact = matches!(
         args.output,
         DiffFormat::Unified | DiffFormat::Summary | DiffFormat::Stat
@@ -49,7 +49,7 @@ fn purpose(args: &args::Diff) -> &'static Purpose {
 }
 
 /// Takes what is wrong with workloads out of the problems that end a run.
-fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
+fn take_findings(grafted: &mut GraftOutcome) -> Vec<Diagnostic> {
     let problems = std::mem::take(&mut grafted.problems);
     let (findings, problems) = problems
         .into_iter()
@@ -58,37 +58,37 @@ fn take_findings(grafted: &mut Grafted) -> Vec<Diagnostic> {
     findings
 }
 
-fn ask_for_diff(options: &mut Options) {
+fn enable_diff_details(options: &mut Options) {
     options.authors = true;
     options.preview = true;
 }
 
-fn ask_for_pictures(options: &mut Options) {
-    ask_for_diff(options);
+fn enable_picture_details(options: &mut Options) {
+    enable_diff_details(options);
     options.views = true;
 }
 
 /// `podgraft diff`.
-pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
+pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
     let is_splittable = matches!(args.output, DiffFormat::Json | DiffFormat::Markdown);
     if args.group_by.is_some() && !is_splittable {
         let message = "--group-by is for -o json and -o markdown";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     let ask = match args.output {
-        DiffFormat::Html => ask_for_pictures,
-        _ => ask_for_diff,
+        DiffFormat::Html => enable_picture_details,
+        _ => enable_diff_details,
     };
-    let wish = Wish {
+    let request = RunRequest {
         ask,
         orphans: args.against_policy.is_empty(),
-        ..Wish::of(purpose(args))
+        ..RunRequest::of(purpose(args))
     };
     let mut grafted = match args.against_policy.as_slice() {
-        [] => graft_all(&args.run, wish)?,
-        old => graft_against(&args.run, old, wish)?,
+        [] => graft_all(&args.run, request)?,
+        old => graft_against(&args.run, old, request)?,
     };
-    let voice = Voice::new(&args.run.output);
+    let voice = Console::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
     }
@@ -108,7 +108,7 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
     let told = [
         grafted.named_configuration(),
         text::skipped(&reported),
-        text::totals(&reported, text::Deed::Shown),
+        text::totals(&reported, text::ReportMode::Shown),
     ];
     voice.tell(&told.concat());
     let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
@@ -120,21 +120,21 @@ pub fn diff(args: &args::Diff) -> Result<Exit, clap::Error> {
 }
 
 fn render_diff(
-    args: &args::Diff,
+    args: &args::DiffArgs,
     files: &[ReportedFile<'_>],
     problems: &[Diagnostic],
     is_below_root: bool,
     paint: Paint,
 ) -> Result<String, Diagnostic> {
     let owners = match args.group_by {
-        Some(args::GroupBy::Codeowners) => Some(owners::read()?),
-        Some(args::GroupBy::Namespace | args::GroupBy::Dir) | None => None,
+        Some(args::GroupByArg::Codeowners) => Some(owners::read()?),
+        Some(args::GroupByArg::Namespace | args::GroupByArg::Dir) | None => None,
     };
     let group_by = match (args.group_by, &owners) {
         (None, _) => GroupBy::Nothing,
-        (Some(args::GroupBy::Dir), _) => GroupBy::Dir,
-        (Some(args::GroupBy::Codeowners), Some(owners)) => GroupBy::Owners(owners),
-        (Some(args::GroupBy::Namespace | args::GroupBy::Codeowners), _) => GroupBy::Namespace,
+        (Some(args::GroupByArg::Dir), _) => GroupBy::Dir,
+        (Some(args::GroupByArg::Codeowners), Some(owners)) => GroupBy::Owners(owners),
+        (Some(args::GroupByArg::Namespace | args::GroupByArg::Codeowners), _) => GroupBy::Namespace,
     };
     Ok(match args.output {
         DiffFormat::Unified => unified::render_for(reader(is_below_root), files, paint),
@@ -148,25 +148,25 @@ fn render_diff(
 }
 
 /// On a terminal nobody applies the patch.
-fn reader(is_below_root: bool) -> Reader {
+fn reader(is_below_root: bool) -> DiffAudience {
     let program = if is_below_root {
-        Reader::Git
+        DiffAudience::Git
     } else {
-        Reader::Program
+        DiffAudience::Program
     };
-    stdout_columns().map_or(program, Reader::Person)
+    stdout_columns().map_or(program, DiffAudience::Person)
 }
 
 /// `podgraft explain -p POLICY`.
-pub fn explain(args: &args::Explain) -> Result<Exit, clap::Error> {
+pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(
         &args.run,
-        Wish {
+        RunRequest {
             ask: |options| options.places = true,
-            ..Wish::of(&Purpose::Elsewhere)
+            ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;
-    let voice = Voice::new(&args.run.output);
+    let voice = Console::new(&args.run.output);
     let findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(exit);
@@ -181,16 +181,16 @@ pub fn explain(args: &args::Explain) -> Result<Exit, clap::Error> {
     let errors: Vec<Diagnostic> = findings.into_iter().filter(Diagnostic::is_error).collect();
     voice.show(&errors);
     voice.tell(&grafted.named_configuration());
-    Ok(give(voice, &shown, Exit::Done))
+    Ok(print_result(voice, &shown, Exit::Done))
 }
 
-fn ask_for_findings(options: &mut Options) {
+fn enable_finding_details(options: &mut Options) {
     options.places = true;
     options.lint = true;
 }
 
 /// `podgraft check`.
-pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
+pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     let mut run = args.run.clone();
     run.policies
         .configured
@@ -202,17 +202,17 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
     }
     let mut grafted = graft_all(
         &run,
-        Wish {
-            ask: ask_for_findings,
+        RunRequest {
+            ask: enable_finding_details,
             orphans: true,
-            ..Wish::of(&Purpose::Elsewhere)
+            ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;
-    let voice = Voice::new(&args.run.output);
+    let voice = Console::new(&args.run.output);
     let findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
         return Ok(if args.output == CheckFormat::Github {
-            give(voice, &check::github::annotations(&grafted.problems), exit)
+            print_result(voice, &check::github::annotations(&grafted.problems), exit)
         } else {
             exit
         });
@@ -224,8 +224,8 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
     if demands.is_whole {
         findings.extend(config::require::check(&demands.require, &reported));
     }
-    let mut checked = Checked::new(&reported, &findings);
-    checked.accept(|found| demands.acknowledged.iter().any(|one| one.covers(found)));
+    let mut checked = CheckedRun::new(&reported, &findings);
+    checked.accept(|found| demands.acknowledged.iter().any(|acknowledgement| acknowledgement.covers(found)));
     if demands.is_whole {
         checked.add(&config::unused(&demands.acknowledged));
     }
@@ -237,10 +237,10 @@ pub fn check(args: &args::Check) -> Result<Exit, clap::Error> {
     let fails = checked.number(Severity::Error) > 0
         || demands.is_strict && checked.number(Severity::Warning) > 0;
     let exit = if fails { Exit::Differences } else { Exit::Done };
-    Ok(give(voice, &shown, exit))
+    Ok(print_result(voice, &shown, exit))
 }
 
-fn render_check(format: CheckFormat, checked: &Checked<'_>, voice: Voice) -> String {
+fn render_check(format: CheckFormat, checked: &CheckedRun<'_>, voice: Console) -> String {
     match format {
         CheckFormat::Text => check::text::render(checked, voice.stdout_paint()),
         CheckFormat::Json => check::json::render(checked),
@@ -251,15 +251,15 @@ fn render_check(format: CheckFormat, checked: &Checked<'_>, voice: Voice) -> Str
 }
 
 /// `podgraft inspect`.
-pub fn inspect(args: &args::Inspect) -> Result<Exit, clap::Error> {
+pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(
         &args.run(),
-        Wish {
+        RunRequest {
             ask: |options| options.views = true,
-            ..Wish::of(&Purpose::Read)
+            ..RunRequest::of(&Purpose::Read)
         },
     )?;
-    let voice = Voice::new(&args.output);
+    let voice = Console::new(&args.output);
     if let Some(exit) = refuse(&grafted, &args.output, voice) {
         return Ok(exit);
     }
@@ -273,7 +273,7 @@ pub fn inspect(args: &args::Inspect) -> Result<Exit, clap::Error> {
     let has_namespaces = args.all_namespaces
         || workloads
             .iter()
-            .any(|one| one.view.namespace != workloads[0].view.namespace);
+            .any(|workload| workload.view.namespace != workloads[0].view.namespace);
     let columns = |wide| Columns {
         namespace: has_namespaces,
         wide,
@@ -289,15 +289,15 @@ pub fn inspect(args: &args::Inspect) -> Result<Exit, clap::Error> {
         }
     };
     voice.show(&grafted.problems);
-    Ok(give(voice, &shown, Exit::Done))
+    Ok(print_result(voice, &shown, Exit::Done))
 }
 
-fn sort_by(args: &args::Inspect) -> SortBy {
+fn sort_by(args: &args::InspectArgs) -> SortBy {
     match args.sort_by {
-        Some(args::SortBy::Namespace) => SortBy::Namespace,
-        Some(args::SortBy::Kind) => SortBy::Kind,
-        Some(args::SortBy::Name) => SortBy::Name,
-        Some(args::SortBy::Containers) => SortBy::Containers,
+        Some(args::SortByArg::Namespace) => SortBy::Namespace,
+        Some(args::SortByArg::Kind) => SortBy::Kind,
+        Some(args::SortByArg::Name) => SortBy::Name,
+        Some(args::SortByArg::Containers) => SortBy::Containers,
         None if args.all_namespaces => SortBy::Namespace,
         None => SortBy::File,
     }
@@ -305,8 +305,8 @@ fn sort_by(args: &args::Inspect) -> SortBy {
 
 /// Of the one list that was given.
 fn list_metadata<'f>(files: &[ReportedFile<'f>]) -> Option<&'f Value> {
-    let of = |report: &'f FileReport| report.list_metadata.as_ref();
-    files.iter().find_map(|file| of(file.report))
+    let metadata_of = |report: &'f FileReport| report.list_metadata.as_ref();
+    files.iter().find_map(|file| metadata_of(file.report))
 }
 
 fn pretty(value: &Value) -> String {

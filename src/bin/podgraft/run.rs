@@ -9,37 +9,37 @@ use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::prove::retire_proven;
-use podgraft::graft::settle::Settling;
+use podgraft::graft::prove::prune_proven;
+use podgraft::graft::settle::WrittenObjects;
 use podgraft::graft::{Options, across};
 use podgraft::inventory::{Inventory, SourceText};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
-use podgraft::report::say_once;
+use podgraft::report::merge_repeated;
 use podgraft::select::kinds::unknown_kinds;
 
 use crate::args::{self, fit};
-use crate::facts::{Sources, Writers, gather};
-use crate::findings::{find_no_object, find_nothing, unmet_image_env, unmet_workloads};
+use crate::facts::{FactSources, Writers, gather};
+use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
 use crate::grafting::{GraftedText, graft_texts, pipe_text};
 use crate::locks::LockFiles;
-use crate::output::{GraftedFile, Target};
-use crate::pipeline::{Opened, Piped, Release};
-use crate::policies::{self, Loaded, builtin_names, stdin_readers};
-use crate::settings::{self, Role};
+use crate::output::{GraftedFile, OutputTarget};
+use crate::pipeline::{OpenedInput, PipedText, OutputTiming};
+use crate::policies::{self, LoadedPolicies, builtin_names, stdin_readers};
+use crate::settings::{self, Caller};
 use crate::shard::Shard;
-use crate::texts::{Text, named, open_pipe, read_texts, source_text, texts_of};
-use crate::walk::{Input, PathFilter, Walk, walk, would_wait_for_typing};
+use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_of};
+use crate::walk::{Input, PathFilter, FileWalk, walk, reads_terminal};
 use crate::{charts, progress};
 
 pub use conclude::{Exit, conclude, debug, refuse};
-pub use grafted::Grafted;
+pub use grafted::GraftOutcome;
 use wish::options_of;
-pub use wish::{Purpose, Wish};
+pub use wish::{Purpose, RunRequest};
 
 /// Only files can be replaced.
-pub fn check_target(target: Target<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
+pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
     let reads_stdin = reads_stdin(paths);
     if target.in_place && reads_stdin {
         return Err(usage(
@@ -59,7 +59,7 @@ pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
     fit::running().error(kind, message)
 }
 
-pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
+pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
     let needs_none = matches!(purpose, Purpose::TakeOut { .. } | Purpose::Read);
     if run.policies.prune && run.policies.set.is_none() {
         let message =
@@ -80,7 +80,7 @@ pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, cla
             "stdin can be read only once: as policy or as manifests",
         ));
     }
-    if would_wait_for_typing(&run.paths) {
+    if reads_terminal(&run.paths) {
         let message = "no PATH is given and stdin is a terminal\n\n\
                        Name files or folders, or pipe manifests in: helm template ... | podgraft apply -p POLICY";
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
@@ -89,29 +89,29 @@ pub fn check_usage(run: &args::Run, purpose: &Purpose) -> Result<PathFilter, cla
 }
 
 /// Reads everything and plans the whole result; nothing is written.
-pub fn graft_all(run: &args::Run, wish: Wish<'_>) -> Result<Grafted, clap::Error> {
-    let run = &match settings::complete(run, Role::CommandLine) {
+pub fn graft_all(run: &args::RunArgs, request: RunRequest<'_>) -> Result<GraftOutcome, clap::Error> {
+    let run = &match settings::complete(run, Caller::CommandLine) {
         Ok(run) => run,
-        Err(problems) => return Ok(Grafted::refused(run, problems)),
+        Err(problems) => return Ok(GraftOutcome::refused(run, problems)),
     };
-    let filter = check_usage(run, wish.purpose)?;
-    let Walk {
+    let filter = check_usage(run, request.purpose)?;
+    let FileWalk {
         inputs,
         mut problems,
         ..
     } = walk(&run.paths, &filter);
-    let (texts, pipe) = texts_of(run, inputs, wish.pipe, &mut problems)?;
-    Ok(graft_given(run, texts, Wish { pipe, ..wish }, problems))
+    let (texts, pipe) = texts_of(run, inputs, request.pipe, &mut problems)?;
+    Ok(graft_given(run, texts, RunRequest { pipe, ..request }, problems))
 }
 
 /// A run of a host, with its settings.
 ///
 /// # Errors
 /// A glob that cannot be read.
-pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
+pub fn graft_host(run: &args::RunArgs) -> Result<GraftOutcome, clap::Error> {
     let filter = PathFilter::new(&run.manifests)
         .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
-    let Walk {
+    let FileWalk {
         inputs,
         mut problems,
         ..
@@ -120,64 +120,64 @@ pub fn graft_host(run: &args::Run) -> Result<Grafted, clap::Error> {
     Ok(graft_given(
         run,
         texts,
-        Wish::told(&Purpose::Elsewhere, &run.output),
+        RunRequest::for_report(&Purpose::Elsewhere, &run.output),
         problems,
     ))
 }
 
 /// Grafts a text that a host gave.
-pub fn graft_read(run: &args::Run, input: Input, text: Vec<u8>) -> Grafted {
+pub fn graft_read(run: &args::RunArgs, input: Input, text: Vec<u8>) -> GraftOutcome {
     graft_given(
         run,
         vec![(input, Arc::new(text))],
-        Wish::told(&Purpose::Elsewhere, &run.output),
+        RunRequest::for_report(&Purpose::Elsewhere, &run.output),
         Vec::new(),
     )
 }
 
 /// Grafts texts, beside the problems that reading them had.
 pub fn graft_given(
-    run: &args::Run,
-    mut texts: Vec<Text>,
-    wish: Wish<'_>,
+    run: &args::RunArgs,
+    mut texts: Vec<InputBytes>,
+    request: RunRequest<'_>,
     mut problems: Vec<Diagnostic>,
-) -> Grafted {
-    let mut loaded = match wish.purpose {
-        Purpose::TakeOut { .. } | Purpose::Read => Loaded::default(),
+) -> GraftOutcome {
+    let mut loaded = match request.purpose {
+        Purpose::TakeOut { .. } | Purpose::Read => LoadedPolicies::default(),
         Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
     };
     problems.append(&mut loaded.problems);
-    let opened = open_pipe(&mut texts, wish.pipe, &loaded.policies).unwrap_or_else(|problem| {
+    let opened = open_pipe(&mut texts, request.pipe, &loaded.policies).unwrap_or_else(|problem| {
         texts.clear();
         problems.push(problem);
         None
     });
-    graft_loaded(run, Work { texts, opened }, wish, &loaded, problems)
+    graft_loaded(run, Work { texts, opened }, request, &loaded, problems)
 }
 
 /// What a run works on.
 struct Work {
-    texts: Vec<Text>,
+    texts: Vec<InputBytes>,
     /// The one text, where it is not kept.
-    opened: Option<(Release, Opened)>,
+    opened: Option<(OutputTiming, OpenedInput)>,
 }
 
 impl Work {
     fn is_stream(&self) -> bool {
-        matches!(self.opened, Some((Release::Immediately, _)))
+        matches!(self.opened, Some((OutputTiming::Immediately, _)))
     }
 
     /// Where facts may stand.
-    fn sources<'s>(&self, run: &'s args::Run, loaded: &'s Loaded) -> Sources<'s> {
+    fn sources<'s>(&self, run: &'s args::RunArgs, loaded: &'s LoadedPolicies) -> FactSources<'s> {
         let is_stream = self.is_stream();
         let manifests = match &self.opened {
             _ if is_stream => Vec::new(),
-            Some((_, Opened::Original(original))) => {
+            Some((_, OpenedInput::Original(original))) => {
                 vec![Arc::clone(original) as Arc<dyn SourceText>]
             }
-            Some((_, Opened::Once(_))) | None => self.texts.iter().map(source_text).collect(),
+            Some((_, OpenedInput::Once(_))) | None => self.texts.iter().map(source_text).collect(),
         };
-        Sources {
+        FactSources {
             manifests,
             policy_files: &loaded.files,
             context: &run.manifests.context,
@@ -186,14 +186,14 @@ impl Work {
     }
 
     /// Leaves the texts of other shards, and what is generated beside them, to the runs over these.
-    fn keep_shard(&mut self, shard: Option<Shard>, writers: Writers) -> Settling {
-        let mut settling = Settling::default();
+    fn keep_shard(&mut self, shard: Option<Shard>, writers: Writers) -> WrittenObjects {
+        let mut settling = WrittenObjects::default();
         let Some(shard) = shard else {
             return settling;
         };
         for (name, text) in writers {
             if !shard.has(text) {
-                settling.leave_to_others(name);
+                settling.mark_written(name);
             }
         }
         self.texts = shard.keep(std::mem::take(&mut self.texts));
@@ -202,15 +202,15 @@ impl Work {
 }
 
 fn graft_loaded(
-    run: &args::Run,
+    run: &args::RunArgs,
     mut work: Work,
-    wish: Wish<'_>,
-    loaded: &Loaded,
+    request: RunRequest<'_>,
+    loaded: &LoadedPolicies,
     mut problems: Vec<Diagnostic>,
-) -> Grafted {
-    let options = options_of(run, wish, loaded);
-    let lock_files = LockFiles::of(&work.texts).unwrap_or_else(|wrong| {
-        problems.extend(wrong);
+) -> GraftOutcome {
+    let options = options_of(run, request, loaded);
+    let lock_files = LockFiles::of(&work.texts).unwrap_or_else(|lock_problems| {
+        problems.extend(lock_problems);
         LockFiles::default()
     });
     let facts = gather(
@@ -239,24 +239,24 @@ fn graft_loaded(
         ),
     };
     for file in &mut files {
-        settling.settle(&mut file.report);
+        settling.write_workloads(&mut file.report);
     }
-    let grafted = Grafted {
+    let grafted = GraftOutcome {
         files,
         piped,
         lock_files,
-        ..Grafted::refused(run, problems)
+        ..GraftOutcome::refused(run, problems)
     };
     finish(run, &loaded.policies, &options, grafted)
 }
 
 fn graft_work(
     work: Work,
-    run: &args::Run,
+    run: &args::RunArgs,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Result<(Vec<GraftedFile>, Option<Piped>), Diagnostic> {
+) -> Result<(Vec<GraftedFile>, Option<PipedText>), Diagnostic> {
     let threads = run.output.threads;
     let mut texts = work.texts;
     progress::start(texts.iter().map(length).sum(), &run.output);
@@ -272,7 +272,7 @@ fn graft_work(
     };
     progress::end();
     let (reports, piped) = done?;
-    let file = |((input, text), (report, parts)): (Text, GraftedText)| GraftedFile {
+    let file = |((input, text), (report, parts)): (InputBytes, GraftedText)| GraftedFile {
         path: patch_path(&input),
         input,
         text,
@@ -284,11 +284,11 @@ fn graft_work(
 
 /// What is known only after every workload was planned: generated objects that go, findings over the whole run.
 fn finish(
-    run: &args::Run,
+    run: &args::RunArgs,
     policies: &[Policy],
     options: &Options,
-    mut grafted: Grafted,
-) -> Grafted {
+    mut grafted: GraftOutcome,
+) -> GraftOutcome {
     let files = &mut grafted.files;
     let mut problems = std::mem::take(&mut grafted.problems);
     // A text that is piped has nothing beside its workloads that would go, or is on stdout already.
@@ -298,7 +298,7 @@ fn finish(
             (name, file.text.as_slice(), &mut file.report)
         });
         let mut parts: Vec<_> = parts.collect();
-        problems.extend(retire_proven(
+        problems.extend(prune_proven(
             &mut parts,
             options,
             &grafted.lock_files.locks,
@@ -312,8 +312,8 @@ fn finish(
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
         problems.extend(across::notes(policies, &reports));
     }
-    problems = say_once(problems);
-    charts::advise(&mut problems, &run.paths);
+    problems = merge_repeated(problems);
+    charts::advise_rendering(&mut problems, &run.paths);
     // What one shard has nothing of, another may have.
     let is_whole = run.manifests.shard.is_none();
     if is_whole {
@@ -322,12 +322,12 @@ fn finish(
     }
     if !problems.iter().any(Diagnostic::is_error) {
         if is_whole {
-            problems.extend(find_nothing(files));
+            problems.extend(no_manifest_found(files));
         }
         problems.extend(find_no_object(files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
-    Grafted {
+    GraftOutcome {
         problems,
         configuration: run.policies.configured.file.clone(),
         ..grafted
@@ -335,7 +335,7 @@ fn finish(
 }
 
 /// Bytes of a text, which may not be read yet.
-fn length((input, text): &Text) -> u64 {
+fn length((input, text): &InputBytes) -> u64 {
     let of_file = || {
         input
             .path()

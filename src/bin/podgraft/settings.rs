@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use globset::GlobMatcher;
-use podgraft::config::{Config, ConfigParam, FILE_NAME, Given, Record, read, read_application};
+use podgraft::config::{Config, ConfigParam, FILE_NAME, PolicySource, RecordMode, read, read_application};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::FolderNamespaces;
 use podgraft::policy::read::PolicyFile;
@@ -18,9 +18,9 @@ const CONFIG: &str = "PODGRAFT_CONFIG";
 /// The operator's policies, for hosts: separated by commas or line ends.
 const POLICY: &str = "PODGRAFT_POLICY";
 
-/// Whose settings count.
+/// The caller of podgraft, which decides which settings count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum Caller {
     /// A person's or a pipeline's own: the nearest `podgraft.yaml` is theirs.
     CommandLine,
     /// Another program runs podgraft in a folder that may be an application's: only what the operator names counts.
@@ -31,7 +31,7 @@ pub enum Role {
 ///
 /// # Errors
 /// All that is wrong with a configuration.
-pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic>> {
+pub fn complete(run: &args::RunArgs, role: Caller) -> Result<args::RunArgs, Vec<Diagnostic>> {
     let mut run = run.clone();
     if !has_policy(&run.policies) {
         run.policies.given = policies_of_environment();
@@ -42,7 +42,7 @@ pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic
     let config = read(read_text(&file)?)?;
     let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
     add(&mut run, config, &folder);
-    if role == Role::Host && run.policies.configured.allows_application_config {
+    if role == Caller::Host && run.policies.configured.allows_application_config {
         run.policies
             .configured
             .application_params
@@ -53,25 +53,25 @@ pub fn complete(run: &args::Run, role: Role) -> Result<args::Run, Vec<Diagnostic
 }
 
 /// Adds a configuration's settings behind those that are there and win; paths in it are from the folder.
-pub fn add(run: &mut args::Run, mut config: Config, folder: &Path) {
+pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
     let given = match has_policy(&run.policies) {
-        true => Given::Elsewhere,
-        false => Given::WithParams,
+        true => PolicySource::Elsewhere,
+        false => PolicySource::WithParams,
     };
     let policies = &mut run.policies;
-    if given == Given::WithParams {
-        for own in std::mem::take(&mut config.policies) {
-            let path = from_folder(folder, &own.given);
+    if given == PolicySource::WithParams {
+        for policy_use in std::mem::take(&mut config.policies) {
+            let path = from_folder(folder, &policy_use.given);
             policies.given.push(path.clone());
-            if !own.is_plain() {
-                policies.configured.uses.push((path, own));
+            if !policy_use.is_plain() {
+                policies.configured.uses.push((path, policy_use));
             }
         }
     }
     policies.set = policies.set.take().or(config.set.take());
     if !policies.record && !policies.no_record && !policies.no_marker {
-        policies.record = config.record == Some(Record::Always);
-        policies.no_record = config.record == Some(Record::Never);
+        policies.record = config.record == Some(RecordMode::Always);
+        policies.no_record = config.record == Some(RecordMode::Never);
     }
     policies.opentelemetry.configured = std::mem::take(&mut config.opentelemetry);
     policies.forbid.append(&mut config.forbid);
@@ -92,7 +92,7 @@ pub fn add(run: &mut args::Run, mut config: Config, folder: &Path) {
 }
 
 /// What a configuration says of the manifests.
-fn add_manifests(manifests: &mut args::Manifests, config: Config, folder: &Path) {
+fn add_manifests(manifests: &mut args::ManifestArgs, config: Config, folder: &Path) {
     manifests.is_include_configured |= manifests.include.is_empty();
     for (flags, words) in [
         (&mut manifests.include, config.include),
@@ -115,12 +115,12 @@ fn folder_namespaces(globs: Vec<(GlobMatcher, String)>, folder: &Path) -> Option
     if globs.is_empty() {
         return None;
     }
-    let here = env::current_dir().unwrap_or_default();
-    let root = here.join(folder);
-    Some(FolderNamespaces { here, root, globs })
+    let current_folder = env::current_dir().unwrap_or_default();
+    let root = current_folder.join(folder);
+    Some(FolderNamespaces { current_folder, root, globs })
 }
 
-fn has_policy(policies: &args::Policies) -> bool {
+fn has_policy(policies: &args::PolicyArgs) -> bool {
     !policies.given.is_empty() || !policies.configured.inline.is_empty()
 }
 
@@ -144,7 +144,7 @@ fn from_folder(folder: &Path, policy: &str) -> PathBuf {
 }
 
 /// The configuration of these flags.
-pub fn find_file(flags: &args::Configuration, role: Role) -> Option<PathBuf> {
+pub fn find_file(flags: &args::ConfigArgs, role: Caller) -> Option<PathBuf> {
     if flags.no_config {
         return None;
     }
@@ -154,15 +154,15 @@ pub fn find_file(flags: &args::Configuration, role: Role) -> Option<PathBuf> {
             .map(PathBuf::from)
     };
     let nearest = || match role {
-        Role::CommandLine => find_nearest(&env::current_dir().ok()?),
-        Role::Host => None,
+        Caller::CommandLine => find_nearest(&env::current_dir().ok()?),
+        Caller::Host => None,
     };
     flags.config.clone().or_else(named).or_else(nearest)
 }
 
 /// Upward to the repository's root; outside of a repository only here, for what lies above may be anybody's.
-fn find_nearest(here: &Path) -> Option<PathBuf> {
-    let depth = here
+fn find_nearest(start: &Path) -> Option<PathBuf> {
+    let depth = start
         .ancestors()
         .position(|folder| folder.join(".git").exists())
         .unwrap_or(0);
@@ -176,23 +176,23 @@ fn find_nearest(here: &Path) -> Option<PathBuf> {
 
 /// What the application says in the folder that podgraft runs in, unless that file is the operator's own.
 fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
-    let own = Path::new(FILE_NAME);
-    let is_operators = fs::canonicalize(own).ok() == fs::canonicalize(operator).ok();
+    let path = Path::new(FILE_NAME);
+    let is_operators = fs::canonicalize(path).ok() == fs::canonicalize(operator).ok();
     // A link could lead out of the folder.
-    let is_file = own
+    let is_file = path
         .symlink_metadata()
         .is_ok_and(|metadata| metadata.is_file());
     if !is_file || is_operators {
         Ok(Vec::new())
     } else {
-        read_application(read_text(own)?)
+        read_application(read_text(path)?)
     }
 }
 
 fn read_text(path: &Path) -> Result<PolicyFile, Vec<Diagnostic>> {
     let name = path.to_string_lossy();
     let problem =
-        |code: Code, why: String| vec![Diagnostic::error(code, format!("`{name}` {why}"))];
+        |code: Code, reason: String| vec![Diagnostic::error(code, format!("`{name}` {reason}"))];
     let bytes =
         fs::read(path).map_err(|error| problem(Code::File, format!("cannot be read: {error}")))?;
     let text =

@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     index: usize,
-    of: NonZeroUsize,
+    count: NonZeroUsize,
 }
 
 impl FromStr for Shard {
@@ -16,11 +16,11 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, String> {
         let numbers = text
             .split_once('/')
-            .and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+            .and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
         match numbers {
-            Some((index, of)) if (1..=NonZeroUsize::get(of)).contains(&index) => Ok(Shard {
+            Some((index, count)) if (1..=NonZeroUsize::get(count)).contains(&index) => Ok(Shard {
                 index: index - 1,
-                of,
+                count,
             }),
             _ => Err("wanted I/N, where I is a number from 1 to N".to_owned()),
         }
@@ -30,14 +30,14 @@ impl FromStr for Shard {
 impl Shard {
     /// Whether this run works on the text of a number.
     pub fn has(self, number: usize) -> bool {
-        number % self.of.get() == self.index
+        number % self.count.get() == self.index
     }
 
     /// What this run works on: every N-th, so that each run gets as many, and the same in every run over the same files.
-    pub fn keep<T>(self, all: Vec<T>) -> Vec<T> {
-        all.into_iter()
+    pub fn keep<T>(self, items: Vec<T>) -> Vec<T> {
+        items.into_iter()
             .skip(self.index)
-            .step_by(self.of.get())
+            .step_by(self.count.get())
             .collect()
     }
 }

@@ -10,15 +10,15 @@ use std::sync::OnceLock;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::report::alike::{self, alike};
+use podgraft::report::alike::{self, group_alike};
 use podgraft::report::json::render_diagnostic;
-use podgraft::report::unified::folded;
+use podgraft::report::unified::wrap_options;
 use podgraft::wording::{Paint, brief, for_log, is_unsafe, lines, one_line};
 
 use textwrap::{WordSeparator, WordSplitter};
 
 use crate::args;
-use excerpts::View;
+use excerpts::DiagnosticView;
 
 /// So many diagnostics of one code are shown to people; the others are counted.
 const MOST_OF_A_CODE: usize = 100;
@@ -56,28 +56,28 @@ fn width() -> usize {
 }
 
 /// Lines that a terminal would tear in the middle of a word, folded between words.
-fn fitted(text: &str) -> String {
+fn wrapped(text: &str) -> String {
     let Some(width) = stderr_columns() else {
         return text.to_owned();
     };
-    let fold = |line: &str| textwrap::fill(line, folded(width, "    ")) + "\n";
+    let fold = |line: &str| textwrap::fill(line, wrap_options(width, "    ")) + "\n";
     text.lines().map(fold).collect()
 }
 
-/// How to speak on stderr and stdout.
+/// Prints messages on stderr and stdout.
 #[derive(Debug, Clone, Copy)]
-pub struct Voice {
-    color: args::Color,
-    diagnostics: args::Diagnostics,
+pub struct Console {
+    color: args::ColorWhen,
+    diagnostics: args::DiagnosticsFormat,
     is_quiet: bool,
 }
 
-impl Voice {
+impl Console {
     /// What the flags ask for.
-    pub fn new(output: &args::Output) -> Self {
-        Voice {
+    pub fn new(output: &args::OutputArgs) -> Self {
+        Console {
             color: output.color,
-            diagnostics: output.diagnostics.unwrap_or(args::Diagnostics::Text),
+            diagnostics: output.diagnostics.unwrap_or(args::DiagnosticsFormat::Text),
             is_quiet: output.quiet,
         }
     }
@@ -93,9 +93,9 @@ impl Voice {
             && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let has_colours = match self.color {
-            args::Color::Always => true,
-            args::Color::Never => false,
-            args::Color::Auto => !is_set("NO_COLOR") && (is_forced || is_terminal && !is_dumb),
+            args::ColorWhen::Always => true,
+            args::ColorWhen::Never => false,
+            args::ColorWhen::Auto => !is_set("NO_COLOR") && (is_forced || is_terminal && !is_dumb),
         };
         if has_colours {
             Paint::Colours
@@ -110,32 +110,32 @@ impl Voice {
         let mut sorted: Vec<&Diagnostic> = diagnostics.iter().filter(is_wanted).collect();
         sorted.sort_by_key(|diagnostic| diagnostic.severity);
         let shown = match self.diagnostics {
-            args::Diagnostics::Json => sorted
+            args::DiagnosticsFormat::Json => sorted
                 .iter()
-                .map(|diagnostic| render_diagnostic(&briefly(diagnostic)) + "\n")
+                .map(|diagnostic| render_diagnostic(&with_short_quotes(diagnostic)) + "\n")
                 .collect(),
-            args::Diagnostics::Text => render_text(&sorted, &self.renderer()),
-            args::Diagnostics::Short => for_log(sorted.iter().copied().map(render_short).collect()),
+            args::DiagnosticsFormat::Text => render_text(&sorted, &self.renderer()),
+            args::DiagnosticsFormat::Short => for_log(sorted.iter().copied().map(render_short).collect()),
         };
-        say(&shown);
+        write_stderr(&shown);
     }
 
     /// Says something for people; nothing where only errors, or only JSON, are wanted.
     pub fn tell(self, text: &str) {
-        if !self.is_quiet && self.diagnostics != args::Diagnostics::Json {
-            say(&for_log(fitted(&lines(text))));
+        if !self.is_quiet && self.diagnostics != args::DiagnosticsFormat::Json {
+            write_stderr(&for_log(wrapped(&lines(text))));
         }
     }
 
     /// `podgraft: 2 errors, 1 warning; nothing was written`.
     pub fn conclude(self, diagnostics: &[Diagnostic], outcome: &str) {
-        if self.diagnostics != args::Diagnostics::Json {
-            say(&format!("podgraft: {}; {outcome}\n", tally(diagnostics)));
+        if self.diagnostics != args::DiagnosticsFormat::Json {
+            write_stderr(&format!("podgraft: {}; {outcome}\n", severity_counts(diagnostics)));
         }
     }
 
     fn renderer(self) -> GraphicalReportHandler {
-        let theme = match (speaks_unicode(), self.paint(io::stderr().is_terminal())) {
+        let theme = match (supports_unicode(), self.paint(io::stderr().is_terminal())) {
             (true, Paint::Colours) => GraphicalTheme::unicode(),
             (true, Paint::Plain) => GraphicalTheme::unicode_nocolor(),
             (false, Paint::Colours) => GraphicalTheme::ascii(),
@@ -152,36 +152,36 @@ impl Voice {
 
 /// Says something for people, of a command without flags for it.
 pub fn tell(text: &str) {
-    say(&lines(text));
+    write_stderr(&lines(text));
 }
 
 /// Shows one diagnostic of a command without flags for it.
 pub fn show_plainly(diagnostic: &Diagnostic) {
-    show_in(std::slice::from_ref(diagnostic), args::Color::Auto);
+    show_in(std::slice::from_ref(diagnostic), args::ColorWhen::Auto);
 }
 
 /// Colours on stdout for a command that has a flag for colours only.
-pub fn stdout_paint(color: args::Color) -> Paint {
-    Voice {
+pub fn stdout_paint(color: args::ColorWhen) -> Paint {
+    Console {
         color,
-        diagnostics: args::Diagnostics::Text,
+        diagnostics: args::DiagnosticsFormat::Text,
         is_quiet: false,
     }
     .stdout_paint()
 }
 
 /// Shows diagnostics of a command that has a flag for colours only.
-pub fn show_in(diagnostics: &[Diagnostic], color: args::Color) {
-    Voice {
+pub fn show_in(diagnostics: &[Diagnostic], color: args::ColorWhen) {
+    Console {
         color,
-        diagnostics: args::Diagnostics::Text,
+        diagnostics: args::DiagnosticsFormat::Text,
         is_quiet: false,
     }
     .show(diagnostics);
 }
 
 /// The first of the variables that is set decides, as in POSIX.
-fn speaks_unicode() -> bool {
+fn supports_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .filter_map(std::env::var_os)
@@ -204,7 +204,7 @@ pub fn log_to_file() {
         Ok(file) => {
             let _ = LOG.set(file);
         }
-        Err(error) => say(&format!(
+        Err(error) => write_stderr(&format!(
             "podgraft: PODGRAFT_LOG_FILE `{}` cannot be written: {error}\n",
             path.display()
         )),
@@ -212,14 +212,14 @@ pub fn log_to_file() {
 }
 
 /// The same problem in fewer words, where it quotes a very long value.
-fn briefly(diagnostic: &Diagnostic) -> Diagnostic {
-    let mut told = diagnostic.clone();
-    told.message = brief(&told.message).into_owned();
-    told.help = told.help.map(|help| brief(&help).into_owned());
-    told.labels
+fn with_short_quotes(diagnostic: &Diagnostic) -> Diagnostic {
+    let mut shortened = diagnostic.clone();
+    shortened.message = brief(&shortened.message).into_owned();
+    shortened.help = shortened.help.map(|help| brief(&help).into_owned());
+    shortened.labels
         .iter_mut()
         .for_each(|label| label.text = brief(&label.text).into_owned());
-    told
+    shortened
 }
 
 /// Three lines at most a place, and nothing of the text that stands there.
@@ -249,7 +249,7 @@ fn render_short(diagnostic: &Diagnostic) -> String {
     shown
 }
 
-fn say(text: &str) {
+fn write_stderr(text: &str) {
     if let Some(mut log) = LOG.get() {
         let _ = log.write_all(text.as_bytes());
     }
@@ -258,8 +258,8 @@ fn say(text: &str) {
 }
 
 /// `2 errors, 1 warning`.
-fn tally(diagnostics: &[Diagnostic]) -> String {
-    let of = |severity: Severity| {
+fn severity_counts(diagnostics: &[Diagnostic]) -> String {
+    let count_of = |severity: Severity| {
         diagnostics
             .iter()
             .filter(|diagnostic| diagnostic.severity == severity)
@@ -269,8 +269,8 @@ fn tally(diagnostics: &[Diagnostic]) -> String {
         format!("{number} {word}{}", if number == 1 { "" } else { "s" })
     };
     let parts = [
-        (of(Severity::Error), "error"),
-        (of(Severity::Warning), "warning"),
+        (count_of(Severity::Error), "error"),
+        (count_of(Severity::Warning), "warning"),
     ];
     let parts = parts
         .iter()
@@ -282,7 +282,7 @@ fn tally(diagnostics: &[Diagnostic]) -> String {
 fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -> String {
     let mut shown = String::new();
     let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
-    for (diagnostic, others) in alike(diagnostics) {
+    for (diagnostic, others) in group_alike(diagnostics) {
         let number = counts.entry(diagnostic.code).or_default();
         *number += 1;
         if *number <= MOST_OF_A_CODE {
@@ -309,7 +309,7 @@ fn render_one(
     renderer: &GraphicalReportHandler,
     shown: &mut String,
 ) {
-    let view = View::of(diagnostic);
+    let view = DiagnosticView::of(diagnostic);
     let mut rendered = String::new();
     if renderer.render_report(&mut rendered, &view).is_err() {
         rendered = format!("{}: {}\n", diagnostic.code.name(), view.message);
@@ -319,7 +319,7 @@ fn render_one(
         let _ = writeln!(
             shown,
             "  {}",
-            alike::named(diagnostic, others, "--diagnostics json")
+            alike::and_more_named(diagnostic, others, "--diagnostics json")
         );
     }
     let _ = writeln!(
@@ -335,7 +335,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// Without what people must not get, and with every other byte where it was: places in the text stay right.
-fn blank(text: &str) -> String {
+fn without_unsafe(text: &str) -> String {
     let is_unsafe = |char: char| is_unsafe(char) && char != '\t';
     let blanked = |char: char| {
         if is_unsafe(char) {

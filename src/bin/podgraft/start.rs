@@ -7,7 +7,7 @@ use std::path::Path;
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
 
-use crate::args::tools::{Answers, Init};
+use crate::args::tools::{StarterPolicyArgs, InitArgs};
 use crate::run::Exit;
 use crate::show::{show_plainly, tell};
 
@@ -15,7 +15,7 @@ use crate::show::{show_plainly, tell};
 const FOLDER: &str = "podgraft";
 
 /// `podgraft init`.
-pub fn init(args: &Init) -> Exit {
+pub fn init(args: &InitArgs) -> Exit {
     match write_all(args) {
         Ok(()) => Exit::Done,
         Err(problem) => {
@@ -25,10 +25,10 @@ pub fn init(args: &Init) -> Exit {
     }
 }
 
-fn write_all(args: &Init) -> Result<(), Diagnostic> {
+fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
     let config = args.folder.join(FILE_NAME);
     if config.exists() {
-        return Err(is_there(&config));
+        return Err(already_exists(&config));
     }
     let used = match &args.used {
         Some(used) => used.clone(),
@@ -45,14 +45,14 @@ fn write_all(args: &Init) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn is_there(path: &Path) -> Diagnostic {
+fn already_exists(path: &Path) -> Diagnostic {
     let message = format!("`{}` is there already", path.display());
     Diagnostic::error(Code::File, message).help("change it by hand, or take it away first")
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
     let problem = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => is_there(path),
+        std::io::ErrorKind::AlreadyExists => already_exists(path),
         _ => {
             let message = format!("`{}` cannot be written: {error}", path.display());
             Diagnostic::error(Code::File, message)
@@ -111,7 +111,7 @@ policies:
     )
 }
 
-fn name_of(answers: &Answers) -> &str {
+fn name_of(answers: &StarterPolicyArgs) -> &str {
     let names = [&answers.agent, &answers.sidecar, &answers.scrape];
     let name = names.into_iter().flatten().next();
     name.map_or("policy", String::as_str)
@@ -121,13 +121,13 @@ fn name_of(answers: &Answers) -> &str {
 ///
 /// # Errors
 /// When an answer is missing.
-pub fn policy(answers: &Answers) -> Result<String, Diagnostic> {
+pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
     let label = |key: &str, value: &str| match &answers.label {
         Some((key, value)) => format!("{key}: {}", quoted(value)),
         None => format!("{key}: {value}"),
     };
     let name = name_of(answers);
-    let (what, label, inject) = if answers.scrape.is_some() {
+    let (description, label, inject) = if answers.scrape.is_some() {
         let port = answers.port.unwrap_or(9090);
         (
             "Scrape annotations for Prometheus.",
@@ -141,7 +141,7 @@ pub fn policy(answers: &Answers) -> Result<String, Diagnostic> {
                 "with a version, or better with a digest: --image registry.example.com/NAME:1.2.3",
             ));
         };
-        let (what, label, inject) = match answers.agent {
+        let (description, label, inject) = match answers.agent {
             Some(_) => (
                 "An agent that an init container copies into a volume and a variable loads.",
                 label("runtime", "java"),
@@ -153,10 +153,10 @@ pub fn policy(answers: &Answers) -> Result<String, Diagnostic> {
                 SIDECAR,
             ),
         };
-        (what, label, inject.replace("IMAGE", &quoted(image)))
+        (description, label, inject.replace("IMAGE", &quoted(image)))
     };
     Ok(HEAD
-        .replace("WHAT", what)
+        .replace("WHAT", description)
         .replace("LABEL", &label)
         .replace("INJECT", inject.trim_end())
         .replace("NAME", name))

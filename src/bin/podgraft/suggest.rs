@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{Builtin, Group, find};
-use podgraft::policy::conversion::Reading;
+use podgraft::policy::conversion::ReadOptions;
 use podgraft::policy::format::FORMATS;
 use podgraft::policy::read::read_as;
-use podgraft::suggest::{Wish, read};
+use podgraft::suggest::{Suggestion, read};
 use podgraft::wording::lines;
 
-use crate::args::tools::Suggest;
+use crate::args::tools::SuggestArgs;
 use crate::output::print;
 use crate::run::Exit;
 use crate::show::show_plainly;
@@ -21,22 +21,22 @@ use crate::walk::{PathFilter, walk};
 const SHOWN: usize = 3;
 
 /// `podgraft policy suggest`.
-pub fn suggest(args: &Suggest) -> Exit {
+pub fn suggest(args: &SuggestArgs) -> Exit {
     let found = walk(&args.paths, &PathFilter::default());
-    let (mut problems, mut wishes) = (found.problems, BTreeMap::<_, Vec<Wish>>::new());
+    let (mut problems, mut suggestions) = (found.problems, BTreeMap::<_, Vec<Suggestion>>::new());
     for input in &found.inputs {
         match input.read() {
             Ok(text) => {
-                for wish in read(&input.name, &text) {
-                    wishes.entry(wish.policy).or_default().push(wish);
+                for suggestion in read(&input.name, &text) {
+                    suggestions.entry(suggestion.policy).or_default().push(suggestion);
                 }
             }
             Err(problem) => problems.push(problem),
         }
     }
-    let mut text: String = wishes
+    let mut text: String = suggestions
         .iter()
-        .filter_map(|(policy, wishes)| paragraph(policy, wishes))
+        .filter_map(|(policy, suggestions)| paragraph(policy, suggestions))
         .collect();
     if text.is_empty() {
         text = "nothing asks for a policy; `podgraft policy list` shows them\n".into();
@@ -51,17 +51,17 @@ pub fn suggest(args: &Suggest) -> Exit {
     }
 }
 
-fn paragraph(policy: &str, wishes: &[Wish]) -> Option<String> {
-    let (title, how) = match (find(policy), FORMATS.iter().find(|one| one.kind == policy)) {
+fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
+    let (title, instructions) = match (find(policy), FORMATS.iter().find(|format| format.kind == policy)) {
         (Ok(builtin), _) if builtin.group == Group::Operators => {
             let (_, kind) = builtin.source()?;
             let title = format!("{kind}  {}", builtin.summary());
-            (title, with_resource(kind, wishes))
+            (title, with_resource(kind, suggestions))
         }
         (Ok(builtin), _) => (
             format!("builtin:{}  {}", builtin.name, builtin.summary()),
             match builtin.source() {
-                Some((_, kind)) => with_resource(kind, wishes),
+                Some((_, kind)) => with_resource(kind, suggestions),
                 None => format!(
                     "podgraft diff -p builtin:{}{} ...",
                     builtin.name,
@@ -71,33 +71,33 @@ fn paragraph(policy: &str, wishes: &[Wish]) -> Option<String> {
         ),
         (Err(_), Some(format)) => (
             format!("{}  {}", format.kind, format.summary),
-            with_resource(format.kind, wishes),
+            with_resource(format.kind, suggestions),
         ),
         (Err(_), None) => return None,
     };
     let mut text = format!("{title}\n");
-    for wish in wishes.iter().take(SHOWN) {
-        let asks = match wish.key {
+    for suggestion in suggestions.iter().take(SHOWN) {
+        let asks = match suggestion.key {
             Some(key) => format!("has {key}"),
             None => "asks for it".to_owned(),
         };
-        let place = format!("{}:{}", wish.place.source, wish.place.line);
+        let place = format!("{}:{}", suggestion.place.source, suggestion.place.line);
         // Writing to memory cannot fail.
-        let _ = writeln!(text, "  {} {asks} ({place})", wish.object);
+        let _ = writeln!(text, "  {} {asks} ({place})", suggestion.object);
     }
-    if wishes.len() > SHOWN {
-        let _ = writeln!(text, "  and {} more", wishes.len() - SHOWN);
+    if suggestions.len() > SHOWN {
+        let _ = writeln!(text, "  and {} more", suggestions.len() - SHOWN);
     }
-    let _ = writeln!(text, "  {how}\n");
+    let _ = writeln!(text, "  {instructions}\n");
     Some(text)
 }
 
 /// The files that hold resources of a kind are given themselves; where there is none, a cluster has them.
-fn with_resource(kind: &str, wishes: &[Wish]) -> String {
-    let files: BTreeSet<&str> = wishes
+fn with_resource(kind: &str, suggestions: &[Suggestion]) -> String {
+    let files: BTreeSet<&str> = suggestions
         .iter()
-        .filter(|wish| wish.key.is_none())
-        .map(|wish| &*wish.place.source)
+        .filter(|suggestion| suggestion.key.is_none())
+        .map(|suggestion| &*suggestion.place.source)
         .collect();
     let kind = kind.to_lowercase();
     if files.is_empty() {
@@ -114,9 +114,9 @@ fn with_resource(kind: &str, wishes: &[Wish]) -> String {
 
 /// The parameters that have to be given.
 fn params(builtin: &Builtin) -> String {
-    let looking = Reading {
+    let looking = ReadOptions {
         params_stay_open: true,
-        ..Reading::default()
+        ..ReadOptions::default()
     };
     let (policies, _) = read_as(vec![builtin.file()], &[], looking);
     policies

@@ -6,24 +6,24 @@ use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::Diagnostic;
-use podgraft::inventory::{InMemory, Needs, SourceText};
+use podgraft::inventory::{InMemoryText, InventoryNeeds, SourceText};
 use podgraft::policy::Policy;
 
 use crate::args;
-use crate::hold::{Hold, unless_unheld};
-use crate::pipeline::{IN_MEMORY, Opened, Release, open};
+use crate::hold::{Spool, temporary_file_problem_or};
+use crate::pipeline::{IN_MEMORY, OpenedInput, OutputTiming, open};
 use crate::policies::InputText;
-use crate::reread::Original;
+use crate::reread::OriginalFile;
 use crate::run::usage;
 use crate::threads::map_in_order;
 use crate::walk::{Input, unreadable};
 
-/// An input and its bytes.
-pub type Text = (Input, Arc<Vec<u8>>);
+/// An input file and its bytes.
+pub type InputBytes = (Input, Arc<Vec<u8>>);
 
 /// A text that is read for facts.
-pub fn source_text((input, text): &Text) -> Arc<dyn SourceText> {
-    Arc::new(InMemory {
+pub fn source_text((input, text): &InputBytes) -> Arc<dyn SourceText> {
+    Arc::new(InMemoryText {
         name: Arc::clone(&input.name),
         text: Arc::clone(text),
     })
@@ -31,20 +31,20 @@ pub fn source_text((input, text): &Text) -> Arc<dyn SourceText> {
 
 /// Every file with its text; one text that can go through a pipe stays where it is for now.
 pub fn texts_of(
-    run: &args::Run,
+    run: &args::RunArgs,
     inputs: Vec<Input>,
-    wish: Option<Release>,
+    request: Option<OutputTiming>,
     problems: &mut Vec<Diagnostic>,
-) -> Result<(Vec<Text>, Option<Release>), clap::Error> {
+) -> Result<(Vec<InputBytes>, Option<OutputTiming>), clap::Error> {
     if run.manifests.shard.is_some() && is_one_text(&inputs) {
         return Err(usage(
             ErrorKind::ArgumentConflict,
             "--shard divides files: name a folder, or several files",
         ));
     }
-    let pipe = wish.filter(|_| is_one_text(&inputs) && !reads_policies(run));
-    match (wish, pipe) {
-        (Some(Release::Immediately), None) => Err(usage(
+    let pipe = request.filter(|_| is_one_text(&inputs) && !reads_policies(run));
+    match (request, pipe) {
+        (Some(OutputTiming::Immediately), None) => Err(usage(
             ErrorKind::ArgumentConflict,
             "--stream takes one file or stdin, and no policy from it",
         )),
@@ -66,35 +66,35 @@ pub fn texts_of(
 /// # Errors
 /// When it cannot be read or kept.
 pub fn open_pipe(
-    texts: &mut [Text],
-    pipe: Option<Release>,
+    texts: &mut [InputBytes],
+    pipe: Option<OutputTiming>,
     policies: &[Policy],
-) -> Result<Option<(Release, Opened)>, Diagnostic> {
+) -> Result<Option<(OutputTiming, OpenedInput)>, Diagnostic> {
     let (Some(release), [(input, text)]) = (pipe, texts) else {
         return Ok(None);
     };
-    let needs = Needs::of(policies);
-    if release == Release::AtTheEnd && !needs.generated.is_empty() {
+    let needs = InventoryNeeds::of(policies);
+    if release == OutputTiming::AtTheEnd && !needs.generated.is_empty() {
         *text = Arc::new(input.read()?);
         return Ok(None);
     }
     let opened = open(input)?;
-    let Opened::Once(mut source) = opened else {
+    let OpenedInput::Once(mut source) = opened else {
         return Ok(Some((release, opened)));
     };
-    if release == Release::Immediately || needs.is_nothing() {
-        return Ok(Some((release, Opened::Once(source))));
+    if release == OutputTiming::Immediately || needs.is_nothing() {
+        return Ok(Some((release, OpenedInput::Once(source))));
     }
-    let mut hold = Hold::in_memory_up_to(IN_MEMORY);
+    let mut hold = Spool::in_memory_up_to(IN_MEMORY);
     let kept = io::copy(&mut source, &mut hold).and_then(|_| match hold.finish()? {
-        Ok(whole) => {
-            *text = Arc::new(whole);
+        Ok(content) => {
+            *text = Arc::new(content);
             Ok(None)
         }
-        Err(file) => Ok(Original::of(&input.name, file)?.ok()),
+        Err(file) => Ok(OriginalFile::of(&input.name, file)?.ok()),
     });
-    let kept = kept.map_err(|error| unless_unheld(&error, || unreadable(&input.name, &error)))?;
-    Ok(kept.map(|original| (release, Opened::Original(Arc::new(original)))))
+    let kept = kept.map_err(|error| temporary_file_problem_or(&error, || unreadable(&input.name, &error)))?;
+    Ok(kept.map(|original| (release, OpenedInput::Original(Arc::new(original)))))
 }
 
 /// The whole of every file.
@@ -102,7 +102,7 @@ pub fn read_texts(
     inputs: Vec<Input>,
     threads: Option<NonZeroUsize>,
     problems: &mut Vec<Diagnostic>,
-) -> Vec<Text> {
+) -> Vec<InputBytes> {
     let read: Vec<_> = map_in_order(&inputs, threads, Input::read);
     let mut texts = Vec::new();
     for (input, text) in inputs.into_iter().zip(read) {
@@ -115,7 +115,7 @@ pub fn read_texts(
 }
 
 /// The texts with their names.
-pub fn named(texts: &[Text]) -> Vec<InputText<'_>> {
+pub fn named(texts: &[InputBytes]) -> Vec<InputText<'_>> {
     texts
         .iter()
         .map(|(input, text)| InputText {
@@ -130,7 +130,7 @@ fn is_one_text(inputs: &[Input]) -> bool {
     matches!(inputs, [only] if !only.is_found())
 }
 
-fn reads_policies(run: &args::Run) -> bool {
+fn reads_policies(run: &args::RunArgs) -> bool {
     run.policies
         .given
         .iter()

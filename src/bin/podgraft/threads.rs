@@ -16,31 +16,31 @@ pub fn number(asked: Option<NonZeroUsize>) -> NonZeroUsize {
 
 /// Maps all, on as many threads as are asked for or as there are cores.
 pub fn map_in_order<T: Sync, R: Send>(
-    things: &[T],
+    items: &[T],
     threads: Option<NonZeroUsize>,
     map: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
-    let wanted = if things.len() < 2 {
+    let wanted = if items.len() < 2 {
         Some(NonZeroUsize::MIN)
     } else {
         threads
     };
-    let threads = number(wanted).get().min(things.len());
+    let threads = number(wanted).get().min(items.len());
     if threads < 2 {
-        return things.iter().map(map).collect();
+        return items.iter().map(map).collect();
     }
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut done = Vec::new();
+        let mut results = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(thing) = things.get(index) else {
-                return done;
+            let Some(item) = items.get(index) else {
+                return results;
             };
-            done.push((index, map(thing)));
+            results.push((index, map(item)));
         }
     };
-    let mut done = thread::scope(|scope| {
+    let mut results = thread::scope(|scope| {
         // Where the system gives no more threads, those that run do the work.
         let spawn = |_| {
             Builder::new()
@@ -48,19 +48,19 @@ pub fn map_in_order<T: Sync, R: Send>(
                 .spawn_scoped(scope, work)
                 .ok()
         };
-        let others: Vec<_> = (1..threads).filter_map(spawn).collect();
-        let mut done = work();
-        for other in others {
-            done.extend(
-                other
+        let handles: Vec<_> = (1..threads).filter_map(spawn).collect();
+        let mut results = work();
+        for handle in handles {
+            results.extend(
+                handle
                     .join()
                     .expect("a panic has ended the program in its hook"),
             );
         }
-        done
+        results
     });
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]

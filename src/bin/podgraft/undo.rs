@@ -4,21 +4,21 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::Outcome;
 
 use crate::args;
-use crate::output::Target;
-use crate::run::{Exit, Grafted, Purpose, Wish, check_target, conclude, graft_all};
+use crate::output::OutputTarget;
+use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all};
 
 /// `podgraft undo`.
-pub fn undo(args: &args::Undo) -> Result<Exit, clap::Error> {
-    let target = Target {
+pub fn undo(args: &args::UndoArgs) -> Result<Exit, clap::Error> {
+    let target = OutputTarget {
         in_place: args.in_place,
         output_dir: args.output_dir.as_deref(),
     };
     check_target(target, &args.paths)?;
-    let policies = args::Policies {
+    let policies = args::PolicyArgs {
         configuration: args.configuration.clone(),
-        ..args::Policies::default()
+        ..args::PolicyArgs::default()
     };
-    let run = args::Run {
+    let run = args::RunArgs {
         paths: args.paths.clone(),
         policies,
         manifests: args.manifests.clone(),
@@ -30,23 +30,23 @@ pub fn undo(args: &args::Undo) -> Result<Exit, clap::Error> {
         force: args.force,
         in_place: args.in_place,
     };
-    let mut grafted = graft_all(&run, Wish::of(&purpose))?;
+    let mut grafted = graft_all(&run, RunRequest::of(&purpose))?;
     if !grafted.problems.iter().any(Diagnostic::is_error) {
-        let problems = find_nothing(&grafted, &args.only);
+        let problems = nothing_to_undo(&grafted, &args.only);
         grafted.problems.extend(problems);
     }
     Ok(conclude(grafted, &args.output, target))
 }
 
 /// Nothing was ever recorded here, or not of the policies that were named.
-fn find_nothing(grafted: &Grafted, only: &[String]) -> Vec<Diagnostic> {
+fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
     let taken_out = |name: Option<&String>| {
         let mut outcomes = grafted.outcomes();
         let is_named = |policy: &str| name.is_none_or(|name| *name == policy);
-        outcomes.any(|met| is_named(&met.policy) && matches!(met.outcome, Outcome::TakenOut(_)))
+        outcomes.any(|policy_report| is_named(&policy_report.policy) && matches!(policy_report.outcome, Outcome::TakenOut(_)))
     };
-    let nothing = |what: &str| {
-        let message = format!("{what} to take out: no workload has a record of it");
+    let nothing = |subject: &str| {
+        let message = format!("{subject} to take out: no workload has a record of it");
         let problem = Diagnostic::error(Code::NoRecord, message);
         problem
             .help("undo reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`")

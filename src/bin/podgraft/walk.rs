@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use globset::GlobMatcher;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::glob::{self, Of};
+use podgraft::glob::{self, GlobSubject};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::args;
@@ -90,9 +90,9 @@ impl Input {
     }
 }
 
-/// What a walk found, and what is wrong with the paths.
+/// The inputs that a directory walk found, and problems with the paths.
 #[derive(Debug, Default)]
-pub struct Walk {
+pub struct FileWalk {
     /// In the order of the command line; each folder sorted.
     pub inputs: Vec<Input>,
     /// Errors and warnings.
@@ -123,7 +123,7 @@ struct PathGlob {
 
 impl PathFilter {
     /// Compiles the globs.
-    pub fn new(manifests: &args::Manifests) -> Result<Self, String> {
+    pub fn new(manifests: &args::ManifestArgs) -> Result<Self, String> {
         let compile = |globs: &[String]| {
             globs
                 .iter()
@@ -183,7 +183,7 @@ impl PathGlob {
         Ok(PathGlob {
             text: text.to_owned(),
             is_met: Cell::default(),
-            matcher: glob::compile(plain, Of::Path)?,
+            matcher: glob::compile(plain, GlobSubject::Path)?,
             is_path: plain.contains('/'),
         })
     }
@@ -199,8 +199,8 @@ impl PathGlob {
 }
 
 /// Finds the files that the paths name. No path: stdin.
-pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> Walk {
-    let mut walk = Walk::default();
+pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
+    let mut walk = FileWalk::default();
     if paths.is_empty() {
         walk.add_stdin();
     }
@@ -230,11 +230,11 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> Walk {
 }
 
 /// Whether a run without a path would wait for somebody to type manifests.
-pub fn would_wait_for_typing(paths: &[PathBuf]) -> bool {
+pub fn reads_terminal(paths: &[PathBuf]) -> bool {
     paths.is_empty() && io::stdin().is_terminal()
 }
 
-impl Walk {
+impl FileWalk {
     /// A file that is named twice, or named and found, is one manifest.
     fn add(&mut self, place: InputPlace) {
         let input = Input::new(place);
@@ -291,7 +291,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
             let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
             let aside = match is_wanted {
                 true if is_templates_of_chart(entry) => &mut templates,
-                true if leads_out(entry, &root) => &mut left_out,
+                true if is_link_outside(entry, &root) => &mut left_out,
                 _ => return is_wanted,
             };
             aside.push(entry.path().to_path_buf());
@@ -321,7 +321,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
     };
     problems.extend(passed_over(&templates, folder));
     let left_out = left_out.into_iter().filter(wanted);
-    problems.extend(left_out.map(|path| leads_out_warning(&path)));
+    problems.extend(left_out.map(|path| link_outside_warning(&path)));
     (found, problems)
 }
 
@@ -415,13 +415,13 @@ fn passed_over(templates: &[PathBuf], folder: &Path) -> Option<Diagnostic> {
     Some(Diagnostic::note(Code::NotRendered, message).help(help))
 }
 
-fn leads_out(entry: &DirEntry, root: &Path) -> bool {
+fn is_link_outside(entry: &DirEntry, root: &Path) -> bool {
     entry.depth() > 0
         && entry.path_is_symlink()
         && fs::canonicalize(entry.path()).is_ok_and(|real| !real.starts_with(root))
 }
 
-fn leads_out_warning(path: &Path) -> Diagnostic {
+fn link_outside_warning(path: &Path) -> Diagnostic {
     Diagnostic::warning(
         Code::File,
         format!(

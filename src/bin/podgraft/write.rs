@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use podgraft::diagnostic::{Code, Diagnostic};
 
-use crate::reads::{Originals, overwrites};
+use crate::reads::{InputFiles, overwrites};
 
 const TEMPORARY_END: &str = ".podgraft-tmp";
 /// The longest file name that file systems take.
@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 255;
 
 /// A file that gets new content.
 #[derive(Debug)]
-pub struct Replacement<'a> {
+pub struct FileReplacement<'a> {
     /// As the user calls it.
     pub name: &'a str,
     /// The file; may be a symbolic link, then its target changes.
@@ -41,14 +41,14 @@ pub struct NewFile<'a> {
 
 /// A file under its hidden name, ready to take its target's place. It is not kept open: a run may replace more files
 /// than a process may have open.
-struct Staged {
+struct StagedFile {
     temporary: PathBuf,
     target: PathBuf,
     /// The file that this run made, and not another of the same name.
-    identity: Identity,
+    identity: FileIdentity,
 }
 
-impl Drop for Staged {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         // After the renaming nothing is there any more; otherwise the run failed and leaves nothing behind.
         if self.is_in_place() {
@@ -57,7 +57,7 @@ impl Drop for Staged {
     }
 }
 
-impl Staged {
+impl StagedFile {
     fn is_in_place(&self) -> bool {
         fs::symlink_metadata(&self.temporary)
             .is_ok_and(|metadata| identity(&metadata) == self.identity)
@@ -65,8 +65,8 @@ impl Staged {
 }
 
 /// Replaces all files, or, on any problem that can be seen before, none.
-pub fn replace(files: &[Replacement<'_>]) -> Result<(), Vec<Diagnostic>> {
-    let targets = all(files.iter().map(check_target))?;
+pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
+    let targets = collect_all(files.iter().map(check_target))?;
     let mut seen = BTreeSet::new();
     let chosen: Vec<_> = files
         .iter()
@@ -75,17 +75,17 @@ pub fn replace(files: &[Replacement<'_>]) -> Result<(), Vec<Diagnostic>> {
         .collect();
     let _locks = lock_folders(chosen.iter().map(|(_, (real, _))| real.as_path()))
         .map_err(|problem| vec![problem])?;
-    let staged = all(chosen.iter().map(|(file, (real, metadata))| {
-        stage(real, &file.new, Some(metadata), Durable::Yes)
+    let staged = collect_all(chosen.iter().map(|(file, (real, metadata))| {
+        stage(real, &file.new, Some(metadata), Durability::Yes)
             .map_err(|error| not_written(file.name, &error))
     }))?;
-    let checked = all(chosen
+    let checked = collect_all(chosen
         .iter()
         .map(|(file, (real, _))| check_unchanged(file, real)))?;
     for (written, ((staged, (file, (real, _))), state)) in
         staged.iter().zip(&chosen).zip(checked).enumerate()
     {
-        let placed = check_state(real, &state).and_then(|()| place(staged));
+        let placed = check_state(real, &state).and_then(|()| commit(staged));
         placed.map_err(|error| vec![stopped_midway(file.name, &error, written, chosen.len())])?;
     }
     sync_folders(staged.iter().map(|staged| staged.target.as_path()));
@@ -93,7 +93,7 @@ pub fn replace(files: &[Replacement<'_>]) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// Removes the hidden files that a killed run left beside these files.
-pub fn sweep(paths: impl Iterator<Item = PathBuf>) {
+pub fn remove_leftovers(paths: impl Iterator<Item = PathBuf>) {
     for path in paths {
         let Ok(real) = fs::canonicalize(&path) else {
             continue;
@@ -153,31 +153,31 @@ fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
 pub fn create(
     root: &Path,
     files: &[NewFile<'_>],
-    originals: &Originals,
+    originals: &InputFiles,
 ) -> Result<(), Vec<Diagnostic>> {
     check_distinct(files)?;
-    all(files.iter().map(|file| {
-        check_not_an_input(file, originals).and_then(|()| check_way(root, &file.path))
+    collect_all(files.iter().map(|file| {
+        check_not_an_input(file, originals).and_then(|()| check_target_free(root, &file.path))
     }))?;
-    let staged = all(files.iter().map(|file| {
+    let staged = collect_all(files.iter().map(|file| {
         let folder = file.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)
             .map_err(|error| not_written(&folder.to_string_lossy(), &error))?;
         let previous = fs::symlink_metadata(&file.path)
             .ok()
             .filter(Metadata::is_file);
-        stage(&file.path, &file.text, previous.as_ref(), Durable::No)
+        stage(&file.path, &file.text, previous.as_ref(), Durability::No)
             .map_err(|error| not_written(&file.path.to_string_lossy(), &error))
     }))?;
-    for (written, one) in staged.iter().enumerate() {
-        let name = one.target.to_string_lossy();
-        place(one).map_err(|error| vec![stopped_midway(&name, &error, written, staged.len())])?;
+    for (written, staged_file) in staged.iter().enumerate() {
+        let name = staged_file.target.to_string_lossy();
+        commit(staged_file).map_err(|error| vec![stopped_midway(&name, &error, written, staged.len())])?;
     }
     Ok(())
 }
 
 /// Nothing stands where a file of the results, or a folder for it, is to be, and no link leads out of the folder of results.
-fn check_way(root: &Path, target: &Path) -> Result<(), Diagnostic> {
+fn check_target_free(root: &Path, target: &Path) -> Result<(), Diagnostic> {
     let real_root = fs::canonicalize(root);
     let below: Vec<&Path> = target
         .ancestors()
@@ -187,26 +187,26 @@ fn check_way(root: &Path, target: &Path) -> Result<(), Diagnostic> {
     for folder in below.into_iter().rev() {
         let Ok(metadata) = fs::metadata(folder) else {
             return match folder.is_symlink() {
-                true => Err(in_the_way(folder, "is a symbolic link to nothing")),
+                true => Err(obstruction(folder, "is a symbolic link to nothing")),
                 false => Ok(()),
             };
         };
         if !metadata.is_dir() {
-            return Err(in_the_way(folder, "is no folder"));
+            return Err(obstruction(folder, "is no folder"));
         }
         let leads_out = || match (fs::canonicalize(folder), &real_root) {
             (Ok(real), Ok(root)) => !real.starts_with(root),
             _ => false,
         };
         if folder != root && leads_out() {
-            return Err(in_the_way(
+            return Err(obstruction(
                 folder,
                 "is a symbolic link that leads out of the folder of results",
             ));
         }
     }
     match fs::symlink_metadata(target) {
-        Ok(there) if there.is_dir() => Err(in_the_way(
+        Ok(metadata) if metadata.is_dir() => Err(obstruction(
             target,
             "is a folder, where a file is to be written",
         )),
@@ -214,8 +214,8 @@ fn check_way(root: &Path, target: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-fn in_the_way(path: &Path, what: &str) -> Diagnostic {
-    Diagnostic::error(Code::File, format!("`{}` {what}", path.display()))
+fn obstruction(path: &Path, problem: &str) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("`{}` {problem}", path.display()))
         .help("move it away, or give --output-dir another folder")
 }
 
@@ -228,34 +228,34 @@ pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
     // A link stays one: what it names gets the text.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let previous = fs::metadata(&real).ok();
-    if previous.as_ref().is_some_and(|there| !there.is_file()) {
+    if previous.as_ref().is_some_and(|metadata| !metadata.is_file()) {
         return fs::write(&real, text);
     }
     if previous.is_some() {
         // Renaming would replace what must not be written, too.
         OpenOptions::new().write(true).open(&real)?;
     }
-    place(&stage(&real, text, previous.as_ref(), Durable::No)?)
+    commit(&stage(&real, text, previous.as_ref(), Durability::No)?)
 }
 
 /// All results, or all problems.
-fn all<T>(results: impl Iterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>, Vec<Diagnostic>> {
-    let (mut good, mut problems) = (Vec::new(), Vec::new());
+fn collect_all<T>(results: impl Iterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>, Vec<Diagnostic>> {
+    let (mut values, mut problems) = (Vec::new(), Vec::new());
     for result in results {
         match result {
-            Ok(value) => good.push(value),
+            Ok(value) => values.push(value),
             Err(problem) => problems.push(problem),
         }
     }
     if problems.is_empty() {
-        Ok(good)
+        Ok(values)
     } else {
         Err(problems)
     }
 }
 
 /// The real file behind the path, when it may be written.
-fn check_target(file: &Replacement<'_>) -> Result<(PathBuf, Metadata), Diagnostic> {
+fn check_target(file: &FileReplacement<'_>) -> Result<(PathBuf, Metadata), Diagnostic> {
     let fail = |error: io::Error| not_written(file.name, &error);
     let real = fs::canonicalize(&file.path).map_err(fail)?;
     let metadata = fs::metadata(&real).map_err(fail)?;
@@ -277,10 +277,10 @@ fn check_target(file: &Replacement<'_>) -> Result<(PathBuf, Metadata), Diagnosti
 }
 
 /// Somebody may have edited the file while the result was computed. Returns what it looks like, unchanged.
-fn check_unchanged(file: &Replacement<'_>, real: &Path) -> Result<Metadata, Diagnostic> {
+fn check_unchanged(file: &FileReplacement<'_>, real: &Path) -> Result<Metadata, Diagnostic> {
     let state = fs::metadata(real).map_err(|error| not_written(file.name, &error))?;
-    let now = fs::read(real).map_err(|error| not_written(file.name, &error))?;
-    if now == file.old {
+    let content = fs::read(real).map_err(|error| not_written(file.name, &error))?;
+    if content == file.old {
         return Ok(state);
     }
     Err(Diagnostic::error(
@@ -295,10 +295,10 @@ fn check_unchanged(file: &Replacement<'_>, real: &Path) -> Result<Metadata, Diag
 
 /// Between the check of a file and its turn, many others are read and renamed.
 fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
-    let now = fs::metadata(real)?;
-    let is_same = identity(&now) == identity(before)
-        && now.len() == before.len()
-        && now.modified().ok() == before.modified().ok();
+    let metadata = fs::metadata(real)?;
+    let is_same = identity(&metadata) == identity(before)
+        && metadata.len() == before.len()
+        && metadata.modified().ok() == before.modified().ok();
     if is_same {
         Ok(())
     } else {
@@ -309,7 +309,7 @@ fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
 }
 
 /// Whether a result must survive a power failure before it takes its target's place.
-enum Durable {
+enum Durability {
     Yes,
     No,
 }
@@ -319,11 +319,11 @@ fn stage(
     target: &Path,
     content: &[u8],
     previous: Option<&Metadata>,
-    durable: Durable,
-) -> io::Result<Staged> {
+    durable: Durability,
+) -> io::Result<StagedFile> {
     let temporary = temporary_name(target)?;
     let mut file = create_fresh(&temporary, previous)?;
-    let staged = Staged {
+    let staged = StagedFile {
         identity: identity(&file.metadata()?),
         temporary,
         target: target.to_path_buf(),
@@ -334,8 +334,8 @@ fn stage(
         file.set_permissions(previous.permissions())?;
     }
     match durable {
-        Durable::Yes => file.sync_all()?,
-        Durable::No => {}
+        Durability::Yes => file.sync_all()?,
+        Durability::No => {}
     }
     Ok(staged)
 }
@@ -351,7 +351,7 @@ fn create_fresh(temporary: &Path, previous: Option<&Metadata>) -> io::Result<Fil
     options.open(temporary)
 }
 
-fn place(staged: &Staged) -> io::Result<()> {
+fn commit(staged: &StagedFile) -> io::Result<()> {
     if !staged.is_in_place() {
         return Err(io::Error::other("another podgraft is writing it"));
     }
@@ -378,7 +378,7 @@ fn temporary_name(target: &Path) -> io::Result<PathBuf> {
 fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     let mut sources: BTreeMap<&OsStr, &str> = BTreeMap::new();
     let targets: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
-    all(files.iter().map(|file| {
+    collect_all(files.iter().map(|file| {
         match file
             .path
             .ancestors()
@@ -396,13 +396,13 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
             }
         }
     }))?;
-    all(files.iter().map(
+    collect_all(files.iter().map(
         |file| match sources.insert(file.path.as_os_str(), file.name) {
             None => Ok(()),
-            Some(other) => Err(Diagnostic::error(
+            Some(first_source) => Err(Diagnostic::error(
                 Code::File,
                 format!(
-                    "`{other}` and `{}` would both be written to `{}`",
+                    "`{first_source}` and `{}` would both be written to `{}`",
                     file.name,
                     file.path.display()
                 ),
@@ -413,7 +413,7 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     .map(|_| ())
 }
 
-fn check_not_an_input(file: &NewFile<'_>, originals: &Originals) -> Result<(), Diagnostic> {
+fn check_not_an_input(file: &NewFile<'_>, originals: &InputFiles) -> Result<(), Diagnostic> {
     match originals.holds(&file.path) {
         true => {
             Err(overwrites(&file.path).help("give --output-dir another folder, or use --in-place"))
@@ -426,10 +426,10 @@ fn not_written(name: &str, error: &io::Error) -> Diagnostic {
     Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
 }
 
-fn stopped_midway(name: &str, error: &io::Error, written: usize, of: usize) -> Diagnostic {
+fn stopped_midway(name: &str, error: &io::Error, written: usize, total: usize) -> Diagnostic {
     let help = match written {
         0 => "no file was changed".to_owned(),
-        _ => format!("{written} of {of} files were written before; running again does the others"),
+        _ => format!("{written} of {total} files were written before; running again does the others"),
     };
     not_written(name, error).help(help)
 }
@@ -448,7 +448,7 @@ fn keep_owner(file: &File, previous: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
     let is_same = file
         .metadata()
-        .is_ok_and(|now| (now.uid(), now.gid()) == (previous.uid(), previous.gid()));
+        .is_ok_and(|metadata| (metadata.uid(), metadata.gid()) == (previous.uid(), previous.gid()));
     // Only root may give a file to another user; a group of one's own, everybody may.
     if !is_same && fchown(file, Some(previous.uid()), Some(previous.gid())).is_err() {
         let _ = fchown(file, None, Some(previous.gid()));
@@ -472,24 +472,24 @@ fn restrict(_options: &mut OpenOptions, _previous: Option<&Metadata>) {}
 
 /// Device and number of a file.
 #[cfg(unix)]
-pub type Identity = (u64, u64);
+pub type FileIdentity = (u64, u64);
 
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> Identity {
+fn identity(metadata: &Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
-/// Elsewhere the name must do.
+/// Other systems offer no identity, so only the path counts.
 #[cfg(not(unix))]
 pub type Identity = ();
 
 /// What tells a file from others by whatever name; `None` where nothing does.
-pub fn identity_of(path: &Path) -> Option<Identity> {
+pub fn identity_of(path: &Path) -> Option<FileIdentity> {
     cfg!(unix)
         .then(|| fs::metadata(path).ok().map(|metadata| identity(&metadata)))
         .flatten()
 }
 
 #[cfg(not(unix))]
-fn identity(_metadata: &Metadata) -> Identity {}
+fn identity(_metadata: &Metadata) -> FileIdentity {}

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Draft, Field, Opened, Part};
+use super::{Draft, DraftField, OpenedCollection, DraftValue};
 
 /// Lists whose items are told apart by their name, so that of those that are as they were nothing else is read.
 const NAMED: [&str; 2] = ["containers", "initContainers"];
@@ -13,72 +13,72 @@ impl<'t> Draft<'t> {
     /// that every reader agrees on.
     pub fn difference(&self, earlier: &Draft<'t>) -> Option<(Value, Value)> {
         let later = self;
-        Drafts { earlier, later }.parts("", &earlier.root, &later.root)
+        DraftComparison { earlier, later }.parts("", &earlier.root, &later.root)
     }
 }
 
-struct Drafts<'d, 't> {
+struct DraftComparison<'d, 't> {
     earlier: &'d Draft<'t>,
     later: &'d Draft<'t>,
 }
 
-/// A value before, and now.
-type Pair = (Value, Value);
+/// A value before and after.
+type ValueChange = (Value, Value);
 
-impl Drafts<'_, '_> {
-    fn parts(&self, key: &str, was: &Part, now: &Part) -> Option<Pair> {
-        if self.is_same(was, now) {
-            return self.same(now);
+impl DraftComparison<'_, '_> {
+    fn parts(&self, key: &str, earlier: &DraftValue, later: &DraftValue) -> Option<ValueChange> {
+        if self.is_same(earlier, later) {
+            return self.unchanged_pair(later);
         }
         let is_named = NAMED.contains(&key);
-        match now {
-            Part::Open(id) => match self.later.opened(*id) {
-                Opened::Mapping { fields, .. } => match fields_of(self.earlier, was) {
-                    Some(was) if !self.later.has_merge_key(fields) => self.mappings(&was, fields),
-                    _ => self.whole(was, now),
+        match later {
+            DraftValue::Open(id) => match self.later.opened(*id) {
+                OpenedCollection::Mapping { fields, .. } => match fields_of(self.earlier, earlier) {
+                    Some(earlier) if !self.later.has_merge_key(fields) => self.mappings(&earlier, fields),
+                    _ => self.changed_pair(earlier, later),
                 },
-                Opened::List { items, .. } if is_named && self.earlier.is_list(was) => {
-                    self.lists(was, items)
+                OpenedCollection::List { items, .. } if is_named && self.earlier.is_list(earlier) => {
+                    self.lists(earlier, items)
                 }
-                Opened::List { .. } => self.whole(was, now),
+                OpenedCollection::List { .. } => self.changed_pair(earlier, later),
             },
-            Part::Node(_) | Part::New(_) | Part::Instead { .. } => self.whole(was, now),
+            DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => self.changed_pair(earlier, later),
         }
     }
 
-    fn whole(&self, was: &Part, now: &Part) -> Option<Pair> {
-        Some((self.earlier.value(was)?, self.later.value(now)?))
+    fn changed_pair(&self, earlier: &DraftValue, later: &DraftValue) -> Option<ValueChange> {
+        Some((self.earlier.value(earlier)?, self.later.value(later)?))
     }
 
     /// Whether nothing was changed in it.
-    fn is_same(&self, was: &Part, now: &Part) -> bool {
-        if was != now {
+    fn is_same(&self, earlier: &DraftValue, later: &DraftValue) -> bool {
+        if earlier != later {
             return false;
         }
-        let Part::Open(id) = now else { return true };
+        let DraftValue::Open(id) = later else { return true };
         match (self.earlier.opened(*id), self.later.opened(*id)) {
-            (Opened::Mapping { fields: was, .. }, Opened::Mapping { fields: now, .. }) => {
-                let is_same = |(was, now): (&Field, &Field)| {
-                    was.key == now.key && self.is_same(&was.value, &now.value)
+            (OpenedCollection::Mapping { fields: earlier, .. }, OpenedCollection::Mapping { fields: later, .. }) => {
+                let is_same = |(earlier, later): (&DraftField, &DraftField)| {
+                    earlier.key == later.key && self.is_same(&earlier.value, &later.value)
                 };
-                was.len() == now.len() && was.iter().zip(now).all(is_same)
+                earlier.len() == later.len() && earlier.iter().zip(later).all(is_same)
             }
-            (Opened::List { items: was, .. }, Opened::List { items: now, .. }) => {
-                was.len() == now.len()
-                    && was.iter().zip(now).all(|(was, now)| self.is_same(was, now))
+            (OpenedCollection::List { items: earlier, .. }, OpenedCollection::List { items: later, .. }) => {
+                earlier.len() == later.len()
+                    && earlier.iter().zip(later).all(|(earlier, later)| self.is_same(earlier, later))
             }
             _ => false,
         }
     }
 
-    fn same(&self, part: &Part) -> Option<Pair> {
+    fn unchanged_pair(&self, part: &DraftValue) -> Option<ValueChange> {
         let is_collection = match part {
-            Part::Open(_) => true,
-            Part::Node(node) => {
+            DraftValue::Open(_) => true,
+            DraftValue::Node(node) => {
                 let tree = self.later.tree;
                 tree.kind(tree.follow(*node)).is_collection()
             }
-            Part::New(value) | Part::Instead { value, .. } => value.is_object() || value.is_array(),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => value.is_object() || value.is_array(),
         };
         if is_collection {
             return Some((Value::Null, Value::Null));
@@ -87,30 +87,30 @@ impl Drafts<'_, '_> {
         Some((value.clone(), value))
     }
 
-    fn mappings(&self, was: &[Field], now: &[Field]) -> Option<Pair> {
-        let mut before = Map::with_capacity(was.len());
-        let mut after = Map::with_capacity(now.len());
-        let mut found: Vec<Option<Value>> = vec![None; was.len()];
+    fn mappings(&self, earlier: &[DraftField], later: &[DraftField]) -> Option<ValueChange> {
+        let mut before = Map::with_capacity(earlier.len());
+        let mut after = Map::with_capacity(later.len());
+        let mut found: Vec<Option<Value>> = vec![None; earlier.len()];
         let mut next = 0;
-        for field in now {
+        for field in later {
             let key = self.later.key_in_value(&field.key)?;
-            let is_it = |other: &Field| other.key == field.key;
-            let at = match was.get(next).is_some_and(is_it) {
+            let is_match = |candidate: &DraftField| candidate.key == field.key;
+            let at = match earlier.get(next).is_some_and(is_match) {
                 true => Some(next),
-                false => was.iter().position(is_it),
+                false => earlier.iter().position(is_match),
             };
             let value = match at {
                 Some(at) => {
                     next = at + 1;
-                    let (was, now) = self.parts(&key, &was[at].value, &field.value)?;
-                    found[at] = Some(was);
-                    now
+                    let (earlier, later) = self.parts(&key, &earlier[at].value, &field.value)?;
+                    found[at] = Some(earlier);
+                    later
                 }
                 None => self.later.value(&field.value)?,
             };
             after.insert(key, value);
         }
-        for (field, found) in was.iter().zip(found) {
+        for (field, found) in earlier.iter().zip(found) {
             let key = self.earlier.key_in_value(&field.key)?;
             let value = match found {
                 Some(value) => value,
@@ -119,38 +119,38 @@ impl Drafts<'_, '_> {
             before.insert(key, value);
         }
         // Two keys may be one to JSON.
-        let is_whole = before.len() == was.len() && after.len() == now.len();
+        let is_whole = before.len() == earlier.len() && after.len() == later.len();
         is_whole.then_some((Value::Object(before), Value::Object(after)))
     }
 
-    fn lists(&self, was: &Part, now: &[Part]) -> Option<Pair> {
-        let old: Vec<Part> = self.earlier.items(was);
+    fn lists(&self, earlier: &DraftValue, later: &[DraftValue]) -> Option<ValueChange> {
+        let old: Vec<DraftValue> = self.earlier.items(earlier);
         let mut before: Vec<Option<Value>> = vec![None; old.len()];
-        let mut after = Vec::with_capacity(now.len());
+        let mut after = Vec::with_capacity(later.len());
         let mut next = 0;
-        for item in now {
-            let is_it = |other: &Part| {
-                other == item
+        for item in later {
+            let is_match = |candidate: &DraftValue| {
+                candidate == item
                     || self
                         .later
                         .origin(item)
-                        .is_some_and(|node| *other == Part::Node(node))
+                        .is_some_and(|node| *candidate == DraftValue::Node(node))
             };
-            let at = match old.get(next).is_some_and(is_it) {
+            let at = match old.get(next).is_some_and(is_match) {
                 true => Some(next),
-                false => old.iter().position(is_it),
+                false => old.iter().position(is_match),
             };
             let Some(at) = at else {
                 after.push(self.later.value(item)?);
                 continue;
             };
             next = at + 1;
-            let (was, now) = match self.is_same(&old[at], item) {
+            let (earlier, later) = match self.is_same(&old[at], item) {
                 true => self.named(item)?,
                 false => self.parts("", &old[at], item)?,
             };
-            before[at] = Some(was);
-            after.push(now);
+            before[at] = Some(earlier);
+            after.push(later);
         }
         let before: Option<Vec<Value>> = before
             .into_iter()
@@ -161,7 +161,7 @@ impl Drafts<'_, '_> {
     }
 
     /// A container that is as it was.
-    fn named(&self, container: &Part) -> Option<Pair> {
+    fn named(&self, container: &DraftValue) -> Option<ValueChange> {
         let name = self.later.get(container, "name");
         let value = match name.and_then(|name| self.later.value(&name)) {
             Some(name @ Value::String(_)) => json!({"name": name}),
@@ -172,14 +172,14 @@ impl Drafts<'_, '_> {
 }
 
 /// The fields of a mapping; `None` for anything else, and where a merge key brings more.
-fn fields_of(draft: &Draft<'_>, part: &Part) -> Option<Vec<Field>> {
+fn fields_of(draft: &Draft<'_>, part: &DraftValue) -> Option<Vec<DraftField>> {
     let fields = match part {
-        Part::Open(id) => match draft.opened(*id) {
-            Opened::Mapping { fields, .. } => fields.clone(),
-            Opened::List { .. } => return None,
+        DraftValue::Open(id) => match draft.opened(*id) {
+            OpenedCollection::Mapping { fields, .. } => fields.clone(),
+            OpenedCollection::List { .. } => return None,
         },
-        Part::Node(node) if draft.tree.kind(*node).is_mapping() => draft.fields_in(*node).collect(),
-        Part::Node(_) | Part::New(_) | Part::Instead { .. } => return None,
+        DraftValue::Node(node) if draft.tree.kind(*node).is_mapping() => draft.fields_in(*node).collect(),
+        DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => return None,
     };
     (!draft.has_merge_key(&fields)).then_some(fields)
 }

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::yaml::tree::{Kind, NodeId};
+use crate::yaml::tree::{NodeKind, NodeId};
 use crate::yaml::value::to_value;
 
-use super::{Draft, Field, Key, OpenId, Opened, Part, Refusal, WhyNot};
+use super::{Draft, DraftField, DraftKey, OpenId, OpenedCollection, DraftValue, Refusal, RefusalReason};
 
 impl Draft<'_> {
     /// Opens the object itself.
@@ -15,7 +15,7 @@ impl Draft<'_> {
     /// When it may not be edited.
     pub fn open_root(&mut self) -> Result<OpenId, Refusal> {
         let root = self.root.clone();
-        let (id, part) = self.open(root, Shape::Mapping)?;
+        let (id, part) = self.open(root, CollectionKind::Mapping)?;
         self.root = part;
         Ok(id)
     }
@@ -30,7 +30,7 @@ impl Draft<'_> {
         key: &str,
         order: &[&str],
     ) -> Result<OpenId, Refusal> {
-        self.open_field(within, key, order, Shape::Mapping)
+        self.open_field(within, key, order, CollectionKind::Mapping)
     }
 
     /// Opens the list under a key, made where there is none, in the place that `order` gives its key.
@@ -43,7 +43,7 @@ impl Draft<'_> {
         key: &str,
         order: &[&str],
     ) -> Result<OpenId, Refusal> {
-        self.open_field(within, key, order, Shape::List)
+        self.open_field(within, key, order, CollectionKind::List)
     }
 
     /// Opens an item of an opened list, which must be a mapping.
@@ -51,7 +51,7 @@ impl Draft<'_> {
     /// # Errors
     /// When it may not be edited.
     pub fn open_item(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
-        self.open_item_as(list, index, Shape::Mapping)
+        self.open_item_as(list, index, CollectionKind::Mapping)
     }
 
     /// Opens an item of an opened list, which must be a list itself.
@@ -59,14 +59,14 @@ impl Draft<'_> {
     /// # Errors
     /// When it may not be edited.
     pub fn open_item_list(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
-        self.open_item_as(list, index, Shape::List)
+        self.open_item_as(list, index, CollectionKind::List)
     }
 
     fn open_item_as(
         &mut self,
         list: OpenId,
         index: usize,
-        shape: Shape,
+        shape: CollectionKind,
     ) -> Result<OpenId, Refusal> {
         let part = self.list_items(list)[index].clone();
         let (id, part) = self.open(part, shape)?;
@@ -79,13 +79,13 @@ impl Draft<'_> {
         within: OpenId,
         key: &str,
         order: &[&str],
-        shape: Shape,
+        shape: CollectionKind,
     ) -> Result<OpenId, Refusal> {
-        let Opened::Mapping { fields, .. } = self.opened(within) else {
+        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
             unreachable!("only mappings are opened by key")
         };
         if let Some(at) = self.position_of(fields, key) {
-            if let Part::Open(id) = fields[at].value {
+            if let DraftValue::Open(id) = fields[at].value {
                 return self.check_shape(id, shape).map(|()| id);
             }
             let part = fields[at].value.clone();
@@ -98,32 +98,32 @@ impl Draft<'_> {
         let (id, part) = self.open_new(shape);
         self.fields(within).insert(
             at,
-            Field {
-                key: Key::New(key.into()),
+            DraftField {
+                key: DraftKey::New(key.into()),
                 value: part,
             },
         );
         Ok(id)
     }
 
-    fn open_new(&mut self, shape: Shape) -> (OpenId, Part) {
+    fn open_new(&mut self, shape: CollectionKind) -> (OpenId, DraftValue) {
         let id = OpenId(self.opened.len());
         self.opened.push(match shape {
-            Shape::Mapping => Opened::Mapping {
+            CollectionKind::Mapping => OpenedCollection::Mapping {
                 origin: None,
                 fields: Vec::new(),
             },
-            Shape::List => Opened::List {
+            CollectionKind::List => OpenedCollection::List {
                 origin: None,
                 items: Vec::new(),
             },
         });
-        (id, Part::Open(id))
+        (id, DraftValue::Open(id))
     }
 
     /// A key that only a merge key brings stands elsewhere: changing it there changes other places, too.
     fn refuse_merged(&self, within: OpenId, key: &str) -> Result<(), Refusal> {
-        let Opened::Mapping { fields, origin } = self.opened(within) else {
+        let OpenedCollection::Mapping { fields, origin } = self.opened(within) else {
             return Ok(());
         };
         if self.position_of(fields, key).is_some() {
@@ -132,21 +132,21 @@ impl Draft<'_> {
         match (self.merged(*origin, fields, key), origin) {
             (Some(_), Some(origin)) => Err(Refusal {
                 node: *origin,
-                why: WhyNot::IsShown,
+                reason: RefusalReason::IsShown,
             }),
             _ => Ok(()),
         }
     }
 
-    fn open(&mut self, part: Part, shape: Shape) -> Result<(OpenId, Part), Refusal> {
+    fn open(&mut self, part: DraftValue, shape: CollectionKind) -> Result<(OpenId, DraftValue), Refusal> {
         let opened = match part {
-            Part::Open(id) => {
+            DraftValue::Open(id) => {
                 self.check_shape(id, shape)?;
                 return Ok((id, part));
             }
-            Part::Node(node) => self.open_node(node, shape)?,
-            Part::New(value) => open_value(None, &value, shape),
-            Part::Instead { of, value } => {
+            DraftValue::Node(node) => self.open_node(node, shape)?,
+            DraftValue::New(value) => open_value(None, &value, shape),
+            DraftValue::Instead { of, value } => {
                 if self.tree.is_null(of) {
                     self.replaced_nulls.push(of);
                 }
@@ -155,95 +155,95 @@ impl Draft<'_> {
         };
         let id = OpenId(self.opened.len());
         self.opened.push(opened);
-        Ok((id, Part::Open(id)))
+        Ok((id, DraftValue::Open(id)))
     }
 
     /// What was opened as one is not the other.
-    fn check_shape(&self, id: OpenId, shape: Shape) -> Result<(), Refusal> {
-        let (why, origin) = match (self.opened(id), shape) {
-            (Opened::Mapping { .. }, Shape::Mapping) | (Opened::List { .. }, Shape::List) => {
+    fn check_shape(&self, id: OpenId, shape: CollectionKind) -> Result<(), Refusal> {
+        let (reason, origin) = match (self.opened(id), shape) {
+            (OpenedCollection::Mapping { .. }, CollectionKind::Mapping) | (OpenedCollection::List { .. }, CollectionKind::List) => {
                 return Ok(());
             }
-            (Opened::Mapping { origin, .. }, Shape::List) => (WhyNot::NoList, origin),
-            (Opened::List { origin, .. }, Shape::Mapping) => (WhyNot::NoMapping, origin),
+            (OpenedCollection::Mapping { origin, .. }, CollectionKind::List) => (RefusalReason::NoList, origin),
+            (OpenedCollection::List { origin, .. }, CollectionKind::Mapping) => (RefusalReason::NoMapping, origin),
         };
         let node = origin
             .or_else(|| self.origin(&self.root))
             .expect("a draft begins with a node");
-        Err(Refusal { node, why })
+        Err(Refusal { node, reason })
     }
 
-    fn open_node(&self, node: NodeId, shape: Shape) -> Result<Opened, Refusal> {
+    fn open_node(&self, node: NodeId, shape: CollectionKind) -> Result<OpenedCollection, Refusal> {
         let tree = self.tree;
-        let refuse = |why| Err(Refusal { node, why });
-        if tree.kind(node) == Kind::Alias {
-            return refuse(WhyNot::IsShown);
+        let refuse = |reason| Err(Refusal { node, reason });
+        if tree.kind(node) == NodeKind::Alias {
+            return refuse(RefusalReason::IsShown);
         }
         if tree.is_aliased(node) {
-            return refuse(WhyNot::IsShared);
+            return refuse(RefusalReason::IsShared);
         }
         if tree.tag(node).is_some_and(|tag| tag != shape.tag()) {
-            return refuse(WhyNot::Tagged);
+            return refuse(RefusalReason::Tagged);
         }
         let origin = Some(node);
         let kind = tree.kind(node);
         match shape {
-            Shape::Mapping if kind.is_mapping() => match tree.duplicate_key(node) {
+            CollectionKind::Mapping if kind.is_mapping() => match tree.duplicate_key(node) {
                 Some(key) => Err(Refusal {
                     node: key,
-                    why: WhyNot::DuplicateKey,
+                    reason: RefusalReason::DuplicateKey,
                 }),
                 None => {
-                    let own = self.fields_in(node);
+                    let entries = self.fields_in(node);
                     // What is opened gets something more.
-                    let mut fields = Vec::with_capacity(own.clone().count() + 2);
-                    fields.extend(own);
-                    Ok(Opened::Mapping { origin, fields })
+                    let mut fields = Vec::with_capacity(entries.clone().count() + 2);
+                    fields.extend(entries);
+                    Ok(OpenedCollection::Mapping { origin, fields })
                 }
             },
-            Shape::List if kind.is_sequence() => {
+            CollectionKind::List if kind.is_sequence() => {
                 let children = tree.children(node);
                 let mut items = Vec::with_capacity(children.clone().count() + 2);
-                items.extend(children.map(Part::Node));
-                Ok(Opened::List { origin, items })
+                items.extend(children.map(DraftValue::Node));
+                Ok(OpenedCollection::List { origin, items })
             }
-            Shape::Mapping if tree.is_null(node) => Ok(Opened::Mapping {
+            CollectionKind::Mapping if tree.is_null(node) => Ok(OpenedCollection::Mapping {
                 origin,
                 fields: Vec::new(),
             }),
-            Shape::List if tree.is_null(node) => Ok(Opened::List {
+            CollectionKind::List if tree.is_null(node) => Ok(OpenedCollection::List {
                 origin,
                 items: Vec::new(),
             }),
-            Shape::Mapping => refuse(WhyNot::NoMapping),
-            Shape::List => refuse(WhyNot::NoList),
+            CollectionKind::Mapping => refuse(RefusalReason::NoMapping),
+            CollectionKind::List => refuse(RefusalReason::NoList),
         }
     }
 
-    pub(super) fn fields(&mut self, id: OpenId) -> &mut Vec<Field> {
+    pub(super) fn fields(&mut self, id: OpenId) -> &mut Vec<DraftField> {
         match &mut self.opened[id.0] {
-            Opened::Mapping { fields, .. } => fields,
-            Opened::List { .. } => unreachable!("a list was opened as a mapping"),
+            OpenedCollection::Mapping { fields, .. } => fields,
+            OpenedCollection::List { .. } => unreachable!("a list was opened as a mapping"),
         }
     }
 
-    pub(super) fn list_items(&mut self, id: OpenId) -> &mut Vec<Part> {
+    pub(super) fn list_items(&mut self, id: OpenId) -> &mut Vec<DraftValue> {
         match &mut self.opened[id.0] {
-            Opened::List { items, .. } => items,
-            Opened::Mapping { .. } => unreachable!("a mapping was opened as a list"),
+            OpenedCollection::List { items, .. } => items,
+            OpenedCollection::Mapping { .. } => unreachable!("a mapping was opened as a list"),
         }
     }
 
     /// Where a new key goes: behind the nearest key that comes before it in `order` and is there, else first; a key that
     /// is not in `order` goes last.
     fn place_in_order(&self, within: OpenId, key: &str, order: &[&str]) -> usize {
-        let Opened::Mapping { fields, .. } = self.opened(within) else {
+        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
             return 0;
         };
-        let Some(own) = order.iter().position(|known| *known == key) else {
+        let Some(rank) = order.iter().position(|known| *known == key) else {
             return fields.len();
         };
-        let before = order[..own]
+        let before = order[..rank]
             .iter()
             .rev()
             .find_map(|known| self.position_of(fields, known));
@@ -262,7 +262,7 @@ impl Draft<'_> {
         order: &[&str],
     ) -> Result<(), Refusal> {
         self.refuse_merged(within, key)?;
-        let Opened::Mapping { fields, .. } = self.opened(within) else {
+        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
             unreachable!("only mappings are set by key")
         };
         let value = value.into();
@@ -275,9 +275,9 @@ impl Draft<'_> {
                 let at = self.place_in_order(within, key, order);
                 self.fields(within).insert(
                     at,
-                    Field {
-                        key: Key::New(key.into()),
-                        value: Part::New(value),
+                    DraftField {
+                        key: DraftKey::New(key.into()),
+                        value: DraftValue::New(value),
                     },
                 );
             }
@@ -285,19 +285,19 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn replacement(&mut self, old: &Part, value: Arc<Value>) -> Result<Part, Refusal> {
+    fn replacement(&mut self, old: &DraftValue, value: Arc<Value>) -> Result<DraftValue, Refusal> {
         let Some(of) = self.origin(old) else {
-            return Ok(Part::New(value));
+            return Ok(DraftValue::New(value));
         };
         // The value under a key may be an alias: the alias is what is written here, so it may go.
         self.refuse_shared(old)?;
         let is_back = !value.is_object()
             && !value.is_array()
-            && to_value(self.tree, of).is_ok_and(|own| own == *value);
+            && to_value(self.tree, of).is_ok_and(|original| original == *value);
         self.has_removals |= is_back || value.is_object() || value.is_array();
         Ok(match is_back {
-            true => Part::Node(of),
-            false => Part::Instead { of, value },
+            true => DraftValue::Node(of),
+            false => DraftValue::Instead { of, value },
         })
     }
 
@@ -305,28 +305,28 @@ impl Draft<'_> {
     pub fn insert_field(
         &mut self,
         within: OpenId,
-        behind: Option<&str>,
+        after: Option<&str>,
         key: &str,
         value: impl Into<Arc<Value>>,
     ) {
-        let Opened::Mapping { fields, .. } = self.opened(within) else {
+        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
             return;
         };
-        let at = behind
-            .and_then(|behind| self.position_of(fields, behind))
+        let at = after
+            .and_then(|after| self.position_of(fields, after))
             .map_or(0, |at| at + 1);
         self.fields(within).insert(
             at,
-            Field {
-                key: Key::New(key.into()),
-                value: Part::New(value.into()),
+            DraftField {
+                key: DraftKey::New(key.into()),
+                value: DraftValue::New(value.into()),
             },
         );
     }
 
     /// Puts a new item into an opened list.
     pub fn insert(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) {
-        self.list_items(list).insert(index, Part::New(value.into()));
+        self.list_items(list).insert(index, DraftValue::New(value.into()));
     }
 
     /// Replaces an item of an opened list.
@@ -363,7 +363,7 @@ impl Draft<'_> {
     /// When an alias elsewhere shows it, or a merge key may bring another of its name.
     pub fn remove_field(&mut self, within: OpenId, key: &str) -> Result<(), Refusal> {
         self.refuse_merged(within, key)?;
-        let Opened::Mapping { fields, origin } = self.opened(within) else {
+        let OpenedCollection::Mapping { fields, origin } = self.opened(within) else {
             return Ok(());
         };
         let Some(at) = self.position_of(fields, key) else {
@@ -374,7 +374,7 @@ impl Draft<'_> {
         if let Some(node) = origin.filter(|&node| self.tree.is_brought_by_merge(node, key)) {
             return Err(Refusal {
                 node,
-                why: WhyNot::IsShown,
+                reason: RefusalReason::IsShown,
             });
         }
         self.has_removals = true;
@@ -383,7 +383,7 @@ impl Draft<'_> {
     }
 
     /// What goes must not be shown elsewhere.
-    fn refuse_shared(&self, part: &Part) -> Result<(), Refusal> {
+    fn refuse_shared(&self, part: &DraftValue) -> Result<(), Refusal> {
         let Some(node) = self.origin(part) else {
             return Ok(());
         };
@@ -392,7 +392,7 @@ impl Draft<'_> {
         if is_shared {
             Err(Refusal {
                 node,
-                why: WhyNot::IsShared,
+                reason: RefusalReason::IsShared,
             })
         } else {
             Ok(())
@@ -400,30 +400,30 @@ impl Draft<'_> {
     }
 }
 
-fn open_value(origin: Option<NodeId>, value: &Value, shape: Shape) -> Opened {
+fn open_value(origin: Option<NodeId>, value: &Value, shape: CollectionKind) -> OpenedCollection {
     match (shape, value) {
-        (Shape::Mapping, Value::Object(map)) => {
-            let fields = map.iter().map(|(key, value)| Field {
-                key: Key::New(key.as_str().into()),
-                value: Part::New(Arc::new(value.clone())),
+        (CollectionKind::Mapping, Value::Object(map)) => {
+            let fields = map.iter().map(|(key, value)| DraftField {
+                key: DraftKey::New(key.as_str().into()),
+                value: DraftValue::New(Arc::new(value.clone())),
             });
-            Opened::Mapping {
+            OpenedCollection::Mapping {
                 origin,
                 fields: fields.collect(),
             }
         }
-        (Shape::List, Value::Array(items)) => Opened::List {
+        (CollectionKind::List, Value::Array(items)) => OpenedCollection::List {
             origin,
             items: items
                 .iter()
-                .map(|item| Part::New(Arc::new(item.clone())))
+                .map(|item| DraftValue::New(Arc::new(item.clone())))
                 .collect(),
         },
-        (Shape::Mapping, _) => Opened::Mapping {
+        (CollectionKind::Mapping, _) => OpenedCollection::Mapping {
             origin,
             fields: Vec::new(),
         },
-        (Shape::List, _) => Opened::List {
+        (CollectionKind::List, _) => OpenedCollection::List {
             origin,
             items: Vec::new(),
         },
@@ -431,16 +431,16 @@ fn open_value(origin: Option<NodeId>, value: &Value, shape: Shape) -> Opened {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+enum CollectionKind {
     Mapping,
     List,
 }
 
-impl Shape {
+impl CollectionKind {
     fn tag(self) -> &'static str {
         match self {
-            Shape::Mapping => "tag:yaml.org,2002:map",
-            Shape::List => "tag:yaml.org,2002:seq",
+            CollectionKind::Mapping => "tag:yaml.org,2002:map",
+            CollectionKind::List => "tag:yaml.org,2002:seq",
         }
     }
 }

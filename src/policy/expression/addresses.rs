@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use std::any::Any;
 use std::sync::LazyLock;
 
-use super::library::{Args, Overload, Returned, add_all, add_members, returned, text_arg};
+use super::library::{CallArgs, Overload, CallResult, add_all, add_members, returned, text_arg};
 use super::values::{checked_text, failed, number, opaque, reading};
 
 /// Adds all functions.
@@ -81,7 +81,7 @@ fn add_addresses(env: &mut Env) -> Result<(), DeclarationError> {
     add_members(env, Address::kind, of_addresses)
 }
 
-fn address(args: &Args<'_, '_>) -> Result<IpAddr, ExecutionError> {
+fn address(args: &CallArgs<'_, '_>) -> Result<IpAddr, ExecutionError> {
     Ok(Address::arg(args, 0)?.0)
 }
 
@@ -124,9 +124,9 @@ impl Network {
 
     /// The address with zeros where nothing counts.
     fn masked(&self) -> IpAddr {
-        let kept = |all: u128, width: u32| match self.bits {
+        let kept = |value: u128, width: u32| match self.bits {
             0 => 0,
-            bits => all >> (width - bits) << (width - bits),
+            bits => value >> (width - bits) << (width - bits),
         };
         match self.address {
             IpAddr::V4(address) => {
@@ -138,13 +138,13 @@ impl Network {
     }
 
     fn contains(&self, address: IpAddr, bits: u32) -> bool {
-        let other = Network {
+        let candidate = Network {
             address,
             bits: self.bits,
         };
         width(address) == width(self.address)
             && bits >= self.bits
-            && other.masked() == self.masked()
+            && candidate.masked() == self.masked()
     }
 }
 
@@ -173,9 +173,9 @@ fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
             contains_network(&args, Network::arg(&args, 1)?)
         }),
         ("containsCIDR", "podgraft_cidr_text", text(), |args| {
-            let other = Network::read(&text_arg(&args, 1)?);
-            let other = other.ok_or_else(|| failed("containsCIDR", "the text is no cidr"));
-            contains_network(&args, other?)
+            let network = Network::read(&text_arg(&args, 1)?);
+            let network = network.ok_or_else(|| failed("containsCIDR", "the text is no cidr"));
+            contains_network(&args, network?)
         }),
         ("ip", "podgraft_cidr_address", vec![], |args| {
             Ok(CowVal::owned(Address(Network::arg(&args, 0)?.address)))
@@ -192,11 +192,11 @@ fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
     add_members(env, Network::kind, of_networks)
 }
 
-fn contains_address<'b, 'v>(args: &Args<'b, 'v>, Address(address): Address) -> Returned<'b, 'v> {
+fn contains_address<'b, 'v>(args: &CallArgs<'b, 'v>, Address(address): Address) -> CallResult<'b, 'v> {
     returned(Network::arg(args, 0)?.contains(address, width(address)))
 }
 
-fn contains_network<'b, 'v>(args: &Args<'b, 'v>, other: Network) -> Returned<'b, 'v> {
+fn contains_network<'b, 'v>(args: &CallArgs<'b, 'v>, other: Network) -> CallResult<'b, 'v> {
     returned(Network::arg(args, 0)?.contains(other.address, other.bits))
 }
 

@@ -11,48 +11,48 @@ use std::collections::BTreeSet;
 use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
 use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
 use super::macros::{is_binding, lazily};
-use super::memo::{Memo, Reads, is_of_texts};
-use super::{MAX_DEPTH, MAX_WALKS, ObjectKinds, Wants, cost, too_deep};
+use super::memo::{Memo, FieldReads, is_of_texts};
+use super::{MAX_DEPTH, MAX_WALKS, ObjectKinds, FieldReferences, cost, too_deep};
 use crate::diagnostic::Code;
 use crate::manifest::workload::group_of;
-use crate::policy::template::Fault;
-use crate::policy::vocabulary::{Asked, Vocabulary, check_function};
+use crate::policy::template::TemplateError;
+use crate::policy::vocabulary::{FieldAccess, Vocabulary, check_function};
 
-/// Looks at every name of an expression, and puts our own functions where the crate's would not do.
-pub(super) struct Check<'c> {
+/// Checks every name of an expression, and replaces functions of the crate with ours where needed.
+pub(super) struct ExpressionChecker<'c> {
     vocabulary: &'c Vocabulary,
     /// Names that comprehensions bring in.
     bound: Vec<String>,
     /// How many lists are being walked here.
     walks: usize,
     depth: usize,
-    wants: Wants,
+    references: FieldReferences,
     kinds: ObjectKinds,
     /// Fields of which it was asked whether they are there.
     tested: BTreeSet<(String, String)>,
     /// Something in it may be left unevaluated.
     is_lazy: bool,
-    faults: Vec<Fault>,
+    faults: Vec<TemplateError>,
 }
 
-/// What a text is parsed to.
-pub(super) struct Parsed {
+/// A parsed and checked expression.
+pub(super) struct ParsedExpression {
     pub tree: IdedExpr,
-    pub wants: Wants,
+    pub references: FieldReferences,
     pub kinds: ObjectKinds,
-    pub tested: Option<Wants>,
+    pub tested: Option<FieldReferences>,
     pub memo: Option<Memo>,
 }
 
-impl<'c> Check<'c> {
+impl<'c> ExpressionChecker<'c> {
     /// With nothing found yet.
     pub(super) fn new(vocabulary: &'c Vocabulary) -> Self {
-        Check {
+        ExpressionChecker {
             vocabulary,
             bound: Vec::new(),
             walks: 0,
             depth: 0,
-            wants: Wants::new(),
+            references: FieldReferences::new(),
             kinds: ObjectKinds::new(),
             tested: BTreeSet::new(),
             is_lazy: false,
@@ -61,18 +61,18 @@ impl<'c> Check<'c> {
     }
 
     /// What was found.
-    pub(super) fn checked(mut self, mut tree: IdedExpr) -> Result<Parsed, Vec<Fault>> {
-        let reads = Reads::of(&tree);
+    pub(super) fn checked(mut self, mut tree: IdedExpr) -> Result<ParsedExpression, Vec<TemplateError>> {
+        let reads = FieldReads::of(&tree);
         self.expression(&mut tree);
         if !self.faults.is_empty() {
             return Err(self.faults);
         }
         let tested = self.tested.into_iter();
         let tested = tested.map(|(root, field)| (root, Some(field))).collect();
-        Ok(Parsed {
-            memo: reads.memo(&self.wants),
+        Ok(ParsedExpression {
+            memo: reads.memo(&self.references),
             tree,
-            wants: self.wants,
+            references: self.references,
             kinds: self.kinds,
             tested: self.is_lazy.then_some(tested),
         })
@@ -106,7 +106,7 @@ impl<'c> Check<'c> {
             Expr::List(list) => list
                 .elements
                 .iter_mut()
-                .for_each(|entry| self.charged(entry, CHARGED)),
+                .for_each(|entry| self.add_charge(entry, CHARGED)),
             Expr::Map(map) => map
                 .entries
                 .iter_mut()
@@ -115,7 +115,7 @@ impl<'c> Check<'c> {
                 let help = "write a map instead: `{'key': value}`";
                 let text = format!("expressions know no type `{}`", message.type_name);
                 self.faults
-                    .push(Fault::new(Code::BadExpression, text, help));
+                    .push(TemplateError::new(Code::BadExpression, text, help));
             }
         }
         self.depth -= 1;
@@ -126,7 +126,7 @@ impl<'c> Check<'c> {
             EntryExpr::StructField(field) => self.expression(&mut field.value),
             EntryExpr::MapEntry(entry) => {
                 self.expression(&mut entry.key);
-                self.charged(&mut entry.value, CHARGED);
+                self.add_charge(&mut entry.value, CHARGED);
             }
         }
     }
@@ -143,23 +143,23 @@ impl<'c> Check<'c> {
                     .variables
                     .keys()
                     .filter(|_| name == "variables");
-                self.wants
+                self.references
                     .extend(above.map(|variable| (name.to_owned(), Some(variable.clone()))));
-                self.wants.insert((name.to_owned(), None));
+                self.references.insert((name.to_owned(), None));
             }
             Err(fault) => self.faults.push(fault),
         }
     }
 
     fn is_bound(&self, name: &str) -> bool {
-        name.starts_with('@') || self.bound.iter().any(|own| own == name)
+        name.starts_with('@') || self.bound.iter().any(|bound| bound == name)
     }
 
     fn select(&mut self, select: &mut SelectExpr) {
         let asked = if select.test {
-            Asked::Perhaps
+            FieldAccess::Perhaps
         } else {
-            Asked::Plainly
+            FieldAccess::Plainly
         };
         match free_name(&select.operand)
             .filter(|name| !self.is_bound(name))
@@ -181,15 +181,15 @@ impl<'c> Check<'c> {
         }
     }
 
-    fn field(&mut self, root: &str, field: &str, asked: Asked) {
+    fn field(&mut self, root: &str, field: &str, asked: FieldAccess) {
         // `has(params.a) ? params.a : ...` reads it only where it is there.
         let is_tested = !self.tested.insert((root.to_owned(), field.to_owned()));
         let asked = match asked {
-            Asked::Plainly if !is_tested => {
+            FieldAccess::Plainly if !is_tested => {
                 self.tested.remove(&(root.to_owned(), field.to_owned()));
-                Asked::Plainly
+                FieldAccess::Plainly
             }
-            Asked::Plainly | Asked::Perhaps => Asked::Perhaps,
+            FieldAccess::Plainly | FieldAccess::Perhaps => FieldAccess::Perhaps,
         };
         let checked = self
             .vocabulary
@@ -197,7 +197,7 @@ impl<'c> Check<'c> {
             .and_then(|()| self.vocabulary.check_field(root, field, asked));
         match checked {
             Ok(()) => {
-                self.wants.insert((root.to_owned(), Some(field.to_owned())));
+                self.references.insert((root.to_owned(), Some(field.to_owned())));
             }
             Err(fault) => self.faults.push(fault),
         }
@@ -230,7 +230,7 @@ impl<'c> Check<'c> {
                 "split" => CHARGED_EACH,
                 _ => CHARGED,
             };
-            self.charged(target, charge);
+            self.add_charge(target, charge);
         }
         self.arguments(call);
         match call.func_name.as_str() {
@@ -241,10 +241,10 @@ impl<'c> Check<'c> {
     }
 
     /// A root and the field that is read of it by a text: `pod['labels']`, `pod.?labels`.
-    fn field_access(&self, call: &CallExpr) -> Option<(String, String, Asked)> {
+    fn field_access(&self, call: &CallExpr) -> Option<(String, String, FieldAccess)> {
         let asked = match call.func_name.as_str() {
-            INDEX => Asked::Plainly,
-            OPT_INDEX | OPT_SELECT => Asked::Perhaps,
+            INDEX => FieldAccess::Plainly,
+            OPT_INDEX | OPT_SELECT => FieldAccess::Perhaps,
             _ => return None,
         };
         let [of, key] = call.args.as_slice() else {
@@ -273,7 +273,7 @@ impl<'c> Check<'c> {
             if is_free || is_in && is_of_texts(arg) {
                 self.expression(arg)
             } else {
-                self.charged(arg, CHARGED)
+                self.add_charge(arg, CHARGED)
             }
         }
     }
@@ -293,13 +293,13 @@ impl<'c> Check<'c> {
                 let message = "`lookup` needs its apiVersion and its kind written out";
                 let help = "write `lookup('v1', 'ServiceAccount', name)`: only the name and the namespace may be computed";
                 self.faults
-                    .push(Fault::new(Code::BadExpression, message, help));
+                    .push(TemplateError::new(Code::BadExpression, message, help));
             }
         }
     }
 
     /// An expression whose value is looked at as a whole, or copied: that has its cost.
-    fn charged(&mut self, tree: &mut IdedExpr, charge: &str) {
+    fn add_charge(&mut self, tree: &mut IdedExpr, charge: &str) {
         self.expression(tree);
         let is_accumulator = free_name(tree).is_some_and(|name| name.starts_with('@'));
         if is_accumulator || matches!(tree.expr, Expr::Literal(_)) && charge == CHARGED {
@@ -314,23 +314,23 @@ impl<'c> Check<'c> {
     }
 
     /// Whether a list stands in the policy: written out, or made of the policy's own text.
-    fn is_own(&self, list: &IdedExpr) -> bool {
+    fn is_from_policy(&self, list: &IdedExpr) -> bool {
         match &list.expr {
             Expr::List(_) | Expr::Literal(_) | Expr::Map(_) => true,
             Expr::Select(select) if free_name(&select.operand) == Some("variables") => {
                 let uses = self.vocabulary.uses("variables", Some(&select.field));
                 !self.is_bound("variables") && !uses.outside
             }
-            Expr::Comprehension(walk) => self.is_own(&walk.iter_range),
+            Expr::Comprehension(walk) => self.is_from_policy(&walk.iter_range),
             Expr::Call(call) if call.func_name == "split" => {
-                call.target.as_ref().is_some_and(|text| self.is_own(text))
+                call.target.as_ref().is_some_and(|text| self.is_from_policy(text))
             }
             _ => false,
         }
     }
 
     fn comprehension(&mut self, walk: &mut ComprehensionExpr) {
-        let is_own = self.is_own(&walk.iter_range);
+        let is_from_policy = self.is_from_policy(&walk.iter_range);
         self.expression(&mut walk.iter_range);
         self.expression(&mut walk.accu_init);
         let before = self.bound.len();
@@ -338,14 +338,14 @@ impl<'c> Check<'c> {
             .extend([walk.iter_var.clone(), walk.accu_var.clone()]);
         self.bound.extend(walk.iter_var2.clone());
         let is_binding = is_binding(walk);
-        let is_walk = !is_binding && !is_own;
+        let is_walk = !is_binding && !is_from_policy;
         self.walks += usize::from(is_walk);
         if self.walks == MAX_WALKS + 1 {
             let help = "take the inner one out into `variables`";
             let message =
                 format!("the expression walks lists within lists more than {MAX_WALKS} deep");
             self.faults
-                .push(Fault::new(Code::BadExpression, message, help));
+                .push(TemplateError::new(Code::BadExpression, message, help));
         }
         for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {
             self.expression(part);
@@ -355,7 +355,7 @@ impl<'c> Check<'c> {
         if is_binding {
             return;
         }
-        let nodes = cost::of_an_entry(walk);
+        let nodes = cost::nodes_per_entry(walk);
         limit(&mut walk.iter_range, nodes);
     }
 }

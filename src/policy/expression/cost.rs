@@ -10,7 +10,7 @@ use std::cell::Cell;
 use crate::policy::functions::MAX_TEXT;
 
 /// Steps for all expressions of a policy over one container; a second at worst.
-pub(super) const MOST: usize = 2_000_000;
+pub(super) const MAX_STEPS: usize = 2_000_000;
 
 const BYTES_A_STEP: usize = 64;
 
@@ -20,7 +20,7 @@ thread_local! {
 }
 
 /// Evaluates with as many steps as are left, and takes those that were used.
-pub(super) fn within<T>(left: &Cell<usize>, evaluate: impl FnOnce() -> T) -> T {
+pub(super) fn with_budget<T>(left: &Cell<usize>, evaluate: impl FnOnce() -> T) -> T {
     let outer = LEFT.replace(left.get());
     let evaluated = evaluate();
     left.set(LEFT.replace(outer));
@@ -28,7 +28,7 @@ pub(super) fn within<T>(left: &Cell<usize>, evaluate: impl FnOnce() -> T) -> T {
 }
 
 /// The nodes that are evaluated for each entry of a list that is walked.
-pub(super) fn of_an_entry(walk: &ComprehensionExpr) -> i64 {
+pub(super) fn nodes_per_entry(walk: &ComprehensionExpr) -> i64 {
     [&walk.loop_cond, &walk.loop_step, &walk.result]
         .into_iter()
         .map(count)

@@ -12,47 +12,47 @@ use std::sync::Arc;
 
 use super::cost;
 use super::library::ENV;
-use super::lookups::{self, Known};
-use super::memo::Remembered;
+use super::lookups::{self, LookupCache};
+use super::memo::MemoEntry;
 use super::order;
-use super::shared::{Shared, from_json, map_of, to_json};
+use super::shared::{SharedValue, from_json, map_of, to_json};
 use super::words::{in_words, shortened};
-use super::{Body, Expression, Facts, Outcome, SOURCE, SOURCES, Variable, WHOLE};
+use super::{VariableBody, Expression, Facts, ExpressionResult, SOURCE, SOURCES, PolicyVariable, WHOLE};
 use crate::diagnostic::Code;
 use crate::policy::functions::MAX_TEXT;
-use crate::policy::template::{Fault, Params};
+use crate::policy::template::{TemplateError, ParamValues};
 use crate::policy::vocabulary::fields_of;
 
 /// Objects that are looked up by what other looked-up objects say.
 const MAX_ROUNDS: usize = 8;
 
 /// Fields of a name, and their values.
-pub(super) type Fields = Vec<(String, Shared)>;
+pub(super) type FieldValues = Vec<(String, SharedValue)>;
 
-/// What stands for the names of an expression.
-pub(super) type Bound = BTreeMap<String, Fields>;
+/// The values bound to the names of an expression.
+pub(super) type Bindings = BTreeMap<String, FieldValues>;
 
-/// What an expression came to, and where that is kept.
+/// The value of an expression, and its memo entry.
 pub(super) struct Found {
-    value: Shared,
-    pub(super) remembered: Option<Arc<Remembered>>,
+    value: SharedValue,
+    pub(super) remembered: Option<Arc<MemoEntry>>,
 }
 
 /// Values of names and fields.
-type Values = RefCell<BTreeMap<(String, String), Option<Shared>>>;
+type FieldCache = RefCell<BTreeMap<(String, String), Option<SharedValue>>>;
 
-/// What the names in a policy's expressions stand for over one workload, for all that evaluate some of them.
+/// A cache of the values of names over one workload, shared by all evaluators of a policy.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
-    of_workload: Rc<Values>,
-    of_container: Rc<Values>,
-    objects: Rc<RefCell<Known>>,
+pub struct EvaluationCache {
+    of_workload: Rc<FieldCache>,
+    of_container: Rc<FieldCache>,
+    objects: Rc<RefCell<LookupCache>>,
 }
 
-impl Memory {
+impl EvaluationCache {
     /// The same for another container.
     pub fn of_another_container(&self) -> Self {
-        Memory {
+        EvaluationCache {
             of_container: Rc::default(),
             ..self.clone()
         }
@@ -61,27 +61,27 @@ impl Memory {
 
 /// Evaluates a policy's expressions over one workload, and one of its containers. What was looked up is kept.
 pub struct Evaluator<'e> {
-    params: &'e Params,
-    variables: &'e [Variable],
+    params: &'e ParamValues,
+    variables: &'e [PolicyVariable],
     facts: &'e dyn Facts,
-    memory: Memory,
+    memory: EvaluationCache,
     pub(super) steps_left: Cell<usize>,
 }
 
 impl<'e> Evaluator<'e> {
     /// Evaluates with these names.
-    pub fn new(params: &'e Params, variables: &'e [Variable], facts: &'e dyn Facts) -> Self {
+    pub fn new(params: &'e ParamValues, variables: &'e [PolicyVariable], facts: &'e dyn Facts) -> Self {
         Evaluator {
             params,
             variables,
             facts,
-            memory: Memory::default(),
-            steps_left: Cell::new(cost::MOST),
+            memory: EvaluationCache::default(),
+            steps_left: Cell::new(cost::MAX_STEPS),
         }
     }
 
     /// With what others found that evaluate over the same facts.
-    pub fn with_memory(self, memory: Memory) -> Self {
+    pub fn with_memory(self, memory: EvaluationCache) -> Self {
         Evaluator { memory, ..self }
     }
 
@@ -89,7 +89,7 @@ impl<'e> Evaluator<'e> {
     ///
     /// # Errors
     /// Why it has none.
-    pub fn evaluate(&self, expression: &Expression) -> Result<Outcome, Fault> {
+    pub fn evaluate(&self, expression: &Expression) -> Result<ExpressionResult, TemplateError> {
         let found = self.found(expression)?;
         let arranged = std::ptr::from_ref(self.variables).addr();
         let known = found
@@ -108,12 +108,12 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    fn in_json(&self, expression: &Expression, value: &Shared) -> Result<Outcome, Fault> {
+    fn in_json(&self, expression: &Expression, value: &SharedValue) -> Result<ExpressionResult, TemplateError> {
         let mut left = MAX_TEXT;
-        let mut outcome = to_json(&**value, &mut left).map_err(|why| failed(expression, &why))?;
-        if let Outcome::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
-            let own = self.variables.iter().filter(|one| one.name != SOURCES);
-            let written = own.filter_map(|one| one.body.written());
+        let mut outcome = to_json(&**value, &mut left).map_err(|reason| failed(expression, &reason))?;
+        if let ExpressionResult::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
+            let variables = self.variables.iter().filter(|variable| variable.name != SOURCES);
+            let written = variables.filter_map(|variable| variable.body.written());
             let written: Vec<&Value> = written.collect();
             if !written.is_empty() {
                 order::arrange(value, &written);
@@ -122,7 +122,7 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    pub(super) fn found(&self, expression: &Expression) -> Result<Found, Fault> {
+    pub(super) fn found(&self, expression: &Expression) -> Result<Found, TemplateError> {
         let mut late = BTreeMap::new();
         let bound = self.bindings(expression, &mut late)?;
         let memo = expression.memo.as_ref().filter(|_| late.is_empty());
@@ -138,16 +138,16 @@ impl<'e> Evaluator<'e> {
         let before = self.steps_left.get();
         let value = self.resolve(expression, &bound, late)?;
         let steps = before - self.steps_left.get();
-        let remembered = memo.map(|memo| memo.keep(&bound, &value, steps));
+        let remembered = memo.map(|memo| memo.remember(&bound, &value, steps));
         Ok(Found { value, remembered })
     }
 
     fn resolve(
         &self,
         expression: &Expression,
-        bound: &Bound,
-        mut late: BTreeMap<String, Fault>,
-    ) -> Result<Shared, Fault> {
+        bound: &Bindings,
+        mut late: BTreeMap<String, TemplateError>,
+    ) -> Result<SharedValue, TemplateError> {
         let mut context = Context::with_env(Arc::clone(&ENV));
         for (root, fields) in bound {
             let fields = fields.iter().map(|(field, value)| {
@@ -157,15 +157,15 @@ impl<'e> Evaluator<'e> {
             context.add_variable_as_val(root, Box::new(map_of(fields)));
         }
         for root in WHOLE {
-            if expression.wants.iter().any(|(wanted, _)| wanted == root) {
+            if expression.references.iter().any(|(wanted, _)| wanted == root) {
                 let object = self.find(root, "")?;
                 let object =
-                    object.unwrap_or_else(|| Shared::from(Box::new(CelNull) as Box<dyn Val>));
+                    object.unwrap_or_else(|| SharedValue::from(Box::new(CelNull) as Box<dyn Val>));
                 context.add_variable_as_val(root, Box::new(object));
             }
         }
         let evaluate = || {
-            cost::within(&self.steps_left, || {
+            cost::with_budget(&self.steps_left, || {
                 Cel::resolve_val(&expression.tree, &context).map(CowVal::into_owned)
             })
         };
@@ -174,7 +174,7 @@ impl<'e> Evaluator<'e> {
         } else {
             evaluate()
         };
-        resolved.map(Shared::from).map_err(|error| match &error {
+        resolved.map(SharedValue::from).map_err(|error| match &error {
             ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
                 Some(fault) => fault,
                 None => failed(expression, &in_words(error)),
@@ -188,7 +188,7 @@ impl<'e> Evaluator<'e> {
         &self,
         expression: &Expression,
         evaluate: impl Fn() -> T,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, TemplateError> {
         for _ in 0..MAX_ROUNDS {
             let objects = &self.memory.objects;
             let (evaluated, asked) = lookups::within(&mut objects.borrow_mut(), &evaluate);
@@ -200,8 +200,8 @@ impl<'e> Evaluator<'e> {
                 objects.borrow_mut().insert(wanted, found);
             }
         }
-        let why = format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
-        Err(failed(expression, &why))
+        let reason = format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
+        Err(failed(expression, &reason))
     }
 
     /// The maps that stand for the names of an expression, with the fields that it asks for. What has no value, and is
@@ -209,11 +209,11 @@ impl<'e> Evaluator<'e> {
     fn bindings(
         &self,
         expression: &Expression,
-        late: &mut BTreeMap<String, Fault>,
-    ) -> Result<Bound, Fault> {
-        let mut bindings = Bound::new();
+        late: &mut BTreeMap<String, TemplateError>,
+    ) -> Result<Bindings, TemplateError> {
+        let mut bindings = Bindings::new();
         let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
-        for (root, field) in expression.wants.iter().filter(fields) {
+        for (root, field) in expression.references.iter().filter(fields) {
             let fields: Vec<String> = match (root.as_str(), field) {
                 (_, Some(field)) => vec![field.clone()],
                 ("params", None) => self.params.keys().cloned().collect(),
@@ -245,22 +245,22 @@ impl<'e> Evaluator<'e> {
         Ok(bindings)
     }
 
-    fn variable(&self, name: &str) -> Result<Option<Shared>, Fault> {
-        let Some(variable) = self.variables.iter().find(|one| one.name == name) else {
+    fn variable(&self, name: &str) -> Result<Option<SharedValue>, TemplateError> {
+        let Some(variable) = self.variables.iter().find(|variable| variable.name == name) else {
             return Ok(None);
         };
         let value = match &variable.body {
-            Body::Expression(expression) => self.found(expression).map(|found| found.value),
-            Body::Value(value) => value.evaluate(self).map(shared),
-            Body::Constant(value) => Ok(shared((**value).clone())),
+            VariableBody::Expression(expression) => self.found(expression).map(|found| found.value),
+            VariableBody::Value(value) => value.evaluate(self).map(shared),
+            VariableBody::Constant(value) => Ok(shared((**value).clone())),
         };
-        value.map(Some).map_err(|fault| Fault {
+        value.map(Some).map_err(|fault| TemplateError {
             variable: fault.variable.or_else(|| Some(variable.at.clone())),
             ..fault
         })
     }
 
-    fn find(&self, root: &str, field: &str) -> Result<Option<Shared>, Fault> {
+    fn find(&self, root: &str, field: &str) -> Result<Option<SharedValue>, TemplateError> {
         let key = (root.to_owned(), field.to_owned());
         let values = match self.depends_on_container(root, field) {
             true => &self.memory.of_container,
@@ -275,7 +275,7 @@ impl<'e> Evaluator<'e> {
                 .get(field)
                 .cloned()
                 .flatten()
-                .map(|text| Shared::from(Box::new(CelString::from(text)) as Box<dyn Val>)),
+                .map(|text| SharedValue::from(Box::new(CelString::from(text)) as Box<dyn Val>)),
             "variables" => self.variable(field)?,
             "source" => self.variable(SOURCE)?,
             "sources" => self.variable(SOURCES)?,
@@ -297,10 +297,10 @@ impl<'e> Evaluator<'e> {
     }
 }
 
-fn failed(expression: &Expression, why: &str) -> Fault {
-    Fault {
+fn failed(expression: &Expression, why: &str) -> TemplateError {
+    TemplateError {
         help: None,
-        ..Fault::new(
+        ..TemplateError::new(
             Code::BadExpression,
             format!("`{}` has no value: {why}", shortened(&expression.text)),
             String::new(),
@@ -308,6 +308,6 @@ fn failed(expression: &Expression, why: &str) -> Fault {
     }
 }
 
-fn shared(value: Value) -> Shared {
-    Shared::from(from_json(value))
+fn shared(value: Value) -> SharedValue {
+    SharedValue::from(from_json(value))
 }

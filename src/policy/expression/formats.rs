@@ -9,16 +9,16 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::spend_on_text;
-use super::library::{Args, text_arg};
+use super::library::{CallArgs, text_arg};
 use super::values::{failed, is_url, opaque};
 use crate::policy::names::{
-    Rule, check_dns_label, check_dns_subdomain, check_label_key, check_label_value,
+    RuleCheck, check_dns_label, check_dns_subdomain, check_label_key, check_label_value,
 };
 
-type Check = fn(&str) -> Rule;
+type FormatCheck = fn(&str) -> RuleCheck;
 
 /// The names that Kubernetes has.
-const FORMATS: [(&str, Check); 13] = [
+const FORMATS: [(&str, FormatCheck); 13] = [
     ("dns1123Label", check_dns_label),
     ("dns1123Subdomain", check_dns_subdomain),
     ("dns1035Label", check_dns1035_label),
@@ -32,19 +32,19 @@ const FORMATS: [(&str, Check); 13] = [
     }),
     ("labelValue", check_label_value),
     ("uri", |text| {
-        held(is_url(text), "must be an absolute URI or path")
+        require(is_url(text), "must be an absolute URI or path")
     }),
     ("uuid", |text| {
-        held(is_uuid(text), "must be a UUID in small letters")
+        require(is_uuid(text), "must be a UUID in small letters")
     }),
     ("byte", |text| {
-        held(STANDARD.decode(text).is_ok(), "must be base64")
+        require(STANDARD.decode(text).is_ok(), "must be base64")
     }),
     ("date", |text| {
-        held(is_date(text), "must be a date such as 2026-01-31")
+        require(is_date(text), "must be a date such as 2026-01-31")
     }),
     ("datetime", |text| {
-        held(
+        require(
             is_datetime(text),
             "must be a time such as 2026-01-31T12:00:00Z",
         )
@@ -52,35 +52,35 @@ const FORMATS: [(&str, Check); 13] = [
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Format(&'static str);
+struct NamedFormat(&'static str);
 
-opaque!(Format, FORMAT, "kubernetes.NamedFormat");
+opaque!(NamedFormat, FORMAT, "kubernetes.NamedFormat");
 
 /// Adds the two functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     let text = || vec![STRING_TYPE];
     env.add_overload("format.named", "podgraft_format_named", text(), |args| {
         let name = text_arg(&args, 0)?;
-        let found = FORMATS.iter().find(|(own, _)| *own == name);
+        let found = FORMATS.iter().find(|(known, _)| *known == name);
         Ok(CowVal::owned(match found {
-            Some((name, _)) => CelOptional::of(Box::new(Format(name))),
+            Some((name, _)) => CelOptional::of(Box::new(NamedFormat(name))),
             None => CelOptional::none(),
         }))
     })?;
     env.add_member_overload(
         "validate",
         "podgraft_validate",
-        Format::kind(),
+        NamedFormat::kind(),
         text(),
         |args| {
-            let Format(name) = Format::arg(&args, 0)?;
+            let NamedFormat(name) = NamedFormat::arg(&args, 0)?;
             let text = text_arg(&args, 1)?;
             spend_on_text(&text)?;
-            let check = FORMATS.iter().find(|(own, _)| *own == name);
+            let check = FORMATS.iter().find(|(known, _)| *known == name);
             let broken = check.and_then(|(_, check)| check(&text).err());
             Ok(CowVal::owned(match broken {
-                Some(why) => {
-                    let reasons = Cel::List(Arc::new(vec![Cel::String(Arc::new(why.to_owned()))]));
+                Some(reason) => {
+                    let reasons = Cel::List(Arc::new(vec![Cel::String(Arc::new(reason.to_owned()))]));
                     let reasons: Box<dyn Val> = reasons.try_into()?;
                     CelOptional::of(reasons)
                 }
@@ -90,7 +90,7 @@ pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     )
 }
 
-fn held(holds: bool, rule: &'static str) -> Rule {
+fn require(holds: bool, rule: &'static str) -> RuleCheck {
     if holds { Ok(()) } else { Err(rule) }
 }
 
@@ -102,9 +102,9 @@ fn masked(text: &str) -> String {
     }
 }
 
-fn check_dns1035_label(text: &str) -> Rule {
+fn check_dns1035_label(text: &str) -> RuleCheck {
     check_dns_label(text)?;
-    held(
+    require(
         text.starts_with(|char: char| char.is_ascii_lowercase()),
         "must begin with a lower-case letter",
     )
@@ -159,7 +159,7 @@ fn is_datetime(text: &str) -> bool {
     };
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
     let is_below = |found: Option<Vec<u32>>, most: &[u32]| {
-        found.is_some_and(|found| found.iter().zip(most).all(|(one, most)| one <= most))
+        found.is_some_and(|found| found.iter().zip(most).all(|(number, most)| number <= most))
     };
     is_date(date)
         && is_below(numbers(clock, &[2, 2, 2], ':'), &[23, 59, 60])

@@ -13,10 +13,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::{spend, spend_on_text};
-use super::library::{Args, Overload, Returned, add_all, add_members, arg, returned, text_arg};
+use super::library::{CallArgs, Overload, CallResult, add_all, add_members, arg, returned, text_arg};
 use super::macros::{KEYS, MAP_OF};
 use super::shared::{from_json, to_json};
-use crate::policy::expression::Outcome;
+use crate::policy::expression::ExpressionResult;
 use crate::policy::functions::MAX_TEXT;
 use crate::policy::quantity;
 use crate::yaml::parse::parse;
@@ -47,8 +47,8 @@ pub(super) fn nodes_of(function: &str) -> i64 {
 pub(super) const NAMESPACES: [&str; 7] =
     ["optional", "sets", "json", "yaml", "base64", "ip", "format"];
 
-fn failed(function: &str, why: impl Into<String>) -> ExecutionError {
-    ExecutionError::function_error(function, why.into())
+fn failed(function: &str, reason: impl Into<String>) -> ExecutionError {
+    ExecutionError::function_error(function, reason.into())
 }
 
 /// Adds all functions.
@@ -133,9 +133,9 @@ fn add_texts(env: &mut Env) -> Result<(), DeclarationError> {
 }
 
 /// The entries of a list.
-type Entries = Arc<Vec<Cel>>;
+type CelValues = Arc<Vec<Cel>>;
 
-fn list_arg(args: &Args<'_, '_>, at: usize) -> Result<Entries, ExecutionError> {
+fn list_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<CelValues, ExecutionError> {
     match arg(args, at)? {
         Cel::List(list) => Ok(list),
         _ => Err(failed("a function", "takes a list")),
@@ -143,13 +143,13 @@ fn list_arg(args: &Args<'_, '_>, at: usize) -> Result<Entries, ExecutionError> {
 }
 
 /// Both are compared each with each.
-fn two_lists(args: &Args<'_, '_>) -> Result<(Entries, Entries), ExecutionError> {
-    let (one, other) = (list_arg(args, 0)?, list_arg(args, 1)?);
-    spend(one.len().saturating_mul(other.len()))?;
-    Ok((one, other))
+fn two_lists(args: &CallArgs<'_, '_>) -> Result<(CelValues, CelValues), ExecutionError> {
+    let (left, right) = (list_arg(args, 0)?, list_arg(args, 1)?);
+    spend(left.len().saturating_mul(right.len()))?;
+    Ok((left, right))
 }
 
-fn sum<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn sum<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let list = list_arg(&args, 0)?;
     let (mut whole, mut real, mut is_real) = (0_i64, 0_f64, false);
     for entry in list.iter() {
@@ -172,12 +172,12 @@ fn sum<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     }
 }
 
-fn compared(function: &str, one: &Cel, other: &Cel) -> Result<Ordering, ExecutionError> {
-    one.partial_cmp(other)
+fn compared(function: &str, left: &Cel, right: &Cel) -> Result<Ordering, ExecutionError> {
+    left.partial_cmp(right)
         .ok_or_else(|| failed(function, "two of the entries cannot be compared"))
 }
 
-fn extreme<'b, 'v>(args: Args<'b, 'v>, wanted: Ordering) -> Returned<'b, 'v> {
+fn extreme<'b, 'v>(args: CallArgs<'b, 'v>, wanted: Ordering) -> CallResult<'b, 'v> {
     let list = list_arg(&args, 0)?;
     let mut entries = list.iter();
     let mut found = entries
@@ -191,7 +191,7 @@ fn extreme<'b, 'v>(args: Args<'b, 'v>, wanted: Ordering) -> Returned<'b, 'v> {
     returned(found.clone())
 }
 
-fn is_sorted<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn is_sorted<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let list = list_arg(&args, 0)?;
     for pair in list.windows(2) {
         if compared("isSorted", &pair[0], &pair[1])? == Ordering::Greater {
@@ -201,7 +201,7 @@ fn is_sorted<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(true)
 }
 
-fn position<'b, 'v>(args: Args<'b, 'v>, is_last: bool) -> Returned<'b, 'v> {
+fn position<'b, 'v>(args: CallArgs<'b, 'v>, is_last: bool) -> CallResult<'b, 'v> {
     let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
     let found = match is_last {
         true => list.iter().rposition(|entry| *entry == wanted),
@@ -210,7 +210,7 @@ fn position<'b, 'v>(args: Args<'b, 'v>, is_last: bool) -> Returned<'b, 'v> {
     returned(found.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1))
 }
 
-fn keys<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn keys<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let keys: Vec<Cel> = match arg(&args, 0)? {
         Cel::List(list) => {
             let count = i64::try_from(list.len()).unwrap_or(i64::MAX);
@@ -226,7 +226,7 @@ fn keys<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(Cel::List(Arc::new(keys)))
 }
 
-fn map_of<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn map_of<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let mut map = HashMap::new();
     for pair in list_arg(&args, 0)?.iter() {
         let Cel::List(pair) = pair else { continue };
@@ -245,25 +245,25 @@ fn map_of<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(Cel::Map(Map { map }))
 }
 
-fn json_of(args: &Args<'_, '_>, function: &str) -> Result<serde_json::Value, ExecutionError> {
+fn json_of(args: &CallArgs<'_, '_>, function: &str) -> Result<serde_json::Value, ExecutionError> {
     let mut left = MAX_TEXT;
     let value = args
         .first()
         .ok_or(ExecutionError::MissingArgumentOrTarget)?;
     match to_json(value.as_ref(), &mut left) {
-        Ok(Outcome::Value(value)) => Ok(value),
-        Ok(Outcome::Absent) => Err(failed(function, "an optional with nothing in it")),
-        Err(why) => Err(failed(function, why)),
+        Ok(ExpressionResult::Value(value)) => Ok(value),
+        Ok(ExpressionResult::Absent) => Err(failed(function, "an optional with nothing in it")),
+        Err(reason) => Err(failed(function, reason)),
     }
 }
 
-fn json_text<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn json_text<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let text = json_of(&args, "json.text")?.to_string();
     spend_on_text(&text)?;
     returned(text)
 }
 
-fn json_parse<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn json_parse<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let text = text_arg(&args, 0)?;
     spend(text.len())?;
     // YAML's reader has a bound on nesting, and JSON is YAML; what is no JSON is refused first.
@@ -272,7 +272,7 @@ fn json_parse<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     Ok(CowVal::Owned(from_json(read("json.parse", &text)?)))
 }
 
-fn yaml_parse<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn yaml_parse<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let text = text_arg(&args, 0)?;
     spend(text.len())?;
     Ok(CowVal::Owned(from_json(read("yaml.parse", &text)?)))
@@ -286,7 +286,7 @@ fn read(function: &str, text: &str) -> Result<serde_json::Value, ExecutionError>
     to_value(&tree, *root).map_err(|_| failed(function, "readers of YAML disagree about the text"))
 }
 
-fn decode<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn decode<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let bytes = STANDARD
         .decode(text_arg(&args, 0)?)
         .map_err(|_| failed("base64.decode", "the text is no base64"))?;
@@ -294,7 +294,7 @@ fn decode<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(text.map_err(|_| failed("base64.decode", "what it decodes to is no text"))?)
 }
 
-fn yaml_text<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn yaml_text<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let mut text = String::new();
     write_yaml(&json_of(&args, "yaml.text")?, 0, &mut text);
     spend_on_text(&text)?;
@@ -325,7 +325,7 @@ fn write_yaml(value: &serde_json::Value, depth: usize, text: &mut String) {
                 text.push_str(inner);
             }
         }
-        Value::String(own) => text.push_str(&format!("{}\n", yaml_scalar(own))),
+        Value::String(string) => text.push_str(&format!("{}\n", yaml_scalar(string))),
         other => text.push_str(&format!("{other}\n")),
     }
 }
@@ -401,7 +401,7 @@ fn quantity_of(text: &str) -> Option<Quantity> {
     quantity::of_text(text).map(Quantity)
 }
 
-fn quantity_arg(args: &Args<'_, '_>, at: usize) -> Result<Quantity, ExecutionError> {
+fn quantity_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Quantity, ExecutionError> {
     let found = args
         .get(at)
         .and_then(|value| value.downcast_ref::<Quantity>());
@@ -410,7 +410,7 @@ fn quantity_arg(args: &Args<'_, '_>, at: usize) -> Result<Quantity, ExecutionErr
         .ok_or_else(|| failed("a function", "takes a quantity"))
 }
 
-fn compare(args: &Args<'_, '_>) -> Result<Ordering, ExecutionError> {
+fn compare(args: &CallArgs<'_, '_>) -> Result<Ordering, ExecutionError> {
     Ok(quantity_arg(args, 0)?.cmp(&quantity_arg(args, 1)?))
 }
 
@@ -462,8 +462,8 @@ fn add_quantities(env: &mut Env) -> Result<(), DeclarationError> {
     add_members(env, quantity_type, of_quantities)
 }
 
-fn combined<'b, 'v>(args: &Args<'b, 'v>, how: fn(i128, i128) -> Option<i128>) -> Returned<'b, 'v> {
-    let made = how(quantity_arg(args, 0)?.0, quantity_arg(args, 1)?.0);
+fn combined<'b, 'v>(args: &CallArgs<'b, 'v>, operation: fn(i128, i128) -> Option<i128>) -> CallResult<'b, 'v> {
+    let made = operation(quantity_arg(args, 0)?.0, quantity_arg(args, 1)?.0);
     let made = made.ok_or_else(|| failed("quantity", "the quantity is too large"))?;
     Ok(CowVal::owned(Quantity(made)))
 }

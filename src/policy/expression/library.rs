@@ -14,7 +14,7 @@ use super::addresses;
 use super::cost::{spend, spend_on, spend_on_text};
 use super::formats;
 use super::kubernetes;
-use super::lookups::{self, Wanted};
+use super::lookups::{self, LookupKey};
 use super::macros;
 use super::values;
 use crate::manifest::workload::group_of;
@@ -22,8 +22,8 @@ use crate::policy::functions;
 
 const MAX_ENTRIES: i64 = 1024;
 
-pub(super) type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
-pub(super) type Returned<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+pub(super) type CallArgs<'b, 'v> = Vec<CowVal<'b, 'v>>;
+pub(super) type CallResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Our `replace`: the crate's may make a text of any length.
 pub(super) const REPLACE: &str = "@replace";
@@ -73,7 +73,7 @@ pub(super) type Overload = (
     &'static str,
     &'static str,
     Vec<Type>,
-    for<'b, 'v> fn(Args<'b, 'v>) -> Returned<'b, 'v>,
+    for<'b, 'v> fn(CallArgs<'b, 'v>) -> CallResult<'b, 'v>,
 );
 
 /// Adds functions.
@@ -102,19 +102,19 @@ fn add_functions(env: &mut Env) -> Result<(), DeclarationError> {
     let two = || vec![DYN_TYPE, DYN_TYPE];
     let functions: [Overload; 6] = [
         ("imageTag", "podgraft_image_tag", text(), |args| {
-            own_text("imageTag", &args, |text| Ok(functions::image_tag(text)))
+            text_function("imageTag", &args, |text| Ok(functions::image_tag(text)))
         }),
         ("imageName", "podgraft_image_name", text(), |args| {
-            own_text("imageName", &args, |text| Ok(functions::image_name(text)))
+            text_function("imageName", &args, |text| Ok(functions::image_name(text)))
         }),
         ("dnsLabel", "podgraft_dns_label", text(), |args| {
-            own_text("dnsLabel", &args, functions::dns_label)
+            text_function("dnsLabel", &args, functions::dns_label)
         }),
         ("sha1", "podgraft_sha1", text(), |args| {
-            own_text("sha1", &args, |text| Ok(functions::sha1(text)))
+            text_function("sha1", &args, |text| Ok(functions::sha1(text)))
         }),
         ("sha256", "podgraft_sha256", text(), |args| {
-            own_text("sha256", &args, |text| Ok(functions::sha256(text)))
+            text_function("sha256", &args, |text| Ok(functions::sha256(text)))
         }),
         ("firstPort", "podgraft_first_port", two(), first_port),
     ];
@@ -159,41 +159,41 @@ fn texts(count: usize) -> Vec<Type> {
     (0..count).map(|_| STRING_TYPE).collect()
 }
 
-pub(super) fn returned<'b, 'v>(value: impl Into<Cel>) -> Returned<'b, 'v> {
+pub(super) fn returned<'b, 'v>(value: impl Into<Cel>) -> CallResult<'b, 'v> {
     let value: Box<dyn Val> = value.into().try_into()?;
     Ok(CowVal::Owned(value))
 }
 
-pub(super) fn arg(args: &Args<'_, '_>, at: usize) -> Result<Cel, ExecutionError> {
+pub(super) fn arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Cel, ExecutionError> {
     args.get(at)
         .map_or(Ok(Cel::Null), |value| Cel::try_from(value.as_ref()))
 }
 
-pub(super) fn text_arg(args: &Args<'_, '_>, at: usize) -> Result<String, ExecutionError> {
+pub(super) fn text_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<String, ExecutionError> {
     let text = args.get(at).and_then(|arg| arg.downcast_ref::<CelString>());
     text.map(|text| text.inner().to_owned())
         .ok_or_else(|| ExecutionError::function_error("a function", "takes a text"))
 }
 
 /// A number that a function may be given; a negative one is none, as in Kubernetes' CEL.
-fn most_arg(args: &Args<'_, '_>, at: usize) -> Result<Option<usize>, ExecutionError> {
+fn most_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Option<usize>, ExecutionError> {
     Ok(match arg(args, at)? {
         Cel::Int(number) => usize::try_from(number).ok(),
         _ => None,
     })
 }
 
-fn own_text<'b, 'v>(
+fn text_function<'b, 'v>(
     name: &str,
-    args: &Args<'b, 'v>,
+    args: &CallArgs<'b, 'v>,
     function: impl FnOnce(&str) -> Result<String, String>,
-) -> Returned<'b, 'v> {
+) -> CallResult<'b, 'v> {
     let made =
-        function(&text_arg(args, 0)?).map_err(|why| ExecutionError::function_error(name, why))?;
+        function(&text_arg(args, 0)?).map_err(|reason| ExecutionError::function_error(name, reason))?;
     returned(made)
 }
 
-fn first_port<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn first_port<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let key = |key: &str| Key::from(key.to_owned());
     if let Cel::Map(container) = arg(&args, 0)?
         && let Some(Cel::List(ports)) = container.map.get(&key("ports"))
@@ -205,13 +205,13 @@ fn first_port<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(arg(&args, 1)?)
 }
 
-fn lookup<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn lookup<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let text = |at| text_arg(&args, at);
     let (namespace, name) = match args.len() {
         3 => (None, text(2)?),
         _ => (Some(text(2)?), text(3)?),
     };
-    let found = lookups::find(Wanted {
+    let found = lookups::find(LookupKey {
         group: group_of(&text(0)?).to_owned(),
         kind: text(1)?,
         namespace,
@@ -225,7 +225,7 @@ fn lookup<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
 }
 
 /// The worst patterns take as long as some steps for each byte, and as thousands to be compiled.
-fn searched(args: &Args<'_, '_>) -> Result<(String, String), ExecutionError> {
+fn search_args(args: &CallArgs<'_, '_>) -> Result<(String, String), ExecutionError> {
     let (text, pattern) = (text_arg(args, 0)?, text_arg(args, 1)?);
     let compiling = if functions::is_compiled(&pattern) {
         0
@@ -236,41 +236,41 @@ fn searched(args: &Args<'_, '_>) -> Result<(String, String), ExecutionError> {
     Ok((text, pattern))
 }
 
-fn matches<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let (text, pattern) = searched(&args)?;
+fn matches<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
+    let (text, pattern) = search_args(&args)?;
     let found = functions::matches(&text, &pattern);
-    returned(found.map_err(|why| ExecutionError::function_error("matches", why))?)
+    returned(found.map_err(|reason| ExecutionError::function_error("matches", reason))?)
 }
 
-fn find<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let (text, pattern) = searched(&args)?;
+fn find<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
+    let (text, pattern) = search_args(&args)?;
     let found = functions::find_all(&text, &pattern, 1, spend);
-    let found = found.map_err(|why| ExecutionError::function_error("find", why))??;
+    let found = found.map_err(|reason| ExecutionError::function_error("find", reason))??;
     returned(found.into_iter().next().unwrap_or_default())
 }
 
-fn find_all<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn find_all<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let most = most_arg(&args, 2)?.unwrap_or(usize::MAX);
-    let (text, pattern) = searched(&args)?;
+    let (text, pattern) = search_args(&args)?;
     let weight = functions::weight(&pattern);
     let found = functions::find_all(&text, &pattern, most, |left| {
         spend(1 + left.saturating_mul(weight) / 64)
     });
-    returned(found.map_err(|why| ExecutionError::function_error("findAll", why))??)
+    returned(found.map_err(|reason| ExecutionError::function_error("findAll", reason))??)
 }
 
-fn replace<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn replace<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let (text, from, to) = (
         text_arg(&args, 0)?,
         text_arg(&args, 1)?,
         text_arg(&args, 2)?,
     );
     let replaced = functions::replace(&text, &from, &to, most_arg(&args, 3)?);
-    returned(replaced.map_err(|why| ExecutionError::function_error("replace", why))?)
+    returned(replaced.map_err(|reason| ExecutionError::function_error("replace", reason))?)
 }
 
-fn join<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
-    let failed = |why: &str| ExecutionError::function_error("join", why);
+fn join<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
+    let failed = |reason: &str| ExecutionError::function_error("join", reason);
     let separator = if args.len() > 1 {
         text_arg(&args, 1)?
     } else {
@@ -301,7 +301,7 @@ fn join<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     returned(joined)
 }
 
-fn charged<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn charged<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let value = args
         .into_iter()
         .next()
@@ -310,7 +310,7 @@ fn charged<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     Ok(value)
 }
 
-fn charged_each<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn charged_each<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let value = args
         .into_iter()
         .next()
@@ -323,7 +323,7 @@ fn charged_each<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
     Ok(value)
 }
 
-fn walked<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
+fn walked<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let nodes = most_arg(&args, 1)?.unwrap_or(1);
     let range = args
         .into_iter()
@@ -333,10 +333,10 @@ fn walked<'b, 'v>(args: Args<'b, 'v>) -> Returned<'b, 'v> {
         .as_sizer()
         .is_some_and(|sizer| *sizer.size().inner() > MAX_ENTRIES);
     if is_long {
-        let why = format!("the list has more than {MAX_ENTRIES} entries");
+        let reason = format!("the list has more than {MAX_ENTRIES} entries");
         return Err(ExecutionError::function_error(
             "all, exists, map and filter",
-            why,
+            reason,
         ));
     }
     // Each entry is copied, and the nodes are evaluated for it.

@@ -4,11 +4,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::shared::Shared;
+use super::shared::SharedValue;
 
-/// An object that an expression asks for.
+/// The key of an object that an expression looks up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wanted {
+pub struct LookupKey {
     /// Of its apiVersion.
     pub group: String,
     /// Its kind.
@@ -19,28 +19,28 @@ pub struct Wanted {
     pub name: String,
 }
 
-/// What was found so far, by what was asked for.
-pub(super) type Known = BTreeMap<Wanted, Option<Shared>>;
+/// The results of lookups so far, by key.
+pub(super) type LookupCache = BTreeMap<LookupKey, Option<SharedValue>>;
 
 #[derive(Default)]
-struct State {
-    known: Known,
-    asked: BTreeSet<Wanted>,
+struct LookupState {
+    known: LookupCache,
+    asked: BTreeSet<LookupKey>,
 }
 
 thread_local! {
-    static STATE: RefCell<State> = RefCell::default();
+    static STATE: RefCell<LookupState> = RefCell::default();
 }
 
 /// Evaluates with what is known, and gives back what was asked for beyond it.
-pub(super) fn within<T>(known: &mut Known, evaluate: impl FnOnce() -> T) -> (T, BTreeSet<Wanted>) {
+pub(super) fn within<T>(known: &mut LookupCache, evaluate: impl FnOnce() -> T) -> (T, BTreeSet<LookupKey>) {
     let known_before = std::mem::take(known);
-    let outer = STATE.replace(State {
+    let outer = STATE.replace(LookupState {
         known: known_before,
         asked: BTreeSet::new(),
     });
     let evaluated = evaluate();
-    let State {
+    let LookupState {
         known: known_after,
         asked,
     } = STATE.replace(outer);
@@ -49,7 +49,7 @@ pub(super) fn within<T>(known: &mut Known, evaluate: impl FnOnce() -> T) -> (T, 
 }
 
 /// What is known of an object; of one that was never asked for, nothing yet.
-pub(super) fn find(wanted: Wanted) -> Option<Shared> {
+pub(super) fn find(wanted: LookupKey) -> Option<SharedValue> {
     STATE.with_borrow_mut(|state| match state.known.get(&wanted) {
         Some(found) => found.clone(),
         None => {

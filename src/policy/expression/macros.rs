@@ -15,17 +15,17 @@ pub(super) const MAP_OF: &str = "@map_of";
 const RANGE: &str = "@range";
 const RESULT: &str = "@result";
 
-type Expanded = Result<Option<IdedExpr>, ParseError>;
+type ExpansionResult = Result<Option<IdedExpr>, ParseError>;
 
 /// Adds all macros.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     for (name, count, kind) in [
-        ("all", 3, Kind::All),
-        ("exists", 3, Kind::Exists),
-        ("transformList", 3, Kind::List),
-        ("transformList", 4, Kind::List),
-        ("transformMap", 3, Kind::Map),
-        ("transformMap", 4, Kind::Map),
+        ("all", 3, MacroKind::All),
+        ("exists", 3, MacroKind::Exists),
+        ("transformList", 3, MacroKind::List),
+        ("transformList", 4, MacroKind::List),
+        ("transformMap", 3, MacroKind::Map),
+        ("transformMap", 4, MacroKind::Map),
     ] {
         env.add_macro(Macro::receiver(name, count, move |helper, target, args| {
             expand(helper, target, args, kind)
@@ -35,18 +35,18 @@ pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MacroKind {
     All,
     Exists,
     List,
     Map,
 }
 
-struct Builder<'h, 'p> {
+struct ExprBuilder<'h, 'p> {
     helper: &'h mut MacroExprHelper<'p>,
 }
 
-impl Builder<'_, '_> {
+impl ExprBuilder<'_, '_> {
     fn ident(&mut self, name: &str) -> IdedExpr {
         self.helper.next_expr(Expr::Ident(name.to_owned()))
     }
@@ -95,8 +95,8 @@ fn expand(
     helper: &mut MacroExprHelper<'_>,
     target: &mut Option<IdedExpr>,
     args: &mut Vec<IdedExpr>,
-    kind: Kind,
-) -> Expanded {
+    kind: MacroKind,
+) -> ExpansionResult {
     for arg in &args[..2] {
         if !matches!(arg.expr, Expr::Ident(_)) {
             return Err(helper.new_error(arg.id, "the first two arguments must be names"));
@@ -111,7 +111,7 @@ fn expand(
     let mut rest: Vec<IdedExpr> = args.collect();
     let value = rest.pop().unwrap_or_default();
     let filter = rest.pop();
-    let mut build = Builder { helper };
+    let mut build = ExprBuilder { helper };
     let step = step(&mut build, &names, value, filter, kind);
     let walk = walk(&mut build, names.0, step, kind);
     let walk = build.helper.next_expr(Expr::Comprehension(Box::new(walk)));
@@ -120,15 +120,15 @@ fn expand(
 }
 
 /// A walk over the keys, with what is done for each.
-fn walk(build: &mut Builder<'_, '_>, key: String, step: IdedExpr, kind: Kind) -> ComprehensionExpr {
+fn walk(build: &mut ExprBuilder<'_, '_>, key: String, step: IdedExpr, kind: MacroKind) -> ComprehensionExpr {
     let (init, condition) = match kind {
-        Kind::All => (build.flag(true), Some(build.ident(RESULT))),
-        Kind::Exists => {
+        MacroKind::All => (build.flag(true), Some(build.ident(RESULT))),
+        MacroKind::Exists => {
             let found = build.ident(RESULT);
             let none = build.call(LOGICAL_NOT, vec![found]);
             (build.flag(false), Some(none))
         }
-        Kind::List | Kind::Map => (build.list(Vec::new()), None),
+        MacroKind::List | MacroKind::Map => (build.list(Vec::new()), None),
     };
     let loop_cond = match condition {
         Some(condition) => build.call(NOT_STRICTLY_FALSE, vec![condition]),
@@ -136,7 +136,7 @@ fn walk(build: &mut Builder<'_, '_>, key: String, step: IdedExpr, kind: Kind) ->
     };
     let range = build.ident(RANGE);
     let mut result = build.ident(RESULT);
-    if kind == Kind::Map {
+    if kind == MacroKind::Map {
         result = build.call(MAP_OF, vec![result]);
     }
     ComprehensionExpr {
@@ -153,19 +153,19 @@ fn walk(build: &mut Builder<'_, '_>, key: String, step: IdedExpr, kind: Kind) ->
 
 /// What is done for each key.
 fn step(
-    build: &mut Builder<'_, '_>,
+    build: &mut ExprBuilder<'_, '_>,
     names: &(String, String),
     value: IdedExpr,
     filter: Option<IdedExpr>,
-    kind: Kind,
+    kind: MacroKind,
 ) -> IdedExpr {
     let value = build.with_value(names, value);
     let result = build.ident(RESULT);
     let added = match kind {
-        Kind::All => return build.call(LOGICAL_AND, vec![result, value]),
-        Kind::Exists => return build.call(LOGICAL_OR, vec![result, value]),
-        Kind::List => value,
-        Kind::Map => {
+        MacroKind::All => return build.call(LOGICAL_AND, vec![result, value]),
+        MacroKind::Exists => return build.call(LOGICAL_OR, vec![result, value]),
+        MacroKind::List => value,
+        MacroKind::Map => {
             let key = build.ident(&names.0);
             build.list(vec![key, value])
         }
@@ -201,12 +201,12 @@ pub(super) fn lazily(call: CallExpr) -> Expr {
         }))
     };
     let is_value = call.func_name == "orValue";
-    let there = if is_value { method("value") } else { ident() };
-    let other = call.args.into_iter().next().unwrap_or_default();
+    let present = if is_value { method("value") } else { ident() };
+    let fallback = call.args.into_iter().next().unwrap_or_default();
     let result = CallExpr {
         func_name: CONDITIONAL.to_owned(),
         target: None,
-        args: vec![method("hasValue"), there, other],
+        args: vec![method("hasValue"), present, fallback],
     };
     Expr::Comprehension(Box::new(ComprehensionExpr {
         iter_range: node(Expr::List(ListExpr::new(Vec::new()))),

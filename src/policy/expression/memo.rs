@@ -10,79 +10,79 @@ use cel::common::value::{FromVal, Val};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::evaluator::Bound;
-use super::shared::Shared;
-use super::{Outcome, WHOLE, Wants};
+use super::evaluator::Bindings;
+use super::shared::SharedValue;
+use super::{ExpressionResult, WHOLE, FieldReferences};
 
 /// Values that are kept of each expression.
-const KEPT: usize = 4;
+const CACHE_SIZE: usize = 4;
 
-/// What an expression reads: a field, or of a field that is a map some entries.
+/// An input of an expression: a field, or some entries of a map.
 #[derive(Debug, Clone)]
-struct Input {
+struct MemoInput {
     root: String,
     field: String,
     /// `None`: all of it.
     keys: Option<Vec<CelMapKey<'static>>>,
 }
 
-/// What was read of an input.
+/// The value read from an input.
 #[derive(Debug)]
-enum Read {
-    All(Option<Shared>),
-    Entries(Vec<Option<Shared>>),
+enum MemoRead {
+    All(Option<SharedValue>),
+    Entries(Vec<Option<SharedValue>>),
 }
 
-/// What an expression came to once.
+/// The result of one evaluation, and the inputs it read.
 #[derive(Debug)]
-pub(super) struct Remembered {
-    read: Vec<Read>,
+pub(super) struct MemoEntry {
+    read: Vec<MemoRead>,
     /// Its value.
-    pub value: Shared,
+    pub value: SharedValue,
     /// What it cost.
     pub steps: usize,
     /// The value in JSON, as it was asked for beside these variables.
-    pub outcome: OnceLock<(usize, Outcome)>,
+    pub outcome: OnceLock<(usize, ExpressionResult)>,
 }
 
-/// What an expression came to for the last workloads.
+/// The results of an expression for the last workloads.
 #[derive(Debug)]
 pub(super) struct Memo {
-    inputs: Vec<Input>,
-    kept: Mutex<Vec<Arc<Remembered>>>,
+    inputs: Vec<MemoInput>,
+    cache: Mutex<Vec<Arc<MemoEntry>>>,
 }
 
 impl Memo {
     /// What it came to when it read the same.
-    pub(super) fn find(&self, bound: &Bound) -> Option<Arc<Remembered>> {
-        let mut kept = self.kept.try_lock().ok()?;
-        let is_it = |one: &Arc<Remembered>| {
-            let mut both = self.inputs.iter().zip(&one.read);
-            both.all(|(input, read)| input.is_as_read(bound, read))
+    pub(super) fn find(&self, bound: &Bindings) -> Option<Arc<MemoEntry>> {
+        let mut kept = self.cache.try_lock().ok()?;
+        let is_match = |remembered: &Arc<MemoEntry>| {
+            let mut both = self.inputs.iter().zip(&remembered.read);
+            both.all(|(input, read)| input.is_unchanged(bound, read))
         };
-        let at = kept.iter().position(is_it)?;
+        let at = kept.iter().position(is_match)?;
         kept[..=at].rotate_right(1);
         Some(Arc::clone(&kept[0]))
     }
 
     /// Keeps what it came to.
-    pub(super) fn keep(&self, bound: &Bound, value: &Shared, steps: usize) -> Arc<Remembered> {
-        let remembered = Arc::new(Remembered {
+    pub(super) fn remember(&self, bound: &Bindings, value: &SharedValue, steps: usize) -> Arc<MemoEntry> {
+        let remembered = Arc::new(MemoEntry {
             read: self.inputs.iter().map(|input| input.read(bound)).collect(),
             value: value.clone(),
             steps,
             outcome: OnceLock::new(),
         });
-        if let Ok(mut kept) = self.kept.try_lock() {
-            kept.truncate(KEPT - 1);
+        if let Ok(mut kept) = self.cache.try_lock() {
+            kept.truncate(CACHE_SIZE - 1);
             kept.insert(0, Arc::clone(&remembered));
         }
         remembered
     }
 }
 
-impl Input {
-    fn value<'b>(&self, bound: &'b Bound) -> Option<&'b Shared> {
+impl MemoInput {
+    fn value<'b>(&self, bound: &'b Bindings) -> Option<&'b SharedValue> {
         let fields = bound.get(&self.root)?;
         let (_, value) = fields.iter().find(|(field, _)| *field == self.field)?;
         Some(value)
@@ -90,33 +90,33 @@ impl Input {
 
     fn entries<'b>(
         &self,
-        bound: &'b Bound,
+        bound: &'b Bindings,
     ) -> Option<(&[CelMapKey<'static>], &'b CelMap<'static>)> {
         let map = self.value(bound)?.downcast_ref::<CelMap<'static>>()?;
         Some((self.keys.as_deref()?, map))
     }
 
-    fn read(&self, bound: &Bound) -> Read {
+    fn read(&self, bound: &Bindings) -> MemoRead {
         let Some((keys, map)) = self.entries(bound) else {
-            return Read::All(self.value(bound).cloned());
+            return MemoRead::All(self.value(bound).cloned());
         };
-        let own = |value: &(dyn Val + 'static)| Shared::from(value.clone_as_boxed());
-        let entries = keys.iter().map(|key| entry(map, key).map(own));
-        Read::Entries(entries.collect())
+        let to_shared = |value: &(dyn Val + 'static)| SharedValue::from(value.clone_as_boxed());
+        let entries = keys.iter().map(|key| entry(map, key).map(to_shared));
+        MemoRead::Entries(entries.collect())
     }
 
-    fn is_as_read(&self, bound: &Bound, read: &Read) -> bool {
-        let both = |one: Option<&dyn Val>, other: Option<&Shared>| match (one, other) {
-            (Some(one), Some(other)) => is_same(one, &**other),
-            (one, other) => one.is_none() && other.is_none(),
+    fn is_unchanged(&self, bound: &Bindings, read: &MemoRead) -> bool {
+        let both = |left: Option<&dyn Val>, right: Option<&SharedValue>| match (left, right) {
+            (Some(left), Some(right)) => is_same(left, &**right),
+            (left, right) => left.is_none() && right.is_none(),
         };
         match (self.entries(bound), read) {
-            (None, Read::All(read)) => both(self.value(bound).map(|value| &**value), read.as_ref()),
-            (Some((keys, map)), Read::Entries(read)) => keys
+            (None, MemoRead::All(read)) => both(self.value(bound).map(|value| &**value), read.as_ref()),
+            (Some((keys, map)), MemoRead::Entries(read)) => keys
                 .iter()
                 .zip(read)
                 .all(|(key, read)| both(entry(map, key), read.as_ref())),
-            (None, Read::Entries(_)) | (Some(_), Read::All(_)) => false,
+            (None, MemoRead::Entries(_)) | (Some(_), MemoRead::All(_)) => false,
         }
     }
 }
@@ -129,60 +129,60 @@ fn entry<'m>(
 }
 
 /// Both as values of one type, where they are.
-fn both<'b, 'v, T: FromVal<'b, 'v>>(
-    one: &'b (dyn Val + 'v),
-    other: &'b (dyn Val + 'v),
+fn downcast_both<'b, 'v, T: FromVal<'b, 'v>>(
+    left: &'b (dyn Val + 'v),
+    right: &'b (dyn Val + 'v),
 ) -> Option<(&'b T, &'b T)> {
-    one.downcast_ref().zip(other.downcast_ref())
+    left.downcast_ref().zip(right.downcast_ref())
 }
 
 /// Whether two values are the same in everything that an expression can ask: `1` is not `1.0`.
-fn is_same<'v>(one: &(dyn Val + 'v), other: &(dyn Val + 'v)) -> bool {
-    if let Some((one, other)) = both::<CelString>(one, other) {
-        return one.inner() == other.inner();
+fn is_same<'v>(left: &(dyn Val + 'v), right: &(dyn Val + 'v)) -> bool {
+    if let Some((left, right)) = downcast_both::<CelString>(left, right) {
+        return left.inner() == right.inner();
     }
-    if let Some((one, other)) = both::<CelList>(one, other) {
-        let (one, other) = (one.inner(), other.inner());
-        let mut items = one.iter().zip(other);
-        return std::ptr::eq(one, other)
-            || one.len() == other.len()
-                && items.all(|(one, other)| is_same(one.as_ref(), other.as_ref()));
+    if let Some((left, right)) = downcast_both::<CelList>(left, right) {
+        let (left, right) = (left.inner(), right.inner());
+        let mut items = left.iter().zip(right);
+        return std::ptr::eq(left, right)
+            || left.len() == right.len()
+                && items.all(|(left, right)| is_same(left.as_ref(), right.as_ref()));
     }
-    if let Some((one, other)) = both::<CelMap>(one, other) {
-        let (one, other) = (one.inner(), other.inner());
-        let mut entries = one.iter();
-        return std::ptr::eq(one, other)
-            || one.len() == other.len()
+    if let Some((left, right)) = downcast_both::<CelMap>(left, right) {
+        let (left, right) = (left.inner(), right.inner());
+        let mut entries = left.iter();
+        return std::ptr::eq(left, right)
+            || left.len() == right.len()
                 && entries.all(|(key, value)| {
-                    let other = other.get(key);
-                    other.is_some_and(|other| is_same(value.as_ref(), other.as_ref()))
+                    let right = right.get(key);
+                    right.is_some_and(|right| is_same(value.as_ref(), right.as_ref()))
                 });
     }
-    if let Some((one, other)) = both::<CelBool>(one, other) {
-        return one.inner() == other.inner();
+    if let Some((left, right)) = downcast_both::<CelBool>(left, right) {
+        return left.inner() == right.inner();
     }
-    if let Some((one, other)) = both::<CelInt>(one, other) {
-        return one.inner() == other.inner();
+    if let Some((left, right)) = downcast_both::<CelInt>(left, right) {
+        return left.inner() == right.inner();
     }
-    if let Some((one, other)) = both::<CelUInt>(one, other) {
-        return one.inner() == other.inner();
+    if let Some((left, right)) = downcast_both::<CelUInt>(left, right) {
+        return left.inner() == right.inner();
     }
-    if let Some((one, other)) = both::<CelDouble>(one, other) {
-        return one.inner().to_bits() == other.inner().to_bits();
+    if let Some((left, right)) = downcast_both::<CelDouble>(left, right) {
+        return left.inner().to_bits() == right.inner().to_bits();
     }
-    if let Some((one, other)) = both::<CelOptional>(one, other) {
-        return match (one.option(), other.option()) {
-            (Some(one), Some(other)) => is_same(one, other),
-            (one, other) => one.is_none() && other.is_none(),
+    if let Some((left, right)) = downcast_both::<CelOptional>(left, right) {
+        return match (left.option(), right.option()) {
+            (Some(left), Some(right)) => is_same(left, right),
+            (left, right) => left.is_none() && right.is_none(),
         };
     }
     // Of other types nothing is known.
-    both::<CelNull>(one, other).is_some()
+    downcast_both::<CelNull>(left, right).is_some()
 }
 
 /// Which entries of fields an expression reads.
 #[derive(Default)]
-pub(super) struct Reads {
+pub(super) struct FieldReads {
     keys: BTreeMap<(String, String), BTreeSet<String>>,
     /// Fields that it reads in another way, too.
     whole: BTreeSet<(String, String)>,
@@ -190,43 +190,43 @@ pub(super) struct Reads {
     bound: BTreeSet<String>,
 }
 
-impl Reads {
+impl FieldReads {
     /// For an expression as it is parsed.
     pub(super) fn of(tree: &IdedExpr) -> Self {
-        let mut reads = Reads::default();
-        reads.look(tree);
+        let mut reads = FieldReads::default();
+        reads.visit(tree);
         reads
     }
 
     /// `None` for an expression that reads more than fields.
-    pub(super) fn memo(&self, wants: &Wants) -> Option<Memo> {
-        let mut roots = wants.iter().map(|(root, _)| root.as_str());
+    pub(super) fn memo(&self, references: &FieldReferences) -> Option<Memo> {
+        let mut roots = references.iter().map(|(root, _)| root.as_str());
         if roots.any(|root| WHOLE.contains(&root) || self.bound.contains(root)) {
             return None;
         }
         let input = |(root, field): &(String, Option<String>)| {
             let name = (root.clone(), field.clone()?);
             let keys = self.keys.get(&name).filter(|_| !self.whole.contains(&name));
-            Some(Input {
+            Some(MemoInput {
                 keys: keys.map(|keys| keys.iter().cloned().map(CelMapKey::from).collect()),
                 root: name.0,
                 field: name.1,
             })
         };
         Some(Memo {
-            inputs: wants.iter().map(input).collect::<Option<_>>()?,
-            kept: Mutex::default(),
+            inputs: references.iter().map(input).collect::<Option<_>>()?,
+            cache: Mutex::default(),
         })
     }
 
-    fn look(&mut self, tree: &IdedExpr) {
+    fn visit(&mut self, tree: &IdedExpr) {
         match &tree.expr {
             Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) => {}
             Expr::Select(select) => match field_of(tree) {
                 Some(name) => drop(self.whole.insert(name)),
                 None => match field_of(&select.operand) {
-                    Some(name) => self.reads(name, &select.field),
-                    None => self.look(&select.operand),
+                    Some(name) => self.add_key(name, &select.field),
+                    None => self.visit(&select.operand),
                 },
             },
             Expr::Call(call) => {
@@ -242,10 +242,10 @@ impl Reads {
                     self.whole.insert((root.clone(), field.to_owned()));
                 }
                 match map_and_key {
-                    Some((name, key)) => self.reads(name, key),
+                    Some((name, key)) => self.add_key(name, key),
                     None => {
                         let target = call.target.as_deref().into_iter();
-                        target.chain(&call.args).for_each(|inner| self.look(inner));
+                        target.chain(&call.args).for_each(|inner| self.visit(inner));
                     }
                 }
             }
@@ -255,21 +255,21 @@ impl Reads {
                 let steps = [&walk.loop_cond, &walk.loop_step, &walk.result];
                 let lists = [&walk.iter_range, &walk.accu_init];
                 let parts = lists.into_iter().chain(steps);
-                parts.for_each(|part| self.look(part));
+                parts.for_each(|part| self.visit(part));
             }
-            Expr::List(list) => list.elements.iter().for_each(|inner| self.look(inner)),
+            Expr::List(list) => list.elements.iter().for_each(|inner| self.visit(inner)),
             Expr::Map(map) => map.entries.iter().for_each(|entry| match &entry.expr {
-                EntryExpr::StructField(field) => self.look(&field.value),
+                EntryExpr::StructField(field) => self.visit(&field.value),
                 EntryExpr::MapEntry(entry) => {
-                    self.look(&entry.key);
-                    self.look(&entry.value);
+                    self.visit(&entry.key);
+                    self.visit(&entry.value);
                 }
             }),
             Expr::Struct(_) => {}
         }
     }
 
-    fn reads(&mut self, name: (String, String), key: &str) {
+    fn add_key(&mut self, name: (String, String), key: &str) {
         self.keys.entry(name).or_default().insert(key.to_owned());
     }
 }

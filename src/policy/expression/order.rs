@@ -9,14 +9,14 @@ pub(super) fn arrange(value: &mut Value, written: &[&Value]) {
         Value::Object(map) => {
             let mut equal = written
                 .iter()
-                .filter_map(|one| find(one, &|own| own == map));
+                .filter_map(|source| find(source, &|candidate| candidate == map));
             let mut alike = written
                 .iter()
-                .filter_map(|one| find(one, &|own| has_keys_of(own, map)));
+                .filter_map(|source| find(source, &|candidate| has_keys_of(candidate, map)));
             if map.len() > 1
-                && let Some(own) = equal.next().or_else(|| alike.next())
+                && let Some(candidate) = equal.next().or_else(|| alike.next())
             {
-                let keys = own.keys().filter_map(|key| map.remove_entry(key));
+                let keys = candidate.keys().filter_map(|key| map.remove_entry(key));
                 *map = keys.collect();
             }
             map.values_mut().for_each(|entry| arrange(entry, written));
@@ -26,8 +26,8 @@ pub(super) fn arrange(value: &mut Value, written: &[&Value]) {
     }
 }
 
-fn has_keys_of(own: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-    own.len() == other.len() && other.keys().all(|key| own.contains_key(key))
+fn has_keys_of(left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
+    left.len() == right.len() && right.keys().all(|key| left.contains_key(key))
 }
 
 /// The first mapping in a value that fits.

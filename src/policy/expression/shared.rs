@@ -16,13 +16,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::Outcome;
+use super::ExpressionResult;
 
-/// A value that is the one in it, whatever it is asked, and is cloned without it.
+/// A reference-counted value that delegates every operation and is cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Shared(Arc<dyn Val>);
+pub(super) struct SharedValue(Arc<dyn Val>);
 
-impl Deref for Shared {
+impl Deref for SharedValue {
     type Target = dyn Val;
 
     fn deref(&self) -> &Self::Target {
@@ -30,9 +30,9 @@ impl Deref for Shared {
     }
 }
 
-impl From<Box<dyn Val>> for Shared {
+impl From<Box<dyn Val>> for SharedValue {
     fn from(value: Box<dyn Val>) -> Self {
-        Shared(Arc::from(value))
+        SharedValue(Arc::from(value))
     }
 }
 
@@ -48,7 +48,7 @@ macro_rules! handed_on {
     };
 }
 
-impl Val for Shared {
+impl Val for SharedValue {
     handed_on!(
         as_adder: Adder,
         as_divider: Divider,
@@ -121,7 +121,7 @@ impl Val for Shared {
     }
 }
 
-impl Indexer for Shared {
+impl Indexer for SharedValue {
     fn get<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError>
     where
         Self: 'v,
@@ -160,20 +160,20 @@ pub(super) fn from_json(value: Value) -> Box<dyn Val> {
         Value::String(text) => Box::new(CelString::from(text)),
         Value::Array(entries) => {
             let entries: Vec<Box<dyn Val>> = entries.into_iter().map(from_json).collect();
-            Box::new(Shared(Arc::new(CelList::from(entries))))
+            Box::new(SharedValue(Arc::new(CelList::from(entries))))
         }
         Value::Object(map) => {
             let entries = map.into_iter().map(|(key, value)| (key, from_json(value)));
-            Box::new(Shared(Arc::new(map_of(entries))))
+            Box::new(SharedValue(Arc::new(map_of(entries))))
         }
     }
 }
 
 /// What an expression came to. `left` is what may still come: one for each value, and the lengths of texts.
-pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<Outcome, String> {
+pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionResult, String> {
     if let Some(optional) = value.downcast_ref::<CelOptional>() {
         let inner = optional.option();
-        return inner.map_or(Ok(Outcome::Absent), |inner| to_json(inner, left));
+        return inner.map_or(Ok(ExpressionResult::Absent), |inner| to_json(inner, left));
     }
     let text = value.downcast_ref::<CelString>().map(CelString::inner);
     let cost = text.map_or(0, str::len) + 1;
@@ -181,11 +181,11 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<Outcome, Stri
         .checked_sub(cost)
         .ok_or_else(|| "the value is too large".to_owned())?;
     if let Some(text) = text {
-        return Ok(Outcome::Value(Value::String(text.to_owned())));
+        return Ok(ExpressionResult::Value(Value::String(text.to_owned())));
     }
     let mut inner = |value: &dyn Val| match to_json(value, left)? {
-        Outcome::Value(value) => Ok(value),
-        Outcome::Absent => Err("an optional with nothing in it stands within a value".to_owned()),
+        ExpressionResult::Value(value) => Ok(value),
+        ExpressionResult::Absent => Err("an optional with nothing in it stands within a value".to_owned()),
     };
     let json = if let Some(list) = value.downcast_ref::<CelList>() {
         let entries = list.inner().iter().map(|entry| inner(entry.as_ref()));
@@ -207,7 +207,7 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<Outcome, Stri
     } else {
         scalar(value)?
     };
-    Ok(Outcome::Value(json))
+    Ok(ExpressionResult::Value(json))
 }
 
 fn scalar(value: &dyn Val) -> Result<Value, String> {

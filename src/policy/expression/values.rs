@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::spend_on_text;
-use super::library::{Args, Overload, Returned, add_members, returned, text_arg};
+use super::library::{CallArgs, Overload, CallResult, add_members, returned, text_arg};
 
 /// A type of values that only functions look into.
 macro_rules! opaque {
@@ -47,7 +47,7 @@ macro_rules! opaque {
                 Type::new_unspecified_type($name)
             }
 
-            fn arg(args: &Args<'_, '_>, at: usize) -> Result<Self, ExecutionError> {
+            fn arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Self, ExecutionError> {
                 let found = args.get(at).and_then(|value| value.downcast_ref::<$rust>());
                 found
                     .cloned()
@@ -79,8 +79,8 @@ macro_rules! reading {
 
 pub(super) use {opaque, reading};
 
-pub(super) fn failed(function: &str, why: &str) -> ExecutionError {
-    ExecutionError::function_error(function, why)
+pub(super) fn failed(function: &str, reason: &str) -> ExecutionError {
+    ExecutionError::function_error(function, reason)
 }
 
 /// Whether a text is an absolute URI or path.
@@ -88,7 +88,7 @@ pub(super) fn is_url(text: &str) -> bool {
     Url::read(text).is_some()
 }
 
-pub(super) fn checked_text(args: &Args<'_, '_>) -> Result<String, ExecutionError> {
+pub(super) fn checked_text(args: &CallArgs<'_, '_>) -> Result<String, ExecutionError> {
     let text = text_arg(args, 0)?;
     spend_on_text(&text)?;
     Ok(text)
@@ -163,7 +163,7 @@ impl PartialOrd for Version {
 
 fn split(text: &str, mark: char) -> (&str, Option<&str>) {
     match text.split_once(mark) {
-        Some((before, behind)) => (before, Some(behind)),
+        Some((before, after)) => (before, Some(after)),
         None => (text, None),
     }
 }
@@ -202,11 +202,11 @@ fn add_versions(env: &mut Env) -> Result<(), DeclarationError> {
     add_members(env, Version::kind, of_versions)
 }
 
-fn compare_versions(args: &Args<'_, '_>) -> Result<Ordering, ExecutionError> {
+fn compare_versions(args: &CallArgs<'_, '_>) -> Result<Ordering, ExecutionError> {
     Ok(Version::arg(args, 0)?.cmp(&Version::arg(args, 1)?))
 }
 
-fn part<'b, 'v>(args: &Args<'b, 'v>, at: usize) -> Returned<'b, 'v> {
+fn part<'b, 'v>(args: &CallArgs<'b, 'v>, at: usize) -> CallResult<'b, 'v> {
     returned(i64::try_from(Version::arg(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
 }
 
@@ -301,8 +301,8 @@ fn is_host(host: &str) -> bool {
 /// `None` where a `%` has no two hexadecimal digits, or what comes of it is no text.
 fn percent_decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
         bytes.push(match byte {
             b'%' => {
                 let digits = std::str::from_utf8(rest.get(..2)?).ok()?;

@@ -96,9 +96,9 @@ fn type_name(value: &Cel) -> &'static str {
 
 /// A long expression by its beginning; the place shows the rest.
 pub(super) fn shortened(text: &str) -> String {
-    const MOST: usize = 200;
-    if text.chars().count() <= MOST {
+    const MAX_LENGTH: usize = 200;
+    if text.chars().count() <= MAX_LENGTH {
         return text.to_owned();
     }
-    text.chars().take(MOST).chain("...".chars()).collect()
+    text.chars().take(MAX_LENGTH).chain("...".chars()).collect()
 }

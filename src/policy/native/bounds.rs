@@ -61,8 +61,8 @@ fn count(key: &str, value: &Value) -> usize {
     inner(value) + below
 }
 
-fn too_many(document: &Document<'_>, at: &Path, most: usize, what: &str) -> Diagnostic {
-    let message = format!("the policy has more than {most} {what}");
+fn too_many(document: &Document<'_>, at: &Path, most: usize, noun: &str) -> Diagnostic {
+    let message = format!("the policy has more than {most} {noun}");
     let help =
         "a policy is read by people: make several of it, or put what it holds into a ConfigMap";
     document.key_error(Code::TooLong, at, message).help(help)

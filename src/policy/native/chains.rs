@@ -11,9 +11,9 @@ pub(super) const SOURCE: &str = "source";
 /// And all of its kind.
 pub(super) const SOURCES: &str = "sources";
 
-/// A name and the fields asked of it.
+/// A name and the fields selected from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chain<'e> {
+pub(super) struct FieldChain<'e> {
     /// The bytes of the name.
     at: Range<usize>,
     /// The name.
@@ -23,7 +23,7 @@ pub(super) struct Chain<'e> {
 }
 
 /// All of an expression, in their order.
-pub(super) fn chains(expression: &str) -> Vec<Chain<'_>> {
+pub(super) fn chains(expression: &str) -> Vec<FieldChain<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     let mut is_field = false;
@@ -39,13 +39,13 @@ pub(super) fn chains(expression: &str) -> Vec<Chain<'_>> {
                 if expression[end..].starts_with(['\'', '"']) || is_field {
                     at = end;
                 } else {
-                    let (path, behind) = fields(expression, end);
-                    found.push(Chain {
+                    let (path, next) = fields(expression, end);
+                    found.push(FieldChain {
                         at: at..end,
                         root: &expression[at..end],
                         path,
                     });
-                    at = behind;
+                    at = next;
                 }
                 is_field = false;
             }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn names_are_found_with_their_fields() {
         let found = |text| -> Vec<String> {
-            let chain = |chain: Chain<'_>| format!("{}:{}", chain.root, chain.path);
+            let chain = |chain: FieldChain<'_>| format!("{}:{}", chain.root, chain.path);
             chains(text).into_iter().map(chain).collect()
         };
         assert_eq!(

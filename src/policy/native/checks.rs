@@ -3,9 +3,9 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use super::Reader;
+use super::PolicyReader;
 use crate::diagnostic::Code;
-use crate::policy::validation::Invalid;
+use crate::policy::validation::ValidationError;
 use crate::yaml::value::Path;
 use crate::yaml::view::View;
 
@@ -24,9 +24,9 @@ pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
     ("imagePullSecrets", "use `imagePullSecrets` of `inject`"),
 ];
 
-impl Reader<'_, '_> {
+impl PolicyReader<'_, '_> {
     /// Reports what an API server would refuse in the value at a path.
-    pub(super) fn report(&mut self, at: &Path, check: impl FnOnce(&View<'_>) -> Vec<Invalid>) {
+    pub(super) fn report(&mut self, at: &Path, check: impl FnOnce(&View<'_>) -> Vec<ValidationError>) {
         let value = at.get(&self.document.value).map(View::from);
         let found = value.as_ref().map(check).unwrap_or_default();
         for invalid in found {
@@ -38,7 +38,7 @@ impl Reader<'_, '_> {
     }
 
     /// Of the entries of a list.
-    pub(super) fn report_each(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<Invalid>) {
+    pub(super) fn report_each(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<ValidationError>) {
         for path in self.paths(at) {
             self.report(&path, &check);
         }

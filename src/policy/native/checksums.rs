@@ -3,13 +3,13 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::Reader;
+use super::PolicyReader;
 use super::types::{self, OnMissing, ReferenceKind};
-use crate::policy::{Checksum, ChecksumKey, names};
+use crate::policy::{ChecksumAnnotation, ChecksumKey, names};
 use crate::yaml::value::Path;
 
-impl Reader<'_, '_> {
-    pub(super) fn checksum(&mut self, entry: types::Checksum, at: &Path) -> Checksum {
+impl PolicyReader<'_, '_> {
+    pub(super) fn checksum(&mut self, entry: types::Checksum, at: &Path) -> ChecksumAnnotation {
         let key_at = at.key("annotation");
         let of_each = self
             .unfilled
@@ -21,19 +21,19 @@ impl Reader<'_, '_> {
             None => ChecksumKey::Text(entry.annotation.clone()),
         };
         if let ChecksumKey::Text(key) = &annotation {
-            self.rule(&key_at, names::check_key(key));
+            self.report_invalid(&key_at, names::check_key(key));
             if !entry.references.is_empty() {
                 let message = "with `references`, each object has an annotation of its own";
                 let help =
                     "put the object into the key, such as `checksum/${ref.kind}-${ref.name}`";
-                self.bad(&key_at, message, help);
+                self.report_error(&key_at, message, help);
             }
         } else if entry.references.is_empty() {
             let help = "write the key out; `ref` is each of the objects that `references` finds";
-            self.bad(&key_at, "`ref` is not known without `references`", help);
+            self.report_error(&key_at, "`ref` is not known without `references`", help);
         }
         self.check_names_of_objects(&entry, at);
-        Checksum {
+        ChecksumAnnotation {
             at: self.document.span(at),
             annotation,
             config_maps: entry.config_maps,
@@ -53,7 +53,7 @@ impl Reader<'_, '_> {
 
     fn check_names_of_objects(&mut self, entry: &types::Checksum, at: &Path) {
         if entry.config_maps.is_empty() && entry.secrets.is_empty() && entry.references.is_empty() {
-            self.bad(
+            self.report_error(
                 at,
                 "the checksum is of nothing",
                 "name objects under `configMaps`, `secrets` or `references`",
@@ -65,7 +65,7 @@ impl Reader<'_, '_> {
                     .get(&self.document.value)
                     .and_then(Value::as_str)
                     .unwrap_or_default();
-                self.rule(&path, names::check_dns_subdomain(name));
+                self.report_invalid(&path, names::check_dns_subdomain(name));
             }
         }
     }

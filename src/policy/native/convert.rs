@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 use super::chains::{SOURCE, SOURCES, chains, replace};
-use super::source::Instance;
-use super::{Prepared, prepare};
+use super::source::PolicyInstance;
+use super::{PreparedPolicy, prepare};
 use crate::diagnostic::Diagnostic;
-use crate::policy::conversion::{Given, literals};
+use crate::policy::conversion::{ConversionContext, literals};
 use crate::policy::document::Document;
-use crate::policy::expression::{Evaluator, Expression, NoFacts, Outcome};
+use crate::policy::expression::{Evaluator, Expression, NoFacts, ExpressionResult};
 use crate::policy::template::map_expressions;
 use crate::yaml::value::Step;
 
@@ -19,8 +19,8 @@ use crate::yaml::value::Step;
 /// All that is wrong with it.
 pub fn convert<'t>(
     document: Document<'t>,
-    given: &Given<'_>,
-    instance: &Instance<'_, 't>,
+    given: &ConversionContext<'_>,
+    instance: &PolicyInstance<'_, 't>,
 ) -> Result<Value, Vec<Diagnostic>> {
     let mut broken = Vec::new();
     let prepared = prepare(document, given, Some(instance), &mut broken)?;
@@ -50,16 +50,16 @@ pub fn convert<'t>(
                 without_open_filters(filters);
             }
         }
-        keep_what_is_read(spec, &prepared, instance);
+        keep_used_definitions(spec, &prepared, instance);
     }
     Ok(value)
 }
 
 /// Of the variables and parameters those that something reads; the resource is a variable where something does.
-fn keep_what_is_read(
+fn keep_used_definitions(
     spec: &mut Map<String, Value>,
-    prepared: &Prepared<'_>,
-    instance: &Instance<'_, '_>,
+    prepared: &PreparedPolicy<'_>,
+    instance: &PolicyInstance<'_, '_>,
 ) {
     let variables = spec.shift_remove("variables");
     let params = spec.shift_remove("params");
@@ -88,8 +88,8 @@ type Read = BTreeSet<(String, String)>;
 /// The variables that something reads, and what these read.
 fn variables_read(
     variables: Option<Value>,
-    prepared: &Prepared<'_>,
-    instance: &Instance<'_, '_>,
+    prepared: &PreparedPolicy<'_>,
+    instance: &PolicyInstance<'_, '_>,
     read: &mut Read,
 ) -> Vec<Value> {
     let mut kept: Vec<Value> = Vec::new();
@@ -106,7 +106,7 @@ fn variables_read(
             kept.insert(0, variable);
         }
     }
-    for (name, value) in [(SOURCES, instance.all()), (SOURCE, instance.value())] {
+    for (name, value) in [(SOURCES, instance.sources()), (SOURCE, instance.value())] {
         if read.iter().any(|(root, _)| root == name) {
             kept.insert(0, json!({"name": name, "value": literals(value)}));
         }
@@ -115,7 +115,7 @@ fn variables_read(
 }
 
 /// The parameters that something reads, with what they are now as their default.
-fn params_read(params: Option<Value>, prepared: &Prepared<'_>, read: &Read) -> Vec<Value> {
+fn params_read(params: Option<Value>, prepared: &PreparedPolicy<'_>, read: &Read) -> Vec<Value> {
     let keep = |mut param: Value| {
         let name = name_of(&param).to_owned();
         if !read.contains(&("params".to_owned(), name.clone())) {
@@ -133,14 +133,14 @@ fn params_read(params: Option<Value>, prepared: &Prepared<'_>, read: &Read) -> V
 }
 
 /// The value of a variable that does not depend on the workload.
-fn constant(name: &str, prepared: &Prepared<'_>) -> Option<Value> {
+fn constant(name: &str, prepared: &PreparedPolicy<'_>) -> Option<Value> {
     let vocabulary = &prepared.vocabulary;
     let expression = Expression::compile(&format!("variables.{name}"), vocabulary).ok()?;
     let evaluator = Evaluator::new(&vocabulary.params, &prepared.variables, &NoFacts);
     let is_known = !expression.uses.workload;
     match is_known.then(|| evaluator.evaluate(&expression))? {
-        Ok(Outcome::Value(value)) => Some(value),
-        Ok(Outcome::Absent) | Err(_) => None,
+        Ok(ExpressionResult::Value(value)) => Some(value),
+        Ok(ExpressionResult::Absent) | Err(_) => None,
     }
 }
 
@@ -190,20 +190,20 @@ fn note_names(value: &mut Value, read: &mut BTreeSet<(String, String)>) {
 const CONDITIONS: [&str; 4] = ["matchConditions", "variables", "notes", "generate"];
 
 /// Puts what `other` makes of it in the place of each expression.
-fn each_expression(value: &mut Value, within: &str, other: &mut dyn FnMut(&str) -> String) {
+fn each_expression(value: &mut Value, within: &str, replace: &mut dyn FnMut(&str) -> String) {
     match value {
-        Value::String(text) => *text = map_expressions(text, other),
+        Value::String(text) => *text = map_expressions(text, replace),
         Value::Array(entries) => entries
             .iter_mut()
-            .for_each(|entry| each_expression(entry, within, other)),
+            .for_each(|entry| each_expression(entry, within, replace)),
         Value::Object(map) => {
             for (key, value) in map {
                 let is_plain =
                     CONDITIONS.contains(&within) && ["expression", "when"].contains(&key.as_str());
                 match value {
-                    Value::String(text) if is_plain => *text = other(text),
-                    Value::Array(_) => each_expression(value, key, other),
-                    value => each_expression(value, "", other),
+                    Value::String(text) if is_plain => *text = replace(text),
+                    Value::Array(_) => each_expression(value, key, replace),
+                    value => each_expression(value, "", replace),
                 }
             }
         }

@@ -5,31 +5,31 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use super::chains::{replace, replace_within};
-use super::types::Each;
+use super::types::ForEach;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::{Document, Places};
-use crate::policy::expression::{Evaluator, Expression, NoFacts, Outcome, Variable};
+use crate::policy::expression::{Evaluator, Expression, NoFacts, ExpressionResult, PolicyVariable};
 use crate::policy::params::is_name;
-use crate::policy::places::Origins;
-use crate::policy::template::Fault;
+use crate::policy::places::ValueOrigins;
+use crate::policy::template::TemplateError;
 use crate::policy::vocabulary::{ROOTS, Vocabulary};
 use crate::yaml::value::Path;
 
 /// Most entries that all loops of a rule may come to.
-const MOST: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
-/// A rule or a validation that was made for one entry, and the expression that is the entry.
-pub(super) type Made = (Path, String);
+/// The path of an expanded rule or validation, and the expression of its list entry.
+pub(super) type ExpandedEntry = (Path, String);
 
 /// Writes all of them out.
-pub(super) fn write_out(
+pub(super) fn expand_loops(
     document: &mut Document<'_>,
     vocabulary: &Vocabulary,
-    resources: &[Variable],
+    resources: &[PolicyVariable],
     problems: &mut Vec<Diagnostic>,
-) -> Vec<Made> {
+) -> Vec<ExpandedEntry> {
     let evaluator = Evaluator::new(&vocabulary.params, resources, &NoFacts);
-    let mut writer = Writer {
+    let mut writer = LoopExpander {
         vocabulary,
         evaluator: &evaluator,
         made: Vec::new(),
@@ -55,30 +55,30 @@ pub(super) fn write_out(
     }
     if writer.origins.len() > 1 {
         let places = Box::new(document.places.clone());
-        document.places = Places::Converted(Arc::new(Origins::new(writer.origins)), places);
+        document.places = Places::Converted(Arc::new(ValueOrigins::new(writer.origins)), places);
     }
     writer.made
 }
 
-fn check_name(name: &str) -> Result<(), Fault> {
+fn check_name(name: &str) -> Result<(), TemplateError> {
     let is_taken = ROOTS.iter().any(|(root, _)| *root == name);
     if is_name(name) && !is_taken {
         return Ok(());
     }
     let message = format!("an entry of a list cannot be called `{name}`");
     let help = "a name is letters, digits and `_`, and none that expressions know already";
-    Err(Fault::new(Code::BadPolicy, message, help))
+    Err(TemplateError::new(Code::BadPolicy, message, help))
 }
 
-struct Writer<'w> {
+struct LoopExpander<'w> {
     vocabulary: &'w Vocabulary,
     evaluator: &'w Evaluator<'w>,
-    made: Vec<Made>,
+    made: Vec<ExpandedEntry>,
     /// Where each entry came from.
     origins: Vec<(Path, Path)>,
 }
 
-impl Writer<'_> {
+impl LoopExpander<'_> {
     /// The entries of a list with each loop written out.
     fn write_list(
         &mut self,
@@ -92,7 +92,7 @@ impl Writer<'_> {
             let at = list.index(index);
             let found = self.made_of(entry).unwrap_or_else(|faults| {
                 let path = at.key("forEach");
-                let placed = |fault| Fault {
+                let placed = |fault| TemplateError {
                     path: path.clone(),
                     ..fault
                 };
@@ -113,7 +113,7 @@ impl Writer<'_> {
     }
 
     /// What a rule or a validation becomes.
-    fn made_of(&self, entry: &Value) -> Result<Vec<(Value, String)>, Vec<Fault>> {
+    fn made_of(&self, entry: &Value) -> Result<Vec<(Value, String)>, Vec<TemplateError>> {
         let loops = match entry.get("forEach").cloned().map(serde_json::from_value) {
             Some(Ok(loops)) => loops,
             Some(Err(_)) | None => Vec::new(),
@@ -128,14 +128,14 @@ impl Writer<'_> {
     /// What an entry becomes, each with the entry of the innermost list.
     fn entries(
         &self,
-        loops: &[Each],
+        loops: &[ForEach],
         entry: Value,
         of: String,
-    ) -> Result<Vec<(Value, String)>, Vec<Fault>> {
+    ) -> Result<Vec<(Value, String)>, Vec<TemplateError>> {
         let Some((first, rest)) = loops.split_first() else {
             return Ok(vec![(entry, of)]);
         };
-        let Each { name, list } = first;
+        let ForEach { name, list } = first;
         check_name(name).map_err(|fault| vec![fault])?;
         let expression = Expression::compile(list, self.vocabulary)?;
         // Without a resource there is one entry to look at.
@@ -144,7 +144,7 @@ impl Writer<'_> {
             true => {
                 let message = format!("`{list}` depends on the workload");
                 let help = "`forEach` goes through what the resource and the parameters say";
-                return Err(vec![Fault::new(Code::BadExpression, message, help)]);
+                return Err(vec![TemplateError::new(Code::BadExpression, message, help)]);
             }
             false => self.count(&expression).map_err(|fault| vec![fault])?,
         };
@@ -155,40 +155,40 @@ impl Writer<'_> {
                 true => format!("{list}[{index}]"),
                 false => format!("({list})[{index}]"),
             };
-            let rest: Vec<Each> = rest
+            let rest: Vec<ForEach> = rest
                 .iter()
-                .map(|each| Each {
+                .map(|each| ForEach {
                     name: each.name.clone(),
                     list: replace(&each.list, name, &with),
                 })
                 .collect();
             let mut entry = entry.clone();
-            put_in(&mut entry, name, &with);
+            substitute(&mut entry, name, &with);
             made.extend(self.entries(&rest, entry, with)?);
-            if made.len() > MOST {
-                let message = format!("`{list}` has more than {MOST} entries");
+            if made.len() > MAX_ENTRIES {
+                let message = format!("`{list}` has more than {MAX_ENTRIES} entries");
                 let help = "a policy is read by people: make it a smaller one";
-                return Err(vec![Fault::new(Code::TooLong, message, help)]);
+                return Err(vec![TemplateError::new(Code::TooLong, message, help)]);
             }
         }
         Ok(made)
     }
 
-    fn count(&self, expression: &Expression) -> Result<usize, Fault> {
+    fn count(&self, expression: &Expression) -> Result<usize, TemplateError> {
         match self.evaluator.evaluate(expression)? {
-            Outcome::Value(Value::Array(entries)) => Ok(entries.len()),
-            Outcome::Absent => Ok(0),
-            Outcome::Value(_) => {
+            ExpressionResult::Value(Value::Array(entries)) => Ok(entries.len()),
+            ExpressionResult::Absent => Ok(0),
+            ExpressionResult::Value(_) => {
                 let message = format!("`{}` is no list", expression.text());
                 let help = "`forEach` goes through a list";
-                Err(Fault::new(Code::BadExpression, message, help))
+                Err(TemplateError::new(Code::BadExpression, message, help))
             }
         }
     }
 }
 
 /// Puts an entry in the place of its name: in expressions, and in `${...}` of all other texts.
-fn put_in(entry: &mut Value, name: &str, with: &str) {
+fn substitute(entry: &mut Value, name: &str, with: &str) {
     let Some(entry) = entry.as_object_mut() else {
         return;
     };
@@ -197,22 +197,22 @@ fn put_in(entry: &mut Value, name: &str, with: &str) {
             ("expression" | "path", Value::String(text)) => *text = replace(text, name, with),
             ("matchConditions", Value::Array(conditions)) => conditions
                 .iter_mut()
-                .for_each(|condition| put_in(condition, name, with)),
-            ("containers", containers) => put_in(containers, name, with),
-            (_, value) => put_in_texts(value, name, with),
+                .for_each(|condition| substitute(condition, name, with)),
+            ("containers", containers) => substitute(containers, name, with),
+            (_, value) => substitute_in_texts(value, name, with),
         }
     }
 }
 
-fn put_in_texts(value: &mut Value, name: &str, with: &str) {
+fn substitute_in_texts(value: &mut Value, name: &str, with: &str) {
     match value {
         Value::String(text) => *text = replace_within(text, name, with),
         Value::Array(entries) => entries
             .iter_mut()
-            .for_each(|entry| put_in_texts(entry, name, with)),
+            .for_each(|entry| substitute_in_texts(entry, name, with)),
         Value::Object(map) => map
             .values_mut()
-            .for_each(|entry| put_in_texts(entry, name, with)),
+            .for_each(|entry| substitute_in_texts(entry, name, with)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

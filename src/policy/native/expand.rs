@@ -4,19 +4,19 @@ use serde_json::{Map, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::Reader;
-use super::fill::{Unfilled, write_as_text};
+use super::PolicyReader;
+use super::fill::{PendingTemplates, write_as_text};
 use super::patches;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
-use crate::policy::expression::{Evaluator, Outcome};
-use crate::policy::parts::Part;
-use crate::policy::places::KeptPlaces;
-use crate::policy::schema::{Problem, Schema, Templates};
+use crate::policy::expression::{Evaluator, ExpressionResult};
+use crate::policy::parts::PolicyPart;
+use crate::policy::places::StoredPlaces;
+use crate::policy::schema::{SchemaProblem, Schema, TemplateMode};
 use crate::policy::stored::INJECTION_POLICY;
-use crate::policy::template::{Fault, Template, evaluate_all};
+use crate::policy::template::{TemplateError, Template, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
-use crate::policy::{Inject, PatchScope, PolicyText};
+use crate::policy::{Injection, PatchScope, PolicyText};
 use crate::yaml::value::{Path, Step};
 
 static INJECT: Schema = Schema::Stored(&INJECTION_POLICY, "Inject");
@@ -28,7 +28,7 @@ const OF_POD: &str = "podSecurityContext";
 
 /// An `inject` of which something depends on the workload.
 #[derive(Debug)]
-pub struct InjectTemplate {
+pub struct InjectionTemplate {
     at: Path,
     /// `inject` with its constants.
     value: Value,
@@ -38,12 +38,12 @@ pub struct InjectTemplate {
     container: Vec<(Path, Template)>,
     /// Keys of checksums.
     of_each: Vec<(Path, Arc<Template>)>,
-    places: Arc<KeptPlaces>,
+    places: Arc<StoredPlaces>,
     file: Arc<PolicyText>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum TemplateScope {
     Pod,
     Container,
     Both,
@@ -73,18 +73,18 @@ fn is_in_containers(document: &Value, path: &Path, inject: &Path) -> bool {
     }
 }
 
-impl Reader<'_, '_> {
+impl PolicyReader<'_, '_> {
     /// The `inject` at a path, if something in it waits for a workload.
-    pub(super) fn template(&mut self, at: &Path) -> Option<Arc<InjectTemplate>> {
-        let own = self
+    pub(super) fn template(&mut self, at: &Path) -> Option<Arc<InjectionTemplate>> {
+        let templates = self
             .unfilled
-            .waiting
+            .templates
             .iter()
             .filter(|(path, _)| path.starts_with(at))
             .cloned();
         let document = &self.document.value;
         let (container, pod): (Vec<_>, Vec<_>) =
-            own.partition(|(path, _)| is_in_containers(document, path, at));
+            templates.partition(|(path, _)| is_in_containers(document, path, at));
         if container.is_empty() && pod.is_empty() {
             return None;
         }
@@ -92,7 +92,7 @@ impl Reader<'_, '_> {
             .iter()
             .any(|(path, _)| path.0.len() == at.0.len() + 1 && path.name() == DEFAULTS)
         {
-            self.bad(
+            self.report_error(
                 &at.key(DEFAULTS),
                 "`defaults` cannot be one expression",
                 "write its fields out",
@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
         }
         let value = at.get(&self.document.value)?.clone();
         let places = self.document.places.keep(&value, at);
-        Some(Arc::new(InjectTemplate {
+        Some(Arc::new(InjectionTemplate {
             at: at.clone(),
             value,
             pod,
@@ -112,9 +112,9 @@ impl Reader<'_, '_> {
     }
 }
 
-impl InjectTemplate {
+impl InjectionTemplate {
     /// What it puts somewhere, with its expressions as they are written.
-    pub fn unevaluated(&self) -> Vec<Part> {
+    pub fn unevaluated(&self) -> Vec<PolicyPart> {
         let lists = self.value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
         for (key, value) in
@@ -126,13 +126,13 @@ impl InjectTemplate {
                 .as_array()
                 .filter(|_| key != "imagePullSecrets" && key != "patches")
             {
-                Some(entries) => parts.extend((0..).zip(entries).map(|(index, entry)| Part {
+                Some(entries) => parts.extend((0..).zip(entries).map(|(index, entry)| PolicyPart {
                     value: Arc::new(entry.clone()),
                     at: span(&at.index(index)),
                 })),
                 None => {
                     let value = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-                    parts.push(Part {
+                    parts.push(PolicyPart {
                         value: Arc::new(value),
                         at: span(&at),
                     });
@@ -147,11 +147,11 @@ impl InjectTemplate {
     ///
     /// # Errors
     /// All that is wrong, with the places in the policy.
-    pub fn expand_pod(&self, evaluators: &[Evaluator<'_>]) -> Result<Inject, Vec<Diagnostic>> {
+    pub fn expand_pod(&self, evaluators: &[Evaluator<'_>]) -> Result<Injection, Vec<Diagnostic>> {
         let level = if self.container.is_empty() {
-            Level::Both
+            TemplateScope::Both
         } else {
-            Level::Pod
+            TemplateScope::Pod
         };
         self.expand(level, &self.pod, |template| {
             let wanted = if template.uses().container {
@@ -163,9 +163,9 @@ impl InjectTemplate {
                 .iter()
                 .take(wanted)
                 .map(|evaluator| template.evaluate(evaluator));
-            let first = outcomes.next().unwrap_or(Ok(Outcome::Absent))?;
-            for other in outcomes {
-                if other? != first {
+            let first = outcomes.next().unwrap_or(Ok(ExpressionResult::Absent))?;
+            for outcome in outcomes {
+                if outcome? != first {
                     return Err(disagreement());
                 }
             }
@@ -180,11 +180,11 @@ impl InjectTemplate {
     pub fn expand_container(
         &self,
         evaluator: &Evaluator<'_>,
-    ) -> Result<Option<Inject>, Vec<Diagnostic>> {
+    ) -> Result<Option<Injection>, Vec<Diagnostic>> {
         if self.container.is_empty() {
             return Ok(None);
         }
-        self.expand(Level::Container, &self.container, |template| {
+        self.expand(TemplateScope::Container, &self.container, |template| {
             template.evaluate(evaluator)
         })
         .map(Some)
@@ -192,7 +192,7 @@ impl InjectTemplate {
 
     /// The place of the first patch, or of the first variable of a container, label or annotation that is evaluated and
     /// that the policy reads: `reads` is asked about fields, and about fields with a key.
-    pub fn word_of_own(&self, reads: impl Fn(&str, Option<&str>) -> bool) -> Option<Range<usize>> {
+    pub fn self_reference(&self, reads: impl Fn(&str, Option<&str>) -> bool) -> Option<Range<usize>> {
         if self.has("patches") {
             return Some(self.places.find(&self.at.key("patches")).value);
         }
@@ -230,16 +230,16 @@ impl InjectTemplate {
 
     fn expand(
         &self,
-        level: Level,
+        level: TemplateScope,
         templates: &[(Path, Template)],
-        evaluate: impl Fn(&Template) -> Result<Outcome, Fault>,
-    ) -> Result<Inject, Vec<Diagnostic>> {
+        evaluate: impl Fn(&Template) -> Result<ExpressionResult, TemplateError>,
+    ) -> Result<Injection, Vec<Diagnostic>> {
         let mut document = self.document(level);
         let outcomes =
             evaluate_all(templates, evaluate).map_err(|faults| document.faults(faults))?;
         let evaluated: Vec<Path> = templates.iter().map(|(path, _)| path.clone()).collect();
         let moves = document.put_all(outcomes);
-        let evaluated = moves.now_all(&evaluated);
+        let evaluated = moves.all_new_paths(&evaluated);
         let found = self.check(&document.value);
         write_as_text(&mut document.value, &found, &evaluated);
         // Numbers and booleans that are texts by now are no problem any more.
@@ -254,17 +254,17 @@ impl InjectTemplate {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut unfilled = Unfilled {
+        let mut unfilled = PendingTemplates {
             of_each: self.of_each.clone(),
-            ..Unfilled::default()
+            ..PendingTemplates::default()
         };
         unfilled.move_by(&moves);
-        let mut reader = Reader::of(&document, Vocabulary::default(), unfilled);
+        let mut reader = PolicyReader::of(&document, Vocabulary::default(), unfilled);
         let mut inject = reader.inject(&self.at);
         inject.patches.retain(|entry| match level {
-            Level::Both => true,
-            Level::Pod => entry.scope != PatchScope::Container,
-            Level::Container => entry.scope == PatchScope::Container,
+            TemplateScope::Both => true,
+            TemplateScope::Pod => entry.scope != PatchScope::Container,
+            TemplateScope::Container => entry.scope == PatchScope::Container,
         });
         if reader.problems.is_empty() {
             Ok(inject)
@@ -273,12 +273,12 @@ impl InjectTemplate {
         }
     }
 
-    fn check(&self, value: &Value) -> Vec<Problem> {
+    fn check(&self, value: &Value) -> Vec<SchemaProblem> {
         let inject = self.at.get(value).expect("the document was made around it");
-        let found = INJECT.check(inject, Templates::Filled);
+        let found = INJECT.check(inject, TemplateMode::Filled);
         found
             .into_iter()
-            .map(|problem| Problem {
+            .map(|problem| SchemaProblem {
                 path: self.at.join(&problem.path),
                 ..problem
             })
@@ -286,28 +286,28 @@ impl InjectTemplate {
     }
 
     /// The part of `inject` for a level, at its place in a document with nothing else.
-    fn document(&self, level: Level) -> Document<'static> {
+    fn document(&self, level: TemplateScope) -> Document<'static> {
         let is_for = |key: &str| match level {
-            Level::Both => true,
-            Level::Pod => key == DEFAULTS || !IN_CONTAINERS.contains(&key),
+            TemplateScope::Both => true,
+            TemplateScope::Pod => key == DEFAULTS || !IN_CONTAINERS.contains(&key),
             // Patches keep their places in the list; those of the pod are left out when they are read.
-            Level::Container => key == "patches" || IN_CONTAINERS.contains(&key),
+            TemplateScope::Container => key == "patches" || IN_CONTAINERS.contains(&key),
         };
-        let own = self.value.as_object().into_iter().flatten();
-        let own = own.filter(|(key, _)| is_for(key));
-        let mut inject: Map<String, Value> = own
+        let fields = self.value.as_object().into_iter().flatten();
+        let fields = fields.filter(|(key, _)| is_for(key));
+        let mut inject: Map<String, Value> = fields
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         if let Some(defaults) = inject.get_mut(DEFAULTS).and_then(Value::as_object_mut) {
             defaults
-                .retain(|key, _| level == Level::Both || (level == Level::Pod) == (key == OF_POD));
+                .retain(|key, _| level == TemplateScope::Both || (level == TemplateScope::Pod) == (key == OF_POD));
         }
         Document::with_only(&self.file, &self.places, &self.at, Value::Object(inject))
     }
 }
 
-fn disagreement() -> Fault {
+fn disagreement() -> TemplateError {
     let message = "this is not the same for all chosen containers, and stands in the pod only once";
     let help = "choose one container with `containers`, or use `containers.first`";
-    Fault::new(Code::BadExpression, message, help)
+    TemplateError::new(Code::BadExpression, message, help)
 }

@@ -1,14 +1,14 @@
 //! `variables` and `matchConditions`: CEL without `${}`.
 
-use super::fill::{Unfilled, no_reference};
-use super::types::{self, Named};
-use super::{Reader, rules};
+use super::fill::{PendingTemplates, no_reference};
+use super::types::{self, NamedExpression};
+use super::{PolicyReader, rules};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::Condition;
+use crate::policy::MatchCondition;
 use crate::policy::document::Document;
-use crate::policy::expression::{Body, Expression, Variable};
+use crate::policy::expression::{VariableBody, Expression, PolicyVariable};
 use crate::policy::params::is_name;
-use crate::policy::template::{self, Fault, ValueTemplate};
+use crate::policy::template::{self, TemplateError, ValueTemplate};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::Path;
 
@@ -20,7 +20,7 @@ pub(super) fn read_variables(
     document: &Document<'_>,
     vocabulary: &mut Vocabulary,
     problems: &mut Vec<Diagnostic>,
-) -> Vec<Variable> {
+) -> Vec<PolicyVariable> {
     let list = Path::of(&["spec", "variables"]);
     let entries: Vec<types::Variable> = match list
         .get(&document.value)
@@ -50,7 +50,7 @@ pub(super) fn read_variables(
         match body {
             Ok(body) => {
                 vocabulary.variables.insert(entry.name.clone(), body.uses());
-                variables.push(Variable {
+                variables.push(PolicyVariable {
                     name: entry.name,
                     body,
                     at: document.span(&at),
@@ -71,7 +71,7 @@ fn body(
     entry: &types::Variable,
     vocabulary: &Vocabulary,
     at: &Path,
-) -> (Path, Result<Body, Vec<Diagnostic>>) {
+) -> (Path, Result<VariableBody, Vec<Diagnostic>>) {
     let has_value = at.key("value").get(&document.value).is_some();
     if has_value == entry.expression.is_some() {
         let message = format!(
@@ -84,24 +84,24 @@ fn body(
     }
     if let Some(text) = &entry.expression {
         let at = at.key("expression");
-        let compiled = compile(document, text, vocabulary, &at).map(Body::Expression);
+        let compiled = compile(document, text, vocabulary, &at).map(VariableBody::Expression);
         return (at, compiled);
     }
     let at = at.key("value");
     let value = entry.value.clone().unwrap_or_default();
     // One that is an expression and nothing else may be an optional.
     if let Some(text) = value.as_str().and_then(template::whole_expression) {
-        let compiled = compile(document, text, vocabulary, &at).map(Body::Expression);
+        let compiled = compile(document, text, vocabulary, &at).map(VariableBody::Expression);
         return (at, compiled);
     }
     let read =
         ValueTemplate::parse(&value, vocabulary).and_then(|value| match value.uses().reference {
             true => Err(vec![no_reference()]),
-            false => Ok(Body::Value(value)),
+            false => Ok(VariableBody::Value(value)),
         });
-    let in_place = |fault: Fault| {
+    let in_place = |fault: TemplateError| {
         let path = at.join(&fault.path);
-        document.fault(Fault { path, ..fault })
+        document.fault(TemplateError { path, ..fault })
     };
     let read = read.map_err(|faults| faults.into_iter().map(in_place).collect());
     (at, read)
@@ -114,8 +114,8 @@ pub(super) fn compile(
     at: &Path,
 ) -> Result<Expression, Vec<Diagnostic>> {
     let compiled = Expression::compile(text.trim(), vocabulary);
-    let in_place = |fault: Fault| {
-        document.fault(Fault {
+    let in_place = |fault: TemplateError| {
+        document.fault(TemplateError {
             path: at.clone(),
             ..fault
         })
@@ -133,7 +133,7 @@ pub(super) fn check_conditions(
     vocabulary: &Vocabulary,
     problems: &mut Vec<Diagnostic>,
 ) {
-    let mut reader = Reader::of(document, vocabulary.clone(), Unfilled::default());
+    let mut reader = PolicyReader::of(document, vocabulary.clone(), PendingTemplates::default());
     let holders = rules::entries(document)
         .into_iter()
         .chain([Path::of(&["spec"])]);
@@ -147,18 +147,18 @@ pub(super) fn check_conditions(
     problems.extend(reader.problems);
 }
 
-impl Reader<'_, '_> {
+impl PolicyReader<'_, '_> {
     /// Conditions that are asked of each container.
     pub(super) fn container_conditions(
         &mut self,
-        conditions: Vec<Named>,
+        conditions: Vec<NamedExpression>,
         at: &Path,
-    ) -> Vec<Condition> {
+    ) -> Vec<MatchCondition> {
         let mut read = Vec::new();
         for (index, condition) in conditions.into_iter().enumerate() {
             let at = at.index(index).key("expression");
             match compile(self.document, &condition.expression, &self.vocabulary, &at) {
-                Ok(expression) => read.push(Condition {
+                Ok(expression) => read.push(MatchCondition {
                     name: condition.name,
                     expression,
                     at: self.document.span(&at),
@@ -169,21 +169,21 @@ impl Reader<'_, '_> {
         read
     }
 
-    pub(super) fn conditions(&mut self, conditions: Vec<Named>, at: &Path) -> Vec<Condition> {
+    pub(super) fn conditions(&mut self, conditions: Vec<NamedExpression>, at: &Path) -> Vec<MatchCondition> {
         let mut read = Vec::new();
         for (index, condition) in conditions.into_iter().enumerate() {
             let at = at.index(index).key("expression");
             match compile(self.document, &condition.expression, &self.vocabulary, &at) {
                 Ok(expression) if expression.uses.container => {
                     let message = format!("the condition `{}` uses `container`", condition.name);
-                    self.bad(
+                    self.report_error(
                         &at,
                         message,
                         "conditions decide about workloads: ask `pod.spec.containers` instead",
                     );
                 }
                 Ok(expression) => {
-                    read.push(Condition {
+                    read.push(MatchCondition {
                         name: condition.name,
                         expression,
                         at: self.document.span(&at),

@@ -8,10 +8,10 @@ use super::generate::{choosing, holders, names_of_containers};
 use super::{SCHEMA, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
-use crate::policy::expression::{Evaluator, NoFacts, Outcome, Variable};
-use crate::policy::put::Moves;
-use crate::policy::schema::{Problem, ProblemKind, Templates};
-use crate::policy::template::{self, Fault, Template};
+use crate::policy::expression::{Evaluator, NoFacts, ExpressionResult, PolicyVariable};
+use crate::policy::put::ItemMoves;
+use crate::policy::schema::{SchemaProblem, SchemaProblemKind, TemplateMode};
+use crate::policy::template::{self, TemplateError, Template};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::{Path, Step};
 
@@ -20,24 +20,24 @@ const TEXT_ONLY: &str = "a parameter is text: for a number write `${int(params.N
 const WRITE_OUT: &str =
     "write the value itself: only values under `inject` and `generate` take `${...}`";
 
-/// Texts with expressions.
+/// Templates that are not evaluated yet.
 #[derive(Debug, Default)]
-pub(super) struct Unfilled {
+pub(super) struct PendingTemplates {
     /// Those that wait for a workload.
-    pub waiting: Vec<(Path, Template)>,
+    pub templates: Vec<(Path, Template)>,
     /// Keys of checksums that wait for each of the objects that are summed, too.
     pub of_each: Vec<(Path, Arc<Template>)>,
     /// Those that were filled in when the policy was read.
     pub evaluated: Vec<Path>,
 }
 
-impl Unfilled {
+impl PendingTemplates {
     /// Items before them were spliced in, or left out.
-    pub(super) fn move_by(&mut self, moves: &Moves) {
-        let waiting = self.waiting.iter_mut().map(|(path, _)| path);
+    pub(super) fn move_by(&mut self, moves: &ItemMoves) {
+        let templates = self.templates.iter_mut().map(|(path, _)| path);
         let of_each = self.of_each.iter_mut().map(|(path, _)| path);
-        for path in waiting.chain(of_each).filter(|_| !moves.is_empty()) {
-            *path = moves.now(path).remove(0);
+        for path in templates.chain(of_each).filter(|_| !moves.is_empty()) {
+            *path = moves.new_paths(path).remove(0);
         }
     }
 }
@@ -46,10 +46,10 @@ impl Unfilled {
 pub(super) fn fill_in(
     document: &mut Document<'_>,
     vocabulary: &Vocabulary,
-    variables: &[Variable],
+    variables: &[PolicyVariable],
     problems: &mut Vec<Diagnostic>,
-) -> Unfilled {
-    let mut unfilled = Unfilled::default();
+) -> PendingTemplates {
+    let mut unfilled = PendingTemplates::default();
     let outcomes = match evaluate(document, vocabulary, variables, &mut unfilled) {
         Ok(outcomes) => outcomes,
         Err(faults) => {
@@ -59,9 +59,9 @@ pub(super) fn fill_in(
     };
     let filled: Vec<Path> = outcomes.iter().map(|(path, _)| path.clone()).collect();
     let moves = document.put_all(outcomes);
-    unfilled.evaluated = moves.now_all(&filled);
+    unfilled.evaluated = moves.all_new_paths(&filled);
     unfilled.move_by(&moves);
-    let found = SCHEMA.check(&document.value, Templates::Filled);
+    let found = SCHEMA.check(&document.value, TemplateMode::Filled);
     write_as_text(&mut document.value, &found, &unfilled.evaluated);
     problems.extend(check_filled(document, &unfilled));
     unfilled
@@ -87,9 +87,9 @@ fn texts_in(document: &Document<'_>) -> Vec<(Path, String)> {
 fn evaluate(
     document: &Document<'_>,
     vocabulary: &Vocabulary,
-    variables: &[Variable],
-    unfilled: &mut Unfilled,
-) -> Result<Vec<(Path, Outcome)>, Vec<Fault>> {
+    variables: &[PolicyVariable],
+    unfilled: &mut PendingTemplates,
+) -> Result<Vec<(Path, ExpressionResult)>, Vec<TemplateError>> {
     let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
     let injects = rules::injects(document);
     let (choosing, names) = (choosing(document), names_of_containers(document));
@@ -99,7 +99,7 @@ fn evaluate(
             Ok(template) => template,
             Err(found) => {
                 let path = || path.clone();
-                faults.extend(found.into_iter().map(|fault| Fault {
+                faults.extend(found.into_iter().map(|fault| TemplateError {
                     path: path(),
                     ..fault
                 }));
@@ -115,7 +115,7 @@ fn evaluate(
             uses if uses.reference => no_reference(),
             uses if uses.workload && chooses && !vocabulary.is_open() => chosen_by_workload(),
             uses if uses.workload => {
-                unfilled.waiting.push((path, template));
+                unfilled.templates.push((path, template));
                 continue;
             }
             _ => match template.evaluate(&evaluator) {
@@ -126,7 +126,7 @@ fn evaluate(
                 }
             },
         };
-        faults.push(Fault { path, ..fault });
+        faults.push(TemplateError { path, ..fault });
     }
     if faults.is_empty() {
         Ok(outcomes)
@@ -139,19 +139,19 @@ fn is_within(path: &Path, holders: &[Path]) -> bool {
     holders.iter().any(|holder| path.starts_with(holder))
 }
 
-fn chosen_by_workload() -> Fault {
+fn chosen_by_workload() -> TemplateError {
     let message = "what chooses workloads cannot depend on the workload";
     let help = "ask for it in `matchConditions`";
-    Fault::new(Code::BadExpression, message, help)
+    TemplateError::new(Code::BadExpression, message, help)
 }
 
 /// What is wrong with the document as it is filled in; what waits for a workload as a whole is checked then.
-fn check_filled(document: &Document<'_>, unfilled: &Unfilled) -> Vec<Diagnostic> {
-    let waits = |problem: &Problem| {
-        let mut waiting = unfilled.waiting.iter();
+fn check_filled(document: &Document<'_>, unfilled: &PendingTemplates) -> Vec<Diagnostic> {
+    let waits = |problem: &SchemaProblem| {
+        let mut waiting = unfilled.templates.iter();
         waiting.any(|(path, template)| template.is_whole() && problem.path.starts_with(path))
     };
-    let tell = |problem: Problem| {
+    let tell = |problem: SchemaProblem| {
         let text = problem.path.get(&document.value).and_then(Value::as_str);
         let is_computed = document
             .written(&problem.path)
@@ -160,11 +160,11 @@ fn check_filled(document: &Document<'_>, unfilled: &Unfilled) -> Vec<Diagnostic>
         match (text.filter(|_| is_computed), problem.kind) {
             // Outside of what is filled in.
             (Some(text), _) if template::has_expression(text) => diagnostic.help(WRITE_OUT),
-            (Some(_), ProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
+            (Some(_), SchemaProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
             _ => diagnostic,
         }
     };
-    let found = SCHEMA.check(&document.value, Templates::Filled).into_iter();
+    let found = SCHEMA.check(&document.value, TemplateMode::Filled).into_iter();
     found.filter(|problem| !waits(problem)).map(tell).collect()
 }
 
@@ -180,16 +180,16 @@ fn is_checksum_key(path: &Path, injects: &[Path]) -> bool {
 }
 
 /// `ref` stands where there is no object that it could be.
-pub(super) fn no_reference() -> Fault {
+pub(super) fn no_reference() -> TemplateError {
     let help = "it is the ConfigMap or Secret of `references`, in the `annotation` of `checksums`";
-    Fault::new(Code::BadExpression, "`ref` is not known here", help)
+    TemplateError::new(Code::BadExpression, "`ref` is not known here", help)
 }
 
 /// Writes evaluated numbers and booleans as text where Kubernetes wants a string.
-pub(super) fn write_as_text(value: &mut Value, problems: &[Problem], evaluated: &[Path]) {
+pub(super) fn write_as_text(value: &mut Value, problems: &[SchemaProblem], evaluated: &[Path]) {
     let unquoted = problems
         .iter()
-        .filter(|problem| problem.kind == ProblemKind::Unquoted);
+        .filter(|problem| problem.kind == SchemaProblemKind::Unquoted);
     for problem in
         unquoted.filter(|problem| evaluated.iter().any(|path| problem.path.starts_with(path)))
     {

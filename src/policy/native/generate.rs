@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use super::expressions::compile;
 use super::fill::write_as_text;
-use super::{Reader, rules, source, types};
+use super::{PolicyReader, rules, source, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression};
 use crate::policy::objects::schema_of;
-use crate::policy::places::KeptPlaces;
-use crate::policy::put::Moves;
-use crate::policy::schema::{Problem, Schema, Templates};
+use crate::policy::places::StoredPlaces;
+use crate::policy::put::ItemMoves;
+use crate::policy::schema::{SchemaProblem, Schema, TemplateMode};
 use crate::policy::template::{Template, evaluate_all, has_expression};
-use crate::policy::{Generate, PolicyText, names};
+use crate::policy::{GenerateEntry, PolicyText, names};
 use crate::yaml::value::Path;
 
 static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
@@ -25,10 +25,10 @@ pub struct ResourceTemplate {
     at: Path,
     /// The object with its constants.
     value: Value,
-    waiting: Vec<(Path, Template)>,
+    templates: Vec<(Path, Template)>,
     /// What was evaluated when the policy was read.
     evaluated: Vec<Path>,
-    places: Arc<KeptPlaces>,
+    places: Arc<StoredPlaces>,
     file: Arc<PolicyText>,
 }
 
@@ -45,15 +45,15 @@ pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
         .collect()
 }
 
-impl Reader<'_, '_> {
-    pub(super) fn generate(&mut self, entries: Vec<types::Companion>) -> Vec<Generate> {
+impl PolicyReader<'_, '_> {
+    pub(super) fn generate(&mut self, entries: Vec<types::Companion>) -> Vec<GenerateEntry> {
         let list = Path::of(&["spec", "generate"]);
         let read =
             |(index, entry): (usize, types::Companion)| self.generated(&entry, &list.index(index));
         entries.into_iter().enumerate().filter_map(read).collect()
     }
 
-    fn generated(&mut self, entry: &types::Companion, at: &Path) -> Option<Generate> {
+    fn generated(&mut self, entry: &types::Companion, at: &Path) -> Option<GenerateEntry> {
         let when = match &entry.when {
             Some(text) => Some(self.condition_of(text, &at.key("when"))?),
             None => None,
@@ -61,13 +61,13 @@ impl Reader<'_, '_> {
         let resource = at.key("resource");
         self.check_type(&resource)?;
         let is_within = |path: &Path| path.starts_with(&resource);
-        let waiting = self.unfilled.waiting.iter();
-        let waiting = waiting.filter(|(path, _)| is_within(path));
-        let waiting: Vec<(Path, Template)> = waiting.cloned().collect();
+        let unfilled = self.unfilled.templates.iter();
+        let unfilled = unfilled.filter(|(path, _)| is_within(path));
+        let waiting: Vec<(Path, Template)> = unfilled.cloned().collect();
         let mut templates = waiting.iter();
         if let Some((path, _)) = templates.find(|(_, template)| template.uses().container) {
             let help = "an object is generated once a workload: use `containers.first`";
-            self.bad(path, "objects of `generate` are of no container", help);
+            self.report_error(path, "objects of `generate` are of no container", help);
         }
         let value = resource.get(&self.document.value)?.clone();
         let places = self.document.places.keep(&value, &resource);
@@ -77,17 +77,17 @@ impl Reader<'_, '_> {
         let template = ResourceTemplate {
             at: resource,
             value,
-            waiting,
+            templates: waiting,
             evaluated,
             places,
             file,
         };
-        if template.waiting.is_empty()
-            && let Err(found) = template.check(&mut template.document(), &Moves::default())
+        if template.templates.is_empty()
+            && let Err(found) = template.check(&mut template.document(), &ItemMoves::default())
         {
             self.problems.extend(found);
         }
-        Some(Generate {
+        Some(GenerateEntry {
             at: self.document.span(at),
             when,
             resource: Arc::new(template),
@@ -100,11 +100,11 @@ impl Reader<'_, '_> {
             let path = resource.key(word);
             let text = path.get(&self.document.value).and_then(Value::as_str);
             let text = text.unwrap_or_default();
-            let mut waiting = self.unfilled.waiting.iter();
+            let mut waiting = self.unfilled.templates.iter();
             if text.is_empty() || waiting.any(|(waiting, _)| *waiting == path) {
                 let message = format!("the object must state its `{word}`");
                 let help = "write it out: it does not depend on the workload";
-                self.bad(&path, message, help);
+                self.report_error(&path, message, help);
                 return None;
             }
             let is_known = |byte: u8| {
@@ -113,7 +113,7 @@ impl Reader<'_, '_> {
             if !text.bytes().all(is_known) {
                 let message = format!("no object has such a `{word}`");
                 let help = "Kubernetes has `v1` and `ConfigMap`, `apps/v1` and `Deployment`";
-                self.bad(&path, message, help);
+                self.report_error(&path, message, help);
                 return None;
             }
         }
@@ -124,13 +124,13 @@ impl Reader<'_, '_> {
         match compile(self.document, text, &self.vocabulary, at) {
             Ok(expression) if expression.uses.container => {
                 let help = "an object is generated once a workload: use `containers.first`";
-                self.bad(at, "`when` uses `container`", help);
+                self.report_error(at, "`when` uses `container`", help);
                 None
             }
             Ok(expression) => Some(expression),
             Err(found) => {
                 if has_expression(text) {
-                    self.bad(
+                    self.report_error(
                         at,
                         "`when` is CEL and stands without `${}`",
                         "write the expression alone",
@@ -162,7 +162,7 @@ impl ResourceTemplate {
     /// All that is wrong, with the places in the policy.
     pub fn expand(&self, evaluator: &Evaluator<'_>) -> Result<Value, Vec<Diagnostic>> {
         let mut document = self.document();
-        let evaluated = evaluate_all(&self.waiting, |template| template.evaluate(evaluator));
+        let evaluated = evaluate_all(&self.templates, |template| template.evaluate(evaluator));
         let outcomes = evaluated.map_err(|faults| document.faults(faults))?;
         let moves = document.put_all(outcomes);
         self.check(&mut document, &moves)?;
@@ -179,16 +179,16 @@ impl ResourceTemplate {
     }
 
     /// Checks names, and what is known of the kind. What is evaluated is written as text where the kind wants text.
-    fn check(&self, document: &mut Document<'_>, moves: &Moves) -> Result<(), Vec<Diagnostic>> {
+    fn check(&self, document: &mut Document<'_>, moves: &ItemMoves) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
         for (word, check) in [
             (
                 "name",
-                names::check_dns_subdomain as fn(&str) -> names::Rule,
+                names::check_dns_subdomain as fn(&str) -> names::RuleCheck,
             ),
             (
                 "namespace",
-                names::check_dns_label as fn(&str) -> names::Rule,
+                names::check_dns_label as fn(&str) -> names::RuleCheck,
             ),
         ] {
             let path = self.at.key("metadata").key(word);
@@ -211,11 +211,11 @@ impl ResourceTemplate {
         let evaluated: Vec<Path> = self
             .evaluated
             .iter()
-            .chain(self.waiting.iter().map(|(path, _)| path))
+            .chain(self.templates.iter().map(|(path, _)| path))
             .cloned()
             .collect();
         let unquoted = found(schema, &of, document);
-        write_as_text(&mut document.value, &unquoted, &moves.now_all(&evaluated));
+        write_as_text(&mut document.value, &unquoted, &moves.all_new_paths(&evaluated));
         problems.extend(
             found(schema, &of, document)
                 .iter()
@@ -229,14 +229,14 @@ impl ResourceTemplate {
     }
 }
 
-fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<Problem> {
+fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<SchemaProblem> {
     let Some(value) = at.get(&document.value) else {
         return Vec::new();
     };
-    let found = schema.check(value, Templates::Filled);
+    let found = schema.check(value, TemplateMode::Filled);
     found
         .into_iter()
-        .map(|problem| Problem {
+        .map(|problem| SchemaProblem {
             path: at.join(&problem.path),
             ..problem
         })

@@ -9,19 +9,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry, TextOp};
-use super::{Reader, checks};
+use super::{PolicyReader, checks};
 use crate::diagnostic::Code;
-use crate::policy::validation::{self, Invalid, Role};
-use crate::policy::{self, EnvChange, Inject, Item, Position, TextChange, names};
+use crate::policy::validation::{self, ValidationError, ContainerRole};
+use crate::policy::{self, EnvChange, Injection, PolicyValue, Position, TextChange, names};
 use crate::yaml::value::{Path, leaves};
 use crate::yaml::view::View;
 
 /// What stands beside the Kubernetes fields of an item.
-const OUR_WORDS: [&str; 4] = ["op", "separator", "position", "type"];
+const POLICY_FIELDS: [&str; 4] = ["op", "separator", "position", "type"];
 
-/// What is podgraft's own of an item; its schema has checked the rest.
+/// The fields that podgraft adds to an item. The schema has checked the rest.
 #[derive(Deserialize)]
-struct Placed {
+struct PlacedItem {
     #[serde(default)]
     position: types::Position,
 }
@@ -33,15 +33,15 @@ struct PlacedSidecar {
     position: types::Position,
 }
 
-impl Reader<'_, '_> {
+impl PolicyReader<'_, '_> {
     /// What stands under `inject`, entries that are left out aside.
-    pub(super) fn inject(&mut self, at: &Path) -> Inject {
+    pub(super) fn inject(&mut self, at: &Path) -> Injection {
         self.check_names(at);
         self.report_each(
             &at.key("imagePullSecrets"),
             validation::of_image_pull_secret,
         );
-        Inject {
+        Injection {
             init_containers: self.read_each(&at.key("initContainers"), Self::init_container),
             sidecars: self.read_each(&at.key("sidecars"), Self::sidecar),
             ephemeral_containers: self
@@ -93,19 +93,19 @@ impl Reader<'_, '_> {
     }
 
     /// The value at a path, if something is there.
-    fn item(&self, at: &Path) -> Option<Item> {
+    fn item(&self, at: &Path) -> Option<PolicyValue> {
         let value = at
             .get(&self.document.value)
             .filter(|_| !self.is_left_out(at))?
             .clone();
-        Some(Item {
+        Some(PolicyValue {
             value: Arc::new(value),
             at: self.document.span(at),
         })
     }
 
     /// The entries of the list at a path.
-    fn items(&self, at: &Path) -> Vec<Item> {
+    fn items(&self, at: &Path) -> Vec<PolicyValue> {
         self.paths(at)
             .iter()
             .filter_map(|path| self.item(path))
@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
     }
 
     /// The mapping at a path, without podgraft's own words.
-    pub(super) fn kubernetes_item(&self, at: &Path) -> Item {
+    pub(super) fn kubernetes_item(&self, at: &Path) -> PolicyValue {
         let value = at
             .get(&self.document.value)
             .expect("the caller walks the entries that are there");
@@ -133,21 +133,21 @@ impl Reader<'_, '_> {
             .as_object()
             .cloned()
             .expect("the schema checked that it is a mapping");
-        map.retain(|key, _| !OUR_WORDS.contains(&key.as_str()));
-        Item {
+        map.retain(|key, _| !POLICY_FIELDS.contains(&key.as_str()));
+        PolicyValue {
             value: Arc::new(Value::Object(map)),
             at: self.document.span(at),
         }
     }
 
-    fn init_container(&mut self, entry: Placed, at: &Path) -> (Item, Position) {
+    fn init_container(&mut self, entry: PlacedItem, at: &Path) -> (PolicyValue, Position) {
         let item = self.kubernetes_item(at);
         self.report(at, |container| {
-            validation::of_container(container, Role::Init)
+            validation::of_container(container, ContainerRole::Init)
         });
         if item.value.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
             let message = "an init container with `restartPolicy: Always` is a sidecar";
-            self.bad(
+            self.report_error(
                 &at.key("restartPolicy"),
                 message,
                 "put it under `sidecars` with `type: Native`",
@@ -157,7 +157,7 @@ impl Reader<'_, '_> {
     }
 
     /// As the API server, takes one without a source as an `emptyDir`.
-    fn volume(&mut self, entry: Placed, at: &Path) -> (Item, Position) {
+    fn volume(&mut self, entry: PlacedItem, at: &Path) -> (PolicyValue, Position) {
         let mut item = self.kubernetes_item(at);
         let has_source = |(key, source): (&String, &Value)| key != "name" && !source.is_null();
         let fields = item.value.as_object();
@@ -170,9 +170,9 @@ impl Reader<'_, '_> {
     }
 
     /// Its own fields are checked by its type.
-    fn ephemeral_container(&mut self, _: EphemeralContainer, at: &Path) -> Item {
+    fn ephemeral_container(&mut self, _: EphemeralContainer, at: &Path) -> PolicyValue {
         self.report(at, |container| {
-            validation::of_container(container, Role::Ephemeral)
+            validation::of_container(container, ContainerRole::Ephemeral)
         });
         self.kubernetes_item(at)
     }
@@ -181,11 +181,11 @@ impl Reader<'_, '_> {
         &mut self,
         entry: PlacedSidecar,
         at: &Path,
-    ) -> (Item, policy::SidecarType, Position) {
+    ) -> (PolicyValue, policy::SidecarType, Position) {
         let mut item = self.kubernetes_item(at);
         let role = match entry.r#type {
-            SidecarType::Native => Role::NativeSidecar,
-            SidecarType::Container => Role::App,
+            SidecarType::Native => ContainerRole::NativeSidecar,
+            SidecarType::Container => ContainerRole::App,
         };
         self.report(at, |container| validation::of_container(container, role));
         let stated = item.value.get("restartPolicy").and_then(Value::as_str);
@@ -194,7 +194,7 @@ impl Reader<'_, '_> {
                 Arc::make_mut(&mut item.value)["restartPolicy"] = Value::from("Always");
             }
             (SidecarType::Native, Some(_)) => {
-                self.bad(
+                self.report_error(
                     &at.key("restartPolicy"),
                     "a native sidecar always restarts",
                     "leave `restartPolicy` out",
@@ -203,7 +203,7 @@ impl Reader<'_, '_> {
             (SidecarType::Container, Some("Always")) => {
                 let message =
                     "`restartPolicy: Always` makes an init container a sidecar, and this is none";
-                self.bad(
+                self.report_error(
                     &at.key("restartPolicy"),
                     message,
                     "leave it out, or make the sidecar `type: Native`",
@@ -236,7 +236,7 @@ impl Reader<'_, '_> {
         match entry.op {
             EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys if !has_value => {
                 let message = format!("`op: {:?}` of `{name}` needs `value`", entry.op);
-                self.bad(
+                self.report_error(
                     at,
                     message,
                     "it joins a text with what is there; to put in a reference, use `op: Set`",
@@ -244,7 +244,7 @@ impl Reader<'_, '_> {
             }
             EnvOp::Remove if has_value || has_source => {
                 let message = format!("`op: Remove` of `{name}` takes no value");
-                self.bad(at, message, "leave out `value` and `valueFrom`");
+                self.report_error(at, message, "leave out `value` and `valueFrom`");
             }
             EnvOp::Set
             | EnvOp::SetIfAbsent
@@ -259,7 +259,7 @@ impl Reader<'_, '_> {
                 "`separator` of `{name}` does nothing with `op: {:?}`",
                 entry.op
             );
-            self.bad(
+            self.report_error(
                 &at.key("separator"),
                 message,
                 "it belongs to Append, Prepend and MergeKeys",
@@ -267,7 +267,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn annotations(&mut self, at: &Path) -> Vec<(String, Item)> {
+    fn annotations(&mut self, at: &Path) -> Vec<(String, PolicyValue)> {
         let entries = self.map_items(at);
         for (key, item) in &entries {
             self.text(false, key, item, &at.key(key));
@@ -275,7 +275,7 @@ impl Reader<'_, '_> {
         entries.into_iter().chain(self.set_items(at)).collect()
     }
 
-    fn labels(&mut self, at: &Path) -> Vec<(String, Item)> {
+    fn labels(&mut self, at: &Path) -> Vec<(String, PolicyValue)> {
         let entries = self.map_items(at);
         for (key, item) in &entries {
             self.text(true, key, item, &at.key(key));
@@ -283,15 +283,15 @@ impl Reader<'_, '_> {
         entries.into_iter().chain(self.set_items(at)).collect()
     }
 
-    fn text(&mut self, is_label: bool, key: &str, item: &Item, at: &Path) {
+    fn text(&mut self, is_label: bool, key: &str, item: &PolicyValue, at: &Path) {
         match is_label {
             true => self.label(key, item.value.as_str().unwrap_or_default(), at),
-            false => self.rule(at, names::check_key(key)),
+            false => self.report_invalid(at, names::check_key(key)),
         }
     }
 
     /// The texts of a mapping.
-    fn map_items(&self, at: &Path) -> Vec<(String, Item)> {
+    fn map_items(&self, at: &Path) -> Vec<(String, PolicyValue)> {
         let map = at
             .get(&self.document.value)
             .and_then(Value::as_object)
@@ -302,7 +302,7 @@ impl Reader<'_, '_> {
     }
 
     /// The entries of a list of texts that are just set; what is wrong with them is said with the others.
-    fn set_items(&self, at: &Path) -> Vec<(String, Item)> {
+    fn set_items(&self, at: &Path) -> Vec<(String, PolicyValue)> {
         let entry = |path: Path| {
             let entry: TextEntry =
                 serde_json::from_value(path.get(&self.document.value)?.clone()).ok()?;
@@ -344,7 +344,7 @@ impl Reader<'_, '_> {
                 "`separator` of `{}` does nothing with `op: {:?}`",
                 entry.key, entry.op
             );
-            self.bad(
+            self.report_error(
                 &at.key("separator"),
                 message,
                 "it belongs to Append and MergeKeys",
@@ -352,7 +352,7 @@ impl Reader<'_, '_> {
         }
         let value = serde_json::json!({"name": entry.key, "value": &*item.value});
         let change = EnvChange {
-            item: Item {
+            item: PolicyValue {
                 value: Arc::new(value),
                 at: item.at,
             },
@@ -368,7 +368,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    fn pod_spec(&mut self, at: &Path) -> Option<Item> {
+    fn pod_spec(&mut self, at: &Path) -> Option<PolicyValue> {
         let item = self.item(at)?;
         for (key, instead) in checks::NOT_IN_POD_SPEC {
             if item.value.get(key).is_some() {
@@ -395,7 +395,7 @@ impl Reader<'_, '_> {
         places
     }
 
-    fn container_defaults(&mut self, at: &Path) -> Option<Item> {
+    fn container_defaults(&mut self, at: &Path) -> Option<PolicyValue> {
         let mut item = self.item(at)?;
         let map: &mut Map<String, Value> = Arc::make_mut(&mut item.value).as_object_mut()?;
         map.retain(|key, _| key != "podSecurityContext");
@@ -404,14 +404,14 @@ impl Reader<'_, '_> {
         (!is_empty).then_some(item)
     }
 
-    fn pod_security_context(&mut self, at: &Path) -> Option<Item> {
+    fn pod_security_context(&mut self, at: &Path) -> Option<PolicyValue> {
         let item = self.item(at)?;
         self.report(at, validation::of_pod_security_context);
         Some(item)
     }
 
     /// The entries of the list at a path, each as an API server takes it.
-    fn checked(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<Invalid>) -> Vec<Item> {
+    fn checked(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<ValidationError>) -> Vec<PolicyValue> {
         self.report_each(at, check);
         self.items(at)
     }

@@ -54,7 +54,7 @@ pub struct Inject {
     /// Filled in where absent.
     pub defaults: Option<Defaults>,
     /// Other fields of the pod spec.
-    pub pod_spec: Option<PartOfPodSpec>,
+    pub pod_spec: Option<PartialPodSpec>,
     /// Secrets to pull images with.
     #[serde(default)]
     pub image_pull_secrets: Vec<PullSecret>,
@@ -204,10 +204,10 @@ pub struct PullSecret {
 
 /// Fields of a pod spec, none of them required.
 #[derive(Debug, Deserialize)]
-pub struct PartOfPodSpec(pub PodSpec);
+pub struct PartialPodSpec(pub PodSpec);
 
 #[cfg(feature = "schemas")]
-impl schemars::JsonSchema for PartOfPodSpec {
+impl schemars::JsonSchema for PartialPodSpec {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "PartOfPodSpec".into()
     }
@@ -274,13 +274,14 @@ pub struct Patch {
     /// What the paths begin at.
     pub scope: PatchScope,
     /// RFC 6902 operations, all or none of them.
-    pub patch: Vec<Operation>,
+    pub patch: Vec<JsonPatchOperation>,
 }
 
 /// An operation of RFC 6902.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct Operation {
+#[cfg_attr(feature = "schemas", schemars(rename = "Operation"))]
+pub struct JsonPatchOperation {
     /// What to do.
     pub op: OperationKind,
     /// A JSON pointer (RFC 6901): `/` before every key, `~1` for a `/` in a key.

@@ -23,20 +23,20 @@ mod validations;
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::conversion::Given;
+use super::conversion::ConversionContext;
 use super::document::Document;
-use super::expression::Variable;
+use super::expression::PolicyVariable;
 use super::names;
 use super::params;
-use super::schema::{Schema, Templates};
+use super::schema::{Schema, TemplateMode};
 use super::stored::INJECTION_POLICY;
 use super::template;
-use super::vocabulary::{SourceKnown, Vocabulary};
+use super::vocabulary::{SourceState, Vocabulary};
 use super::{ConfigKey, Policy};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
-use fill::Unfilled;
-use source::Instance;
+use fill::PendingTemplates;
+use source::PolicyInstance;
 use types::{InjectionPolicy, Param};
 
 /// The schema of a whole policy.
@@ -55,14 +55,14 @@ pub fn declared(document: &Document<'_>) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// A policy of which all is filled in that does not depend on a workload.
-struct Prepared<'t> {
+/// A policy in which everything that does not depend on a workload is evaluated.
+struct PreparedPolicy<'t> {
     document: Document<'t>,
     vocabulary: Vocabulary,
-    variables: Vec<Variable>,
-    unfilled: Unfilled,
+    variables: Vec<PolicyVariable>,
+    unfilled: PendingTemplates,
     /// Warnings and notes.
-    said: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
     effects: Vec<Diagnostic>,
 }
 
@@ -70,8 +70,8 @@ struct Prepared<'t> {
 /// only looked at.
 pub fn translate(
     document: Document<'_>,
-    given: &Given<'_>,
-    instance: Option<&Instance<'_, '_>>,
+    given: &ConversionContext<'_>,
+    instance: Option<&PolicyInstance<'_, '_>>,
 ) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut broken = Vec::new();
     let translated = translate_with(document, given, instance, &mut broken);
@@ -82,7 +82,7 @@ pub fn translate(
     let more = translated.err().unwrap_or_default();
     let place = |problem: &Diagnostic| problem.labels.first().map(|label| label.place.clone());
     for problem in more {
-        if !broken.iter().any(|one| place(one) == place(&problem)) {
+        if !broken.iter().any(|known| place(known) == place(&problem)) {
             broken.push(problem);
         }
     }
@@ -91,19 +91,19 @@ pub fn translate(
 
 fn translate_with(
     document: Document<'_>,
-    given: &Given<'_>,
-    instance: Option<&Instance<'_, '_>>,
+    given: &ConversionContext<'_>,
+    instance: Option<&PolicyInstance<'_, '_>>,
     broken: &mut Vec<Diagnostic>,
 ) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let is_namespaced = source::is_namespaced(&document.value);
     let prepared = prepare(document, given, instance, broken)?;
-    if prepared.vocabulary.source == SourceKnown::NotYet {
+    if prepared.vocabulary.source == SourceState::NotYet {
         let mut problems = source::check(&prepared.document);
-        return none_of(&mut problems).map(|()| (None, prepared.said));
+        return none_of(&mut problems).map(|()| (None, prepared.warnings));
     }
     let document = prepared.document;
     let policy = InjectionPolicy::deserialize_from(&document)?;
-    let mut reader = Reader::of(&document, prepared.vocabulary, prepared.unfilled);
+    let mut reader = PolicyReader::of(&document, prepared.vocabulary, prepared.unfilled);
     reader.variables = prepared.variables;
     let mut translated = reader.policy(policy);
     none_of(&mut reader.problems)?;
@@ -111,19 +111,19 @@ fn translate_with(
     if let Some(instance) = instance {
         translated.identity = instance.document.identity();
         if is_namespaced {
-            let own = instance.document.text(&["metadata", "namespace"]);
-            translated.namespace = own.map(str::to_owned);
+            let namespace = instance.document.text(&["metadata", "namespace"]);
+            translated.namespace = namespace.map(str::to_owned);
         }
     }
-    Ok((Some(translated), prepared.said))
+    Ok((Some(translated), prepared.warnings))
 }
 
 fn prepare<'t>(
     mut document: Document<'t>,
-    given: &Given<'_>,
-    instance: Option<&Instance<'_, 't>>,
+    given: &ConversionContext<'_>,
+    instance: Option<&PolicyInstance<'_, 't>>,
     broken: &mut Vec<Diagnostic>,
-) -> Result<Prepared<'t>, Vec<Diagnostic>> {
+) -> Result<PreparedPolicy<'t>, Vec<Diagnostic>> {
     bounds::check(&document)?;
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
@@ -131,39 +131,39 @@ fn prepare<'t>(
     let of_builtin = instance.filter(|_| document.file.name.starts_with(BUILTIN));
     let mut vocabulary = read_params(&document, given, of_builtin, &mut problems)?;
     vocabulary.source = source_known(&document, instance);
-    refuse_elsewhere(&document, &mut problems);
-    let resources: Vec<Variable> = instance.into_iter().flat_map(Instance::variables).collect();
-    let made = each::write_out(&mut document, &vocabulary, &resources, &mut problems);
+    refuse_expressions_elsewhere(&document, &mut problems);
+    let resources: Vec<PolicyVariable> = instance.into_iter().flat_map(PolicyInstance::variables).collect();
+    let made = each::expand_loops(&mut document, &vocabulary, &resources, &mut problems);
     if let Some(instance) = of_builtin {
         document = instance.places_of(document, &made);
     }
     let mut variables = expressions::read_variables(&document, &mut vocabulary, &mut problems);
     variables.extend(resources);
-    let asked = validations::Asked {
+    let context = validations::ValidationContext {
         document: &document,
         vocabulary: &vocabulary,
         variables: &variables,
         instance,
     };
-    let (not_held, said) = by_error(asked.validations());
+    let (not_held, diagnostics) = by_error(context.validations());
     broken.extend(not_held);
     // What is wrong with the resource is wrong wherever it is used.
     if !broken.is_empty() && of_builtin.is_none() {
         return Err(problems);
     }
-    let (not_noted, effects) = by_error(asked.notes());
+    let (not_noted, effects) = by_error(context.notes());
     problems.extend(not_noted);
     let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
-    if !problems.is_empty() || vocabulary.source == SourceKnown::NotYet {
+    if !problems.is_empty() || vocabulary.source == SourceState::NotYet {
         expressions::check_conditions(&document, &vocabulary, &mut problems);
     }
     none_of(&mut problems)?;
-    Ok(Prepared {
+    Ok(PreparedPolicy {
         document,
         vocabulary,
         variables,
         unfilled,
-        said,
+        warnings: diagnostics,
         effects,
     })
 }
@@ -171,8 +171,8 @@ fn prepare<'t>(
 /// The parameters with their values, as far as they have any; those of a built-in policy are shown in its resource.
 fn read_params<'t>(
     document: &Document<'t>,
-    given: &Given<'_>,
-    of_builtin: Option<&Instance<'_, 't>>,
+    given: &ConversionContext<'_>,
+    of_builtin: Option<&PolicyInstance<'_, 't>>,
     problems: &mut Vec<Diagnostic>,
 ) -> Result<Vocabulary, Vec<Diagnostic>> {
     let declared = document.value.pointer("/spec/params").cloned();
@@ -219,11 +219,11 @@ fn by_error(problems: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     problems.into_iter().partition(Diagnostic::is_error)
 }
 
-fn source_known(document: &Document<'_>, instance: Option<&Instance<'_, '_>>) -> SourceKnown {
+fn source_known(document: &Document<'_>, instance: Option<&PolicyInstance<'_, '_>>) -> SourceState {
     match (source::kind_of(&document.value), instance) {
-        (None, _) => SourceKnown::Never,
-        (Some(_), None) => SourceKnown::NotYet,
-        (Some(_), Some(_)) => SourceKnown::Yes,
+        (None, _) => SourceState::Never,
+        (Some(_), None) => SourceState::NotYet,
+        (Some(_), Some(_)) => SourceState::Yes,
     }
 }
 
@@ -236,7 +236,7 @@ fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
 }
 
 fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
-    let found = SCHEMA.check(&document.value, Templates::Allowed);
+    let found = SCHEMA.check(&document.value, TemplateMode::Allowed);
     found
         .iter()
         .map(|problem| document.problem(problem))
@@ -244,7 +244,7 @@ fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
 }
 
 /// `${...}` stands under `inject` and `generate` only: as a glob or a name it would silently fit nothing.
-fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
+fn refuse_expressions_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
     let spec = Path::of(&["spec"]);
     let is_for_resources = source::kind_of(&document.value).is_some();
     let holders = rules::entries(document).into_iter().chain([spec]);
@@ -254,12 +254,12 @@ fn refuse_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
     let names = generate::names_of_containers(document);
     for path in [Path::of(&["metadata"])].into_iter().chain(paths) {
         if let Some(value) = path.get(&document.value) {
-            refuse_in(document, value, &path, &names, problems);
+            refuse_expressions_in(document, value, &path, &names, problems);
         }
     }
 }
 
-fn refuse_in(
+fn refuse_expressions_in(
     document: &Document<'_>,
     value: &Value,
     path: &Path,
@@ -283,12 +283,12 @@ fn refuse_in(
         }
         Value::Array(entries) => {
             entries.iter().enumerate().for_each(|(at, entry)| {
-                refuse_in(document, entry, &path.index(at), allowed, problems)
+                refuse_expressions_in(document, entry, &path.index(at), allowed, problems)
             });
         }
         Value::Object(map) => map
             .iter()
-            .for_each(|(key, entry)| refuse_in(document, entry, &path.key(key), allowed, problems)),
+            .for_each(|(key, entry)| refuse_expressions_in(document, entry, &path.key(key), allowed, problems)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -315,25 +315,25 @@ impl InjectionPolicy {
     }
 }
 
-/// A policy on its way from the words to the internal type; what is wrong is collected.
-struct Reader<'d, 't> {
+/// Converts a policy as written to the internal type, and collects problems.
+struct PolicyReader<'d, 't> {
     document: &'d Document<'t>,
     problems: Vec<Diagnostic>,
     vocabulary: Vocabulary,
-    variables: Vec<Variable>,
+    variables: Vec<PolicyVariable>,
     /// Texts of `inject` and `generate` with expressions.
-    unfilled: Unfilled,
+    unfilled: PendingTemplates,
     /// The entries of `inject` that they stand in.
     left_out: Vec<Path>,
 }
 
-impl<'d, 't> Reader<'d, 't> {
-    fn of(document: &'d Document<'t>, vocabulary: Vocabulary, unfilled: Unfilled) -> Self {
-        let waiting = unfilled.waiting.iter();
+impl<'d, 't> PolicyReader<'d, 't> {
+    fn of(document: &'d Document<'t>, vocabulary: Vocabulary, unfilled: PendingTemplates) -> Self {
+        let waiting = unfilled.templates.iter();
         let left_out = waiting
             .map(|(path, _)| expand::entry_of(path, &rules::injects(document)))
             .collect();
-        Reader {
+        PolicyReader {
             document,
             problems: Vec::new(),
             vocabulary,
@@ -343,9 +343,9 @@ impl<'d, 't> Reader<'d, 't> {
         }
     }
 
-    fn config_keys(&self, requires: Vec<types::Required>) -> Vec<ConfigKey> {
+    fn config_keys(&self, requires: Vec<types::RequiredKey>) -> Vec<ConfigKey> {
         let list = Path::of(&["spec", "requires"]);
-        let key = |(index, key): (usize, types::Required)| ConfigKey {
+        let key = |(index, key): (usize, types::RequiredKey)| ConfigKey {
             name: key.config_map,
             key: key.key,
             at: self.document.span(&list.index(index)),
@@ -397,7 +397,7 @@ impl<'d, 't> Reader<'d, 't> {
             leave_alone,
             alone_among: spec.alone_among.map(Into::into),
             config_keys,
-            ..Policy::bare(self.document.identity(), Arc::clone(&self.document.file))
+            ..Policy::empty(self.document.identity(), Arc::clone(&self.document.file))
         }
     }
 
@@ -411,9 +411,9 @@ impl<'d, 't> Reader<'d, 't> {
                 .push(problem.help("the name stands in reports and in the marker on the workload"));
             return;
         };
-        self.rule(&metadata.key("name"), names::check_dns_subdomain(name));
+        self.report_invalid(&metadata.key("name"), names::check_dns_subdomain(name));
         if let Some(namespace) = self.document.text(&["metadata", "namespace"]) {
-            self.rule(
+            self.report_invalid(
                 &metadata.key("namespace"),
                 names::check_dns_label(namespace),
             );
@@ -421,12 +421,12 @@ impl<'d, 't> Reader<'d, 't> {
     }
 
     /// Reports a value that Kubernetes would refuse.
-    fn rule(&mut self, path: &Path, rule: names::Rule) {
+    fn report_invalid(&mut self, path: &Path, rule: names::RuleCheck) {
         self.problems.extend(self.document.invalid(path, rule));
     }
 
     /// Reports a contradiction.
-    fn bad(&mut self, path: &Path, message: impl Into<String>, help: &str) {
+    fn report_error(&mut self, path: &Path, message: impl Into<String>, help: &str) {
         self.problems.push(
             self.document
                 .error(Code::BadPolicy, path, message)

@@ -3,9 +3,9 @@
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
-use super::Reader;
+use super::PolicyReader;
 use super::rules;
-use super::types::{Operation, OperationKind, Patch};
+use super::types::{JsonPatchOperation, OperationKind, Patch};
 use crate::diagnostic::Code;
 use crate::policy::PatchEntry;
 use crate::policy::document::Document;
@@ -46,7 +46,7 @@ pub(super) fn is_of_container(document: &Value, path: &Path, inject: &Path) -> b
     key == "patches" && scope.get(document).and_then(Value::as_str) == Some("Container")
 }
 
-impl Reader<'_, '_> {
+impl PolicyReader<'_, '_> {
     pub(super) fn patches(&mut self, at: &Path) -> Vec<PatchEntry> {
         let mut patches = Vec::new();
         for path in self.paths(at) {
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn check_operation(&mut self, operation: &Operation, at: &Path) {
+    fn check_operation(&mut self, operation: &JsonPatchOperation, at: &Path) {
         let word = format!("{:?}", operation.op).to_lowercase();
         self.check_pointer(&operation.path, &at.key("path"));
         if operation.path.is_empty() && operation.op != OperationKind::Test {
@@ -131,7 +131,7 @@ impl Reader<'_, '_> {
         self.check_from(operation, &word, at);
     }
 
-    fn check_value(&mut self, operation: &Operation, word: &str, at: &Path) {
+    fn check_value(&mut self, operation: &JsonPatchOperation, word: &str, at: &Path) {
         use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
         // A null is a value, too, so the key decides.
         let has_value = at.key("value").get(&self.document.value).is_some();
@@ -147,7 +147,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn check_from(&mut self, operation: &Operation, word: &str, at: &Path) {
+    fn check_from(&mut self, operation: &JsonPatchOperation, word: &str, at: &Path) {
         use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
         match (operation.op, &operation.from) {
             (Move | Copy, None) => {

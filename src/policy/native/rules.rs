@@ -3,11 +3,11 @@
 use serde_json::Value;
 use std::ops::Range;
 
-use super::Reader;
+use super::PolicyReader;
 use super::types::{OnConflict, RuleEntry};
 use crate::diagnostic::Code;
 use crate::policy::document::Document;
-use crate::policy::{ContainerChoice, Filter, Rule};
+use crate::policy::{ContainerChoice, WorkloadFilter, Rule};
 use crate::yaml::value::Path;
 
 /// The paths of the entries of `rules`.
@@ -29,7 +29,7 @@ pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
         .collect()
 }
 
-impl Reader<'_, '_> {
+impl PolicyReader<'_, '_> {
     /// `inject` at the top.
     pub(super) fn only_rule(
         &mut self,
@@ -42,7 +42,7 @@ impl Reader<'_, '_> {
         Rule {
             name: None,
             name_part: self.name_part(&Path::of(&["spec", "match"])),
-            selects: Filter::default(),
+            selects: WorkloadFilter::default(),
             excludes: Vec::new(),
             match_conditions: Vec::new(),
             containers,
@@ -55,7 +55,7 @@ impl Reader<'_, '_> {
     pub(super) fn rules(&mut self, rules: Vec<RuleEntry>, spec: &Path) -> Vec<Rule> {
         let rules_at = spec.key("rules");
         if rules.is_empty() {
-            self.bad(
+            self.report_error(
                 &rules_at,
                 "the policy has no rule",
                 "add one, or say under `inject` what to put there",
@@ -99,12 +99,12 @@ impl Reader<'_, '_> {
         (!part.is_empty()).then(|| (part.to_owned(), self.document.span(&at)))
     }
 
-    fn check_injects_something(&mut self, at: &Path, who: &str) {
+    fn check_injects_something(&mut self, at: &Path, subject: &str) {
         let inject = at.get(&self.document.value).and_then(Value::as_object);
         if inject.is_none_or(serde_json::Map::is_empty) {
             let problem =
                 self.document
-                    .key_error(Code::BadPolicy, at, format!("{who} injects nothing"));
+                    .key_error(Code::BadPolicy, at, format!("{subject} injects nothing"));
             self.problems.push(
                 problem
                     .help("say under `inject` what to put there, for example `env` or `sidecars`"),

@@ -4,25 +4,25 @@ use globset::GlobMatcher;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use super::Reader;
+use super::PolicyReader;
 use super::types;
 use crate::diagnostic::Code;
 use crate::glob;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{
-    ContainerChoice, ContainerList, Filter, KindPattern, LabelSelector, LeaveAlone, Mark, Operator,
-    Opt, OptFrom, Requirement, Sample, names,
+    ContainerChoice, ContainerList, WorkloadFilter, KindPattern, LabelSelector, OtherInjector, MetadataKey, SelectorOperator,
+    OptRule, OptFrom, SelectorRequirement, Sample, names,
 };
 use crate::yaml::value::Path;
 
-impl Reader<'_, '_> {
-    pub(super) fn filter(&mut self, filter: &types::Filter, at: &Path) -> Filter {
+impl PolicyReader<'_, '_> {
+    pub(super) fn filter(&mut self, filter: &types::Filter, at: &Path) -> WorkloadFilter {
         let annotations = filter.annotations.iter().filter_map(|(key, glob)| {
             let path = at.key("annotations").key(key);
-            self.rule(&path, names::check_key(key));
+            self.report_invalid(&path, names::check_key(key));
             Some((key.clone(), self.glob(glob, &path)?))
         });
-        Filter {
+        WorkloadFilter {
             annotations: annotations.collect(),
             at: self.document.span(at),
             kinds: self.kinds(&filter.kinds, &at.key("kinds")),
@@ -49,7 +49,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    pub(super) fn filters(&mut self, filters: &[types::Filter], at: &Path) -> Vec<Filter> {
+    pub(super) fn filters(&mut self, filters: &[types::Filter], at: &Path) -> Vec<WorkloadFilter> {
         filters
             .iter()
             .enumerate()
@@ -59,7 +59,7 @@ impl Reader<'_, '_> {
 
     fn sample(&mut self, sample: &Sample, at: &Path) -> Sample {
         if !(0.0..=100.0).contains(&sample.percent) {
-            self.bad(
+            self.report_error(
                 &at.key("percent"),
                 "`percent` must be between 0 and 100",
                 "0 is none, 100 is all",
@@ -83,7 +83,7 @@ impl Reader<'_, '_> {
         }
         if !globs.is_empty() {
             let message = format!("`{}` stands beside `{}`", at[1].name(), at[0].name());
-            self.bad(at[1], message, "`*TEXT*` among the globs says the same");
+            self.report_error(at[1], message, "`*TEXT*` among the globs says the same");
         }
         let glob = format!("*{}*", globset::escape(part));
         self.glob(&glob, at[1]).into_iter().collect()
@@ -91,10 +91,10 @@ impl Reader<'_, '_> {
 
     /// `*` also goes over `/`: images have paths.
     fn glob(&mut self, glob: &str, at: &Path) -> Option<GlobMatcher> {
-        match glob::compile(glob, glob::Of::Text) {
+        match glob::compile(glob, glob::GlobSubject::Text) {
             Ok(matcher) => Some(matcher),
             Err(message) => {
-                self.bad(
+                self.report_error(
                     at,
                     message,
                     "`*` is any text, `?` one character, `[ab]` one of them, `{a,b}` either",
@@ -139,10 +139,10 @@ impl Reader<'_, '_> {
                 .expect("the schema checked that labels are strings");
             self.label(key, value, &path);
             let at = self.document.span(&path);
-            requirements.push(Requirement {
+            requirements.push(SelectorRequirement {
                 at,
                 key: key.clone(),
-                operator: Operator::In,
+                operator: SelectorOperator::In,
                 values: vec![value.into()],
             });
         }
@@ -153,11 +153,11 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn label(&mut self, key: &str, value: &str, path: &Path) {
-        self.rule(path, names::check_label_key(key));
-        self.rule(path, names::check_label_value(value));
+        self.report_invalid(path, names::check_label_key(key));
+        self.report_invalid(path, names::check_label_value(value));
     }
 
-    fn requirement(&mut self, at: &Path) -> Option<Requirement> {
+    fn requirement(&mut self, at: &Path) -> Option<SelectorRequirement> {
         let expression = at.get(&self.document.value)?;
         let key = expression.get("key")?.as_str()?;
         let values = expression
@@ -169,15 +169,15 @@ impl Reader<'_, '_> {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect();
-        self.rule(&at.key("key"), names::check_label_key(key));
+        self.report_invalid(&at.key("key"), names::check_label_key(key));
         let (operator, takes_values) = match expression.get("operator")?.as_str()? {
-            "In" => (Operator::In, true),
-            "NotIn" => (Operator::NotIn, true),
-            "Exists" => (Operator::Exists, false),
-            "DoesNotExist" => (Operator::DoesNotExist, false),
-            other => {
-                let message = format!("`{other}` is no operator of a label selector");
-                self.bad(
+            "In" => (SelectorOperator::In, true),
+            "NotIn" => (SelectorOperator::NotIn, true),
+            "Exists" => (SelectorOperator::Exists, false),
+            "DoesNotExist" => (SelectorOperator::DoesNotExist, false),
+            unknown => {
+                let message = format!("`{unknown}` is no operator of a label selector");
+                self.report_error(
                     &at.key("operator"),
                     message,
                     "the operators are In, NotIn, Exists and DoesNotExist",
@@ -186,7 +186,7 @@ impl Reader<'_, '_> {
             }
         };
         if takes_values == values.is_empty() {
-            let wants = if takes_values {
+            let rule = if takes_values {
                 "needs `values`"
             } else {
                 "takes no `values`"
@@ -194,11 +194,11 @@ impl Reader<'_, '_> {
             let problem = self.document.error(
                 Code::Invalid,
                 at,
-                format!("the operator {operator:?} {wants}"),
+                format!("the operator {operator:?} {rule}"),
             );
             self.problems.push(problem);
         }
-        Some(Requirement {
+        Some(SelectorRequirement {
             at: self.document.span(at),
             key: key.to_owned(),
             operator,
@@ -214,14 +214,14 @@ impl Reader<'_, '_> {
         let include: Vec<ContainerList> = containers.include.clone();
         let names = [&containers.names, &containers.exclude_names];
         let keys = ["names", "excludeNames"].map(|key| at.key(key));
-        let computed_names = [0, 1].map(|one| self.computed_names(names[one], &keys[one]));
-        let mut globs = [0, 1].map(|one| match &computed_names[one] {
+        let computed_names = [0, 1].map(|index| self.computed_names(names[index], &keys[index]));
+        let mut globs = [0, 1].map(|index| match &computed_names[index] {
             Some(_) => Vec::new(),
-            None if one == 0 => {
+            None if index == 0 => {
                 let part = [&keys[0], &at.key("nameContains")];
                 self.globs_or_part(names[0], &containers.name_contains, part)
             }
-            None => self.globs(names[one], &keys[one]),
+            None => self.globs(names[index], &keys[index]),
         });
         let match_conditions = containers.match_conditions.clone();
         ContainerChoice {
@@ -235,7 +235,7 @@ impl Reader<'_, '_> {
             with_env: containers.with_env.clone(),
             without_env: containers.without_env.clone(),
             names_from_annotation: containers.names_from_annotation.clone().inspect(|key| {
-                self.rule(&at.key("namesFromAnnotation"), names::check_key(key));
+                self.report_invalid(&at.key("namesFromAnnotation"), names::check_key(key));
             }),
             include: if include.is_empty() {
                 vec![ContainerList::Containers]
@@ -248,10 +248,10 @@ impl Reader<'_, '_> {
 
     /// Names of which something waits for a workload.
     fn computed_names(&self, names: &[String], at: &Path) -> Option<ValueTemplate> {
-        let waiting = self.unfilled.waiting.iter();
-        let own = waiting.filter(|(path, _)| path.starts_with(at));
+        let waiting = self.unfilled.templates.iter();
+        let templates = waiting.filter(|(path, _)| path.starts_with(at));
         let within = |path: &Path| Path(path.0[at.0.len()..].to_vec());
-        let texts: Vec<_> = own
+        let texts: Vec<_> = templates
             .map(|(path, template)| (within(path), template.clone()))
             .collect();
         let names = names.iter().map(String::as_str).map(Value::from).collect();
@@ -263,23 +263,23 @@ impl Reader<'_, '_> {
         opt: &types::Opt,
         default_values: [&str; 2],
         at: &Path,
-    ) -> Option<Opt> {
+    ) -> Option<OptRule> {
         let mark = match (&opt.annotation, &opt.label) {
-            (Some(key), None) => Mark::Annotation(key.clone()),
-            (None, Some(key)) => Mark::Label(key.clone()),
+            (Some(key), None) => MetadataKey::Annotation(key.clone()),
+            (None, Some(key)) => MetadataKey::Label(key.clone()),
             (Some(_), Some(_)) | (None, None) => {
                 let message = format!("`{}` needs either `annotation` or `label`", at.name());
-                self.bad(at, message, "name the key of one of the two");
+                self.report_error(at, message, "name the key of one of the two");
                 return None;
             }
         };
-        let (Mark::Annotation(key) | Mark::Label(key)) = &mark;
+        let (MetadataKey::Annotation(key) | MetadataKey::Label(key)) = &mark;
         let field = if opt.label.is_some() {
             "label"
         } else {
             "annotation"
         };
-        self.rule(&at.key(field), names::check_key(key));
+        self.report_invalid(&at.key(field), names::check_key(key));
         let stated = !opt.values.is_empty();
         let values = if stated {
             opt.values.clone()
@@ -289,7 +289,7 @@ impl Reader<'_, '_> {
         let from: BTreeSet<OptFrom> = opt.from.iter().copied().collect();
         let everywhere = [OptFrom::Pod, OptFrom::Workload, OptFrom::Namespace];
         let is_from_stated = !from.is_empty();
-        Some(Opt {
+        Some(OptRule {
             mark,
             values,
             from: if is_from_stated {
@@ -306,18 +306,18 @@ impl Reader<'_, '_> {
         &mut self,
         entries: &[types::LeaveAlone],
         at: &Path,
-    ) -> Vec<LeaveAlone> {
+    ) -> Vec<OtherInjector> {
         let read = |(index, entry)| self.left_alone_by(entry, &at.index(index));
         entries.iter().enumerate().filter_map(read).collect()
     }
 
-    fn left_alone_by(&mut self, entry: &types::LeaveAlone, at: &Path) -> Option<LeaveAlone> {
+    fn left_alone_by(&mut self, entry: &types::LeaveAlone, at: &Path) -> Option<OtherInjector> {
         let mark = match (&entry.annotation, &entry.label, &entry.container) {
-            (Some(key), None, None) => Mark::Annotation(key.clone()),
-            (None, Some(key), None) => Mark::Label(key.clone()),
+            (Some(key), None, None) => MetadataKey::Annotation(key.clone()),
+            (None, Some(key), None) => MetadataKey::Label(key.clone()),
             (None, None, Some(name)) if entry.values.is_empty() => {
                 let name = self.glob(name, &at.key("container"))?;
-                return Some(LeaveAlone::Container(name));
+                return Some(OtherInjector::Container(name));
             }
             _ => {
                 let message = format!(
@@ -325,7 +325,7 @@ impl Reader<'_, '_> {
                     at.name()
                 );
                 let help = "`values` are globs on the value of an annotation or label";
-                self.bad(at, message, help);
+                self.report_error(at, message, help);
                 return None;
             }
         };
@@ -334,9 +334,9 @@ impl Reader<'_, '_> {
         } else {
             "annotation"
         };
-        let (Mark::Annotation(key) | Mark::Label(key)) = &mark;
-        self.rule(&at.key(field), names::check_key(key));
+        let (MetadataKey::Annotation(key) | MetadataKey::Label(key)) = &mark;
+        self.report_invalid(&at.key(field), names::check_key(key));
         let values = self.globs(&entry.values, &at.key("values"));
-        Some(LeaveAlone::Mark(mark, values))
+        Some(OtherInjector::Mark(mark, values))
     }
 }

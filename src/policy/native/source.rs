@@ -6,29 +6,29 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::chains::{Chain, SOURCE, chains};
-use super::each::Made;
+use super::chains::{FieldChain, SOURCE, chains};
+use super::each::ExpandedEntry;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
 use crate::policy::document::{Document, Places};
-use crate::policy::expression::{self, Body, Variable};
+use crate::policy::expression::{self, VariableBody, PolicyVariable};
 use crate::policy::names;
-use crate::policy::places::OfResource;
-use crate::policy::schema::{Problem, ProblemKind, Schema, Templates};
+use crate::policy::places::ResourcePlaces;
+use crate::policy::schema::{SchemaProblem, SchemaProblemKind, Schema, TemplateMode};
 use crate::policy::template::map_expressions;
 use crate::yaml::value::{Path, Step};
 
 static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
-/// A resource and what its policy makes of it.
+/// A policy instantiated for one resource.
 #[derive(Debug)]
-pub struct Instance<'i, 't> {
+pub struct PolicyInstance<'i, 't> {
     /// The resource as it is written.
     pub document: &'i Document<'t>,
     /// With the defaults of the schema.
     value: Arc<Value>,
     /// All resources of the policy that may be for the same workloads, in the order of their names.
-    all: Arc<Value>,
+    sources: Arc<Value>,
 }
 
 /// The group and kind of the resources that a policy is for.
@@ -44,7 +44,7 @@ pub(super) fn is_namespaced(policy: &Value) -> bool {
     scope.and_then(Value::as_str) != Some("Cluster")
 }
 
-impl<'i, 't> Instance<'i, 't> {
+impl<'i, 't> PolicyInstance<'i, 't> {
     /// Fills in defaults, and checks the resource.
     ///
     /// # Errors
@@ -53,8 +53,8 @@ impl<'i, 't> Instance<'i, 't> {
         let mut value = document.value.clone();
         let metadata = Path::of(&["metadata"]);
         let stated = metadata.get(&value).cloned().unwrap_or_default();
-        let wrong = METADATA.check(&stated, Templates::Filled);
-        let wrong = wrong.into_iter().map(|problem| Problem {
+        let wrong = METADATA.check(&stated, TemplateMode::Filled);
+        let wrong = wrong.into_iter().map(|problem| SchemaProblem {
             path: metadata.join(&problem.path),
             ..problem
         });
@@ -68,33 +68,33 @@ impl<'i, 't> Instance<'i, 't> {
         if let Some(schema) = schema {
             fill_defaults(schema, &mut value);
             let checked = Schema::Written(with_metadata(schema));
-            let mut found = checked.check(&value, Templates::Filled);
+            let mut found = checked.check(&value, TemplateMode::Filled);
             check_bounds(schema, &value, &Path::default(), &mut found);
             problems.extend(found.iter().map(|problem| document.problem(problem)));
         }
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(Instance {
+        Ok(PolicyInstance {
             document,
-            all: Arc::new(Value::Array(vec![value.clone()])),
+            sources: Arc::new(Value::Array(vec![value.clone()])),
             value: Arc::new(value),
         })
     }
 
     /// The same among all resources of its policy.
-    pub fn among(mut self, others: &[Self], policy: &Document<'_>) -> Self {
-        let namespace = |one: &Self| {
-            one.document
+    pub fn with_siblings(mut self, siblings: &[Self], policy: &Document<'_>) -> Self {
+        let namespace = |instance: &Self| {
+            instance.document
                 .text(&["metadata", "namespace"])
                 .map(str::to_owned)
         };
-        let own = namespace(&self);
-        let meets = |one: &&Self| !is_namespaced(&policy.value) || namespace(one) == own;
-        let mut all: Vec<&Self> = others.iter().filter(meets).collect();
-        all.sort_by_cached_key(|one| one.document.identity());
-        let values = all.into_iter().map(|one| Value::clone(&one.value));
-        self.all = Arc::new(values.collect());
+        let own_namespace = namespace(&self);
+        let meets = |instance: &&Self| !is_namespaced(&policy.value) || namespace(instance) == own_namespace;
+        let mut instances: Vec<&Self> = siblings.iter().filter(meets).collect();
+        instances.sort_by_cached_key(|instance| instance.document.identity());
+        let values = instances.into_iter().map(|instance| Value::clone(&instance.value));
+        self.sources = Arc::new(values.collect());
         self
     }
 
@@ -104,26 +104,26 @@ impl<'i, 't> Instance<'i, 't> {
     }
 
     /// All resources of its policy that may be for the same workloads.
-    pub(super) fn all(&self) -> &Value {
-        &self.all
+    pub(super) fn sources(&self) -> &Value {
+        &self.sources
     }
 
     /// What expressions read it and the others as.
-    pub(super) fn variables(&self) -> [Variable; 2] {
-        let variable = |name: &str, value: &Arc<Value>| Variable {
+    pub(super) fn variables(&self) -> [PolicyVariable; 2] {
+        let variable = |name: &str, value: &Arc<Value>| PolicyVariable {
             name: name.to_owned(),
-            body: Body::Constant(Arc::clone(value)),
+            body: VariableBody::Constant(Arc::clone(value)),
             at: 0..0,
         };
         [
             variable(expression::SOURCE, &self.value),
-            variable(expression::SOURCES, &self.all),
+            variable(expression::SOURCES, &self.sources),
         ]
     }
 
     /// The policy with the places of the fields that its parts read, and of the entries that its rules were made for.
-    pub(super) fn places_of(&self, policy: Document<'t>, made: &[Made]) -> Document<'t> {
-        let mut reads = Reads {
+    pub(super) fn places_of(&self, policy: Document<'t>, made: &[ExpandedEntry]) -> Document<'t> {
+        let mut reads = ResourceReads {
             variables: BTreeMap::new(),
             origins: Vec::new(),
         };
@@ -133,7 +133,7 @@ impl<'i, 't> Instance<'i, 't> {
         }
         reads.read(&policy.value, &Path::default());
         let resource = (self.document.value.clone(), self.document.places.clone());
-        let places = OfResource::new(reads.origins, resource, policy.places);
+        let places = ResourcePlaces::new(reads.origins, resource, policy.places);
         Document {
             file: Arc::clone(&self.document.file),
             places: Places::OfResource(Arc::new(places)),
@@ -154,14 +154,14 @@ impl<'i, 't> Instance<'i, 't> {
     }
 }
 
-/// Which fields of the resource the texts of a policy read.
-struct Reads {
+/// The fields of the resource that the templates of a policy read.
+struct ResourceReads {
     /// Those of the variables so far.
     variables: BTreeMap<String, Vec<Path>>,
     origins: Vec<(Path, Vec<Path>)>,
 }
 
-impl Reads {
+impl ResourceReads {
     fn read(&mut self, value: &Value, at: &Path) {
         match value {
             Value::String(text) => {
@@ -183,18 +183,18 @@ impl Reads {
                     self.read(entry, &at.index(index));
                     let name = entry.get("name").and_then(Value::as_str);
                     if let Some(name) = name.filter(|_| *at == Path::of(&["spec", "variables"])) {
-                        let own = self.origins[before..].iter().flat_map(|(_, fields)| fields);
-                        let own = own.cloned().collect();
-                        self.variables.insert(name.to_owned(), own);
+                        let fields = self.origins[before..].iter().flat_map(|(_, fields)| fields);
+                        let fields = fields.cloned().collect();
+                        self.variables.insert(name.to_owned(), fields);
                     }
                 }
             }
             Value::Object(map) => {
                 // Variables are read by what stands before them, too.
                 let is_variables = |key: &str| key == "variables" && at.0.len() == 1;
-                let (first, others): (Vec<_>, Vec<_>) =
+                let (first, remaining): (Vec<_>, Vec<_>) =
                     map.iter().partition(|(key, _)| is_variables(key));
-                for (key, entry) in first.into_iter().chain(others) {
+                for (key, entry) in first.into_iter().chain(remaining) {
                     self.read(entry, &at.key(key));
                 }
             }
@@ -203,7 +203,7 @@ impl Reads {
     }
 
     fn fields(&self, expression: &str) -> Vec<Path> {
-        let of = |chain: Chain<'_>| match (chain.root, chain.path.0.first()) {
+        let of = |chain: FieldChain<'_>| match (chain.root, chain.path.0.first()) {
             (SOURCE, _) => vec![chain.path],
             ("variables", Some(Step::Key(name))) => {
                 self.variables.get(name).cloned().unwrap_or_default()
@@ -260,9 +260,9 @@ fn fill_defaults(schema: &Value, value: &mut Value) {
                     map.insert(key.clone(), default.clone());
                 }
             }
-            let others = schema.get("additionalProperties");
+            let additional = schema.get("additionalProperties");
             for (key, inner) in map.iter_mut() {
-                let field = fields.and_then(|fields| fields.get(key)).or(others);
+                let field = fields.and_then(|fields| fields.get(key)).or(additional);
                 if let Some(field) = field {
                     fill_defaults(field, inner);
                 }
@@ -280,14 +280,14 @@ fn fill_defaults(schema: &Value, value: &mut Value) {
 }
 
 /// What a schema says of values beyond their types.
-fn check_bounds(schema: &Value, value: &Value, path: &Path, problems: &mut Vec<Problem>) {
+fn check_bounds(schema: &Value, value: &Value, path: &Path, problems: &mut Vec<SchemaProblem>) {
     let Some(rules) = schema.as_object() else {
         return;
     };
     if let Some(rule) = broken_bound(rules, value) {
-        problems.push(Problem {
+        problems.push(SchemaProblem {
             path: path.clone(),
-            kind: ProblemKind::WrongType,
+            kind: SchemaProblemKind::WrongType,
             message: format!("`{}` {rule}", path.name()),
             help: None,
         });
@@ -316,27 +316,27 @@ fn check_bounds(schema: &Value, value: &Value, path: &Path, problems: &mut Vec<P
 /// The bound that a value does not keep, in words.
 fn broken_bound(rules: &Map<String, Value>, value: &Value) -> Option<String> {
     let number = |key: &str| rules.get(key).and_then(Value::as_f64);
-    let (own, what) = match value {
-        Value::Number(own) => (own.as_f64()?, ""),
+    let (amount, suffix) = match value {
+        Value::Number(amount) => (amount.as_f64()?, ""),
         Value::String(text) => (count(text.chars().count()), "Length"),
         Value::Array(items) => (count(items.len()), "Items"),
         Value::Object(map) => (count(map.len()), "Properties"),
         Value::Null | Value::Bool(_) => return None,
     };
-    let (least, most) = match what {
+    let (least, most) = match suffix {
         "" => (number("minimum"), number("maximum")),
-        what => (number(&format!("min{what}")), number(&format!("max{what}"))),
+        suffix => (number(&format!("min{suffix}")), number(&format!("max{suffix}"))),
     };
-    let unit = match what {
+    let unit = match suffix {
         "Length" => " characters",
         "Items" => " entries",
         "Properties" => " keys",
         _ => "",
     };
-    if let Some(least) = least.filter(|least| own < *least) {
+    if let Some(least) = least.filter(|least| amount < *least) {
         return Some(format!("must be at least {least}{unit}"));
     }
-    if let Some(most) = most.filter(|most| own > *most) {
+    if let Some(most) = most.filter(|most| amount > *most) {
         return Some(format!("must be at most {most}{unit}"));
     }
     let pattern = rules.get("pattern").and_then(Value::as_str)?;
@@ -383,7 +383,7 @@ fn check_names(document: &Document<'_>, value: &Value) -> Vec<Diagnostic> {
     for (word, check) in [
         (
             "name",
-            names::check_dns_subdomain as fn(&str) -> names::Rule,
+            names::check_dns_subdomain as fn(&str) -> names::RuleCheck,
         ),
         ("namespace", names::check_dns_label),
     ] {

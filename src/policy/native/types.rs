@@ -21,14 +21,15 @@ pub struct InjectionPolicy {
     /// Name, and optionally the namespace that the policy is bound to.
     pub metadata: ObjectMeta,
     /// What to inject, and where.
-    pub spec: Spec,
+    pub spec: InjectionPolicySpec,
 }
 
 /// What to inject, and where.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Spec {
+#[cfg_attr(feature = "schemas", schemars(rename = "Spec"))]
+pub struct InjectionPolicySpec {
     /// For people.
     pub description: Option<String>,
     /// Lower first; then command-line order, then document order.
@@ -41,7 +42,7 @@ pub struct Spec {
     #[serde(default)]
     pub params: Vec<Param>,
     /// The resources of which each is one instance of the policy.
-    pub source: Option<Source>,
+    pub source: Option<SourceSpec>,
     /// What must hold of the resource and the parameters.
     #[serde(default)]
     pub validations: Vec<Validation>,
@@ -52,7 +53,7 @@ pub struct Spec {
     pub exclude: Vec<Filter>,
     /// CEL conditions that must all hold.
     #[serde(default)]
-    pub match_conditions: Vec<Named>,
+    pub match_conditions: Vec<NamedExpression>,
     /// Only workloads that say so.
     pub opt_in: Option<Opt>,
     /// Not the workloads that say so.
@@ -87,7 +88,7 @@ pub struct Spec {
     pub alone_among: Option<String>,
     /// Keys of ConfigMaps of the workload's namespace without which its pods do not start.
     #[serde(default)]
-    pub requires: Vec<Required>,
+    pub requires: Vec<RequiredKey>,
     /// What to tell the user once the policy has injected something.
     #[serde(default)]
     pub notes: Vec<Note>,
@@ -121,7 +122,8 @@ pub struct Param {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Source {
+#[cfg_attr(feature = "schemas", schemars(rename = "Source"))]
+pub struct SourceSpec {
     /// Group and version of the resources; every version of the group is read.
     pub api_version: String,
     /// The kind of the resources.
@@ -164,7 +166,7 @@ pub struct Validation {
     pub message: String,
     /// What it means.
     #[serde(default)]
-    pub severity: Severity,
+    pub severity: ValidationSeverity,
     /// The field of the resource that the message is about, such as `spec.port`.
     pub path: Option<String>,
     /// What to do about it.
@@ -173,13 +175,14 @@ pub struct Validation {
     pub code: Option<String>,
     /// Asked for each entry of a list; further lists may be those of an entry.
     #[serde(default)]
-    pub for_each: Vec<Each>,
+    pub for_each: Vec<ForEach>,
 }
 
 /// A list, and the name that an entry of it has.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct Each {
+#[cfg_attr(feature = "schemas", schemars(rename = "Each"))]
+pub struct ForEach {
     /// What expressions call the entry.
     pub name: String,
     /// An expression that is a list: of the resource or the parameters.
@@ -190,7 +193,8 @@ pub struct Each {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Required {
+#[cfg_attr(feature = "schemas", schemars(rename = "Required"))]
+pub struct RequiredKey {
     /// The ConfigMap.
     pub config_map: String,
     /// The key.
@@ -214,7 +218,8 @@ pub struct Note {
 /// What a validation that does not hold means.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub enum Severity {
+#[cfg_attr(feature = "schemas", schemars(rename = "Severity"))]
+pub enum ValidationSeverity {
     /// Nothing is written.
     #[default]
     Error,
@@ -281,7 +286,8 @@ pub struct Filter {
 /// A CEL expression with a name.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct Named {
+#[cfg_attr(feature = "schemas", schemars(rename = "Named"))]
+pub struct NamedExpression {
     /// Its name.
     pub name: String,
     /// The CEL expression.
@@ -365,7 +371,7 @@ pub struct Containers {
     pub names_from_annotation: Option<String>,
     /// CEL conditions on `container` that must all hold.
     #[serde(default)]
-    pub match_conditions: Vec<Named>,
+    pub match_conditions: Vec<NamedExpression>,
     /// Containers of these lists.
     #[serde(default)]
     pub include: Vec<ContainerList>,
@@ -388,7 +394,7 @@ pub struct RuleEntry {
     pub exclude: Vec<Filter>,
     /// CEL conditions that must all hold.
     #[serde(default)]
-    pub match_conditions: Vec<Named>,
+    pub match_conditions: Vec<NamedExpression>,
     /// Which containers get the container-level parts.
     #[serde(default)]
     pub containers: Containers,
@@ -399,7 +405,7 @@ pub struct RuleEntry {
     pub inject: Inject,
     /// A rule for each entry of a list; further lists may be those of an entry.
     #[serde(default)]
-    pub for_each: Vec<Each>,
+    pub for_each: Vec<ForEach>,
 }
 
 /// An object that is written behind the workload.

@@ -5,36 +5,36 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::expressions::compile;
-use super::source::Instance;
-use super::types::{Note, Severity, Validation};
+use super::source::PolicyInstance;
+use super::types::{Note, ValidationSeverity, Validation};
 use crate::diagnostic::{self, Code, Diagnostic};
 use crate::policy::document::{Document, Places};
-use crate::policy::expression::{Evaluator, NoFacts, Outcome, Variable};
-use crate::policy::template::{Fault, Template, as_text};
+use crate::policy::expression::{Evaluator, NoFacts, ExpressionResult, PolicyVariable};
+use crate::policy::template::{TemplateError, Template, as_text};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::Path;
 
-/// What a policy asks of its resource and its parameters.
-pub(super) struct Asked<'a, 'i, 't> {
+/// The context in which the validations of a policy are evaluated.
+pub(super) struct ValidationContext<'a, 'i, 't> {
     pub document: &'a Document<'t>,
     pub vocabulary: &'a Vocabulary,
-    pub variables: &'a [Variable],
-    pub instance: Option<&'a Instance<'i, 't>>,
+    pub variables: &'a [PolicyVariable],
+    pub instance: Option<&'a PolicyInstance<'i, 't>>,
 }
 
-impl Asked<'_, '_, '_> {
+impl ValidationContext<'_, '_, '_> {
     /// What does not hold. Without a resource whose policy is for resources, they are only compiled.
     pub(super) fn validations(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for (at, entry) in self.entries::<Validation>("validations") {
             let expression = at.key("expression");
-            let said = self
+            let outcome = self
                 .holds(&entry.expression, &expression)
                 .and_then(|holds| {
                     let texts = [Some(entry.message.as_str()), entry.help.as_deref()];
-                    self.told(&at, texts, entry.code.as_deref(), holds == Some(false))
+                    self.filled_diagnostic(&at, texts, entry.code.as_deref(), holds == Some(false))
                 });
-            match said {
+            match outcome {
                 Ok(None) => {}
                 Ok(Some(problem)) => {
                     let problem = problem.with_severity(severity(entry.severity));
@@ -59,11 +59,11 @@ impl Asked<'_, '_, '_> {
         for (at, entry) in self.entries::<Note>("notes") {
             let when = entry.when.as_deref();
             let holds = when.map_or(Ok(Some(true)), |when| self.holds(when, &at.key("when")));
-            let said = holds.and_then(|holds| {
+            let outcome = holds.and_then(|holds| {
                 let texts = [Some(entry.message.as_str()), entry.help.as_deref()];
-                self.told(&at, texts, Some(&entry.code), holds == Some(true))
+                self.filled_diagnostic(&at, texts, Some(&entry.code), holds == Some(true))
             });
-            match said {
+            match outcome {
                 Ok(note) => notes.extend(note.map(|note| {
                     let name = Path::of(&["metadata", "name"]);
                     let (place, by) = match self.instance {
@@ -102,8 +102,8 @@ impl Asked<'_, '_, '_> {
             .evaluate(&expression)
             .map_err(self.fault(at))?
         {
-            Outcome::Value(Value::Bool(holds)) => Ok(Some(holds)),
-            Outcome::Value(_) | Outcome::Absent => {
+            ExpressionResult::Value(Value::Bool(holds)) => Ok(Some(holds)),
+            ExpressionResult::Value(_) | ExpressionResult::Absent => {
                 let message = "the condition is neither true nor false";
                 let problem = self.document.error(Code::BadExpression, at, message);
                 Err(vec![problem.help("make it a comparison")])
@@ -112,12 +112,12 @@ impl Asked<'_, '_, '_> {
     }
 
     /// The diagnostic with its texts, the message and the help, filled in, as an error; `None` where it is not to be said.
-    fn told(
+    fn filled_diagnostic(
         &self,
         at: &Path,
         texts: [Option<&str>; 2],
         code: Option<&str>,
-        is_said: bool,
+        is_reported: bool,
     ) -> Result<Option<Diagnostic>, Vec<Diagnostic>> {
         let Some(known) = code.map_or(Some(Code::Invalid), Code::find) else {
             let message = format!("there is no code `{}`", code.unwrap_or_default());
@@ -127,18 +127,18 @@ impl Asked<'_, '_, '_> {
             return Err(vec![problem.help("`podgraft explain` lists the codes")]);
         };
         let mut filled = [None, None];
-        for (which, key) in ["message", "help"].into_iter().enumerate() {
-            if let Some(text) = texts[which] {
-                filled[which] = self.text(text, &at.key(key), is_said)?;
+        for (index, key) in ["message", "help"].into_iter().enumerate() {
+            if let Some(text) = texts[index] {
+                filled[index] = self.text(text, &at.key(key), is_reported)?;
             }
         }
         let [Some(message), help] = filled else {
             return Ok(None);
         };
-        let told = Diagnostic::error(known, message);
+        let diagnostic = Diagnostic::error(known, message);
         Ok(Some(match help {
-            Some(help) => told.help(help),
-            None => told,
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
         }))
     }
 
@@ -151,7 +151,7 @@ impl Asked<'_, '_, '_> {
     ) -> Result<Option<String>, Vec<Diagnostic>> {
         let template = Template::parse(text, self.vocabulary).map_err(|faults| {
             let path = at.clone();
-            let in_place = |fault| Fault {
+            let in_place = |fault| TemplateError {
                 path: path.clone(),
                 ..fault
             };
@@ -173,8 +173,8 @@ impl Asked<'_, '_, '_> {
             .evaluate(&self.evaluator())
             .map_err(self.fault(at))?
         {
-            Outcome::Value(text) => Ok(Some(as_text(&text).unwrap_or_default())),
-            Outcome::Absent => Ok(Some(String::new())),
+            ExpressionResult::Value(text) => Ok(Some(as_text(&text).unwrap_or_default())),
+            ExpressionResult::Absent => Ok(Some(String::new())),
         }
     }
 
@@ -182,11 +182,11 @@ impl Asked<'_, '_, '_> {
         Evaluator::new(&self.vocabulary.params, self.variables, &NoFacts)
     }
 
-    fn fault(&self, at: &Path) -> impl Fn(Fault) -> Vec<Diagnostic> {
+    fn fault(&self, at: &Path) -> impl Fn(TemplateError) -> Vec<Diagnostic> {
         let path = at.clone();
         move |fault| {
             let path = path.clone();
-            vec![self.document.fault(Fault { path, ..fault })]
+            vec![self.document.fault(TemplateError { path, ..fault })]
         }
     }
 
@@ -198,10 +198,10 @@ impl Asked<'_, '_, '_> {
     }
 }
 
-fn severity(word: Severity) -> diagnostic::Severity {
+fn severity(word: ValidationSeverity) -> diagnostic::Severity {
     match word {
-        Severity::Error => diagnostic::Severity::Error,
-        Severity::Warning => diagnostic::Severity::Warning,
-        Severity::Note => diagnostic::Severity::Note,
+        ValidationSeverity::Error => diagnostic::Severity::Error,
+        ValidationSeverity::Warning => diagnostic::Severity::Warning,
+        ValidationSeverity::Note => diagnostic::Severity::Note,
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::env::variable;
 use super::injector::Injector;
 use super::language::{Language, annotation};
-use super::pod::At;
-use super::resource::{Agent, Instrumentation};
+use super::pod::ContainerPosition;
+use super::resource::{LanguageAgent, Instrumentation};
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
 
@@ -17,7 +17,7 @@ const AUTO_HOME: &str = "OTEL_DOTNET_AUTO_HOME";
 
 impl Injector<'_> {
     /// Why the operator does not instrument a container.
-    pub(super) fn refusal(&self, language: Language, agent: &Agent, at: At) -> Option<String> {
+    pub(super) fn refusal_reason(&self, language: Language, agent: &LanguageAgent, at: ContainerPosition) -> Option<String> {
         let env = &self.pod.get(at).env;
         let options: &[&str] = match language {
             Language::Java => &["JAVA_TOOL_OPTIONS"],
@@ -47,7 +47,7 @@ impl Injector<'_> {
     }
 
     /// The resource's variables of the language, and the mount.
-    pub(super) fn equip(&mut self, language: Language, agent: &Agent, at: At) {
+    pub(super) fn add_env_and_mount(&mut self, language: Language, agent: &LanguageAgent, at: ContainerPosition) {
         let container = self.pod.get_mut(at);
         container.env.append_unset(&agent.env);
         let path = language.agent_path();
@@ -58,10 +58,10 @@ impl Injector<'_> {
                     .env
                     .append(variable("PYTHONPATH", &format!("{first}:{path}"))),
                 Some(place) => {
-                    let own = container.env.text("PYTHONPATH").unwrap_or_default();
+                    let existing = container.env.text("PYTHONPATH").unwrap_or_default();
                     container
                         .env
-                        .set_text(place, format!("{first}:{own}:{path}"));
+                        .set_text(place, format!("{first}:{existing}:{path}"));
                 }
             }
         }
@@ -75,7 +75,7 @@ impl Injector<'_> {
     }
 
     /// The variables that load the agent.
-    pub(super) fn defaults(&mut self, language: Language, agent: &Agent, at: At) {
+    pub(super) fn defaults(&mut self, language: Language, agent: &LanguageAgent, at: ContainerPosition) {
         let path = language.agent_path();
         match language {
             Language::Java => {
@@ -84,24 +84,24 @@ impl Injector<'_> {
                 if !agent.extensions.is_empty() {
                     options.push_str(&format!(" -Dotel.javaagent.extensions={path}/extensions"));
                 }
-                self.extend(at, "JAVA_TOOL_OPTIONS", &options, "");
+                self.append_to_env(at, "JAVA_TOOL_OPTIONS", &options, "");
             }
             Language::NodeJs => {
                 let options = format!(" --require {path}/autoinstrumentation.js");
-                self.extend(at, "NODE_OPTIONS", &options, "");
-                self.set_unset(at, "OTEL_METRICS_EXPORTER", "otlp");
+                self.append_to_env(at, "NODE_OPTIONS", &options, "");
+                self.set_default(at, "OTEL_METRICS_EXPORTER", "otlp");
             }
             Language::Python => {
-                self.set_unset(at, "OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
+                self.set_default(at, "OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
                 for signal in ["TRACES", "METRICS", "LOGS"] {
-                    self.set_unset(at, &format!("OTEL_{signal}_EXPORTER"), "otlp");
+                    self.set_default(at, &format!("OTEL_{signal}_EXPORTER"), "otlp");
                 }
             }
             _ => self.dotnet(at, &path),
         }
     }
 
-    fn dotnet(&mut self, at: At, path: &str) {
+    fn dotnet(&mut self, at: ContainerPosition, path: &str) {
         let (key, _) = platform(Language::DotNet).unwrap_or_default();
         let system = match self.annotations.value(&key) {
             "linux-musl-x64" => "linux-musl",
@@ -109,38 +109,38 @@ impl Injector<'_> {
         };
         let library = format!("{path}/{system}/OpenTelemetry.AutoInstrumentation.Native.so");
         let hook = format!("{path}/net/OpenTelemetry.AutoInstrumentation.StartupHook.dll");
-        self.set_unset(at, "CORECLR_ENABLE_PROFILING", "1");
-        self.set_unset(
+        self.set_default(at, "CORECLR_ENABLE_PROFILING", "1");
+        self.set_default(
             at,
             "CORECLR_PROFILER",
             "{918728DD-259F-4A6A-AC2B-B85E1B658318}",
         );
-        self.set_unset(at, "CORECLR_PROFILER_PATH", &library);
-        self.extend(at, "DOTNET_STARTUP_HOOKS", &hook, ":");
-        self.extend(
+        self.set_default(at, "CORECLR_PROFILER_PATH", &library);
+        self.append_to_env(at, "DOTNET_STARTUP_HOOKS", &hook, ":");
+        self.append_to_env(
             at,
             "DOTNET_ADDITIONAL_DEPS",
             &format!("{path}/AdditionalDeps"),
             ":",
         );
-        self.set_unset(at, AUTO_HOME, path);
-        self.extend(at, "DOTNET_SHARED_STORE", &format!("{path}/store"), ":");
+        self.set_default(at, AUTO_HOME, path);
+        self.append_to_env(at, "DOTNET_SHARED_STORE", &format!("{path}/store"), ":");
     }
 
-    fn set_unset(&mut self, at: At, name: &str, text: &str) {
+    fn set_default(&mut self, at: ContainerPosition, name: &str, text: &str) {
         let env = &mut self.pod.get_mut(at).env;
         env.append_unset(&[variable(name, text)]);
     }
 
     /// Behind the text that is there; a variable that comes from elsewhere stays as it is.
-    fn extend(&mut self, at: At, name: &str, text: &str, separator: &str) {
+    fn append_to_env(&mut self, at: ContainerPosition, name: &str, text: &str, separator: &str) {
         let env = &mut self.pod.get_mut(at).env;
         match env.find(name) {
             None => env.append(variable(name, text)),
-            Some(_) if env.is_from_elsewhere(name) => self.tell_unwired(at, name),
+            Some(_) if env.is_from_elsewhere(name) => self.warn_not_loaded(at, name),
             Some(place) => {
-                let own = env.text(name).unwrap_or_default();
-                env.set_text(place, format!("{own}{separator}{text}"));
+                let existing = env.text(name).unwrap_or_default();
+                env.set_text(place, format!("{existing}{separator}{text}"));
             }
         }
     }
@@ -165,8 +165,8 @@ impl Injector<'_> {
         &mut self,
         language: Language,
         resource: &Instrumentation,
-        agent: &Agent,
-        (first, context): (At, Option<Value>),
+        agent: &LanguageAgent,
+        (first, context): (ContainerPosition, Option<Value>),
     ) {
         let name = language.agent_name();
         if self.pod.find_init(&name).is_some() {
@@ -194,7 +194,7 @@ impl Injector<'_> {
         let is_within = self.insert_init(&copying, &before);
         // Java's is given the context before it is put there, the others' afterwards.
         if is_within && language != Language::Java && context != resource.init_security_context {
-            self.lose_context(&name, resource);
+            self.drop_security_context(&name, resource);
         }
         for (index, (image, folder)) in agent.extensions.iter().enumerate() {
             let name = format!("opentelemetry-auto-instrumentation-extension-{index}");
@@ -206,7 +206,7 @@ impl Injector<'_> {
     }
 
     /// Of the container itself it is a refusal; of the resource it is silence.
-    fn tell_unwired(&mut self, at: At, name: &str) {
+    fn warn_not_loaded(&mut self, at: ContainerPosition, name: &str) {
         let message = format!(
             "container `{}` of {{}} gets the agent and does not load it: the Instrumentation takes {name} from `valueFrom`, \
              which the operator leaves as it is",
@@ -220,7 +220,7 @@ impl Injector<'_> {
     }
 
     /// The operator looks for the context of the first container where the new one stands by now.
-    fn lose_context(&mut self, name: &str, resource: &Instrumentation) {
+    fn drop_security_context(&mut self, name: &str, resource: &Instrumentation) {
         if let Some(at) = self.pod.find_init(name) {
             self.pod.init[at].set("securityContext", resource.init_security_context.clone());
         }
@@ -248,7 +248,7 @@ fn platform(language: Language) -> Option<(String, &'static [&'static str])> {
 }
 
 /// An agent's volume: of the claim, or empty.
-pub(super) fn volume(name: &str, agent: &Agent) -> Value {
+pub(super) fn volume(name: &str, agent: &LanguageAgent) -> Value {
     match &agent.claim {
         Some(claim) => json!({"name": name, "ephemeral": {"volumeClaimTemplate": claim}}),
         None => sized_volume(name, agent),
@@ -256,13 +256,13 @@ pub(super) fn volume(name: &str, agent: &Agent) -> Value {
 }
 
 /// An empty volume of the size that the resource states.
-pub(super) fn sized_volume(name: &str, agent: &Agent) -> Value {
+pub(super) fn sized_volume(name: &str, agent: &LanguageAgent) -> Value {
     let size = agent.limit.clone().unwrap_or_else(|| VOLUME_SIZE.into());
     json!({"name": name, "emptyDir": {"sizeLimit": size}})
 }
 
 /// `resources`, where there are any.
-pub(super) fn add_resources(container: &mut Value, agent: &Agent) {
+pub(super) fn add_resources(container: &mut Value, agent: &LanguageAgent) {
     if agent
         .resources
         .as_object()

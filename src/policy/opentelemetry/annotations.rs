@@ -32,11 +32,11 @@ impl<'a> Annotations<'a> {
 
     /// Whether the value that counts under a key is the pod's own.
     pub(super) fn is_of_pod(&self, key: &str) -> bool {
-        self.pod.get(key).is_some_and(|own| own == self.value(key))
+        self.pod.get(key).is_some_and(|value| value == self.value(key))
     }
 
     /// What a language asks for: a resource's name, or `true`; `None` where nobody asks.
-    pub(super) fn wish(&self, language: Language) -> Option<&'a str> {
+    pub(super) fn requested(&self, language: Language) -> Option<&'a str> {
         let value = self.value(&language.inject_key());
         (!value.is_empty() && !value.eq_ignore_ascii_case("false")).then_some(value)
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::image;
 use super::injector::{ATTRIBUTES, Injector, POD_NAME};
-use super::pod::At;
+use super::pod::ContainerPosition;
 use super::resource::Instrumentation;
 
 /// In byte order of their keys.
@@ -39,11 +39,11 @@ pub(super) fn owner_key(kind: &str) -> Option<&'static str> {
 
 impl Injector<'_> {
     /// The attributes of a container; what its own variable states is not stated again.
-    pub(super) fn attributes(&self, resource: &Instrumentation, app: At) -> Attributes {
+    pub(super) fn attributes(&self, resource: &Instrumentation, app: ContainerPosition) -> Attributes {
         let container = self.pod.get(app);
         let namespace = self.facts.namespace.unwrap_or_default();
-        let own = container.env.text(ATTRIBUTES).unwrap_or_default();
-        let stated: BTreeSet<&str> = own
+        let existing = container.env.text(ATTRIBUTES).unwrap_or_default();
+        let stated: BTreeSet<&str> = existing
             .split(',')
             .filter_map(|item| item.trim().split_once('='))
             .filter(|(_, value)| !value.contains('='))
@@ -96,7 +96,7 @@ impl Injector<'_> {
         values.next().map(String::as_str)
     }
 
-    fn instance_id(&self, app: At) -> String {
+    fn instance_id(&self, app: ContainerPosition) -> String {
         let container = self.pod.get(app).name();
         let namespace = self.facts.namespace.unwrap_or_default();
         match self.annotated("service.instance.id") {
@@ -111,7 +111,7 @@ impl Injector<'_> {
         &self,
         resource: &Instrumentation,
         attributes: &Attributes,
-        app: At,
+        app: ContainerPosition,
     ) -> String {
         let labels = ["app.kubernetes.io/instance", "app.kubernetes.io/name"];
         let stated = self
@@ -126,7 +126,7 @@ impl Injector<'_> {
     }
 
     /// The version of a container's service, if anything says so.
-    pub(super) fn service_version(&self, resource: &Instrumentation, app: At) -> Option<String> {
+    pub(super) fn service_version(&self, resource: &Instrumentation, app: ContainerPosition) -> Option<String> {
         let stated = self
             .annotated("service.version")
             .or_else(|| self.labelled(resource, &["app.kubernetes.io/version"]));

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::annotations::Annotations;
 use super::language::Language;
 use super::operator::place_of;
-use super::release::Settings;
+use super::release::OperatorSettings;
 use super::resource::Instrumentation;
 use crate::diagnostic::Code;
 use crate::policy::mutation::{PodFacts, Remark};
 
 /// The resource of each language that a pod asks for.
-pub(super) type Chosen = Vec<(Language, usize)>;
+pub(super) type ChosenResources = Vec<(Language, usize)>;
 
 /// All resources of a run, and how the operator is set up.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Catalog {
     /// In the order of the files.
     pub resources: Vec<Instrumentation>,
     /// The operator's flags.
-    pub settings: Settings,
+    pub settings: OperatorSettings,
     /// By namespace, as far as they state one, and name.
     by_name: BTreeMap<(Option<String>, String), usize>,
     /// By namespace.
@@ -29,7 +29,7 @@ pub(super) struct Catalog {
 
 impl Catalog {
     /// With these resources.
-    pub(super) fn new(resources: Vec<Instrumentation>, settings: Settings) -> Self {
+    pub(super) fn new(resources: Vec<Instrumentation>, settings: OperatorSettings) -> Self {
         let mut by_name = BTreeMap::new();
         let mut by_namespace: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, resource) in resources.iter().enumerate() {
@@ -50,7 +50,7 @@ impl Catalog {
         &self,
         pod: &PodFacts<'_>,
         annotations: &Annotations<'_>,
-    ) -> Result<Chosen, Box<Remark>> {
+    ) -> Result<ChosenResources, Box<Remark>> {
         if pod.namespace.is_none() {
             let message = "{} states no namespace, and what the operator writes depends on it: the pod stays as it is";
             let remark = Remark::warning(Code::UnknownNamespace, message);
@@ -60,12 +60,12 @@ impl Catalog {
         }
         let mut chosen = Vec::new();
         for language in Language::ALL {
-            if let Some(wish) = annotations.wish(language) {
-                let found = self.find(pod, wish);
+            if let Some(request) = annotations.requested(language) {
+                let found = self.find(pod, request);
                 let at = found.map_err(|(message, help)| {
                     let key = language.inject_key();
                     let message = format!(
-                        "`{key}: {wish}` of {{}} finds no resource: {message}; the operator leaves the pod as it is"
+                        "`{key}: {request}` of {{}} finds no resource: {message}; the operator leaves the pod as it is"
                     );
                     Box::new(
                         Remark::warning(Code::UnresolvedResource, message)
@@ -79,15 +79,15 @@ impl Catalog {
         Ok(chosen)
     }
 
-    fn find(&self, pod: &PodFacts<'_>, wish: &str) -> Result<usize, (String, String)> {
-        if let Some((namespace, name)) = wish.split_once('/') {
+    fn find(&self, pod: &PodFacts<'_>, request: &str) -> Result<usize, (String, String)> {
+        if let Some((namespace, name)) = request.split_once('/') {
             return self.named(pod, namespace, name);
         }
         let namespace = pod.namespace.unwrap_or_default();
-        if !wish.eq_ignore_ascii_case("true") {
-            return self.named(pod, namespace, wish);
+        if !request.eq_ignore_ascii_case("true") {
+            return self.named(pod, namespace, request);
         }
-        let found: Vec<usize> = homes(pod, namespace)
+        let found: Vec<usize> = candidate_namespaces(pod, namespace)
             .filter_map(|home| self.by_namespace.get(&home))
             .flatten()
             .copied()
@@ -96,7 +96,7 @@ impl Catalog {
             [one] => Ok(one),
             [] => Err((
                 format!("there is no Instrumentation in namespace `{namespace}`"),
-                self.given(),
+                self.missing_resource_help(),
             )),
             [..] => {
                 let names = found.iter().map(|&at| self.resources[at].name.as_str());
@@ -121,23 +121,23 @@ impl Catalog {
         name: &str,
     ) -> Result<usize, (String, String)> {
         let found =
-            homes(pod, namespace).find_map(|home| self.by_name.get(&(home, name.to_owned())));
+            candidate_namespaces(pod, namespace).find_map(|home| self.by_name.get(&(home, name.to_owned())));
         found.copied().ok_or_else(|| {
             (
                 format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),
-                self.given(),
+                self.missing_resource_help(),
             )
         })
     }
 
-    fn given(&self) -> String {
+    fn missing_resource_help(&self) -> String {
         const MOST: usize = 5;
-        let all = &self.resources;
-        let names = all
+        let resources = &self.resources;
+        let names = resources
             .iter()
             .take(MOST)
             .map(|resource| resource.identity.as_str());
-        let more = if all.len() > MOST { ", ..." } else { "" };
+        let more = if resources.len() > MOST { ", ..." } else { "" };
         format!(
             "give the file that holds it with `-p`; given are {}{more}",
             names.collect::<Vec<_>>().join(", ")
@@ -146,7 +146,7 @@ impl Catalog {
 }
 
 /// The namespaces that a resource of a namespace may state: its own, or none where that is the run's.
-fn homes<'p>(
+fn candidate_namespaces<'p>(
     pod: &PodFacts<'p>,
     namespace: &str,
 ) -> impl Iterator<Item = Option<String>> + use<'p> {

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::language::Language;
-use super::resource::{Agent, Instrumentation};
+use super::resource::{LanguageAgent, Instrumentation};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::conversion::{Conversion, Given, literal, literals};
+use crate::policy::conversion::{Conversion, ConversionContext, literal, literals};
 use crate::policy::document::Document;
 
 /// What an InjectionPolicy has no words for, whatever the resource says.
@@ -19,9 +19,9 @@ const REMARKS: [&str; 6] = [
 ];
 
 /// What is left out of this resource.
-fn left_out(resource: &Instrumentation) -> Vec<String> {
+fn not_converted(resource: &Instrumentation) -> Vec<String> {
     let mut out = vec!["attributes of pod annotations (resource.opentelemetry.io/...)"];
-    let says = [
+    let conditions = [
         (resource.uses_labels, "attributes of labels"),
         (resource.adds_uids, "UIDs (`addK8sUIDAttributes`)"),
         (resource.tls.is_some(), "the files of `exporter.tls`"),
@@ -33,9 +33,9 @@ fn left_out(resource: &Instrumentation) -> Vec<String> {
         ),
     ];
     out.extend(
-        says.into_iter()
+        conditions.into_iter()
             .filter(|(is_said, _)| *is_said)
-            .map(|(_, what)| what),
+            .map(|(_, part)| part),
     );
     let unsaid = resource.attributes.iter().filter(|pair| !is_plain(pair));
     let mut remarks = vec![format!("Left out: {}.", out.join(", "))];
@@ -56,7 +56,7 @@ fn is_plain((key, value): &(&String, &String)) -> bool {
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion, Vec<Diagnostic>> {
+pub fn convert(document: &Document<'_>, given: &ConversionContext<'_>) -> Result<Conversion, Vec<Diagnostic>> {
     let settings = &given.reading.opentelemetry;
     let mut problems = Vec::new();
     let resource = Instrumentation::read(document, settings, &mut problems)?;
@@ -76,7 +76,7 @@ pub fn convert(document: &Document<'_>, given: &Given<'_>) -> Result<Conversion,
         .collect();
     conversion.set("rules", Value::Array(rules));
     conversion.remarks = REMARKS.iter().map(|&remark| remark.to_owned()).collect();
-    conversion.remarks.extend(left_out(&resource));
+    conversion.remarks.extend(not_converted(&resource));
     if resource.name.is_empty() {
         let message = "`metadata` must have `name`";
         let at = crate::yaml::value::Path::of(&["metadata"]);
@@ -106,7 +106,7 @@ fn rule(resource: &Instrumentation, language: Language) -> Value {
         env.extend(agent.env.iter().map(absent_variable));
     }
     env.extend(resource.env.iter().map(absent_variable));
-    env.extend(loading(language, &path));
+    env.extend(loader_env(language, &path));
     env.extend(common(resource));
     let mut seen = std::collections::BTreeSet::new();
     env.retain(|item| seen.insert(item["name"].to_string()));
@@ -119,11 +119,11 @@ fn rule(resource: &Instrumentation, language: Language) -> Value {
     })
 }
 
-fn volume(name: &str, agent: &Agent) -> Value {
+fn volume(name: &str, agent: &LanguageAgent) -> Value {
     literals(&super::agents::volume(name, agent))
 }
 
-fn init_container(resource: &Instrumentation, language: Language, agent: &Agent) -> Value {
+fn init_container(resource: &Instrumentation, language: Language, agent: &LanguageAgent) -> Value {
     let (name, path) = (language.agent_name(), language.agent_path());
     let mut container = json!({"name": name, "image": agent.image});
     if !resource.pull_policy.is_empty() {
@@ -142,9 +142,9 @@ fn init_container(resource: &Instrumentation, language: Language, agent: &Agent)
 }
 
 /// The variables that load an agent.
-fn loading(language: Language, path: &str) -> Vec<Value> {
+fn loader_env(language: Language, path: &str) -> Vec<Value> {
     let joined = |name: &str, op: &str, separator: &str, text: String| json!({"name": name, "op": op, "separator": separator, "value": text});
-    let behind = |name: &str, text: &str| joined(name, "Append", ":", format!("{path}/{text}"));
+    let append_path = |name: &str, text: &str| joined(name, "Append", ":", format!("{path}/{text}"));
     match language {
         Language::Java => vec![joined(
             "JAVA_TOOL_OPTIONS",
@@ -180,13 +180,13 @@ fn loading(language: Language, path: &str) -> Vec<Value> {
                 "CORECLR_PROFILER_PATH",
                 &format!("{path}/linux/OpenTelemetry.AutoInstrumentation.Native.so"),
             ),
-            behind(
+            append_path(
                 "DOTNET_STARTUP_HOOKS",
                 "net/OpenTelemetry.AutoInstrumentation.StartupHook.dll",
             ),
-            behind("DOTNET_ADDITIONAL_DEPS", "AdditionalDeps"),
+            append_path("DOTNET_ADDITIONAL_DEPS", "AdditionalDeps"),
             absent("OTEL_DOTNET_AUTO_HOME", path),
-            behind("DOTNET_SHARED_STORE", "store"),
+            append_path("DOTNET_SHARED_STORE", "store"),
         ],
         Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => Vec::new(),
     }
@@ -220,8 +220,8 @@ fn common(resource: &Instrumentation) -> Vec<Value> {
             &resource.sampler_argument,
         ));
     }
-    let own = resource.attributes.iter().filter(is_plain);
-    let mut pairs: Vec<String> = own.map(|(key, value)| format!("{key}={value}")).collect();
+    let attributes = resource.attributes.iter().filter(is_plain);
+    let mut pairs: Vec<String> = attributes.map(|(key, value)| format!("{key}={value}")).collect();
     pairs.push(format!("k8s.node.name=$({node})"));
     pairs.push(format!("k8s.pod.name=$({pod})"));
     env.push(json!({

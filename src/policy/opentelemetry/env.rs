@@ -8,21 +8,21 @@ use std::rc::Rc;
 use super::slice;
 
 /// The variables of an init container that was made from another container.
-pub(super) type Shared = Rc<RefCell<Vec<Value>>>;
+pub(super) type SharedVariables = Rc<RefCell<Vec<Value>>>;
 
 /// See the module's text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Env {
     items: Vec<Value>,
     capacity: usize,
-    shared: Option<Shared>,
+    shared: Option<SharedVariables>,
 }
 
 impl Env {
     /// As decoded from JSON, entry by entry.
     pub(super) fn of(items: Vec<Value>) -> Self {
         Env {
-            capacity: slice::decoded(SIZE, items.len()),
+            capacity: slice::decoded(ENV_VAR_SIZE, items.len()),
             items,
             shared: None,
         }
@@ -58,7 +58,7 @@ impl Env {
     pub(super) fn append(&mut self, item: Value) {
         let length = self.items.len() + 1;
         if length > self.capacity {
-            self.capacity = grown(self.capacity, length);
+            self.capacity = grown_capacity(self.capacity, length);
             self.shared = None;
         }
         self.items.push(item);
@@ -79,7 +79,7 @@ impl Env {
             return;
         }
         self.items.insert(0, item);
-        self.capacity = grown(1, self.items.len()).max(1);
+        self.capacity = grown_capacity(1, self.items.len()).max(1);
         self.shared = None;
     }
 
@@ -95,7 +95,7 @@ impl Env {
                 )),
             }
         }
-        self.tell();
+        self.update_shared();
     }
 
     /// The first variable of a name becomes the last of all.
@@ -103,22 +103,22 @@ impl Env {
         if let Some(at) = self.find(name) {
             let item = self.items.remove(at);
             self.items.push(item);
-            self.tell();
+            self.update_shared();
         }
     }
 
     /// The same variables, for another container.
-    pub(super) fn share(&mut self) -> Shared {
+    pub(super) fn share(&mut self) -> SharedVariables {
         let shared = Rc::new(RefCell::new(self.items.clone()));
         self.shared = Some(Rc::clone(&shared));
         shared
     }
 
-    fn tell(&self) {
+    fn update_shared(&self) {
         if let Some(shared) = &self.shared {
-            let mut theirs = shared.borrow_mut();
-            let length = theirs.len().min(self.items.len());
-            theirs[..length].clone_from_slice(&self.items[..length]);
+            let mut shared_items = shared.borrow_mut();
+            let length = shared_items.len().min(self.items.len());
+            shared_items[..length].clone_from_slice(&self.items[..length]);
         }
     }
 }
@@ -152,7 +152,7 @@ pub(super) fn comes_from_elsewhere(item: &Value) -> bool {
 }
 
 /// A variable of a resource as the operator's types write it.
-pub(super) fn plain(item: &Value) -> Value {
+pub(super) fn normalized(item: &Value) -> Value {
     let mut plain = Map::new();
     for key in ["name", "value", "valueFrom"] {
         let value = &item[key];
@@ -164,10 +164,10 @@ pub(super) fn plain(item: &Value) -> Value {
 }
 
 /// Bytes of Go's `corev1.EnvVar`.
-const SIZE: usize = 40;
+const ENV_VAR_SIZE: usize = 40;
 
-fn grown(capacity: usize, length: usize) -> usize {
-    slice::grown(SIZE, capacity, length)
+fn grown_capacity(capacity: usize, length: usize) -> usize {
+    slice::grown(ENV_VAR_SIZE, capacity, length)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use super::env::variable;
 use super::injector::Injector;
 use super::language::{Language, annotation};
 use super::operator::place_of;
-use super::pod::{At, Container};
-use super::resource::{Agent, Instrumentation};
+use super::pod::{ContainerPosition, InstrumentedContainer};
+use super::resource::{LanguageAgent, Instrumentation};
 
 const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 const VOLUME: &str = "kernel-debug";
@@ -17,20 +17,20 @@ const TARGET: &str = "OTEL_GO_AUTO_TARGET_EXE";
 
 impl Injector<'_> {
     /// Adds the sidecar for the container that is named first.
-    pub(super) fn go(&mut self, resource: &Instrumentation, agent: &Agent, names: &[String]) {
+    pub(super) fn go(&mut self, resource: &Instrumentation, agent: &LanguageAgent, names: &[String]) {
         let Some(name) = names.first() else { return };
-        let refuse = |injector: &mut Self, why: &str, help: &str| {
-            injector.pass_over(Language::Go, None, why, help);
+        let refuse = |injector: &mut Self, reason: &str, help: &str| {
+            injector.warn_not_instrumented(Language::Go, None, reason, help);
         };
         if let Some(at) = self.pod.find_init(name) {
-            let (place, why) = (
-                self.place(At::Init(at)),
+            let (place, reason) = (
+                self.place(ContainerPosition::Init(at)),
                 format!("`{name}` is an init container"),
             );
-            return self.pass_over(
+            return self.warn_not_instrumented(
                 Language::Go,
                 place,
-                &why,
+                &reason,
                 "name a container of `containers`",
             );
         }
@@ -45,16 +45,16 @@ impl Injector<'_> {
             true => Language::Go.containers_key(),
             false => annotation("container-names"),
         };
-        let own = self.facts.annotations.get(&key);
-        if own.is_some_and(|own| own.contains(',')) {
+        let annotated = self.facts.annotations.get(&key);
+        if annotated.is_some_and(|annotated| annotated.contains(',')) {
             let place = place_of(&self.annotations, &key);
-            let why = format!("`{key}` names several containers");
-            return self.pass_over(Language::Go, place, &why, "name one");
+            let reason = format!("`{key}` names several containers");
+            return self.warn_not_instrumented(Language::Go, place, &reason, "name one");
         }
         let before = self.pod.clone();
-        let app = self.pod.find(name).unwrap_or(At::App(0));
+        let app = self.pod.find(name).unwrap_or(ContainerPosition::App(0));
         self.add_sidecar(resource, agent);
-        let sidecar = At::App(self.pod.apps.len() - 1);
+        let sidecar = ContainerPosition::App(self.pod.apps.len() - 1);
         self.common(resource, sidecar);
         self.sdk(resource, (sidecar, app));
         if !self.pod.get(sidecar).env.has(TARGET) {
@@ -67,7 +67,7 @@ impl Injector<'_> {
         }
     }
 
-    fn add_sidecar(&mut self, resource: &Instrumentation, agent: &Agent) {
+    fn add_sidecar(&mut self, resource: &Instrumentation, agent: &LanguageAgent) {
         self.pod.set("shareProcessNamespace", Value::Bool(true));
         let mut sidecar = json!({"name": SIDECAR, "image": self.image(&agent.image)});
         if !resource.pull_policy.is_empty() {
@@ -88,7 +88,7 @@ impl Injector<'_> {
             Some(context) => context.clone(),
             None => json!({"runAsUser": 0, "privileged": true}),
         };
-        if let Some(mut sidecar) = Container::read(&sidecar) {
+        if let Some(mut sidecar) = InstrumentedContainer::read(&sidecar) {
             sidecar.env.append_unset(&agent.env);
             self.pod.apps.push(sidecar);
         }

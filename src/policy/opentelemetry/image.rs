@@ -14,13 +14,13 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("^({name})(?::({tag}))?(?:@({digest}))?$")).ok()
 });
 
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_LENGTH: usize = 255;
 
 /// Tag, digest or `tag@digest`; none of a reference that cannot be read, or has neither.
 pub(super) fn version(image: &str) -> Option<String> {
     let found = REFERENCE.as_ref()?.captures(image)?;
     let text = |at| found.get(at).map(|part| part.as_str());
-    if text(1)?.len() > LONGEST_NAME || text(3).is_some_and(|digest| !is_digest(digest)) {
+    if text(1)?.len() > MAX_NAME_LENGTH || text(3).is_some_and(|digest| !is_digest(digest)) {
         return None;
     }
     match (text(2), text(3)) {

@@ -8,21 +8,21 @@ use super::annotations::Annotations;
 use super::env::{Env, field, variable};
 use super::language::Language;
 use super::operator::place_of;
-use super::pod::{At, Container, Pod};
-use super::release::Settings;
-use super::resource::{Agent, Instrumentation};
+use super::pod::{ContainerPosition, InstrumentedContainer, InstrumentedPod};
+use super::release::OperatorSettings;
+use super::resource::{LanguageAgent, Instrumentation};
 use crate::diagnostic::Code;
 use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{PodFacts, Remark};
 use crate::yaml::value::Path;
 
-/// A pod on its way.
+/// Injects agents into a pod.
 pub(super) struct Injector<'i> {
     pub facts: &'i PodFacts<'i>,
     pub annotations: Annotations<'i>,
-    pub settings: &'i Settings,
+    pub settings: &'i OperatorSettings,
     pub mirrors: &'i Arc<[ImageMirror]>,
-    pub pod: Pod,
+    pub pod: InstrumentedPod,
     pub remarks: Vec<Remark>,
 }
 
@@ -69,7 +69,7 @@ impl Injector<'_> {
     }
 
     /// The containers of names: init containers in the pod's order, then app containers in that of the names.
-    pub(super) fn targets(&self, names: &[String]) -> Vec<At> {
+    pub(super) fn targets(&self, names: &[String]) -> Vec<ContainerPosition> {
         let mut init = Vec::new();
         let mut apps = Vec::new();
         for name in names {
@@ -90,7 +90,7 @@ impl Injector<'_> {
         &mut self,
         language: Language,
         resource: &Instrumentation,
-        agent: &Agent,
+        agent: &LanguageAgent,
         names: &[String],
     ) {
         let targets = self.targets(names);
@@ -98,11 +98,11 @@ impl Injector<'_> {
             return;
         };
         for &at in &targets {
-            match self.refusal(language, agent, at) {
-                Some(why) => self.tell_refusal(language, at, &why),
+            match self.refusal_reason(language, agent, at) {
+                Some(reason) => self.warn_refused(language, at, &reason),
                 None => {
-                    self.hide_warning(language, at);
-                    self.equip(language, agent, at);
+                    self.warn_hidden_env(language, at);
+                    self.add_env_and_mount(language, agent, at);
                     self.common(resource, at);
                     self.defaults(language, agent, at);
                     self.sdk(resource, (at, at));
@@ -114,10 +114,10 @@ impl Injector<'_> {
     }
 
     /// The operator adds the init container and the volume all the same.
-    fn tell_refusal(&mut self, language: Language, at: At, why: &str) {
+    fn warn_refused(&mut self, language: Language, at: ContainerPosition, reason: &str) {
         let container = self.pod.get(at).name();
         let message = format!(
-            "container `{container}` of {{}} is not instrumented for {language}: {why}; as the operator does, the pod \
+            "container `{container}` of {{}} is not instrumented for {language}: {reason}; as the operator does, the pod \
              gets the init container and the volume all the same"
         );
         self.remarks.push(
@@ -128,18 +128,18 @@ impl Injector<'_> {
     }
 
     /// Where a container stands.
-    pub(super) fn place(&self, at: At) -> Option<Path> {
+    pub(super) fn place(&self, at: ContainerPosition) -> Option<Path> {
         let (list, index) = match at {
-            At::Init(index) => ("initContainers", index),
-            At::App(index) => ("containers", index),
+            ContainerPosition::Init(index) => ("initContainers", index),
+            ContainerPosition::App(index) => ("containers", index),
         };
         Some(Path::of(&["spec", list]).index(index))
     }
 
     /// `initContainerSecurityContext`, or that of a container.
-    pub(super) fn security_context(&self, resource: &Instrumentation, at: At) -> Option<Value> {
-        let own = resource.init_security_context.clone();
-        own.or_else(|| self.pod.get(at).field("securityContext").cloned())
+    pub(super) fn security_context(&self, resource: &Instrumentation, at: ContainerPosition) -> Option<Value> {
+        let configured = resource.init_security_context.clone();
+        configured.or_else(|| self.pod.get(at).field("securityContext").cloned())
     }
 
     /// An image, from another place where the run wants it so.
@@ -150,7 +150,7 @@ impl Injector<'_> {
     }
 
     /// The addresses in front, then the resource's own variables.
-    pub(super) fn common(&mut self, resource: &Instrumentation, at: At) {
+    pub(super) fn common(&mut self, resource: &Instrumentation, at: ContainerPosition) {
         let env = &mut self.pod.get_mut(at).env;
         for address in addresses() {
             env.prepend_unset(address);
@@ -159,11 +159,11 @@ impl Injector<'_> {
     }
 
     /// The variables of every language. `to` gets them, `app` is what they speak of.
-    pub(super) fn sdk(&mut self, resource: &Instrumentation, (to, app): (At, At)) {
+    pub(super) fn sdk(&mut self, resource: &Instrumentation, (to, app): (ContainerPosition, ContainerPosition)) {
         let mut attributes = self.attributes(resource, app);
         let service = self.service_name(resource, &attributes, app);
         if !self.pod.get(to).env.has(SERVICE_NAME) {
-            self.tell_of_chance(&attributes, &service, app);
+            self.warn_of_service_name(&attributes, &service, app);
             self.pod
                 .get_mut(to)
                 .env
@@ -196,7 +196,7 @@ impl Injector<'_> {
     }
 
     /// The endpoint, and what it needs for TLS.
-    fn exporter(&mut self, resource: &Instrumentation, to: At) {
+    fn exporter(&mut self, resource: &Instrumentation, to: ContainerPosition) {
         let env = &mut self.pod.get_mut(to).env;
         if !resource.endpoint.is_empty() {
             env.append_unset(&[variable("OTEL_EXPORTER_OTLP_ENDPOINT", &resource.endpoint)]);
@@ -238,7 +238,7 @@ impl Injector<'_> {
     }
 
     /// A volume once a pod, its mount once a container.
-    fn mount_files(&mut self, volume: Value, name: &str, path: &str, to: At) {
+    fn mount_files(&mut self, volume: Value, name: &str, path: &str, to: ContainerPosition) {
         if !self.pod.has_volume(name) {
             self.pod.volumes.push(volume);
         }
@@ -249,7 +249,7 @@ impl Injector<'_> {
     }
 
     /// A text in `envFrom` that nobody looks at may be one that the agent's own takes the place of.
-    fn hide_warning(&mut self, language: Language, at: At) {
+    fn warn_hidden_env(&mut self, language: Language, at: ContainerPosition) {
         let container = self.pod.get(at);
         let sources = container.field("envFrom").and_then(Value::as_array);
         let Some(name) = options(language)
@@ -276,11 +276,11 @@ impl Injector<'_> {
     }
 
     /// A service name that is no owner's, because the container says who owns it.
-    fn tell_of_chance(
+    fn warn_of_service_name(
         &mut self,
         attributes: &super::attributes::Attributes,
         service: &str,
-        app: At,
+        app: ContainerPosition,
     ) {
         let Some(key) = super::attributes::owner_key(self.facts.kind) else {
             return;
@@ -304,14 +304,14 @@ impl Injector<'_> {
     }
 
     /// Says that a container gets nothing for a language.
-    pub(super) fn pass_over(
+    pub(super) fn warn_not_instrumented(
         &mut self,
         language: Language,
         at: Option<Path>,
-        why: &str,
+        reason: &str,
         help: &str,
     ) {
-        let message = format!("{{}} is not instrumented for {language}: {why}");
+        let message = format!("{{}} is not instrumented for {language}: {reason}");
         self.remarks.push(
             Remark::warning(Code::NotInstrumented, message)
                 .at(at.or_else(|| place_of(&self.annotations, &language.inject_key())))
@@ -319,10 +319,10 @@ impl Injector<'_> {
         );
     }
 
-    /// Puts an init container before another, or behind all; gives what [`Pod::insert_init`] does.
+    /// Puts an init container before another, or behind all; gives what [`InstrumentedPod::insert_init`] does.
     pub(super) fn insert_init(&mut self, container: &Value, before: &str) -> bool {
         let at = self.pod.find_init(before).unwrap_or(self.pod.init.len());
-        Container::read(container).is_some_and(|container| self.pod.insert_init(at, container))
+        InstrumentedContainer::read(container).is_some_and(|container| self.pod.insert_init(at, container))
     }
 }
 
@@ -339,8 +339,8 @@ fn options(language: Language) -> &'static [&'static str] {
 
 /// A name of at most 63 characters: what is too much goes from the end of the variable part.
 pub(super) fn volume_name(prefix: &str, name: &str) -> String {
-    const MOST: usize = 63;
-    let excess = (prefix.len() + name.len()).saturating_sub(MOST);
+    const MAX_LENGTH: usize = 63;
+    let excess = (prefix.len() + name.len()).saturating_sub(MAX_LENGTH);
     let kept = name
         .get(..name.len().saturating_sub(excess))
         .unwrap_or(name);

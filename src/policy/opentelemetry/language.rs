@@ -64,11 +64,11 @@ impl Language {
     /// # Errors
     /// The words that there are.
     pub fn with_image(word: &str) -> Result<Self, String> {
-        let mut all = Self::ALL.into_iter().filter(|&one| one != Language::Sdk);
-        all.clone()
+        let mut languages = Self::ALL.into_iter().filter(|&language| language != Language::Sdk);
+        languages.clone()
             .find(|language| language.word() == word)
             .ok_or_else(|| {
-                let words: Vec<&str> = all.by_ref().map(Language::word).collect();
+                let words: Vec<&str> = languages.by_ref().map(Language::word).collect();
                 format!(
                     "there is no image for `{word}`: the words are {}",
                     words.join(", ")
@@ -130,7 +130,7 @@ pub fn annotation(word: &str) -> String {
 /// An annotation of the prefix that the operator does not know, and the one that was meant.
 pub fn is_unknown(key: &str) -> Option<Option<String>> {
     key.strip_prefix(PREFIX)?;
-    let others = [
+    let suffixes = [
         "container-names",
         "otel-python-platform",
         "otel-dotnet-auto-runtime",
@@ -139,12 +139,12 @@ pub fn is_unknown(key: &str) -> Option<Option<String>> {
     let known: Vec<String> = Language::ALL
         .into_iter()
         .flat_map(|language| [language.inject_key(), language.containers_key()])
-        .chain(others.map(annotation))
+        .chain(suffixes.map(annotation))
         .collect();
     let word = key.strip_suffix("-container-names").unwrap_or(key);
     let of_nginx = (word == annotation("nginx")).then(|| Language::Nginx.containers_key());
     let near = || nearest(key, known.iter().map(String::as_str)).map(str::to_owned);
-    (!known.iter().any(|one| one == key)).then(|| of_nginx.or_else(near))
+    (!known.iter().any(|known_key| known_key == key)).then(|| of_nginx.or_else(near))
 }
 
 #[cfg(test)]

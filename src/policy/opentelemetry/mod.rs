@@ -28,20 +28,20 @@ mod web;
 
 use std::sync::Arc;
 
-use super::conversion::Reading;
+use super::conversion::ReadOptions;
 use super::document::Document;
 use super::mutation::Mutation;
-use super::{FailurePolicy, Filter, Hooks, Policy};
+use super::{FailurePolicy, WorkloadFilter, Hooks, Policy};
 use crate::diagnostic::{Code, Diagnostic};
 use catalog::Catalog;
 pub use conversion::convert;
-use operator::Operator;
+use operator::InstrumentationMutation;
 use resource::Instrumentation;
 #[cfg(feature = "schemas")]
 pub use schema::InstrumentationFile;
 
 /// The policies that all resources of a run are, since a pod may take any of them.
-pub fn join(documents: Vec<Document<'_>>, reading: &Reading) -> (Vec<Policy>, Vec<Diagnostic>) {
+pub fn join(documents: Vec<Document<'_>>, reading: &ReadOptions) -> (Vec<Policy>, Vec<Diagnostic>) {
     let settings = &reading.opentelemetry;
     let (mut resources, mut texts) = (Vec::new(), Vec::new());
     let mut problems = Vec::new();
@@ -57,15 +57,15 @@ pub fn join(documents: Vec<Document<'_>>, reading: &Reading) -> (Vec<Policy>, Ve
     let catalog = Arc::new(Catalog::new(resources, settings.clone()));
     let policies = texts.into_iter().enumerate().map(|(at, text)| {
         let resource = &catalog.resources[at];
-        let mutation: Arc<dyn Mutation> = Arc::new(Operator {
+        let mutation: Arc<dyn Mutation> = Arc::new(InstrumentationMutation {
             catalog: Arc::clone(&catalog),
             at,
             mirrors: Arc::default(),
         });
-        let selects = Filter {
+        let selects = WorkloadFilter {
             at: resource.at.clone(),
             hooks: Some(Hooks::Include),
-            ..Filter::default()
+            ..WorkloadFilter::default()
         };
         let release = Diagnostic::note(Code::OperatorRelease, settings.title())
             .at(
@@ -82,7 +82,7 @@ pub fn join(documents: Vec<Document<'_>>, reading: &Reading) -> (Vec<Policy>, Ve
                 "Instrument pods that ask for it, as the {} does.",
                 settings.title()
             )),
-            ..Policy::bare(resource.identity.clone(), text)
+            ..Policy::empty(resource.identity.clone(), text)
         }
     });
     (policies.collect(), problems)

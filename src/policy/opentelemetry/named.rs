@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::annotations::{Annotations, common_containers};
-use super::catalog::Chosen;
+use super::catalog::ChosenResources;
 use super::language::Language;
-use super::operator::{Operator, place_of};
-use super::pod::Pod;
+use super::operator::{InstrumentationMutation, place_of};
+use super::pod::InstrumentedPod;
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
 
-impl Operator {
+impl InstrumentationMutation {
     /// The names of each language's containers; none where the first container is meant.
     pub(super) fn containers(
         &self,
         annotations: &Annotations<'_>,
-        chosen: &Chosen,
+        chosen: &ChosenResources,
     ) -> Result<Vec<Vec<String>>, Box<Remark>> {
         if chosen.is_empty() {
             return Ok(Vec::new());
@@ -24,13 +24,13 @@ impl Operator {
         if !self.catalog.settings.is_multi {
             return Ok(vec![common; chosen.len()]);
         }
-        let mut own = BTreeMap::new();
+        let mut by_language = BTreeMap::new();
         for language in Language::ALL {
-            own.insert(language, names(annotations, &language.containers_key())?);
+            by_language.insert(language, names(annotations, &language.containers_key())?);
         }
         let of_language = |(language, _): &(Language, usize)| {
-            let own = own.get(language).into_iter().flatten();
-            common.iter().chain(own).cloned().collect()
+            let of_language = by_language.get(language).into_iter().flatten();
+            common.iter().chain(of_language).cloned().collect()
         };
         let lists: Vec<Vec<String>> = chosen.iter().map(of_language).collect();
         let each = || chosen.iter().map(|(language, _)| *language).zip(&lists);
@@ -91,7 +91,7 @@ pub(super) fn unknown_names(
     annotations: &Annotations<'_>,
     language: Language,
     names: &[String],
-    pod: &Pod,
+    pod: &InstrumentedPod,
 ) -> Option<Remark> {
     let unknown: Vec<&str> = names
         .iter()
@@ -110,11 +110,11 @@ pub(super) fn unknown_names(
         "{{}} has no container `{}`, which is named for {language}: {end}",
         unknown.join("`, `")
     );
-    let own = language.containers_key();
-    let containers = pod.init.iter().chain(&pod.apps).map(|one| one.name());
+    let key = language.containers_key();
+    let containers = pod.init.iter().chain(&pod.apps).map(|container| container.name());
     Some(
         Remark::warning(Code::UnknownContainer, message)
-            .at(place_of(annotations, &own).or(place_of(annotations, &common_containers())))
+            .at(place_of(annotations, &key).or(place_of(annotations, &common_containers())))
             .help(format!(
                 "its containers are {}",
                 containers.collect::<Vec<_>>().join(", ")

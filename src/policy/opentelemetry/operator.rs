@@ -6,24 +6,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotations::Annotations;
-use super::catalog::{Catalog, Chosen};
+use super::catalog::{Catalog, ChosenResources};
 use super::injector::Injector;
 use super::language::{Language, annotation, is_unknown};
 use super::named::unknown_names;
-use super::pod::Pod;
+use super::pod::InstrumentedPod;
 use super::{oddities, parts};
 use crate::diagnostic::Code;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::images::ImageMirror;
-use crate::policy::mutation::{Mutated, Mutation, PodFacts, Remark};
-use crate::policy::parts::Part;
+use crate::policy::mutation::{MutationResult, Mutation, PodFacts, Remark};
+use crate::policy::parts::PolicyPart;
 use crate::policy::schema::did_you_mean;
 use crate::yaml::value::Path;
 
 /// What one resource does to pods: the first that a pod takes does all of its work, that of others included, so that
 /// languages come in the operator's order.
 #[derive(Debug)]
-pub(super) struct Operator {
+pub(super) struct InstrumentationMutation {
     /// All resources.
     pub catalog: Arc<Catalog>,
     /// The place of this one among them.
@@ -32,8 +32,8 @@ pub(super) struct Operator {
     pub mirrors: Arc<[ImageMirror]>,
 }
 
-impl Mutation for Operator {
-    fn mutate(&self, pod: &PodFacts<'_>) -> Mutated {
+impl Mutation for InstrumentationMutation {
+    fn mutate(&self, pod: &PodFacts<'_>) -> MutationResult {
         let nothing = BTreeMap::new();
         let annotations = Annotations {
             pod: pod.annotations,
@@ -41,9 +41,9 @@ impl Mutation for Operator {
         };
         if Language::ALL
             .into_iter()
-            .all(|language| annotations.wish(language).is_none())
+            .all(|language| annotations.requested(language).is_none())
         {
-            return Mutated::Skipped(nobody_asks(pod));
+            return MutationResult::Skipped(not_requested(pod));
         }
         let chosen = self.catalog.choose(pod, &annotations);
         if let Some(reason) = self.speaks_not(&chosen) {
@@ -52,14 +52,14 @@ impl Mutation for Operator {
         let Some(spec) = (pod.spec)() else {
             return left("the pod spec has no plain value");
         };
-        let Some(before) = Pod::read(&spec) else {
+        let Some(before) = InstrumentedPod::read(&spec) else {
             return left("a container of the pod is none");
         };
         if pod.is_marked {
             let chosen = chosen.ok();
-            return match chosen.and_then(|chosen| self.outdated(&chosen, &before)) {
-                Some(remark) => Mutated::LeftAlone(vec![remark]),
-                None => Mutated::UpToDate,
+            return match chosen.and_then(|chosen| self.outdated_agent(&chosen, &before)) {
+                Some(remark) => MutationResult::LeftAlone(vec![remark]),
+                None => MutationResult::UpToDate,
             };
         }
         if let Some(mark) = injected_already(&before) {
@@ -69,7 +69,7 @@ impl Mutation for Operator {
         }
         match chosen {
             Ok(chosen) => self.inject(pod, &annotations, chosen, before, &spec),
-            Err(remark) => Mutated::LeftAlone(vec![*remark]),
+            Err(remark) => MutationResult::LeftAlone(vec![*remark]),
         }
     }
 
@@ -77,13 +77,13 @@ impl Mutation for Operator {
         self.catalog.resources[self.at].tls.is_some()
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<PolicyPart> {
         let resource = &self.catalog.resources[self.at];
         parts::parts_of(resource, &self.catalog.settings, &self.mirrors)
     }
 
     fn with_image_mirrors(&self, mirrors: &Arc<[ImageMirror]>) -> Arc<dyn Mutation> {
-        Arc::new(Operator {
+        Arc::new(InstrumentationMutation {
             catalog: Arc::clone(&self.catalog),
             at: self.at,
             mirrors: Arc::clone(mirrors),
@@ -91,9 +91,9 @@ impl Mutation for Operator {
     }
 }
 
-impl Operator {
+impl InstrumentationMutation {
     /// Why another resource does the work for a pod: the first that it takes speaks for all.
-    fn speaks_not(&self, chosen: &Result<Chosen, Box<Remark>>) -> Option<String> {
+    fn speaks_not(&self, chosen: &Result<ChosenResources, Box<Remark>>) -> Option<String> {
         let places = chosen.iter().flatten().map(|(_, at)| *at);
         let speaker = places.clone().next().unwrap_or_default();
         let is_among = places.clone().any(|at| at == self.at);
@@ -109,23 +109,23 @@ impl Operator {
     }
 
     /// An agent of an earlier run whose image is another one now.
-    fn outdated(&self, chosen: &Chosen, pod: &Pod) -> Option<Remark> {
+    fn outdated_agent(&self, chosen: &ChosenResources, pod: &InstrumentedPod) -> Option<Remark> {
         chosen.iter().find_map(|(language, at)| {
             let resource = &self.catalog.resources[*at];
-            let there = pod.init.get(pod.find_init(&language.agent_name())?)?;
-            let there = there.field("image")?.as_str()?;
+            let container = pod.init.get(pod.find_init(&language.agent_name())?)?;
+            let existing = container.field("image")?.as_str()?;
             let image = &resource.agent(*language)?.image;
             let mut mirrors = self.mirrors.iter();
             let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
             let wanted = mirrored.as_deref().unwrap_or(image);
             let message = format!(
-                "{{}} has the {language} agent `{there}` of an earlier run, and `{}` now says `{wanted}`: what is there \
+                "{{}} has the {language} agent `{existing}` of an earlier run, and `{}` now says `{wanted}`: what is there \
                  stays",
                 resource.identity
             );
             let remark = Remark::warning(Code::AppliedBefore, message)
                 .help("apply to the original manifest; with `--in-place` a record lets later runs change it");
-            (there != wanted).then_some(remark)
+            (existing != wanted).then_some(remark)
         })
     }
 
@@ -133,21 +133,21 @@ impl Operator {
         &self,
         pod: &PodFacts<'_>,
         annotations: &Annotations<'_>,
-        chosen: Chosen,
-        before: Pod,
+        chosen: ChosenResources,
+        before: InstrumentedPod,
         spec: &Value,
-    ) -> Mutated {
+    ) -> MutationResult {
         let mut remarks = unknown_annotations(annotations);
-        let (chosen, off): (Chosen, Chosen) = chosen
+        let (chosen, off): (ChosenResources, ChosenResources) = chosen
             .into_iter()
             .partition(|(language, _)| self.catalog.settings.is_on(*language));
         let off = off.into_iter();
-        remarks.extend(off.map(|(language, _)| switched_off(annotations, language)));
+        remarks.extend(off.map(|(language, _)| disabled_remark(annotations, language)));
         let containers = match self.containers(annotations, &chosen) {
             Ok(containers) => containers,
             Err(remark) => {
                 remarks.push(*remark);
-                return Mutated::LeftAlone(remarks);
+                return MutationResult::LeftAlone(remarks);
             }
         };
         if before.apps.is_empty() {
@@ -172,16 +172,16 @@ impl Operator {
         let unseen = injected_already(&after).is_none().then(unseen);
         let after = after.into_value();
         if after == *spec {
-            return Mutated::LeftAlone(remarks);
+            return MutationResult::LeftAlone(remarks);
         }
         remarks.extend(unseen);
-        remarks.extend(self.beside(pod, &chosen));
+        remarks.extend(self.cluster_remarks(pod, &chosen));
         remarks.extend(oddities::find(spec, &after));
-        Mutated::Changed(after, remarks)
+        MutationResult::Changed(after, remarks)
     }
 
     /// What is not seen here and counts in a cluster.
-    fn beside(&self, pod: &PodFacts<'_>, chosen: &Chosen) -> Vec<Remark> {
+    fn cluster_remarks(&self, pod: &PodFacts<'_>, chosen: &ChosenResources) -> Vec<Remark> {
         let mut remarks = Vec::new();
         if pod.namespace_annotations.is_none() {
             let namespace = pod.namespace.unwrap_or_default();
@@ -230,8 +230,8 @@ impl Operator {
 }
 
 /// The operator does nothing for the pod.
-fn left(reason: impl Into<String>) -> Mutated {
-    Mutated::Skipped(Skip::because(SkipCause::OfOperator, reason))
+fn left(reason: impl Into<String>) -> MutationResult {
+    MutationResult::Skipped(Skip::because(SkipCause::OfOperator, reason))
 }
 
 /// A remark on a pod that has nothing by which the operator knows one of its own.
@@ -248,7 +248,7 @@ pub(super) fn place_of(annotations: &Annotations<'_>, key: &str) -> Option<Path>
         .then(|| Path::of(&["metadata", "annotations", key]))
 }
 
-fn nobody_asks(pod: &PodFacts<'_>) -> Skip {
+fn not_requested(pod: &PodFacts<'_>) -> Skip {
     let asks = |annotations: &BTreeMap<String, String>| {
         let mut keys = Language::ALL.into_iter().map(Language::inject_key);
         keys.find(|key| {
@@ -262,7 +262,7 @@ fn nobody_asks(pod: &PodFacts<'_>) -> Skip {
         .annotations
         .keys()
         .any(|key| key.starts_with(&annotation("inject-")));
-    if let Some(key) = asks(pod.own_annotations).filter(|_| !says_no) {
+    if let Some(key) = asks(pod.workload_annotations).filter(|_| !says_no) {
         return Skip::because(
             SkipCause::OfOperator,
             format!("`{key}` stands on the workload, not on its pod template"),
@@ -308,7 +308,7 @@ fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
 }
 
 /// What shows that the operator has been here.
-fn injected_already(pod: &Pod) -> Option<String> {
+fn injected_already(pod: &InstrumentedPod) -> Option<String> {
     let agents = [
         Language::DotNet,
         Language::Java,
@@ -341,7 +341,7 @@ fn injected_already(pod: &Pod) -> Option<String> {
     })
 }
 
-fn switched_off(annotations: &Annotations<'_>, language: Language) -> Remark {
+fn disabled_remark(annotations: &Annotations<'_>, language: Language) -> Remark {
     let message = format!(
         "{{}} asks for {language}, which is off in the operator, so nothing is injected for it"
     );

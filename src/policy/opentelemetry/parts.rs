@@ -5,21 +5,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::language::Language;
-use super::release::Settings;
+use super::release::OperatorSettings;
 use super::resource::Instrumentation;
 use crate::policy::images::ImageMirror;
-use crate::policy::parts::Part;
+use crate::policy::parts::PolicyPart;
 
 /// The images of all languages that are on, the files of TLS, and what Go's sidecar is given.
 pub(super) fn parts_of(
     resource: &Instrumentation,
-    settings: &Settings,
+    settings: &OperatorSettings,
     mirrors: &[ImageMirror],
-) -> Vec<Part> {
+) -> Vec<PolicyPart> {
     let mut parts = Vec::new();
     let mut add = |value: Value, at: &Range<usize>| {
         let (value, at) = (Arc::new(value), at.clone());
-        parts.push(Part { value, at });
+        parts.push(PolicyPart { value, at });
     };
     let image = |image: &str| {
         let mirrored = mirrors.iter().find_map(|mirror| mirror.rewrite(image));

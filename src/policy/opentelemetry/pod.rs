@@ -2,57 +2,57 @@
 
 use serde_json::{Map, Value};
 
-use super::env::{Env, Shared};
+use super::env::{Env, SharedVariables};
 use super::slice;
 
 /// Bytes of Go's `corev1.Container`.
-const SIZE: usize = 408;
+const CONTAINER_SIZE: usize = 408;
 
 /// A pod spec.
 #[derive(Debug, Clone)]
-pub(super) struct Pod {
+pub(super) struct InstrumentedPod {
     fields: Map<String, Value>,
     /// `initContainers`.
-    pub init: Vec<Container>,
+    pub init: Vec<InstrumentedContainer>,
     /// The room of their list in the operator's code.
     init_room: usize,
     /// `containers`.
-    pub apps: Vec<Container>,
+    pub apps: Vec<InstrumentedContainer>,
     /// `volumes`.
     pub volumes: Vec<Value>,
 }
 
 /// A container.
 #[derive(Debug, Clone)]
-pub(super) struct Container {
+pub(super) struct InstrumentedContainer {
     fields: Map<String, Value>,
     /// `env`.
     pub env: Env,
     /// `env` of one that shares another's variables.
-    pub shared: Option<Shared>,
+    pub shared: Option<SharedVariables>,
     /// `volumeMounts`.
     pub mounts: Vec<Value>,
 }
 
-/// A container of a pod, by its list and its place there.
+/// The list and the index of a container in a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum At {
+pub(super) enum ContainerPosition {
     /// Of `initContainers`.
     Init(usize),
     /// Of `containers`.
     App(usize),
 }
 
-impl Pod {
+impl InstrumentedPod {
     /// Takes a pod spec apart; `None` where a container is none.
     pub(super) fn read(spec: &Value) -> Option<Self> {
         let fields = spec.as_object()?.clone();
-        let containers = |key: &str| -> Option<Vec<Container>> {
-            list(&fields, key).iter().map(Container::read).collect()
+        let containers = |key: &str| -> Option<Vec<InstrumentedContainer>> {
+            list(&fields, key).iter().map(InstrumentedContainer::read).collect()
         };
         let init = containers("initContainers")?;
-        Some(Pod {
-            init_room: slice::decoded(SIZE, init.len()),
+        Some(InstrumentedPod {
+            init_room: slice::decoded(CONTAINER_SIZE, init.len()),
             init,
             apps: containers("containers")?,
             volumes: list(&fields, "volumes").to_vec(),
@@ -62,7 +62,7 @@ impl Pod {
 
     /// Puts it together again. A list that was not there and is empty stays away.
     pub(super) fn into_value(mut self) -> Value {
-        let containers = |all: Vec<Container>| all.into_iter().map(Container::into_value).collect();
+        let containers = |list: Vec<InstrumentedContainer>| list.into_iter().map(InstrumentedContainer::into_value).collect();
         put_list(&mut self.fields, "initContainers", containers(self.init));
         put_list(&mut self.fields, "containers", containers(self.apps));
         put_list(&mut self.fields, "volumes", self.volumes);
@@ -80,38 +80,38 @@ impl Pod {
     }
 
     /// A container.
-    pub(super) fn get(&self, at: At) -> &Container {
+    pub(super) fn get(&self, at: ContainerPosition) -> &InstrumentedContainer {
         match at {
-            At::Init(at) => &self.init[at],
-            At::App(at) => &self.apps[at],
+            ContainerPosition::Init(at) => &self.init[at],
+            ContainerPosition::App(at) => &self.apps[at],
         }
     }
 
     /// A container, to change it.
-    pub(super) fn get_mut(&mut self, at: At) -> &mut Container {
+    pub(super) fn get_mut(&mut self, at: ContainerPosition) -> &mut InstrumentedContainer {
         match at {
-            At::Init(at) => &mut self.init[at],
-            At::App(at) => &mut self.apps[at],
+            ContainerPosition::Init(at) => &mut self.init[at],
+            ContainerPosition::App(at) => &mut self.apps[at],
         }
     }
 
     /// The container of a name; one of `containers` comes before one of `initContainers`.
-    pub(super) fn find(&self, name: &str) -> Option<At> {
-        let place = |containers: &[Container]| containers.iter().position(|one| one.name() == name);
+    pub(super) fn find(&self, name: &str) -> Option<ContainerPosition> {
+        let place = |containers: &[InstrumentedContainer]| containers.iter().position(|container| container.name() == name);
         place(&self.apps)
-            .map(At::App)
-            .or_else(|| place(&self.init).map(At::Init))
+            .map(ContainerPosition::App)
+            .or_else(|| place(&self.init).map(ContainerPosition::Init))
     }
 
     /// The place of the init container of a name.
     pub(super) fn find_init(&self, name: &str) -> Option<usize> {
-        self.init.iter().position(|one| one.name() == name)
+        self.init.iter().position(|container| container.name() == name)
     }
 
     /// Puts an init container at a place, and gives whether the others moved within their list: a reference of the
     /// operator's code to what stood there is then one to the new container.
-    pub(super) fn insert_init(&mut self, at: usize, container: Container) -> bool {
-        let room = slice::grown(SIZE, self.init_room, self.init.len() + 1);
+    pub(super) fn insert_init(&mut self, at: usize, container: InstrumentedContainer) -> bool {
+        let room = slice::grown(CONTAINER_SIZE, self.init_room, self.init.len() + 1);
         let is_within = at < self.init.len() && room == self.init_room;
         self.init_room = room;
         self.init.insert(at, container);
@@ -124,11 +124,11 @@ impl Pod {
     }
 }
 
-impl Container {
+impl InstrumentedContainer {
     /// Takes a container apart.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let fields = value.as_object()?.clone();
-        Some(Container {
+        Some(InstrumentedContainer {
             env: Env::of(list(&fields, "env").to_vec()),
             shared: None,
             mounts: list(&fields, "volumeMounts").to_vec(),

@@ -46,34 +46,34 @@ impl Release {
     }
 }
 
-/// Something that a flag of the operator switches.
+/// A feature that a flag of the operator switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feature {
+pub enum OperatorFeature {
     /// The agent of a language.
     Language(Language),
     /// Languages may name their containers.
     MultiInstrumentation,
 }
 
-impl Feature {
+impl OperatorFeature {
     /// The feature of a word; the SDK has none.
     pub fn find(word: &str) -> Option<Self> {
         match word {
-            "multi-instrumentation" => Some(Feature::MultiInstrumentation),
+            "multi-instrumentation" => Some(OperatorFeature::MultiInstrumentation),
             "sdk" => None,
-            _ => Language::find(word).map(Feature::Language),
+            _ => Language::find(word).map(OperatorFeature::Language),
         }
     }
 
-    /// As [`Feature::find`].
+    /// As [`OperatorFeature::find`].
     ///
     /// # Errors
     /// The word that was meant, or all there are.
     pub fn parse(word: &str) -> Result<Self, String> {
-        let all = || Self::words().collect::<Vec<_>>().join(", ");
+        let known_words = || Self::words().collect::<Vec<_>>().join(", ");
         Self::find(word).ok_or_else(|| match nearest(word, Self::words()) {
             Some(near) => format!("there is no `{word}`: {}", did_you_mean(near)),
-            None => format!("there is no `{word}`: the words are {}", all()),
+            None => format!("there is no `{word}`: the words are {}", known_words()),
         })
     }
 
@@ -90,7 +90,7 @@ impl Feature {
 
 /// How the operator is set up: its release and its flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct OperatorSettings {
     release: &'static Release,
     images: [Option<Arc<str>>; 7],
     languages: [bool; 8],
@@ -98,10 +98,10 @@ pub struct Settings {
     pub is_multi: bool,
 }
 
-impl Default for Settings {
+impl Default for OperatorSettings {
     /// Go and nginx are off, as in the operator.
     fn default() -> Self {
-        Settings {
+        OperatorSettings {
             release: &RELEASES[0],
             images: Default::default(),
             languages: Language::ALL
@@ -111,7 +111,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl OperatorSettings {
     /// Takes the images of a release.
     pub fn set_release(&mut self, release: &'static Release) {
         self.release = release;
@@ -125,10 +125,10 @@ impl Settings {
     }
 
     /// Switches something on or off.
-    pub fn switch(&mut self, feature: Feature, is_on: bool) {
+    pub fn switch(&mut self, feature: OperatorFeature, is_on: bool) {
         match feature {
-            Feature::Language(language) => self.languages[language.index()] = is_on,
-            Feature::MultiInstrumentation => self.is_multi = is_on,
+            OperatorFeature::Language(language) => self.languages[language.index()] = is_on,
+            OperatorFeature::MultiInstrumentation => self.is_multi = is_on,
         }
     }
 
@@ -145,15 +145,15 @@ impl Settings {
     /// The image of a language where the resource states none.
     pub fn image(&self, language: Language) -> &str {
         let at = language.index();
-        let own = self.images.get(at).and_then(Option::as_deref);
-        own.or_else(|| self.release.images.get(at).copied())
+        let configured = self.images.get(at).and_then(Option::as_deref);
+        configured.or_else(|| self.release.images.get(at).copied())
             .unwrap_or_default()
     }
 
     /// In words: the release, and what is not as it has it.
     pub fn title(&self) -> String {
         let mut title = format!("OpenTelemetry Operator {}", self.version());
-        let standard = Settings::default();
+        let standard = OperatorSettings::default();
         let differ = |is_on: bool| {
             let mut words = Vec::new();
             for language in Language::ALL {
@@ -163,9 +163,9 @@ impl Settings {
             }
             words
         };
-        for (words, what) in [(differ(true), "on"), (differ(false), "off")] {
+        for (words, state) in [(differ(true), "on"), (differ(false), "off")] {
             if !words.is_empty() {
-                title.push_str(&format!(", {} {what}", words.join(" and ")));
+                title.push_str(&format!(", {} {state}", words.join(" and ")));
             }
         }
         if !self.is_multi {
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn settings_say_what_is_not_as_the_release_has_it() {
-        let mut settings = Settings::default();
+        let mut settings = OperatorSettings::default();
         assert_eq!(settings.title(), "OpenTelemetry Operator 0.158.0");
-        settings.switch(Feature::Language(Language::Go), true);
-        settings.switch(Feature::Language(Language::Nginx), true);
-        settings.switch(Feature::Language(Language::Java), false);
+        settings.switch(OperatorFeature::Language(Language::Go), true);
+        settings.switch(OperatorFeature::Language(Language::Nginx), true);
+        settings.switch(OperatorFeature::Language(Language::Java), false);
         assert!(
             settings.title().ends_with(", go and nginx on, java off"),
             "{}",
@@ -197,6 +197,6 @@ mod tests {
             "registry.example.com/java:1"
         );
         assert!(Release::find("v0.158.0").is_some() && Release::find("0.1.0").is_none());
-        assert_eq!(Feature::find("sdk"), None);
+        assert_eq!(OperatorFeature::find("sdk"), None);
     }
 }

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::env::{plain, text_of};
+use super::env::{normalized, text_of};
 use super::language::Language;
-use super::release::Settings;
+use super::release::OperatorSettings;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::policy::document::Document;
-use crate::policy::schema::{ProblemKind, Schema, Templates};
+use crate::policy::schema::{SchemaProblemKind, Schema, TemplateMode};
 use crate::policy::stored::INSTRUMENTATION;
 use crate::yaml::value::Path;
 
@@ -29,7 +29,7 @@ pub(super) struct Instrumentation {
     /// `exporter.endpoint`.
     pub endpoint: String,
     /// `exporter.tls`.
-    pub tls: Option<Tls>,
+    pub tls: Option<ExporterTls>,
     /// `resource.resourceAttributes`.
     pub attributes: BTreeMap<String, String>,
     /// `resource.addK8sUIDAttributes`.
@@ -48,12 +48,12 @@ pub(super) struct Instrumentation {
     pub pull_policy: String,
     /// `initContainerSecurityContext`.
     pub init_security_context: Option<Value>,
-    agents: Vec<Agent>,
+    agents: Vec<LanguageAgent>,
 }
 
 /// `exporter.tls`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tls {
+pub(super) struct ExporterTls {
     /// `secretName`.
     pub secret: String,
     /// `configMapName`.
@@ -68,9 +68,9 @@ pub(super) struct Tls {
     pub at: Range<usize>,
 }
 
-/// What the resource says of one language; each has some of it.
+/// The agent settings of one language. Each language uses some of the fields.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Agent {
+pub(super) struct LanguageAgent {
     /// `image`.
     pub image: String,
     /// `env`.
@@ -97,7 +97,7 @@ pub(super) struct Agent {
 
 impl Instrumentation {
     /// What the resource says of a language; of the SDK there is nothing to say.
-    pub(super) fn agent(&self, language: Language) -> Option<&Agent> {
+    pub(super) fn agent(&self, language: Language) -> Option<&LanguageAgent> {
         self.agents.get(language.index())
     }
 
@@ -107,7 +107,7 @@ impl Instrumentation {
     /// Why an API server with the operator's webhooks would refuse it.
     pub(super) fn read(
         document: &Document<'_>,
-        settings: &Settings,
+        settings: &OperatorSettings,
         problems: &mut Vec<Diagnostic>,
     ) -> Result<Self, Vec<Diagnostic>> {
         check(document, problems)?;
@@ -116,7 +116,7 @@ impl Instrumentation {
         let agents = Language::ALL
             .into_iter()
             .filter(|&language| language != Language::Sdk)
-            .map(|language| Agent::read(document, language, settings));
+            .map(|language| LanguageAgent::read(document, language, settings));
         let resource = Instrumentation {
             identity: document.identity(),
             name: text(&["metadata", "name"]),
@@ -126,7 +126,7 @@ impl Instrumentation {
                 .map(str::to_owned),
             at: document.span(&Path::of(&["metadata", "name"])),
             endpoint: text(&["spec", "exporter", "endpoint"]),
-            tls: Tls::read(document),
+            tls: ExporterTls::read(document),
             attributes: texts(&spec["resource"]["resourceAttributes"]),
             adds_uids: spec["resource"]["addK8sUIDAttributes"] == true,
             propagators: list(&spec["propagators"])
@@ -141,9 +141,9 @@ impl Instrumentation {
             init_security_context: stated(&spec["initContainerSecurityContext"]),
             agents: agents.collect(),
         };
-        let refused = resource.refused(document);
+        let refused = resource.webhook_errors(document);
         if refused.is_empty() {
-            problems.extend(resource.doubtful(document));
+            problems.extend(resource.webhook_warnings(document));
             Ok(resource)
         } else {
             Err(refused)
@@ -151,11 +151,11 @@ impl Instrumentation {
     }
 
     /// What the operator's validating webhook refuses.
-    fn refused(&self, document: &Document<'_>) -> Vec<Diagnostic> {
+    fn webhook_errors(&self, document: &Document<'_>) -> Vec<Diagnostic> {
         let mut refused = Vec::new();
-        if let Err(why) = check_sampler(&self.sampler, &self.sampler_argument) {
+        if let Err(reason) = check_sampler(&self.sampler, &self.sampler_argument) {
             let path = Path::of(&["spec", "sampler"]);
-            let message = format!("the operator refuses the resource: {why}");
+            let message = format!("the operator refuses the resource: {reason}");
             refused.push(document.error(Code::BadPolicy, &path, message));
         }
         let fields = Language::ALL
@@ -178,7 +178,7 @@ impl Instrumentation {
     }
 
     /// What it only warns of, where hardly anybody sees it.
-    fn doubtful(&self, document: &Document<'_>) -> Vec<Diagnostic> {
+    fn webhook_warnings(&self, document: &Document<'_>) -> Vec<Diagnostic> {
         let path = Path::of(&["spec", "exporter"]);
         let warn = |message: &str| {
             Diagnostic::warning(Code::PartIgnored, message).at(document.place(&path), "here")
@@ -219,9 +219,9 @@ fn check(document: &Document<'_>, problems: &mut Vec<Diagnostic>) -> Result<(), 
         ]);
     }
     let (ignored, wrong): (Vec<_>, Vec<_>) = SCHEMA
-        .check(&document.value, Templates::Filled)
+        .check(&document.value, TemplateMode::Filled)
         .into_iter()
-        .partition(|problem| problem.kind == ProblemKind::UnknownField);
+        .partition(|problem| problem.kind == SchemaProblemKind::UnknownField);
     if !wrong.is_empty() {
         return Err(wrong
             .iter()
@@ -285,12 +285,12 @@ fn check_jaeger(part: &str) -> Result<(), String> {
     }
 }
 
-impl Tls {
+impl ExporterTls {
     fn read(document: &Document<'_>) -> Option<Self> {
         let path = Path::of(&["spec", "exporter", "tls"]);
         let tls = path.get(&document.value).filter(|tls| tls.is_object())?;
         let text = |key: &str| tls[key].as_str().unwrap_or_default().to_owned();
-        Some(Tls {
+        Some(ExporterTls {
             secret: text("secretName"),
             config_map: text("configMapName"),
             ca: text("ca_file"),
@@ -301,8 +301,8 @@ impl Tls {
     }
 }
 
-impl Agent {
-    fn read(document: &Document<'_>, language: Language, settings: &Settings) -> Self {
+impl LanguageAgent {
+    fn read(document: &Document<'_>, language: Language, settings: &OperatorSettings) -> Self {
         let field = language.field().unwrap_or_default();
         let path = Path::of(&["spec", field]);
         let spec = &document.value["spec"][field];
@@ -312,19 +312,19 @@ impl Agent {
         };
         let attributes = list(&spec["attrs"]).iter();
         let extensions = list(&spec["extensions"]).iter();
-        let own = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        Agent {
+        let text_at = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        LanguageAgent {
             image: or("image", settings.image(language)),
             env: variables(&spec["env"]),
             resources: resources(spec, language),
             limit: stated(&spec["volumeLimitSize"]),
             claim: stated(&spec["volumeClaimTemplate"]).filter(|claim| !is_zero(claim)),
             extensions: extensions
-                .map(|extension| (own(extension, "image"), own(extension, "dir")))
+                .map(|extension| (text_at(extension, "image"), text_at(extension, "dir")))
                 .collect(),
             security_context: stated(&spec["securityContext"]),
             attributes: attributes
-                .map(|attribute| (own(attribute, "name"), text_of(attribute)))
+                .map(|attribute| (text_at(attribute, "name"), text_of(attribute)))
                 .collect(),
             version: or("version", "2.4"),
             config: match language {
@@ -350,7 +350,7 @@ fn resources(spec: &Value, language: Language) -> Value {
     let stated = &spec[key];
     let or = |key: &str, default: Value| match &stated[key] {
         Value::Null => default,
-        own => own.clone(),
+        value => value.clone(),
     };
     let mut resources = Map::new();
     let parts = [
@@ -399,7 +399,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 fn variables(value: &Value) -> Vec<Value> {
-    list(value).iter().map(plain).collect()
+    list(value).iter().map(normalized).collect()
 }
 
 fn texts(value: &Value) -> BTreeMap<String, String> {

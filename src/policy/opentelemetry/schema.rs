@@ -20,19 +20,20 @@ pub struct InstrumentationFile {
     api_version: String,
     kind: String,
     metadata: ObjectMeta,
-    spec: Option<Spec>,
+    spec: Option<InstrumentationSpec>,
     status: Option<Value>,
 }
 
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
-struct Spec {
+#[schemars(rename = "Spec")]
+struct InstrumentationSpec {
     exporter: Option<Exporter>,
     resource: Option<Resource>,
     propagators: Option<Vec<String>>,
     sampler: Option<Sampler>,
-    defaults: Option<Defaults>,
+    defaults: Option<InstrumentationDefaults>,
     env: Option<Vec<EnvVar>>,
     java: Option<Java>,
     nodejs: Option<Agent>,
@@ -83,7 +84,8 @@ struct Sampler {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
-struct Defaults {
+#[schemars(rename = "Defaults")]
+struct InstrumentationDefaults {
     use_labels_for_resource_attributes: Option<bool>,
 }
 

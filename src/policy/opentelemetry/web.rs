@@ -9,8 +9,8 @@ use super::agents::{add_resources, sized_volume, volume};
 use super::env::{Env, field, variable};
 use super::injector::{Injector, addresses};
 use super::language::Language;
-use super::pod::{At, Container};
-use super::resource::{Agent, Instrumentation};
+use super::pod::{ContainerPosition, InstrumentedContainer};
+use super::resource::{LanguageAgent, Instrumentation};
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
 
@@ -20,8 +20,8 @@ const SOURCE: &str = "/opt/opentelemetry-webserver/source-conf";
 const POD_NAME_MARK: &str = "<<SID-PLACEHOLDER>>";
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// What tells the two servers apart.
-struct Server {
+/// The differences between the two web servers.
+struct WebServer {
     language: Language,
     /// The init container that writes the configuration.
     attach: &'static str,
@@ -35,7 +35,7 @@ struct Server {
     prefix: &'static str,
 }
 
-const APACHE: Server = Server {
+const APACHE: WebServer = WebServer {
     language: Language::ApacheHttpd,
     attach: "otel-agent-attach-apache",
     conf_volume: "otel-apache-conf-dir",
@@ -45,7 +45,7 @@ const APACHE: Server = Server {
     prefix: "ApacheModule",
 };
 
-const NGINX: Server = Server {
+const NGINX: WebServer = WebServer {
     language: Language::Nginx,
     attach: "otel-agent-attach-nginx",
     conf_volume: "otel-nginx-conf-dir",
@@ -101,7 +101,7 @@ impl Injector<'_> {
         &mut self,
         language: Language,
         resource: &Instrumentation,
-        agent: &Agent,
+        agent: &LanguageAgent,
         names: &[String],
     ) {
         let server = if language == Language::Nginx {
@@ -110,26 +110,26 @@ impl Injector<'_> {
             &APACHE
         };
         if self.pod.find_init(CLONE).is_some() {
-            self.tell_of_rival(language);
+            self.warn_of_both_servers(language);
         }
         let mut is_first = true;
         for at in self.targets(names) {
             let name = self.pod.get(at).name().to_owned();
             if self.pod.find_init(&name).is_some() {
-                let why = format!("`{name}` is an init container");
-                self.pass_over(
+                let reason = format!("`{name}` is an init container");
+                self.warn_not_instrumented(
                     language,
                     self.place(at),
-                    &why,
+                    &reason,
                     "name a container of `containers`",
                 );
                 continue;
             }
             if !is_first {
-                let why = format!(
+                let reason = format!(
                     "only one container of a pod gets the module, `{name}` gets the variables alone"
                 );
-                self.pass_over(language, self.place(at), &why, "name one container");
+                self.warn_not_instrumented(language, self.place(at), &reason, "name one container");
             }
             is_first = false;
             self.server(server, resource, agent, at);
@@ -147,7 +147,7 @@ impl Injector<'_> {
     }
 
     /// Both servers call the copy of the container alike.
-    fn tell_of_rival(&mut self, language: Language) {
+    fn warn_of_both_servers(&mut self, language: Language) {
         let message = format!(
             "{{}} asks for Apache HTTPD and nginx in one pod, which the operator cannot do: their init containers have one \
              name, so {language} gets no configuration and the pod is invalid"
@@ -156,7 +156,7 @@ impl Injector<'_> {
             .push(Remark::warning(Code::OddResult, message).help("instrument one of the two"));
     }
 
-    fn server(&mut self, server: &Server, resource: &Instrumentation, agent: &Agent, at: At) {
+    fn server(&mut self, server: &WebServer, resource: &Instrumentation, agent: &LanguageAgent, at: ContainerPosition) {
         let attributes = self.attributes(resource, at);
         let service = self.service_name(resource, &attributes, at);
         let context = self.security_context(resource, at);
@@ -183,15 +183,15 @@ impl Injector<'_> {
             match env.find(LIBRARIES) {
                 None => env.append(variable(LIBRARIES, &libraries)),
                 Some(place) => {
-                    let own = env.text(LIBRARIES).unwrap_or_default();
-                    env.set_text(place, format!("{own}:{libraries}"));
+                    let existing = env.text(LIBRARIES).unwrap_or_default();
+                    env.set_text(place, format!("{existing}:{libraries}"));
                 }
             }
         }
     }
 
     /// A copy of the container that saves its configuration; the container gets what comes of it.
-    fn clone_container(&mut self, server: &Server, agent: &Agent, at: At, context: Option<Value>) {
+    fn clone_container(&mut self, server: &WebServer, agent: &LanguageAgent, at: ContainerPosition, context: Option<Value>) {
         let is_nginx = server.language == Language::Nginx;
         self.pod.volumes.push(match is_nginx {
             true => json!({"name": server.conf_volume, "emptyDir": {}}),
@@ -212,7 +212,7 @@ impl Injector<'_> {
             json!({"name": server.agent_volume, "mountPath": FOLDER}),
             json!({"name": server.conf_volume, "mountPath": folder}),
         ]);
-        if let Some(mut copy) = Container::read(&copy) {
+        if let Some(mut copy) = InstrumentedContainer::read(&copy) {
             if shared.borrow().is_empty() {
                 copy.set("env", None);
             }
@@ -223,9 +223,9 @@ impl Injector<'_> {
 
     fn attach(
         &self,
-        server: &Server,
+        server: &WebServer,
         resource: &Instrumentation,
-        agent: &Agent,
+        agent: &LanguageAgent,
         conf: String,
     ) -> Value {
         // The resource's own variables as they are, then what they do not state.
@@ -256,9 +256,9 @@ impl Injector<'_> {
     /// The agent's configuration, in the server's own form.
     fn configuration(
         &self,
-        server: &Server,
+        server: &WebServer,
         resource: &Instrumentation,
-        agent: &Agent,
+        agent: &LanguageAgent,
         service: &str,
     ) -> String {
         let is_nginx = server.language == Language::Nginx;
@@ -322,7 +322,7 @@ fn libraries(version: &str) -> String {
 }
 
 /// The folder of the server's configuration.
-fn conf_folder(server: &Server, agent: &Agent) -> String {
+fn conf_folder(server: &WebServer, agent: &LanguageAgent) -> String {
     let config = agent.config.as_str();
     match server.language {
         Language::Nginx => parent(config),
@@ -362,9 +362,9 @@ fn base_name(path: &str) -> &str {
 
 /// The init container that copies the configuration of a container.
 fn copy_of(
-    original: &Container,
-    server: &Server,
-    agent: &Agent,
+    original: &InstrumentedContainer,
+    server: &WebServer,
+    agent: &LanguageAgent,
     folder: &str,
     context: Option<Value>,
 ) -> Value {

@@ -6,9 +6,9 @@ use super::{Checker, check_descending};
 use crate::policy::{names, quantity};
 use crate::yaml::view::View;
 
-/// Which list a container stands in.
+/// The role of a container in its pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ContainerRole {
     /// One of `containers`.
     App,
     /// One of `initContainers` that ends.
@@ -62,7 +62,7 @@ const FIELDS: [&str; 9] = [
 /// What a container can ask for beside devices and large pages.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const LARGE_PAGES: &str = "hugepages-";
-const MOST_USER: i64 = i32::MAX as i64;
+const MAX_USER_ID: i64 = i32::MAX as i64;
 
 /// Whether a resource is given whole, and never to more than one (`IsOvercommitAllowed`).
 fn is_device(name: &str) -> bool {
@@ -70,7 +70,7 @@ fn is_device(name: &str) -> bool {
 }
 
 impl<'v> Checker<'v> {
-    pub(super) fn container(&mut self, container: &'v View<'v>, role: Role) {
+    pub(super) fn container(&mut self, container: &'v View<'v>, role: ContainerRole) {
         match container.get("name") {
             Some(_) => self.text(container, "name", names::check_dns_label),
             None => self.add("a container needs a `name`"),
@@ -95,7 +95,7 @@ impl<'v> Checker<'v> {
         self.each(container, "env", Self::env_var);
         self.each(container, "envFrom", Self::env_from);
         self.each(container, "volumeMounts", Self::volume_mount);
-        self.resizing(container);
+        self.resize_policies(container);
         self.container_fields(container);
         self.probes_and_hooks(container);
         let is_privileged = container["securityContext"]["privileged"] == true;
@@ -108,11 +108,11 @@ impl<'v> Checker<'v> {
                 checker.add("`mountPropagation: Bidirectional` is for privileged containers only");
             }
         });
-        self.twice(container);
+        self.duplicates(container);
     }
 
     /// `validateResizePolicy`, and rules of restarting, which need a policy.
-    fn resizing(&mut self, container: &'v View<'v>) {
+    fn resize_policies(&mut self, container: &'v View<'v>) {
         let mut names = BTreeSet::new();
         self.each(container, "resizePolicy", |checker, policy| {
             checker.word(policy, "resourceName", &["cpu", "memory"]);
@@ -122,7 +122,7 @@ impl<'v> Checker<'v> {
                 &["NotRequired", "RestartContainer"],
             );
             if !names.insert(policy.get("resourceName").and_then(View::as_str)) {
-                checker.must("stands twice");
+                checker.report_rule("stands twice");
             }
         });
         let rules = container.get("restartPolicyRules").and_then(View::as_array);
@@ -133,25 +133,25 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn forbidden_fields(&mut self, container: &'v View<'v>, role: Role) {
-        let (fields, why): (&[&'static str], _) = match role {
-            Role::App | Role::NativeSidecar => return,
-            Role::Init => (
+    fn forbidden_fields(&mut self, container: &'v View<'v>, role: ContainerRole) {
+        let (fields, reason): (&[&'static str], _) = match role {
+            ContainerRole::App | ContainerRole::NativeSidecar => return,
+            ContainerRole::Init => (
                 &NOT_INIT,
                 "an init container without `restartPolicy: Always` has no",
             ),
-            Role::Ephemeral => (&NOT_EPHEMERAL, "an ephemeral container has no"),
+            ContainerRole::Ephemeral => (&NOT_EPHEMERAL, "an ephemeral container has no"),
         };
         for &field in fields {
-            self.under(container, field, |checker, _| {
-                checker.add(format!("{why} `{field}`"))
+            self.visit_key(container, field, |checker, _| {
+                checker.add(format!("{reason} `{field}`"))
             });
         }
-        if role == Role::Ephemeral {
+        if role == ContainerRole::Ephemeral {
             self.each(container, "volumeMounts", |checker, mount| {
                 for field in ["subPath", "subPathExpr"] {
-                    checker.under(mount, field, |checker, _| {
-                        checker.add(format!("{why} `{field}`"))
+                    checker.visit_key(mount, field, |checker, _| {
+                        checker.add(format!("{reason} `{field}`"))
                     });
                 }
             });
@@ -161,8 +161,8 @@ impl<'v> Checker<'v> {
     /// `resources`, `securityContext`, `imagePullPolicy`.
     pub(super) fn container_fields(&mut self, container: &'v View<'v>) {
         self.word(container, "imagePullPolicy", &PULL_POLICIES);
-        self.under(container, "resources", Self::resources);
-        self.under(container, "securityContext", Self::security_context);
+        self.visit_key(container, "resources", Self::resources);
+        self.visit_key(container, "securityContext", Self::security_context);
     }
 
     pub(super) fn port(&mut self, port: &'v View<'v>) {
@@ -187,11 +187,11 @@ impl<'v> Checker<'v> {
                 "the variable `{name}` has `value` beside `valueFrom`"
             ));
         }
-        self.under(variable, "valueFrom", |checker, source| {
+        self.visit_key(variable, "valueFrom", |checker, source| {
             let Some(kind) = checker.one_of(source, &ENV_SOURCES, "`valueFrom`") else {
                 return;
             };
-            checker.under(source, kind, |checker, source| {
+            checker.visit_key(source, kind, |checker, source| {
                 checker.env_source(kind, source)
             });
         });
@@ -222,7 +222,7 @@ impl<'v> Checker<'v> {
 
     fn field_of_pod(&mut self, source: &'v View<'v>) {
         self.word(source, "apiVersion", &["", "v1"]);
-        self.under(source, "fieldPath", |checker, path| {
+        self.visit_key(source, "fieldPath", |checker, path| {
             let Some(path) = path.as_str() else { return };
             let key = ["metadata.labels['", "metadata.annotations['"]
                 .iter()
@@ -230,7 +230,7 @@ impl<'v> Checker<'v> {
             match key {
                 Some(key) => checker.rule(names::check_key(key)),
                 None if FIELDS.contains(&path) => {}
-                None => checker.must(format!(
+                None => checker.report_rule(format!(
                     "must be one of {}, metadata.labels['KEY'], metadata.annotations['KEY'], not `{path}`",
                     FIELDS.join(", ")
                 )),
@@ -244,15 +244,15 @@ impl<'v> Checker<'v> {
         let (kind, name) = text
             .and_then(|text| text.split_once('.'))
             .unwrap_or_default();
-        self.under(source, "resource", |checker, _| {
+        self.visit_key(source, "resource", |checker, _| {
             let is_known = RESOURCES.contains(&name) || name.starts_with(LARGE_PAGES);
             if let (Some(text), false) = (text, matches!(kind, "limits" | "requests") && is_known) {
-                checker.must(format!(
+                checker.report_rule(format!(
                     "must be limits or requests of cpu, memory, ephemeral-storage, not `{text}`"
                 ));
             }
         });
-        self.under(source, "divisor", |checker, divisor| {
+        self.visit_key(source, "divisor", |checker, divisor| {
             let units: &[&str] = match name {
                 "cpu" => &["1m", "1"],
                 _ => &[
@@ -264,7 +264,7 @@ impl<'v> Checker<'v> {
             let is_unit = |unit: &&str| number.is_some() && quantity::of_text(unit) == number;
             // 0 is the default, which is 1.
             if number != Some(0) && !units.iter().any(is_unit) {
-                checker.must(format!("must be one of {}", units.join(", ")));
+                checker.report_rule(format!("must be one of {}", units.join(", ")));
             }
         });
     }
@@ -282,7 +282,7 @@ impl<'v> Checker<'v> {
             &["configMapRef", "secretRef"],
             "an entry of `envFrom`",
         ) {
-            self.under(source, kind, Self::object);
+            self.visit_key(source, kind, Self::object);
         }
     }
 
@@ -350,7 +350,7 @@ impl<'v> Checker<'v> {
                             "`{name}` is none of {known}, and devices have names such as `example.com/gpu`"
                         ));
                     }
-                } else if is_device(name) && number.is_some_and(|number| number % quantity::ONE != 0) {
+                } else if is_device(name) && number.is_some_and(|number| number % quantity::NANO_UNITS != 0) {
                     checker.add(format!("`{name}` is counted in whole numbers"));
                 }
             });
@@ -370,10 +370,10 @@ impl<'v> Checker<'v> {
                 ));
             }
         });
-        let states = |is_it: &dyn Fn(&str) -> bool| {
+        let states = |is_match: &dyn Fn(&str) -> bool| {
             let both = [limits, resources.get("requests")].into_iter().flatten();
             both.filter_map(View::as_object)
-                .any(|all| all.iter().any(|(name, _)| is_it(name)))
+                .any(|quantities| quantities.iter().any(|(name, _)| is_match(name)))
         };
         if states(&|name| name.starts_with(LARGE_PAGES))
             && !states(&|name| matches!(name, "cpu" | "memory"))
@@ -404,16 +404,16 @@ impl<'v> Checker<'v> {
     }
 
     fn security_context(&mut self, context: &'v View<'v>) {
-        self.number(context, "runAsUser", (0, MOST_USER));
-        self.number(context, "runAsGroup", (0, MOST_USER));
+        self.number(context, "runAsUser", (0, MAX_USER_ID));
+        self.number(context, "runAsGroup", (0, MAX_USER_ID));
         self.word(context, "procMount", &["Default", "Unmasked"]);
         self.profiles(context);
         let is = |key: &str, wanted: bool| context.get(key).and_then(View::as_bool) == Some(wanted);
         let added = context
             .get("capabilities")
-            .and_then(|all| all.get("add"))
+            .and_then(|capabilities| capabilities.get("add"))
             .and_then(View::as_array);
-        let is_admin = added.is_some_and(|added| added.iter().any(|one| one == "CAP_SYS_ADMIN"));
+        let is_admin = added.is_some_and(|added| added.iter().any(|capability| capability == "CAP_SYS_ADMIN"));
         if is("allowPrivilegeEscalation", false) && (is("privileged", true) || is_admin) {
             self.add(
                 "`allowPrivilegeEscalation: false` does not go with `privileged` or CAP_SYS_ADMIN",
@@ -424,7 +424,7 @@ impl<'v> Checker<'v> {
     /// Of containers and pods alike.
     pub(super) fn profiles(&mut self, context: &'v View<'v>) {
         for key in ["seccompProfile", "appArmorProfile"] {
-            self.under(context, key, |checker, profile| {
+            self.visit_key(context, key, |checker, profile| {
                 checker.word(
                     profile,
                     "type",
@@ -432,7 +432,7 @@ impl<'v> Checker<'v> {
                 );
                 let is_local = profile.get("type").is_some_and(|kind| kind == "Localhost");
                 if is_local == super::is_empty(profile.get("localhostProfile")) {
-                    checker.must("has `localhostProfile` with `type: Localhost`, and only then");
+                    checker.report_rule("has `localhostProfile` with `type: Localhost`, and only then");
                 }
                 checker.text(profile, "localhostProfile", |name| match key {
                     "seccompProfile" => check_descending(name),
@@ -444,7 +444,7 @@ impl<'v> Checker<'v> {
     }
 
     /// What stands twice in one container.
-    fn twice(&mut self, container: &'v View<'v>) {
+    fn duplicates(&mut self, container: &'v View<'v>) {
         let (mut names, mut hosts, mut numbers) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         self.each(container, "ports", |checker, port| {
@@ -466,7 +466,7 @@ impl<'v> Checker<'v> {
             if is_named_twice || host.0 != 0 && !hosts.insert(host) {
                 checker.add(message());
             } else if !numbers.insert((number("containerPort"), protocol, host)) {
-                checker.advise(message());
+                checker.report_doubtful(message());
             }
         });
         let mut paths = BTreeSet::new();

@@ -18,11 +18,11 @@ const COUNTS: [&str; 5] = [
 impl<'v> Checker<'v> {
     pub(super) fn probes_and_hooks(&mut self, container: &'v View<'v>) {
         for key in PROBES {
-            self.under(container, key, |checker, probe| checker.probe(key, probe));
+            self.visit_key(container, key, |checker, probe| checker.probe(key, probe));
         }
-        self.under(container, "lifecycle", |checker, lifecycle| {
+        self.visit_key(container, "lifecycle", |checker, lifecycle| {
             for key in ["postStart", "preStop"] {
-                checker.under(lifecycle, key, |checker, hook| {
+                checker.visit_key(lifecycle, key, |checker, hook| {
                     checker.handler(key, hook, &HOOK_HANDLERS)
                 });
             }
@@ -36,15 +36,15 @@ impl<'v> Checker<'v> {
         }
         self.number(probe, "terminationGracePeriodSeconds", (1, i64::MAX));
         if key == "readinessProbe" {
-            self.under(probe, "terminationGracePeriodSeconds", |checker, _| {
-                checker.must("must not be set in a readiness probe");
+            self.visit_key(probe, "terminationGracePeriodSeconds", |checker, _| {
+                checker.report_rule("must not be set in a readiness probe");
             });
             return;
         }
-        self.under(probe, "successThreshold", |checker, number| {
+        self.visit_key(probe, "successThreshold", |checker, number| {
             // 0 is the default, which is 1.
             if number.as_i64().is_some_and(|number| number > 1) {
-                checker.must("must be 1 but in a readiness probe");
+                checker.report_rule("must be 1 but in a readiness probe");
             }
         });
     }
@@ -53,14 +53,14 @@ impl<'v> Checker<'v> {
         let Some(kind) = self.one_of(holder, kinds, format_args!("`{key}`")) else {
             return;
         };
-        self.under(holder, kind, |checker, action| match kind {
+        self.visit_key(holder, kind, |checker, action| match kind {
             "exec" => {
                 if action
                     .get("command")
                     .and_then(View::as_array)
                     .is_none_or(Vec::is_empty)
                 {
-                    checker.must("needs `command`");
+                    checker.report_rule("needs `command`");
                 }
             }
             "httpGet" | "tcpSocket" | "grpc" => {
@@ -68,13 +68,13 @@ impl<'v> Checker<'v> {
                 checker.each(action, "httpHeaders", |checker, header| {
                     checker.text(header, "name", check_header);
                 });
-                checker.under(action, "port", |checker, port| match port {
+                checker.visit_key(action, "port", |checker, port| match port {
                     View::Text(name) => checker.rule(names::check_port_name(name)),
                     _ if port
                         .as_i64()
                         .is_some_and(|port| !(1..=65535).contains(&port)) =>
                     {
-                        checker.must(format!("must be between 1 and 65535, not {port}"));
+                        checker.report_rule(format!("must be between 1 and 65535, not {port}"));
                     }
                     _ => {}
                 });
@@ -84,7 +84,7 @@ impl<'v> Checker<'v> {
     }
 }
 
-fn check_header(name: &str) -> names::Rule {
+fn check_header(name: &str) -> names::RuleCheck {
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     match !name.is_empty() && name.bytes().all(is_body) {
         true => Ok(()),

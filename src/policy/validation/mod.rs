@@ -9,125 +9,125 @@ mod volume;
 
 use std::fmt;
 
-use super::names::Rule;
+use super::names::RuleCheck;
 use crate::yaml::value::{Path, Step};
 use crate::yaml::view::View;
 
-pub(crate) use container::Role;
+pub(crate) use container::ContainerRole;
 
-/// Something that an API server refuses.
+/// A validation error: a value that an API server rejects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Invalid {
+pub(crate) struct ValidationError {
     /// From the value that was looked at to what is wrong.
     pub path: Path,
     /// Whether an API server refuses it; otherwise it takes it, and nobody means it.
     pub is_refused: bool,
-    what: What,
+    message: ValidationMessage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum ValidationMessage {
     /// Behind the name of what stands at the path: `must be ...`.
     Rule(String),
     Sentence(String),
 }
 
-impl Invalid {
+impl ValidationError {
     /// A sentence without a full stop; the value is called by its name.
     pub(crate) fn sentence(&self, name: impl FnOnce() -> String) -> String {
-        match &self.what {
-            What::Rule(rule) => format!("`{}` {rule}", name()),
-            What::Sentence(sentence) => sentence.clone(),
+        match &self.message {
+            ValidationMessage::Rule(rule) => format!("`{}` {rule}", name()),
+            ValidationMessage::Sentence(sentence) => sentence.clone(),
         }
     }
 }
 
 /// All that is wrong in a container.
-pub(crate) fn of_container(container: &View<'_>, role: Role) -> Vec<Invalid> {
-    found(container, |checker, container| {
+pub(crate) fn of_container(container: &View<'_>, role: ContainerRole) -> Vec<ValidationError> {
+    run_check(container, |checker, container| {
         checker.container(container, role)
     })
 }
 
 /// All that is wrong in fields that are to be filled into containers: `resources`, `securityContext`, `imagePullPolicy`.
-pub(crate) fn of_container_fields(fields: &View<'_>) -> Vec<Invalid> {
-    found(fields, Checker::container_fields)
+pub(crate) fn of_container_fields(fields: &View<'_>) -> Vec<ValidationError> {
+    run_check(fields, Checker::container_fields)
 }
 
 /// All that is wrong in a volume.
-pub(crate) fn of_volume(volume: &View<'_>) -> Vec<Invalid> {
-    found(volume, Checker::volume)
+pub(crate) fn of_volume(volume: &View<'_>) -> Vec<ValidationError> {
+    run_check(volume, Checker::volume)
 }
 
 /// All that is wrong in a VolumeMount.
-pub(crate) fn of_volume_mount(mount: &View<'_>) -> Vec<Invalid> {
-    found(mount, Checker::volume_mount)
+pub(crate) fn of_volume_mount(mount: &View<'_>) -> Vec<ValidationError> {
+    run_check(mount, Checker::volume_mount)
 }
 
 /// All that is wrong in an EnvVar.
-pub(crate) fn of_env_var(variable: &View<'_>) -> Vec<Invalid> {
-    found(variable, Checker::env_var)
+pub(crate) fn of_env_var(variable: &View<'_>) -> Vec<ValidationError> {
+    run_check(variable, Checker::env_var)
 }
 
 /// All that is wrong in an EnvFromSource.
-pub(crate) fn of_env_from(source: &View<'_>) -> Vec<Invalid> {
-    found(source, Checker::env_from)
+pub(crate) fn of_env_from(source: &View<'_>) -> Vec<ValidationError> {
+    run_check(source, Checker::env_from)
 }
 
 /// All that is wrong in an entry of `imagePullSecrets`.
-pub(crate) fn of_image_pull_secret(secret: &View<'_>) -> Vec<Invalid> {
-    found(secret, Checker::object)
+pub(crate) fn of_image_pull_secret(secret: &View<'_>) -> Vec<ValidationError> {
+    run_check(secret, Checker::object)
 }
 
 /// All that is wrong in a ContainerPort.
-pub(crate) fn of_port(port: &View<'_>) -> Vec<Invalid> {
-    found(port, Checker::port)
+pub(crate) fn of_port(port: &View<'_>) -> Vec<ValidationError> {
+    run_check(port, Checker::port)
 }
 
 /// All that is wrong in the fields of a pod spec, containers and volumes aside.
-pub(crate) fn of_pod_spec(spec: &View<'_>) -> Vec<Invalid> {
-    found(spec, Checker::pod_spec)
+pub(crate) fn of_pod_spec(spec: &View<'_>) -> Vec<ValidationError> {
+    run_check(spec, Checker::pod_spec)
 }
 
 /// All that is wrong in a pod's security context.
-pub(crate) fn of_pod_security_context(context: &View<'_>) -> Vec<Invalid> {
-    found(context, Checker::pod_security_context)
+pub(crate) fn of_pod_security_context(context: &View<'_>) -> Vec<ValidationError> {
+    run_check(context, Checker::pod_security_context)
 }
 
-fn found<'v>(
+fn run_check<'v>(
     value: &'v View<'v>,
     check: impl FnOnce(&mut Checker<'v>, &'v View<'v>),
-) -> Vec<Invalid> {
+) -> Vec<ValidationError> {
     let mut checker = Checker {
-        at: Vec::new(),
+        steps: Vec::new(),
         found: Vec::new(),
     };
     check(&mut checker, value);
     checker.found
 }
 
-/// A step of the way that is walked; made a [`Path`] only where something is wrong.
+/// A borrowed step of the current path. It becomes a [`Path`] only for an error.
 #[derive(Clone, Copy)]
-enum At<'v> {
+enum PathStep<'v> {
     Key(&'v str),
     Index(usize),
 }
 
 struct Checker<'v> {
-    at: Vec<At<'v>>,
-    found: Vec<Invalid>,
+    steps: Vec<PathStep<'v>>,
+    found: Vec<ValidationError>,
 }
 
 impl<'v> Checker<'v> {
     /// Looks at what stands under a key, if something does.
-    fn under(
+    fn visit_key(
         &mut self,
         value: &'v View<'v>,
         key: &'static str,
         check: impl FnOnce(&mut Self, &'v View<'v>),
     ) {
         if let Some(inner) = value.get(key).filter(|inner| !inner.is_null()) {
-            self.within(At::Key(key), |checker| check(checker, inner));
+            self.visit_step(PathStep::Key(key), |checker| check(checker, inner));
         }
     }
 
@@ -138,9 +138,9 @@ impl<'v> Checker<'v> {
         key: &'static str,
         mut check: impl FnMut(&mut Self, &'v View<'v>),
     ) {
-        self.under(value, key, |checker, list| {
+        self.visit_key(value, key, |checker, list| {
             for (index, entry) in list.as_array().into_iter().flatten().enumerate() {
-                checker.within(At::Index(index), |checker| check(checker, entry));
+                checker.visit_step(PathStep::Index(index), |checker| check(checker, entry));
             }
         });
     }
@@ -152,62 +152,62 @@ impl<'v> Checker<'v> {
         key: &'static str,
         mut check: impl FnMut(&mut Self, &'v str, &'v View<'v>),
     ) {
-        self.under(value, key, |checker, map| {
+        self.visit_key(value, key, |checker, map| {
             for (name, inner) in map.as_object().into_iter().flatten() {
-                checker.within(At::Key(name), |checker| check(checker, name, inner));
+                checker.visit_step(PathStep::Key(name), |checker| check(checker, name, inner));
             }
         });
     }
 
-    fn within(&mut self, step: At<'v>, check: impl FnOnce(&mut Self)) {
-        self.at.push(step);
+    fn visit_step(&mut self, step: PathStep<'v>, check: impl FnOnce(&mut Self)) {
+        self.steps.push(step);
         check(self);
-        self.at.pop();
+        self.steps.pop();
     }
 
     fn path(&self) -> Path {
-        let step = |at: &At<'_>| match *at {
-            At::Key(key) => Step::Key(key.to_owned()),
-            At::Index(index) => Step::Index(index),
+        let step = |at: &PathStep<'_>| match *at {
+            PathStep::Key(key) => Step::Key(key.to_owned()),
+            PathStep::Index(index) => Step::Index(index),
         };
-        Path(self.at.iter().map(step).collect())
+        Path(self.steps.iter().map(step).collect())
     }
 
     /// Of where the walk stands.
     fn add(&mut self, message: impl Into<String>) {
         let path = self.path();
-        self.found.push(Invalid {
+        self.found.push(ValidationError {
             path,
             is_refused: true,
-            what: What::Sentence(message.into()),
+            message: ValidationMessage::Sentence(message.into()),
         });
     }
 
     /// Of what an API server takes, and nobody means.
-    fn advise(&mut self, message: impl Into<String>) {
+    fn report_doubtful(&mut self, message: impl Into<String>) {
         self.add(message);
         self.found.last_mut().expect("it was just added").is_refused = false;
     }
 
     /// Of where the walk stands, with its name: `port` must be ....
-    fn must(&mut self, rule: impl Into<String>) {
+    fn report_rule(&mut self, rule: impl Into<String>) {
         let path = self.path();
-        self.found.push(Invalid {
+        self.found.push(ValidationError {
             path,
             is_refused: true,
-            what: What::Rule(rule.into()),
+            message: ValidationMessage::Rule(rule.into()),
         });
     }
 
-    fn rule(&mut self, rule: Rule) {
+    fn rule(&mut self, rule: RuleCheck) {
         if let Err(rule) = rule {
-            self.must(rule);
+            self.report_rule(rule);
         }
     }
 
     /// A text under a key, where there is one, keeps a rule.
-    fn text(&mut self, value: &'v View<'v>, key: &'static str, check: impl FnOnce(&str) -> Rule) {
-        self.under(value, key, |checker, text| {
+    fn text(&mut self, value: &'v View<'v>, key: &'static str, check: impl FnOnce(&str) -> RuleCheck) {
+        self.visit_key(value, key, |checker, text| {
             if let Some(text) = text.as_str() {
                 checker.rule(check(text));
             }
@@ -215,7 +215,7 @@ impl<'v> Checker<'v> {
     }
 
     /// Texts in a list under a key keep a rule.
-    fn texts(&mut self, value: &'v View<'v>, key: &'static str, check: impl Fn(&str) -> Rule) {
+    fn texts(&mut self, value: &'v View<'v>, key: &'static str, check: impl Fn(&str) -> RuleCheck) {
         self.each(value, key, |checker, text| {
             if let Some(text) = text.as_str() {
                 checker.rule(check(text));
@@ -226,27 +226,27 @@ impl<'v> Checker<'v> {
     /// A text that must be there and not empty.
     fn needs_text(&mut self, value: &View<'_>, key: &str) {
         if is_empty(value.get(key)) {
-            self.must(format!("needs `{key}`"));
+            self.report_rule(format!("needs `{key}`"));
         }
     }
 
     /// A text under a key, where there is one, is one of some words.
     fn word(&mut self, value: &'v View<'v>, key: &'static str, words: &[&str]) {
-        self.under(value, key, |checker, word| {
+        self.visit_key(value, key, |checker, word| {
             if let Some(word) = word.as_str().filter(|word| !words.contains(word)) {
                 let words: Vec<&str> = words
                     .iter()
                     .copied()
                     .filter(|word| !word.is_empty())
                     .collect();
-                checker.must(format!("must be one of {}, not `{word}`", words.join(", ")));
+                checker.report_rule(format!("must be one of {}, not `{word}`", words.join(", ")));
             }
         });
     }
 
     /// A number under a key, where there is one, is in a range.
     fn number(&mut self, value: &'v View<'v>, key: &'static str, (least, most): (i64, i64)) {
-        self.under(value, key, |checker, number| {
+        self.visit_key(value, key, |checker, number| {
             let Some(number) = number
                 .as_i64()
                 .filter(|number| !(least..=most).contains(number))
@@ -254,8 +254,8 @@ impl<'v> Checker<'v> {
                 return;
             };
             match most {
-                i64::MAX => checker.must(format!("must be at least {least}, not {number}")),
-                _ => checker.must(format!("must be between {least} and {most}, not {number}")),
+                i64::MAX => checker.report_rule(format!("must be at least {least}, not {number}")),
+                _ => checker.report_rule(format!("must be between {least} and {most}, not {number}")),
             }
         });
     }
@@ -265,32 +265,32 @@ impl<'v> Checker<'v> {
         &mut self,
         value: &'v View<'v>,
         keys: &[&'static str],
-        what: impl fmt::Display,
+        subject: impl fmt::Display,
     ) -> Option<&'static str> {
-        let mut there = keys
+        let mut present = keys
             .iter()
             .copied()
             .filter(|key| value.get(key).is_some_and(|inner| !inner.is_null()));
-        match (there.next(), there.next()) {
+        match (present.next(), present.next()) {
             (Some(only), None) => return Some(only),
-            (Some(one), Some(other)) => {
-                self.add(format!("{what} has several sources: {one}, {other}"))
+            (Some(first), Some(second)) => {
+                self.add(format!("{subject} has several sources: {first}, {second}"))
             }
-            (None, _) => self.add(format!("{what} needs one of {}", keys.join(", "))),
+            (None, _) => self.add(format!("{subject} needs one of {}", keys.join(", "))),
         }
         None
     }
 }
 
 /// A relative path that stays below where it begins.
-fn check_descending(path: &str) -> Rule {
+fn check_descending(path: &str) -> RuleCheck {
     if path.starts_with('/') {
         return Err("must be a relative path");
     }
     check_no_backsteps(path)
 }
 
-fn check_no_backsteps(path: &str) -> Rule {
+fn check_no_backsteps(path: &str) -> RuleCheck {
     if path.split('/').any(|part| part == "..") {
         return Err("must not contain `..`");
     }

@@ -7,8 +7,8 @@ use super::Checker;
 use crate::policy::names;
 use crate::yaml::view::View;
 
-const MOST_USER: i64 = i32::MAX as i64;
-const MOST_NAMESERVERS: usize = 3;
+const MAX_USER_ID: i64 = i32::MAX as i64;
+const MAX_NAMESERVERS: usize = 3;
 const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 
@@ -54,21 +54,21 @@ impl<'v> Checker<'v> {
                 .get("whenUnsatisfiable")
                 .is_some_and(|when| when == "DoNotSchedule");
             if states("minDomains") && !is_hard {
-                checker.must(
+                checker.report_rule(
                     "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
                 );
             }
             if states("matchLabelKeys") && !states("labelSelector") {
-                checker.must("has `matchLabelKeys`, which needs a `labelSelector`");
+                checker.report_rule("has `matchLabelKeys`, which needs a `labelSelector`");
             }
         });
         self.each(spec, "hostAliases", |checker, alias| {
             checker.text(alias, "ip", check_address);
             checker.texts(alias, "hostnames", names::check_dns_subdomain);
         });
-        self.under(spec, "dnsConfig", Self::dns);
-        self.under(spec, "affinity", Self::affinity);
-        self.under(spec, "os", |checker, system| {
+        self.visit_key(spec, "dnsConfig", Self::dns);
+        self.visit_key(spec, "affinity", Self::affinity);
+        self.visit_key(spec, "os", |checker, system| {
             checker.word(system, "name", &["linux", "windows"]);
         });
         self.each(spec, "readinessGates", |checker, gate| {
@@ -82,7 +82,7 @@ impl<'v> Checker<'v> {
             );
         });
         self.amounts(spec, "overhead");
-        self.under(spec, "resources", |checker, resources| {
+        self.visit_key(spec, "resources", |checker, resources| {
             checker.resources(resources);
             for kind in ["limits", "requests"] {
                 checker.fields(resources, kind, |checker, name, _| {
@@ -98,10 +98,10 @@ impl<'v> Checker<'v> {
         self.each(spec, "schedulingGates", |checker, gate| {
             checker.text(gate, "name", names::check_label_key);
             if !gates.insert(gate.get("name").and_then(View::as_str)) {
-                checker.must("stands twice");
+                checker.report_rule("stands twice");
             }
         });
-        self.under(spec, "securityContext", Self::pod_security_context);
+        self.visit_key(spec, "securityContext", Self::pod_security_context);
         let is_true = |key: &str| spec.get(key) == Some(&View::Bool(true));
         if is_true("hostPID") && is_true("shareProcessNamespace") {
             self.add("a pod has either `hostPID` or `shareProcessNamespace`");
@@ -133,23 +133,23 @@ impl<'v> Checker<'v> {
             self.text(toleration, "value", names::check_label_value);
         }
         if text("key").is_empty() && text("operator") != "Exists" {
-            self.must("needs `operator: Exists`, for it has no `key`");
+            self.report_rule("needs `operator: Exists`, for it has no `key`");
         }
         if text("operator") == "Exists" && !text("value").is_empty() {
-            self.must("has a `value`, which `operator: Exists` does not take");
+            self.report_rule("has a `value`, which `operator: Exists` does not take");
         }
         if toleration
             .get("tolerationSeconds")
             .is_some_and(|seconds| !seconds.is_null())
             && text("effect") != "NoExecute"
         {
-            self.must("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
+            self.report_rule("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
         }
     }
 
     pub(super) fn pod_security_context(&mut self, context: &'v View<'v>) {
         for key in ["runAsUser", "runAsGroup", "fsGroup"] {
-            self.number(context, key, (0, MOST_USER));
+            self.number(context, key, (0, MAX_USER_ID));
         }
         self.word(
             context,
@@ -165,9 +165,9 @@ impl<'v> Checker<'v> {
         self.each(context, "supplementalGroups", |checker, group| {
             if group
                 .as_i64()
-                .is_some_and(|group| !(0..=MOST_USER).contains(&group))
+                .is_some_and(|group| !(0..=MAX_USER_ID).contains(&group))
             {
-                checker.must(format!("must be between 0 and {MOST_USER}, not {group}"));
+                checker.report_rule(format!("must be between 0 and {MAX_USER_ID}, not {group}"));
             }
         });
         let mut names = BTreeSet::new();
@@ -175,7 +175,7 @@ impl<'v> Checker<'v> {
             checker.needs_text(parameter, "name");
             checker.text(parameter, "name", check_kernel_parameter);
             if !names.insert(parameter.get("name").and_then(View::as_str)) {
-                checker.must("stands twice");
+                checker.report_rule("stands twice");
             }
         });
         self.profiles(context);
@@ -184,12 +184,12 @@ impl<'v> Checker<'v> {
     /// `validatePodDNSConfig` of Kubernetes.
     fn dns(&mut self, config: &'v View<'v>) {
         self.texts(config, "nameservers", check_address);
-        self.under(config, "nameservers", |checker, all| {
-            if all
+        self.visit_key(config, "nameservers", |checker, nameservers| {
+            if nameservers
                 .as_array()
-                .is_some_and(|all| all.len() > MOST_NAMESERVERS)
+                .is_some_and(|nameservers| nameservers.len() > MAX_NAMESERVERS)
             {
-                checker.must(format!("must be at most {MOST_NAMESERVERS}"));
+                checker.report_rule(format!("must be at most {MAX_NAMESERVERS}"));
             }
         });
         self.texts(config, "searches", |search| {
@@ -210,11 +210,11 @@ impl<'v> Checker<'v> {
     fn affinity(&mut self, affinity: &'v View<'v>) {
         const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
         const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
-        self.under(affinity, "nodeAffinity", |checker, nodes| {
-            checker.under(nodes, REQUIRED, |checker, selector| {
+        self.visit_key(affinity, "nodeAffinity", |checker, nodes| {
+            checker.visit_key(nodes, REQUIRED, |checker, selector| {
                 let terms = selector.get("nodeSelectorTerms").and_then(View::as_array);
                 if terms.is_none_or(Vec::is_empty) {
-                    checker.must("needs a term in `nodeSelectorTerms`");
+                    checker.report_rule("needs a term in `nodeSelectorTerms`");
                 }
                 checker.each(selector, "nodeSelectorTerms", |checker, term| {
                     checker.expressions(term, &NODE_OPERATORS);
@@ -222,17 +222,17 @@ impl<'v> Checker<'v> {
             });
             checker.each(nodes, PREFERRED, |checker, preferred| {
                 checker.number(preferred, "weight", (1, 100));
-                checker.under(preferred, "preference", |checker, term| {
+                checker.visit_key(preferred, "preference", |checker, term| {
                     checker.expressions(term, &NODE_OPERATORS);
                 });
             });
         });
         for key in ["podAffinity", "podAntiAffinity"] {
-            self.under(affinity, key, |checker, pods| {
+            self.visit_key(affinity, key, |checker, pods| {
                 checker.each(pods, REQUIRED, Self::pods);
                 checker.each(pods, PREFERRED, |checker, preferred| {
                     checker.number(preferred, "weight", (1, 100));
-                    checker.under(preferred, "podAffinityTerm", Self::pods);
+                    checker.visit_key(preferred, "podAffinityTerm", Self::pods);
                 });
             });
         }
@@ -245,7 +245,7 @@ impl<'v> Checker<'v> {
             false => names::check_label_key(key),
         });
         for key in ["labelSelector", "namespaceSelector"] {
-            self.under(term, key, |checker, selector| {
+            self.visit_key(term, key, |checker, selector| {
                 checker.expressions(selector, &LABEL_OPERATORS);
             });
         }
@@ -267,12 +267,12 @@ impl<'v> Checker<'v> {
                 Some("Gt" | "Lt") if count != 1 => "needs one entry in `values`",
                 _ => return,
             };
-            checker.must(wrong);
+            checker.report_rule(wrong);
         });
     }
 }
 
-fn check_kernel_parameter(name: &str) -> names::Rule {
+fn check_kernel_parameter(name: &str) -> names::RuleCheck {
     let is_word = |word: &str| {
         let is_body =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
@@ -289,7 +289,7 @@ fn check_kernel_parameter(name: &str) -> names::Rule {
     }
 }
 
-fn check_address(address: &str) -> names::Rule {
+fn check_address(address: &str) -> names::RuleCheck {
     address
         .parse::<IpAddr>()
         .map(|_| ())

@@ -2,7 +2,7 @@ use super::*;
 use serde_json::{Value, json};
 
 /// Path and sentence of each.
-fn said(found: Vec<Invalid>) -> Vec<String> {
+fn said(found: Vec<ValidationError>) -> Vec<String> {
     found
         .iter()
         .map(|one| format!("{}: {}", one.path, one.sentence(|| one.path.name())))
@@ -10,7 +10,7 @@ fn said(found: Vec<Invalid>) -> Vec<String> {
 }
 
 /// A container with these fields beside its name and image.
-fn container(role: Role, fields: Value) -> Vec<String> {
+fn container(role: ContainerRole, fields: Value) -> Vec<String> {
     let mut container = json!({"name": "a", "image": "a:1"});
     container
         .as_object_mut()
@@ -20,7 +20,7 @@ fn container(role: Role, fields: Value) -> Vec<String> {
 }
 
 fn app(fields: Value) -> Vec<String> {
-    container(Role::App, fields)
+    container(ContainerRole::App, fields)
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_whole_container_is_taken() {
         "lifecycle": {"preStop": {"sleep": {"seconds": 0}}, "postStart": {"exec": {"command": ["true"]}}},
     });
     assert_eq!(app(fields.clone()), Vec::<String>::new());
-    assert_eq!(container(Role::NativeSidecar, fields), Vec::<String>::new());
+    assert_eq!(container(ContainerRole::NativeSidecar, fields), Vec::<String>::new());
 }
 
 /// Each container has one fault, which is named with its place.
@@ -233,15 +233,15 @@ fn security_probes_and_hooks_of_a_container_are_right() {
 #[test]
 fn init_containers_have_no_probes_and_ephemeral_ones_no_ports() {
     let probe = json!({"livenessProbe": {"tcpSocket": {"port": 1}}});
-    let found = container(Role::Init, probe);
+    let found = container(ContainerRole::Init, probe);
     assert_eq!(
         found,
         ["livenessProbe: an init container without `restartPolicy: Always` has no `livenessProbe`"]
     );
-    let found = container(Role::Ephemeral, json!({"ports": [{"containerPort": 1}]}));
+    let found = container(ContainerRole::Ephemeral, json!({"ports": [{"containerPort": 1}]}));
     assert_eq!(found, ["ports: an ephemeral container has no `ports`"]);
     let found = container(
-        Role::Ephemeral,
+        ContainerRole::Ephemeral,
         json!({"volumeMounts": [{"name": "v", "mountPath": "/x", "subPath": "y"}]}),
     );
     assert_eq!(

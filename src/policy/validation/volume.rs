@@ -50,7 +50,7 @@ impl<'v> Checker<'v> {
         match sources.as_slice() {
             [_] => {}
             // The API server makes an emptyDir of it, which nobody meant.
-            [] => self.advise(format!(
+            [] => self.report_doubtful(format!(
                 "the volume `{name}` has no source, such as `emptyDir: {{}}`"
             )),
             several => self.add(format!(
@@ -58,64 +58,64 @@ impl<'v> Checker<'v> {
                 several.join(", ")
             )),
         }
-        self.under(volume, "emptyDir", |checker, source| {
-            checker.under(source, "sizeLimit", |checker, limit| {
+        self.visit_key(volume, "emptyDir", |checker, source| {
+            checker.visit_key(source, "sizeLimit", |checker, limit| {
                 if quantity::of_view(limit).is_none_or(|limit| limit < 0) {
-                    checker.must("must be an amount such as `64Mi`");
+                    checker.report_rule("must be an amount such as `64Mi`");
                 }
             });
         });
-        self.under(volume, "hostPath", |checker, source| {
+        self.visit_key(volume, "hostPath", |checker, source| {
             checker.needs_text(source, "path");
             checker.text(source, "path", check_no_backsteps);
             checker.word(source, "type", &HOST_PATH_TYPES);
         });
-        self.under(volume, "configMap", |checker, source| {
+        self.visit_key(volume, "configMap", |checker, source| {
             checker.object(source);
             checker.files(source);
         });
-        self.under(volume, "secret", |checker, source| {
+        self.visit_key(volume, "secret", |checker, source| {
             checker.needs_text(source, "secretName");
             checker.text(source, "secretName", object_name);
             checker.files(source);
         });
-        self.under(volume, "persistentVolumeClaim", |checker, source| {
+        self.visit_key(volume, "persistentVolumeClaim", |checker, source| {
             checker.needs_text(source, "claimName");
             checker.text(source, "claimName", object_name);
         });
-        self.under(volume, "downwardAPI", Self::fields_as_files);
-        self.under(volume, "csi", |checker, source| {
+        self.visit_key(volume, "downwardAPI", Self::fields_as_files);
+        self.visit_key(volume, "csi", |checker, source| {
             checker.needs_text(source, "driver");
             checker.text(source, "driver", |driver| {
                 object_name(&driver.to_ascii_lowercase())
             });
         });
-        self.under(volume, "nfs", |checker, source| {
+        self.visit_key(volume, "nfs", |checker, source| {
             checker.needs_text(source, "server");
             checker.text(source, "path", |path| match path.starts_with('/') {
                 true => Ok(()),
                 false => Err("must begin with `/`"),
             });
         });
-        self.under(volume, "ephemeral", |checker, source| {
+        self.visit_key(volume, "ephemeral", |checker, source| {
             let spec = &source["volumeClaimTemplate"]["spec"];
             if spec["resources"]["requests"].get("storage").is_none() {
-                checker.must(
+                checker.report_rule(
                     "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
                 );
             }
         });
-        self.under(volume, "image", |checker, source| {
+        self.visit_key(volume, "image", |checker, source| {
             checker.word(source, "pullPolicy", &["Always", "IfNotPresent", "Never"]);
         });
-        self.under(volume, "projected", Self::projected);
+        self.visit_key(volume, "projected", Self::projected);
     }
 
     fn projected(&mut self, source: &'v View<'v>) {
         self.mode(source, "defaultMode");
         self.each(source, "sources", |checker, source| {
             if let Some(kind) = checker.one_of(source, &PROJECTED, "a projected source") {
-                checker.under(source, kind, |checker, source| {
+                checker.visit_key(source, kind, |checker, source| {
                     if matches!(kind, "secret" | "configMap") {
                         checker.object(source);
                     }
@@ -144,7 +144,7 @@ impl<'v> Checker<'v> {
             ) else {
                 return;
             };
-            checker.under(item, kind, |checker, source| {
+            checker.visit_key(item, kind, |checker, source| {
                 if kind == "resourceFieldRef" {
                     checker.needs_text(source, "containerName");
                     checker.resource_of_container(source);
@@ -158,7 +158,7 @@ impl<'v> Checker<'v> {
                     .iter()
                     .any(|begin| path.starts_with(begin));
                 if !is_part && !FIELDS.contains(&path) {
-                    checker.must(format!(
+                    checker.report_rule(format!(
                         "must be one of {}, not `{path}`",
                         FIELDS.join(", ")
                     ));
@@ -169,9 +169,9 @@ impl<'v> Checker<'v> {
 
     /// The rights of a file. JSON knows no octal numbers, so 777 is more than all of them.
     fn mode(&mut self, holder: &'v View<'v>, key: &'static str) {
-        self.under(holder, key, |checker, mode| {
+        self.visit_key(holder, key, |checker, mode| {
             if let Some(mode) = mode.as_i64().filter(|mode| !(0..=0o777).contains(mode)) {
-                checker.must(format!(
+                checker.report_rule(format!(
                     "must be between 0 and 0777 (octal, which is 511), not {mode}"
                 ));
             }
@@ -191,7 +191,7 @@ impl<'v> Checker<'v> {
 }
 
 /// That it is there is asked for elsewhere.
-fn object_name(name: &str) -> names::Rule {
+fn object_name(name: &str) -> names::RuleCheck {
     if name.is_empty() {
         Ok(())
     } else {

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Lock;
-use super::moved::{SeveralRecords, Unknown};
+use super::moved::{AmbiguousRecords, UnrecordedWorkload};
 use crate::ownership::{RecordedWorkload, WorkloadKey};
 use crate::record::Record;
-use crate::record::path::Paths;
+use crate::record::path::RecordPaths;
 
 /// The lock files of a run, and which of them is for which file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Locks {
+pub struct LockSet {
     /// Each for the files below its folder.
     pub locks: Vec<Lock>,
     /// By the file's name in this run: which lock file, and the file's path in it.
     pub files: HashMap<Arc<str>, (usize, String)>,
 }
 
-impl Locks {
+impl LockSet {
     /// The record of a workload of a file with a value, of the policies that its mark names, in their order. Where nothing
     /// is recorded under its name, it is that of the workload that it was (`is_here` says whether a recorded workload of
     /// the file is still there).
@@ -31,10 +31,10 @@ impl Locks {
         &self,
         file: &str,
         (kind, namespace, name): (&str, &str, &str),
-        paths: &Paths,
+        paths: &RecordPaths,
         (marked, value): (&[&str], &Value),
         is_here: &dyn Fn(&WorkloadKey) -> bool,
-    ) -> Result<Option<(WorkloadKey, Record)>, SeveralRecords> {
+    ) -> Result<Option<(WorkloadKey, Record)>, AmbiguousRecords> {
         let Some((lock, file)) = self.files.get(file) else {
             return Ok(None);
         };
@@ -45,12 +45,12 @@ impl Locks {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         };
-        let unknown = Unknown {
+        let unknown = UnrecordedWorkload {
             key: &key,
             marked,
             value,
             paths,
-            is_here,
+            is_present: is_here,
         };
         let key = match lock.workloads.contains_key(&key) {
             true => Some(&key),

@@ -2,77 +2,77 @@
 
 use serde_json::Value;
 
-use super::super::path::Paths;
-use super::{Lock, Locked, LockedPolicy};
+use super::super::path::RecordPaths;
+use super::{Lock, LockedWorkload, LockedPolicy};
 use crate::ownership::WorkloadKey;
 
-/// A marked workload may be any of several recorded ones, and what stood there before the injection differs between them.
+/// A marked workload matches several records whose original values differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeveralRecords {
+pub struct AmbiguousRecords {
     /// Their names in the lock file.
     pub names: Vec<String>,
 }
 
-/// A marked workload that no line of the lock file names.
-pub(super) struct Unknown<'u> {
+/// A marked workload that the lock file does not name.
+pub(super) struct UnrecordedWorkload<'u> {
     pub key: &'u WorkloadKey,
     /// The policies of its mark.
     pub marked: &'u [&'u str],
     pub value: &'u Value,
-    pub paths: &'u Paths,
+    pub paths: &'u RecordPaths,
     /// Whether a recorded workload of its file is still there.
-    pub is_here: &'u dyn Fn(&WorkloadKey) -> bool,
+    pub is_present: &'u dyn Fn(&WorkloadKey) -> bool,
 }
 
 /// A line's workload and what is recorded of it.
-type Candidate<'l> = (&'l WorkloadKey, &'l Locked);
+type Candidate<'l> = (&'l WorkloadKey, &'l LockedWorkload);
 
-impl Unknown<'_> {
+impl UnrecordedWorkload<'_> {
     /// The recorded workload that it was: one of its kind, namespace and name in another file; else one of its own file
     /// that is gone from there; else one of its own file, of which it is a copy. Of several it is the one with its name,
     /// or whose name is a part of its name or the other way round, and that has all that was put into it.
     pub(super) fn earlier_place<'l>(
         &self,
         lock: &'l Lock,
-    ) -> Result<Option<&'l WorkloadKey>, SeveralRecords> {
+    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecords> {
         let key = self.key;
-        let is_namesake = |other: &WorkloadKey| {
-            (&other.kind, &other.namespace, &other.name) == (&key.kind, &key.namespace, &key.name)
+        let is_namesake = |candidate: &WorkloadKey| {
+            (&candidate.kind, &candidate.namespace, &candidate.name) == (&key.kind, &key.namespace, &key.name)
         };
-        let is_of_file = |other: &WorkloadKey| other.file == key.file;
-        let is_gone = |other: &WorkloadKey| is_of_file(other) && !(self.is_here)(other);
-        let ways: [&dyn Fn(&WorkloadKey) -> bool; 3] = [&is_namesake, &is_gone, &is_of_file];
-        let mut found = ways.iter().map(|way| {
-            let all = lock.workloads.iter();
-            all.filter(|(other, _)| way(other)).collect::<Vec<_>>()
+        let is_of_file = |candidate: &WorkloadKey| candidate.file == key.file;
+        let is_gone = |candidate: &WorkloadKey| is_of_file(candidate) && !(self.is_present)(candidate);
+        let matchers: [&dyn Fn(&WorkloadKey) -> bool; 3] = [&is_namesake, &is_gone, &is_of_file];
+        let mut found = matchers.iter().map(|matcher| {
+            let workloads = lock.workloads.iter();
+            workloads.filter(|(candidate, _)| matcher(candidate)).collect::<Vec<_>>()
         });
         let found = found.find(|found| !found.is_empty());
-        found.map_or(Ok(None), |found| self.choose(found))
+        found.map_or(Ok(None), |found| self.choose_candidate(found))
     }
 
-    fn choose<'l>(
+    fn choose_candidate<'l>(
         &self,
         mut found: Vec<Candidate<'l>>,
-    ) -> Result<Option<&'l WorkloadKey>, SeveralRecords> {
+    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecords> {
         let name = &self.key.name;
-        let rules: [&dyn Fn(&Candidate<'_>) -> bool; 4] = [
-            &|(other, _)| other.kind == self.key.kind,
-            &|(other, _)| other.name == *name,
-            &|(other, _)| name.contains(&other.name) || other.name.contains(name),
+        let tie_breakers: [&dyn Fn(&Candidate<'_>) -> bool; 4] = [
+            &|(key, _)| key.kind == self.key.kind,
+            &|(key, _)| key.name == *name,
+            &|(key, _)| name.contains(&key.name) || key.name.contains(name),
             &|(_, locked)| self.has_all(locked),
         ];
-        for rule in rules {
+        for rule in tie_breakers {
             if found.len() > 1 && found.iter().any(rule) {
                 found.retain(rule);
             }
         }
         let (first, locked) = found[0];
-        if found.iter().all(|(_, other)| self.is_same(locked, other)) {
+        if found.iter().all(|(_, candidate)| self.is_same(locked, candidate)) {
             return Ok(Some(first));
         }
-        if found.iter().any(|(_, own)| self.has_originals(own)) {
-            let names = found.iter().map(|(other, _)| other.name.clone());
-            return Err(SeveralRecords {
+        if found.iter().any(|(_, locked)| self.has_originals(locked)) {
+            let names = found.iter().map(|(key, _)| key.name.clone());
+            return Err(AmbiguousRecords {
                 names: names.collect(),
             });
         }
@@ -80,27 +80,27 @@ impl Unknown<'_> {
     }
 
     /// Whether all that is recorded of the policies of its mark is there.
-    fn has_all(&self, locked: &Locked) -> bool {
-        self.policies_of(locked).all(|own| {
-            let added = own.added.iter().chain(&own.shared);
-            let changed = own.joined.keys().chain(own.replaced.keys());
+    fn has_all(&self, locked: &LockedWorkload) -> bool {
+        self.policies_of(locked).all(|locked_policy| {
+            let added = locked_policy.added.iter().chain(&locked_policy.shared);
+            let changed = locked_policy.joined.keys().chain(locked_policy.replaced.keys());
             let mut paths = added.chain(changed);
             paths.all(|path| self.paths.get(self.value, path).is_some())
         })
     }
 
-    fn is_same(&self, one: &Locked, other: &Locked) -> bool {
-        self.policies_of(one).eq(self.policies_of(other))
+    fn is_same(&self, left: &LockedWorkload, right: &LockedWorkload) -> bool {
+        self.policies_of(left).eq(self.policies_of(right))
     }
 
     /// Whether what stood there before is known from the record alone.
-    fn has_originals(&self, locked: &Locked) -> bool {
+    fn has_originals(&self, locked: &LockedWorkload) -> bool {
         self.policies_of(locked)
-            .any(|own| !own.replaced.is_empty() || !own.removed.is_empty())
+            .any(|locked_policy| !locked_policy.replaced.is_empty() || !locked_policy.removed.is_empty())
     }
 
     /// What is recorded of the policies of its mark, in their order.
-    fn policies_of<'l>(&self, locked: &'l Locked) -> impl Iterator<Item = &'l LockedPolicy> {
+    fn policies_of<'l>(&self, locked: &'l LockedWorkload) -> impl Iterator<Item = &'l LockedPolicy> {
         let marked = self.marked.iter();
         marked.filter_map(|name| locked.policies.get(*name))
     }

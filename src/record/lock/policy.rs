@@ -3,46 +3,46 @@
 
 use serde_json::Value;
 
-use super::{ContentKind, Lock, LockedJoin, LockedPolicy, Place};
+use super::{ContentKind, Lock, LockedJoin, LockedPolicy, ContentKey};
 use crate::record::inverse::without;
-use crate::record::path::Paths;
-use crate::record::{Effects, Joined, PolicyRecord, Replaced};
+use crate::record::path::RecordPaths;
+use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue};
 
 impl Lock {
     /// The record of a policy in a workload with a value.
     pub(super) fn policy_record(
         &self,
         policy: &str,
-        own: &LockedPolicy,
-        paths: &Paths,
+        locked_policy: &LockedPolicy,
+        paths: &RecordPaths,
         value: &Value,
     ) -> PolicyRecord {
         let known = Known { lock: self, policy };
         let digests = |path: &String| (path.clone(), known.digests(path));
-        let replaced = |(path, was): (&String, &Value)| {
-            let (was, now) = (was.clone(), known.digests(path));
-            (path.clone(), Replaced { was, now })
+        let replaced = |(path, original): (&String, &Value)| {
+            let (was, now) = (original.clone(), known.digests(path));
+            (path.clone(), ReplacedValue { was, now })
         };
         let joined = |(path, join): (&String, &LockedJoin)| {
-            let there = paths.get(value, &format!("{path}/value"));
+            let current_text = paths.get(value, &format!("{path}/value"));
             let texts = known.contents(ContentKind::Text, path);
-            let joined = joined_with(join, &texts, there.and_then(Value::as_str));
+            let joined = joined_with(join, &texts, current_text.and_then(Value::as_str));
             (path.clone(), joined)
         };
         let effects = Effects {
-            added: own.added.iter().map(digests).collect(),
-            shared: own.shared.iter().map(digests).collect(),
-            made: own.made.clone(),
-            filled: own.filled.clone(),
-            joined: own.joined.iter().map(joined).collect(),
-            replaced: own.replaced.iter().map(replaced).collect(),
-            removed: own.removed.clone(),
+            added: locked_policy.added.iter().map(digests).collect(),
+            shared: locked_policy.shared.iter().map(digests).collect(),
+            made: locked_policy.made.clone(),
+            filled: locked_policy.filled.clone(),
+            joined: locked_policy.joined.iter().map(joined).collect(),
+            replaced: locked_policy.replaced.iter().map(replaced).collect(),
+            removed: locked_policy.removed.clone(),
         };
         PolicyRecord {
             policy: policy.to_owned(),
             digest: String::new(),
-            set: own.set.clone(),
-            generated: own.generated.clone(),
+            set: locked_policy.set.clone(),
+            generated: locked_policy.generated.clone(),
             effects,
         }
     }
@@ -57,7 +57,7 @@ struct Known<'l> {
 impl<'l> Known<'l> {
     /// What the policy put at a place, the newest first.
     fn contents(&self, kind: ContentKind, path: &str) -> Vec<&'l str> {
-        let place = Place::of(kind, self.policy, path);
+        let place = ContentKey::of(kind, self.policy, path);
         let known = self.lock.contents.get(&place).into_iter().flatten();
         let mut known: Vec<(&u64, &str)> = known
             .map(|(content, generation)| (generation, content.as_str()))
@@ -72,7 +72,7 @@ impl<'l> Known<'l> {
 }
 
 /// What was joined to a variable: of the known texts the one that is there, else the newest.
-fn joined_with(join: &LockedJoin, texts: &[&str], there: Option<&str>) -> Joined {
+fn joined_with(join: &LockedJoin, texts: &[&str], there: Option<&str>) -> JoinedText {
     let LockedJoin {
         separator,
         before,
@@ -80,7 +80,7 @@ fn joined_with(join: &LockedJoin, texts: &[&str], there: Option<&str>) -> Joined
         shared,
         renamed,
     } = join.clone();
-    let joined = Joined {
+    let joined = JoinedText {
         text: String::new(),
         separator,
         before,
@@ -88,7 +88,7 @@ fn joined_with(join: &LockedJoin, texts: &[&str], there: Option<&str>) -> Joined
         shared,
         renamed,
     };
-    let with = |text: &str| Joined {
+    let with = |text: &str| JoinedText {
         text: text.to_owned(),
         ..joined.clone()
     };
@@ -98,7 +98,7 @@ fn joined_with(join: &LockedJoin, texts: &[&str], there: Option<&str>) -> Joined
 }
 
 /// A policy's record without the content, and the content.
-pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(Place, String)>) {
+pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(ContentKey, String)>) {
     let contents = contents_of(&record);
     let Effects {
         added,
@@ -109,7 +109,7 @@ pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(Place, String)>
         replaced,
         removed,
     } = record.effects;
-    let own = LockedPolicy {
+    let locked_policy = LockedPolicy {
         set: record.set,
         generated: record.generated,
         added: added.into_keys().collect(),
@@ -126,11 +126,11 @@ pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(Place, String)>
             .collect(),
         removed,
     };
-    (own, contents)
+    (locked_policy, contents)
 }
 
 /// What a policy put at each place.
-fn contents_of(record: &PolicyRecord) -> Vec<(Place, String)> {
+fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
     let Effects {
         added,
         shared,
@@ -151,13 +151,13 @@ fn contents_of(record: &PolicyRecord) -> Vec<(Place, String)> {
         .chain(texts)
         .filter(|(.., content)| !content.is_empty());
     let place = |(kind, path, content): (ContentKind, &String, &str)| {
-        (Place::of(kind, &record.policy, path), content.to_owned())
+        (ContentKey::of(kind, &record.policy, path), content.to_owned())
     };
     all.map(place).collect()
 }
 
-fn without_text(joined: Joined) -> LockedJoin {
-    let Joined {
+fn without_text(joined: JoinedText) -> LockedJoin {
+    let JoinedText {
         separator,
         before,
         new,

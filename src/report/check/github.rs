@@ -1,12 +1,12 @@
 //! The findings as annotations of a GitHub Actions run.
 //! Source: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>
 
-use super::Checked;
+use super::CheckedRun;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::wording::{self, one_line};
 
 /// One workflow command a finding.
-pub fn render(checked: &Checked<'_>) -> String {
+pub fn render(checked: &CheckedRun<'_>) -> String {
     checked
         .findings
         .iter()

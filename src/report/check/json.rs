@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Checked, Finding};
+use super::{CheckedRun, Finding};
 use crate::diagnostic::Severity;
 use crate::wording;
 
@@ -11,13 +11,13 @@ use crate::wording;
 struct CheckReport<'a> {
     api_version: &'static str,
     kind: &'static str,
-    totals: Totals,
-    findings: Vec<Found<'a>>,
+    totals: CheckTotals,
+    findings: Vec<FindingJson<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Totals {
+struct CheckTotals {
     workloads: usize,
     up_to_date: usize,
     errors: usize,
@@ -27,7 +27,7 @@ struct Totals {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Found<'a> {
+struct FindingJson<'a> {
     code: &'static str,
     severity: &'static str,
     message: &'a str,
@@ -44,12 +44,12 @@ struct Found<'a> {
 }
 
 /// The whole report, indented, with a line end.
-pub fn render(checked: &Checked<'_>) -> String {
+pub fn render(checked: &CheckedRun<'_>) -> String {
     let (workloads, up_to_date) = checked.workloads();
     let report = CheckReport {
         api_version: "podgraft.dev/v1alpha1",
         kind: "CheckReport",
-        totals: Totals {
+        totals: CheckTotals {
             workloads,
             up_to_date,
             errors: checked.number(Severity::Error),
@@ -63,10 +63,10 @@ pub fn render(checked: &Checked<'_>) -> String {
     wording::json(text) + "\n"
 }
 
-fn found(finding: &Finding) -> Found<'_> {
+fn found(finding: &Finding) -> FindingJson<'_> {
     let diagnostic = &finding.diagnostic;
     let place = finding.place();
-    Found {
+    FindingJson {
         code: diagnostic.code.name(),
         severity: match diagnostic.severity {
             Severity::Error => "error",

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Checked, Finding};
+use super::{CheckedRun, Finding};
 use crate::diagnostic::Severity;
 use crate::outcome::ReportedFile;
 use crate::wording::{is_unsafe, without_marks};
 
 /// The whole document.
-pub fn render(checked: &Checked<'_>) -> String {
+pub fn render(checked: &CheckedRun<'_>) -> String {
     let mut suites = String::new();
     let (mut tests, mut failures) = (0, 0);
     for file in checked.files {
@@ -19,10 +19,10 @@ pub fn render(checked: &Checked<'_>) -> String {
         failures += failed;
     }
     let is_elsewhere = |finding: &&Finding| !checked.files.iter().any(|file| is_of(finding, file));
-    let others: Vec<&Finding> = checked.findings.iter().filter(is_elsewhere).collect();
-    if !others.is_empty() {
-        let failed = usize::from(others.iter().any(|finding| is_failure(finding)));
-        let case = case("run", "podgraft", &others);
+    let unplaced: Vec<&Finding> = checked.findings.iter().filter(is_elsewhere).collect();
+    if !unplaced.is_empty() {
+        let failed = usize::from(unplaced.iter().any(|finding| is_failure(finding)));
+        let case = case("run", "podgraft", &unplaced);
         let _ = write!(
             suites,
             "  <testsuite name=\"podgraft\" tests=\"1\" failures=\"{failed}\" errors=\"0\">\n{case}  </testsuite>\n"
@@ -47,8 +47,8 @@ fn is_failure(finding: &Finding) -> bool {
 }
 
 /// A file's suite, and how many cases and failed cases it has.
-fn suite(file: &ReportedFile<'_>, checked: &Checked<'_>) -> (String, (usize, usize)) {
-    let own: Vec<&Finding> = checked
+fn suite(file: &ReportedFile<'_>, checked: &CheckedRun<'_>) -> (String, (usize, usize)) {
+    let findings: Vec<&Finding> = checked
         .findings
         .iter()
         .filter(|finding| is_of(finding, file))
@@ -62,14 +62,14 @@ fn suite(file: &ReportedFile<'_>, checked: &Checked<'_>) -> (String, (usize, usi
     };
     for workload in &file.report.workloads {
         let title = workload.title();
-        let of_it: Vec<&Finding> = own
+        let of_workload: Vec<&Finding> = findings
             .iter()
             .copied()
             .filter(|finding| finding.workload.as_ref() == Some(&title))
             .collect();
-        add(&title, &of_it);
+        add(&title, &of_workload);
     }
-    let rest: Vec<&Finding> = own
+    let rest: Vec<&Finding> = findings
         .iter()
         .copied()
         .filter(|finding| finding.workload.is_none())

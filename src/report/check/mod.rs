@@ -11,18 +11,18 @@ use crate::change::in_sentence;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, Status, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadStatus, WorkloadReport};
 
 /// The findings of a run, by file and line.
 #[derive(Debug)]
-pub struct Checked<'a> {
+pub struct CheckedRun<'a> {
     /// The files.
     pub files: &'a [ReportedFile<'a>],
     /// What is wrong.
     pub findings: Vec<Finding>,
 }
 
-/// One thing that is wrong and whose it is.
+/// A diagnostic and the workload that it belongs to.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// What is wrong.
@@ -38,7 +38,7 @@ impl Finding {
     }
 }
 
-impl<'a> Checked<'a> {
+impl<'a> CheckedRun<'a> {
     /// Collects the findings of the files and of the run's diagnostics.
     pub fn new(files: &'a [ReportedFile<'a>], diagnostics: &[Diagnostic]) -> Self {
         let mut findings: Vec<Finding> = Vec::new();
@@ -47,26 +47,26 @@ impl<'a> Checked<'a> {
                 findings.extend(of_workload(file, workload));
             }
         }
-        let said: Vec<Finding> = diagnostics
+        let reported: Vec<Finding> = diagnostics
             .iter()
             .map(|diagnostic| of_diagnostic(diagnostic, files))
             .collect();
         // Where an error says what is wrong with a workload, that nothing was done to it says no more.
         findings.retain(|finding| {
-            let is_said =
-                |other: &Finding| other.diagnostic.is_error() && other.workload == finding.workload;
-            finding.diagnostic.code != Code::LeftAlone || !said.iter().any(is_said)
+            let is_error_of_workload =
+                |candidate: &Finding| candidate.diagnostic.is_error() && candidate.workload == finding.workload;
+            finding.diagnostic.code != Code::LeftAlone || !reported.iter().any(is_error_of_workload)
         });
         // That a namespace is not known is why the policy only nearly applies.
         findings.retain(|finding| {
-            let is_cause = |other: &Finding| {
-                other.diagnostic.code == Code::UnknownNamespace
-                    && other.workload == finding.workload
-                    && other.diagnostic.policy == finding.diagnostic.policy
+            let is_cause = |candidate: &Finding| {
+                candidate.diagnostic.code == Code::UnknownNamespace
+                    && candidate.workload == finding.workload
+                    && candidate.diagnostic.policy == finding.diagnostic.policy
             };
-            finding.diagnostic.code != Code::NearMiss || !said.iter().any(is_cause)
+            finding.diagnostic.code != Code::NearMiss || !reported.iter().any(is_cause)
         });
-        findings.extend(said);
+        findings.extend(reported);
         let order = |finding: &Finding| {
             let place = finding.place();
             let file =
@@ -77,7 +77,7 @@ impl<'a> Checked<'a> {
             )
         };
         findings.sort_by_key(order);
-        Checked { files, findings }
+        CheckedRun { files, findings }
     }
 
     /// Leaves out what is accepted. What stops `apply` cannot be.
@@ -97,11 +97,11 @@ impl<'a> Checked<'a> {
 
     /// Adds findings that are about no manifest.
     pub fn add(&mut self, diagnostics: &[Diagnostic]) {
-        let own = diagnostics.iter().map(|diagnostic| Finding {
+        let findings = diagnostics.iter().map(|diagnostic| Finding {
             diagnostic: diagnostic.clone(),
             workload: None,
         });
-        self.findings.extend(own);
+        self.findings.extend(findings);
     }
 
     /// How many findings there are of a severity.
@@ -114,15 +114,15 @@ impl<'a> Checked<'a> {
 
     /// How many workloads there are, and how many of them the policies would leave as they are.
     fn workloads(&self) -> (usize, usize) {
-        let statuses: Vec<Status> = self
+        let statuses: Vec<WorkloadStatus> = self
             .files
             .iter()
-            .flat_map(|file| file.report.own_workloads())
+            .flat_map(|file| file.report.input_workloads())
             .map(WorkloadReport::status)
             .collect();
         let settled = statuses
             .iter()
-            .filter(|status| matches!(status, Status::Unchanged))
+            .filter(|status| matches!(status, WorkloadStatus::Unchanged))
             .count();
         (statuses.len(), settled)
     }
@@ -132,7 +132,7 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
     let mut found = Vec::new();
     let title = workload.title();
     if workload.is_changed() {
-        let by: Vec<String> = workload.policies.iter().filter_map(wish).collect();
+        let by: Vec<String> = workload.policies.iter().filter_map(pending_changes).collect();
         let by = if by.is_empty() {
             "its record would be another".to_owned()
         } else {
@@ -142,19 +142,19 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
         let help = "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies";
         found.push(Diagnostic::error(Code::OutOfDate, message).help(help));
     }
-    for met in &workload.policies {
-        match &met.outcome {
+    for policy_report in &workload.policies {
+        match &policy_report.outcome {
             Outcome::Skipped(skip) if skip.is_near_miss => {
-                found.push(missed(&title, &met.policy, skip))
+                found.push(near_miss(&title, &policy_report.policy, skip))
             }
             Outcome::Failed => {
                 let message = format!(
                     "{title} is left alone by {}, which could not do its work",
-                    met.policy
+                    policy_report.policy
                 );
                 found.push(
                     Diagnostic::error(Code::LeftAlone, message)
-                        .of_policy(&*met.policy)
+                        .of_policy(&*policy_report.policy)
                         .help("the message about it says what is in the way"),
                 );
             }
@@ -165,7 +165,7 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
         }
     }
     let place = |diagnostic: Diagnostic| match diagnostic.labels.is_empty() {
-        true => diagnostic.at(own_place(file, workload), ""),
+        true => diagnostic.at(first_line(file, workload), ""),
         false => diagnostic,
     };
     found
@@ -178,29 +178,29 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
 }
 
 /// What a policy would still do.
-fn wish(met: &PolicyReport) -> Option<String> {
-    let older = if met.is_older {
+fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
+    let older = if policy_report.is_older {
         "injected by another version of "
     } else {
         ""
     };
-    match &met.outcome {
+    match &policy_report.outcome {
         Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
-            let which = if met.is_older { ", which" } else { "" };
+            let joiner = if policy_report.is_older { ", which" } else { "" };
             Some(format!(
-                "{older}{}{which} would {}",
-                met.policy,
+                "{older}{}{joiner} would {}",
+                policy_report.policy,
                 in_sentence(changes)
             ))
         }
-        Outcome::UpToDate if met.is_older => {
-            Some(format!("{older}{}, with the same result", met.policy))
+        Outcome::UpToDate if policy_report.is_older => {
+            Some(format!("{older}{}, with the same result", policy_report.policy))
         }
         Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
 
-fn missed(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
+fn near_miss(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
     let reason = &skip.reason;
     let diagnostic = match skip.is_opted_in {
         true => Diagnostic::error(
@@ -225,7 +225,7 @@ fn missed(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
 }
 
 /// The first line of the object.
-fn own_place(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
+fn first_line(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
     Place {
         source: file.name.into(),
         line: workload.line,

@@ -1,12 +1,12 @@
 //! The findings as SARIF, for code scanning.
 
-use super::{Checked, Finding};
+use super::{CheckedRun, Finding};
 use crate::diagnostic::Severity;
-use crate::report::sarif::{Level, Location, Log, Result, Rule};
+use crate::report::sarif::{SarifLevel, SarifLocation, SarifLog, SarifResult, SarifRule};
 
 /// The whole log.
-pub fn render(checked: &Checked<'_>) -> String {
-    let mut log = Log::default();
+pub fn render(checked: &CheckedRun<'_>) -> String {
+    let mut log = SarifLog::default();
     for finding in &checked.findings {
         log.push(rule(finding), result(finding));
     }
@@ -14,7 +14,7 @@ pub fn render(checked: &Checked<'_>) -> String {
 }
 
 /// A code is a rule; its page says what it means and what to do.
-fn rule(finding: &Finding) -> Rule {
+fn rule(finding: &Finding) -> SarifRule {
     let code = finding.diagnostic.code;
     let page = code.page();
     let body = page.split_once("\n\n").map_or(page, |(_, body)| body);
@@ -28,7 +28,7 @@ fn rule(finding: &Finding) -> Rule {
         .next()
         .unwrap_or_default()
         .trim_end_matches('.');
-    Rule {
+    SarifRule {
         id: code.name().to_owned(),
         short: format!("{short}."),
         full: first,
@@ -36,7 +36,7 @@ fn rule(finding: &Finding) -> Rule {
     }
 }
 
-fn result(finding: &Finding) -> Result {
+fn result(finding: &Finding) -> SarifResult {
     let diagnostic = &finding.diagnostic;
     let help = diagnostic.help.as_ref().map_or(String::new(), |help| {
         format!(" Help: {}.", help.trim_end_matches('.'))
@@ -44,17 +44,17 @@ fn result(finding: &Finding) -> Result {
     let help = help.replace("?.", "?");
     let location = |label: &crate::diagnostic::Label| {
         let place = &label.place;
-        Location {
+        SarifLocation {
             file: place.source.to_string(),
             line: place.line,
             column: (!place.excerpt.is_empty()).then_some(place.column),
         }
     };
-    Result {
+    SarifResult {
         level: match diagnostic.severity {
-            Severity::Error => Level::Error,
-            Severity::Warning => Level::Warning,
-            Severity::Note => Level::Note,
+            Severity::Error => SarifLevel::Error,
+            Severity::Warning => SarifLevel::Warning,
+            Severity::Note => SarifLevel::Note,
         },
         message: format!("{}.{help}", diagnostic.message),
         location: diagnostic.labels.first().map(location),

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use super::Checked;
+use super::CheckedRun;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::report::alike::{alike, named};
+use crate::report::alike::{group_alike, and_more_named};
 use crate::wording::{self, Paint, count, one_line};
 
 /// `a.yaml:44: error[out-of-date]: ...`, the help below it, and a line of totals.
-pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
+pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
     let mut text = String::new();
     let titled = checked.findings.iter().map(|finding| {
         let diagnostic = finding.diagnostic.clone();
@@ -19,7 +19,7 @@ pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
         }
     });
     let titled: Vec<Diagnostic> = titled.collect();
-    for (diagnostic, others) in alike(&titled.iter().collect::<Vec<_>>()) {
+    for (diagnostic, others) in group_alike(&titled.iter().collect::<Vec<_>>()) {
         let place = diagnostic.labels.first().map(|label| &label.place);
         let place = place.map_or(String::new(), |place| match place.excerpt.is_empty() {
             true => format!("{}:{}: ", place.source, place.line),
@@ -46,15 +46,15 @@ pub fn render(checked: &Checked<'_>, paint: Paint) -> String {
             );
         }
         if !others.is_empty() {
-            let _ = writeln!(text, "    {}", named(diagnostic, &others, "-o json"));
+            let _ = writeln!(text, "    {}", and_more_named(diagnostic, &others, "-o json"));
         }
     }
     text + &totals(checked)
 }
 
 /// `12 workloads: 10 up to date; 2 errors, 1 warning`.
-pub fn totals(checked: &Checked<'_>) -> String {
-    let (all, settled) = checked.workloads();
+pub fn totals(checked: &CheckedRun<'_>) -> String {
+    let (total, settled) = checked.workloads();
     let of = |severity, word| match checked.number(severity) {
         0 => None,
         number => Some(count(number, word)),
@@ -74,6 +74,6 @@ pub fn totals(checked: &Checked<'_>) -> String {
     };
     format!(
         "{}, {settled} injected and up to date: {found}\n",
-        count(all, "workload")
+        count(total, "workload")
     )
 }

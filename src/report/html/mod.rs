@@ -5,13 +5,13 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::change::Verb;
+use crate::change::ChangeVerb;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::ReportedFile;
 use crate::outcome::view::WorkloadView;
-use crate::report::alike::{alike, and_more};
-use crate::report::hunks::{Hunk, Sign};
-use crate::report::reviewed::{GroupBy, Reviewed, groups, reviewed};
+use crate::report::alike::{group_alike, and_more};
+use crate::report::hunks::{Hunk, LineSign};
+use crate::report::reviewed::{GroupBy, ReviewedWorkload, groups, reviewed};
 use crate::report::without_record;
 use crate::wording::{self, count, one_line};
 
@@ -20,8 +20,8 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// What a workload's block is drawn from.
 #[derive(Serialize)]
-struct Drawn<'a> {
-    hunks: Vec<Drawing<'a>>,
+struct WorkloadDrawing<'a> {
+    hunks: Vec<HunkDrawing<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a WorkloadView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ struct Drawn<'a> {
 
 /// A hunk: its first lines, its policies, and lines of a sign and a text.
 #[derive(Serialize)]
-struct Drawing<'a> {
+struct HunkDrawing<'a> {
     old: usize,
     new: usize,
     policies: &'a [&'a str],
@@ -39,25 +39,25 @@ struct Drawing<'a> {
 
 /// The whole page.
 pub fn render(files: &[ReportedFile<'_>], problems: &[Diagnostic]) -> String {
-    let all = reviewed(files, GroupBy::Namespace);
+    let reviews = reviewed(files, GroupBy::Namespace);
     let seen: usize = files
         .iter()
-        .map(|file| file.report.own_workloads().count())
+        .map(|file| file.report.input_workloads().count())
         .sum();
     let mut page = String::with_capacity(64 << 10);
-    head(&all, seen, &mut page);
+    head(&reviews, seen, &mut page);
     warnings(problems, &mut page);
-    for (namespace, members) in groups(&all) {
+    for (namespace, members) in groups(&reviews) {
         let name = escape(namespace);
         let _ = writeln!(
             page,
             "<section data-namespace=\"{name}\"><h2>{name} <small>{}</small></h2>",
             count(members.len(), "workload")
         );
-        members.iter().for_each(|one| block(one, &mut page));
+        members.iter().for_each(|review| block(review, &mut page));
         page.push_str("</section>\n");
     }
-    if all.is_empty() {
+    if reviews.is_empty() {
         page.push_str(
             "<p class=\"nothing\">Nothing to inject: all workloads stay as they are.</p>\n",
         );
@@ -71,7 +71,7 @@ pub fn render(files: &[ReportedFile<'_>], problems: &[Diagnostic]) -> String {
 
 /// What a reviewer should look at beside the changes.
 fn warnings(problems: &[Diagnostic], page: &mut String) {
-    let of_warning = |one: &&Diagnostic| one.severity == Severity::Warning;
+    let of_warning = |problem: &&Diagnostic| problem.severity == Severity::Warning;
     let warnings: Vec<&Diagnostic> = problems.iter().filter(of_warning).collect();
     if warnings.is_empty() {
         return;
@@ -81,7 +81,7 @@ fn warnings(problems: &[Diagnostic], page: &mut String) {
         page,
         "<details class=\"warnings\"><summary>{number}</summary><ul>"
     );
-    for (warning, others) in alike(&warnings) {
+    for (warning, others) in group_alike(&warnings) {
         let place = warning.labels.first().map_or(String::new(), |label| {
             format!(" <small>{}</small>", escape(&one_line(&label.place.link())))
         });
@@ -96,10 +96,10 @@ fn warnings(problems: &[Diagnostic], page: &mut String) {
     page.push_str("</ul></details>\n");
 }
 
-fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {
-    let come: usize = all.iter().map(|one| one.come).sum();
-    let go: usize = all.iter().map(|one| one.go).sum();
-    let changed = all.iter().filter(|one| !one.workload.is_generated).count();
+fn head(reviews: &[ReviewedWorkload<'_>], seen: usize, page: &mut String) {
+    let insertions: usize = reviews.iter().map(|review| review.insertions).sum();
+    let deletions: usize = reviews.iter().map(|review| review.deletions).sum();
+    let changed = reviews.iter().filter(|review| !review.workload.is_generated).count();
     let title = format!("podgraft: {changed} of {} change", count(seen, "workload"));
     let _ = write!(
         page,
@@ -108,7 +108,7 @@ fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title} \
-         <small><ins>+{come}</ins> <del>−{go}</del></small></h1>\n\
+         <small><ins>+{insertions}</ins> <del>−{deletions}</del></small></h1>\n\
          <div class=\"tools\"><input id=\"search\" type=\"search\" placeholder=\"Search names, files, items (/)\" \
          aria-label=\"Search\" autocomplete=\"off\"><span id=\"shown\" role=\"status\"></span>\
          <button id=\"view\" type=\"button\" aria-pressed=\"false\">Side by side</button>\
@@ -116,7 +116,7 @@ fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {
          <button id=\"theme\" type=\"button\">Theme</button><button id=\"keys\" type=\"button\" \
          aria-label=\"Keyboard\">?</button></div>\n<div class=\"filters\" role=\"group\" aria-label=\"Policies\">"
     );
-    for (policy, number) in policies(all) {
+    for (policy, number) in policies(reviews) {
         let policy = escape(policy);
         let _ = write!(
             page,
@@ -131,19 +131,19 @@ fn head(all: &[Reviewed<'_>], seen: usize, page: &mut String) {
 }
 
 /// The policies and how many workloads each changes.
-fn policies<'a>(all: &'a [Reviewed<'_>]) -> BTreeMap<&'a str, usize> {
+fn policies<'a>(reviews: &'a [ReviewedWorkload<'_>]) -> BTreeMap<&'a str, usize> {
     let mut policies = BTreeMap::new();
-    for one in all {
-        let own: BTreeSet<&str> = one.changes_by_policy().map(|(policy, _)| policy).collect();
-        own.into_iter()
+    for review in reviews {
+        let names: BTreeSet<&str> = review.changes_by_policy().map(|(policy, _)| policy).collect();
+        names.into_iter()
             .for_each(|policy| *policies.entry(policy).or_default() += 1);
     }
     policies
 }
 
-fn block(one: &Reviewed<'_>, page: &mut String) {
-    let report = one.workload;
-    let policies: Vec<&str> = one.changes_by_policy().map(|(policy, _)| policy).collect();
+fn block(review: &ReviewedWorkload<'_>, page: &mut String) {
+    let report = review.workload;
+    let policies: Vec<&str> = review.changes_by_policy().map(|(policy, _)| policy).collect();
     let names = escape(&serde_json::to_string(&policies).expect("strings are always JSON"));
     let _ = write!(
         page,
@@ -153,23 +153,23 @@ fn block(one: &Reviewed<'_>, page: &mut String) {
         escape(&report.kind),
         escape(&report.name),
         escape(&policies.join(", ")),
-        one.come,
-        one.go,
-        escape(one.file),
+        review.insertions,
+        review.deletions,
+        escape(review.file),
         report.line
     );
-    for (policy, changes) in one.changes_by_policy() {
+    for (policy, changes) in review.changes_by_policy() {
         for change in changes {
             let class = match change.verb() {
-                Verb::Add => "added",
-                Verb::Change | Verb::Adopt => "changed",
-                Verb::TakeOut => "removed",
+                ChangeVerb::Add => "added",
+                ChangeVerb::Change | ChangeVerb::Adopt => "changed",
+                ChangeVerb::TakeOut => "removed",
             };
             let verb = change.verb().third_person();
-            let what = escape(&change.object_of_verb());
+            let object = escape(&change.object_of_verb());
             let _ = write!(
                 page,
-                "<li class=\"{class}\"><i>{}</i> {verb} <b>{what}</b></li>",
+                "<li class=\"{class}\"><i>{}</i> {verb} <b>{object}</b></li>",
                 escape(policy)
             );
         }
@@ -177,15 +177,15 @@ fn block(one: &Reviewed<'_>, page: &mut String) {
     let _ = writeln!(
         page,
         "</ul><script type=\"application/json\">{}</script></details>",
-        data(one)
+        data(review)
     );
 }
 
-fn data(one: &Reviewed<'_>) -> String {
-    let drawn = Drawn {
-        hunks: one.hunks.iter().map(drawing).collect(),
-        before: one.workload.view.as_deref(),
-        after: one.workload.view_after.as_deref(),
+fn data(review: &ReviewedWorkload<'_>) -> String {
+    let drawn = WorkloadDrawing {
+        hunks: review.hunks.iter().map(drawing).collect(),
+        before: review.workload.view.as_deref(),
+        after: review.workload.view_after.as_deref(),
     };
     let json =
         serde_json::to_string(&drawn).expect("strings, numbers and lists of these are always JSON");
@@ -193,9 +193,9 @@ fn data(one: &Reviewed<'_>) -> String {
     wording::json(json).replace('<', "\\u003c")
 }
 
-fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
-    let line = |line: &'a super::hunks::Line<'a>| {
-        let is_told = line.sign != Sign::Added || line.policies == hunk.policies;
+fn drawing<'a>(hunk: &'a Hunk<'a>) -> HunkDrawing<'a> {
+    let line = |line: &'a super::hunks::HunkLine<'a>| {
+        let is_told = line.sign != LineSign::Added || line.policies == hunk.policies;
         (
             line.sign.char(),
             safe(&line.text),
@@ -206,7 +206,7 @@ fn drawing<'a>(hunk: &'a Hunk<'a>) -> Drawing<'a> {
             },
         )
     };
-    Drawing {
+    HunkDrawing {
         old: hunk.old.start + 1,
         new: hunk.new.start + 1,
         policies: &hunk.policies,

@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-use super::super::tree::{Kind, Node, NodeId, Taken, Tree, VERBATIM};
-use super::{Open, Parser, characters, offset};
+use super::super::tree::{NodeKind, Node, NodeId, ReusedNodes, Tree, VERBATIM};
+use super::{OpenBlockCollection, Parser, characters, offset};
 
-/// The parser's state before a line.
+/// The state of the parser before a line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct Checkpoint {
     /// Where the line starts.
     pub at: u32,
     /// How many nodes there are.
@@ -25,21 +25,21 @@ pub(crate) struct Mark {
 
 pub(super) const NOTHING_DUE: u32 = u32::MAX;
 
-/// A replacement: bytes of the old text, and how many are there instead.
-pub type Change = (Range<usize>, usize);
+/// A byte range of the old text, and the length of its replacement.
+pub type ReplacedRange = (Range<usize>, usize);
 
 /// The tree of a text that came from another by changes, in order: the same that [`super::parse`] makes of it.
-pub(crate) fn parse_again<'o>(
+pub(crate) fn reparse<'o>(
     old: &Tree<'_>,
     text: &'o str,
-    changes: &[Change],
+    changes: &[ReplacedRange],
 ) -> Option<Tree<'o>> {
     if !are_known(old, text, changes) {
         return None;
     }
     let mut parser = Parser::new(text);
     parser.skip_separator()?;
-    let again = Again {
+    let again = IncrementalParser {
         old,
         parser,
         changes,
@@ -53,7 +53,7 @@ pub(crate) fn parse_again<'o>(
 
 /// [`characters::are_known`] of a text of which all was looked at but the changes. A change behind a carriage return may
 /// part it from its line feed.
-fn are_known(old: &Tree<'_>, text: &str, changes: &[Change]) -> bool {
+fn are_known(old: &Tree<'_>, text: &str, changes: &[ReplacedRange]) -> bool {
     let is_behind_return = |at: usize| at > 0 && old.text.as_bytes()[at - 1] == b'\r';
     if changes.iter().any(|(at, _)| is_behind_return(at.start)) {
         return characters::are_known(text);
@@ -67,9 +67,9 @@ fn are_known(old: &Tree<'_>, text: &str, changes: &[Change]) -> bool {
     })
 }
 
-/// A collection around the line of the old text that is looked at.
+/// A collection that encloses the current line of the old text.
 #[derive(Debug, Clone, Copy)]
-struct Around {
+struct EnclosingCollection {
     id: u32,
     column: usize,
     is_sequence: bool,
@@ -77,43 +77,43 @@ struct Around {
     child: u32,
 }
 
-struct Again<'t, 'i, 'o> {
+struct IncrementalParser<'t, 'i, 'o> {
     old: &'t Tree<'i>,
     parser: Parser<'o>,
-    changes: &'t [Change],
+    changes: &'t [ReplacedRange],
     /// The changes that lie behind the parser.
     passed: usize,
     /// How far they have moved the text.
     moved: isize,
     /// The block collections that were open before the mark that was looked at last. Marks are looked at in order, so
     /// that the way there is found by going on.
-    path: Vec<Around>,
+    path: Vec<EnclosingCollection>,
     /// That mark.
     known: Option<usize>,
 }
 
-impl<'o> Again<'_, '_, 'o> {
+impl<'o> IncrementalParser<'_, '_, 'o> {
     fn run(mut self) -> Option<Tree<'o>> {
         loop {
             if let Some(mark) = self.find_known_state() {
                 match self.last_safe_mark() {
                     None => {
-                        self.take_over(mark, None);
+                        self.copy_nodes(mark, None);
                         self.parser.tree.roots.push(NodeId(0));
                         return Some(self.parser.tree);
                     }
-                    Some(until) if until > mark => self.take_over(mark, Some(until)),
+                    Some(until) if until > mark => self.copy_nodes(mark, Some(until)),
                     Some(_) => {}
                 }
             }
             if !self.parser.read_next()? {
                 return Some(self.parser.finish());
             }
-            self.pass_changes();
+            self.skip_changes();
         }
     }
 
-    fn pass_changes(&mut self) {
+    fn skip_changes(&mut self) {
         while let Some((at, length)) = self.changes.get(self.passed) {
             let end = at
                 .start
@@ -160,8 +160,8 @@ impl<'o> Again<'_, '_, 'o> {
         if !is_same_due {
             return None;
         }
-        self.go_to(index);
-        let is_same = |(old, new): (&Around, &Open)| {
+        self.open_at_mark(index);
+        let is_same = |(old, new): (&EnclosingCollection, &OpenBlockCollection)| {
             old.column == new.column && old.is_sequence == new.is_sequence
         };
         let is_known = self.path.len() == self.parser.open.len()
@@ -185,7 +185,7 @@ impl<'o> Again<'_, '_, 'o> {
     }
 
     /// Finds the block collections that were open before a mark: those around the last node before it.
-    fn go_to(&mut self, mark: usize) {
+    fn open_at_mark(&mut self, mark: usize) {
         self.known = Some(mark);
         let nodes = &self.old.nodes;
         let Some(last) = self.old.marks[mark].nodes.checked_sub(1) else {
@@ -208,16 +208,16 @@ impl<'o> Again<'_, '_, 'o> {
                 }
             };
             let Node { kind, start, .. } = nodes[id as usize];
-            if !matches!(kind, Kind::BlockMapping | Kind::BlockSequence) {
+            if !matches!(kind, NodeKind::BlockMapping | NodeKind::BlockSequence) {
                 return;
             }
             let before = &self.old.text.as_bytes()[..start as usize];
             let column =
                 before.len() - memchr::memrchr(b'\n', before).map_or(0, |line_end| line_end + 1);
-            self.path.push(Around {
+            self.path.push(EnclosingCollection {
                 id,
                 column,
-                is_sequence: kind == Kind::BlockSequence,
+                is_sequence: kind == NodeKind::BlockSequence,
                 child: id + 1,
             });
         }
@@ -243,14 +243,14 @@ impl<'o> Again<'_, '_, 'o> {
     }
 
     /// Takes the nodes from one mark to another, or to the end.
-    fn take_over(&mut self, from: usize, until: Option<usize>) {
+    fn copy_nodes(&mut self, from: usize, until: Option<usize>) {
         let old = self.old;
         let first = old.marks[from];
-        let before: Vec<Around> = self.path.clone();
+        let before: Vec<EnclosingCollection> = self.path.clone();
         let (end, kept) = match until {
             Some(until) => {
-                self.go_to(until);
-                let is_before = |around: &&Around| around.id < first.nodes;
+                self.open_at_mark(until);
+                let is_before = |around: &&EnclosingCollection| around.id < first.nodes;
                 let kept = self.path.iter().take_while(is_before).count();
                 (old.marks[until].nodes, kept)
             }
@@ -259,7 +259,7 @@ impl<'o> Again<'_, '_, 'o> {
         let base = offset(self.parser.tree.nodes.len());
         let renumbered = |id: u32| id.wrapping_sub(first.nodes).wrapping_add(base);
         self.close(&before[kept..], first, renumbered);
-        let taken = Taken {
+        let taken = ReusedNodes {
             from: NodeId(first.nodes),
             to: NodeId(base),
             count: end - first.nodes,
@@ -269,7 +269,7 @@ impl<'o> Again<'_, '_, 'o> {
         let Some(until) = until else { return };
         let mark = old.marks[until];
         self.parser.open.truncate(kept);
-        let opened = self.path[kept..].iter().map(|around| Open {
+        let opened = self.path[kept..].iter().map(|around| OpenBlockCollection {
             id: renumbered(around.id),
             column: around.column,
             is_sequence: around.is_sequence,
@@ -281,7 +281,7 @@ impl<'o> Again<'_, '_, 'o> {
     }
 
     /// Ends the collections that are closed in what is taken over. One that got nothing more ends where it ends now.
-    fn close(&mut self, closed: &[Around], first: Mark, renumbered: impl Fn(u32) -> u32) {
+    fn close(&mut self, closed: &[EnclosingCollection], first: Checkpoint, renumbered: impl Fn(u32) -> u32) {
         let open = self.parser.open.len() - closed.len();
         for (around, open) in closed.iter().zip(&self.parser.open[open..]) {
             let node = self.old.nodes[around.id as usize];
@@ -290,9 +290,9 @@ impl<'o> Again<'_, '_, 'o> {
             } else {
                 self.to_new(node.end)
             };
-            let own = &mut self.parser.tree.nodes[open.id as usize];
-            own.end = end;
-            own.after = renumbered(node.after);
+            let collection = &mut self.parser.tree.nodes[open.id as usize];
+            collection.end = end;
+            collection.after = renumbered(node.after);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `|` and `>` without an indentation indicator.
 
-use super::super::tree::Kind;
+use super::super::tree::NodeKind;
 use super::Parser;
 
 /// What becomes of the line ends behind the last content line (YAML 1.2.2, 8.1.1.2).
@@ -12,7 +12,7 @@ enum Chomping {
 }
 
 /// The value of a block scalar as it grows line by line.
-struct Content {
+struct BlockScalarValue {
     value: String,
     is_folded: bool,
     /// Empty lines since the last content line.
@@ -22,7 +22,7 @@ struct Content {
     begins_with_blank: bool,
 }
 
-impl Content {
+impl BlockScalarValue {
     fn add_line(&mut self, line: &str, has_line_end: bool) {
         let begins_with_blank = line.starts_with([' ', '\t']);
         // Folding joins lines, but for those that begin with a blank (YAML 1.2.2, 8.1.3).
@@ -50,9 +50,9 @@ impl Parser<'_> {
     /// Reads a block scalar to the start of the first line behind it.
     pub(super) fn read_block_scalar(&mut self, at: usize) -> Option<()> {
         let (kind, is_folded) = if self.bytes[at] == b'|' {
-            (Kind::Literal, false)
+            (NodeKind::Literal, false)
         } else {
-            (Kind::Folded, true)
+            (NodeKind::Folded, true)
         };
         let (chomping, header_end) = match self.byte(at + 1) {
             b'-' => (Chomping::Strip, at + 2),
@@ -68,7 +68,7 @@ impl Parser<'_> {
             self.push(kind, at, header_end, extra);
             return (chomping != Chomping::Keep).then_some(());
         }
-        let mut content = Content {
+        let mut content = BlockScalarValue {
             value: String::new(),
             is_folded,
             empty_lines,
@@ -116,7 +116,7 @@ impl Parser<'_> {
     }
 
     /// Reads the lines of content and the empty ones; gives the end of the last line of content.
-    fn read_content(&mut self, indent: usize, content: &mut Content) -> usize {
+    fn read_content(&mut self, indent: usize, content: &mut BlockScalarValue) -> usize {
         let mut last = self.next;
         while self.next < self.bytes.len() {
             let start = self.next;

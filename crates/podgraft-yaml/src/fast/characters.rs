@@ -7,15 +7,15 @@
 pub(super) fn are_known(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut has_control = false;
-    let mut all = 0_u8;
+    let mut combined = 0_u8;
     // Whole blocks without a branch: the compiler makes vector instructions of it.
     for block in bytes.chunks(64) {
         for &byte in block {
             has_control |= (byte < b' ') & (byte != b'\n') | (byte == 0x7f);
-            all |= byte;
+            combined |= byte;
         }
     }
-    (!has_control || are_controls_known(bytes)) && (all < 0x80 || text.chars().all(is_known))
+    (!has_control || are_controls_known(bytes)) && (combined < 0x80 || text.chars().all(is_known))
 }
 
 fn are_controls_known(bytes: &[u8]) -> bool {
@@ -70,9 +70,9 @@ pub(super) fn begins_with_spaces(bytes: &[u8], at: usize, count: usize) -> bool 
 #[inline]
 pub(super) fn skip_indentation(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = word(bytes, at) {
-        let other = word ^ (LOW_BITS * u64::from(b' '));
-        if other != 0 {
-            return at + first_of(other);
+        let difference = word ^ (LOW_BITS * u64::from(b' '));
+        if difference != 0 {
+            return at + first_of(difference);
         }
         at += 8;
     }

@@ -1,19 +1,19 @@
 //! `[a, b]` and `{a: b}`, on one line or several, and so JSON.
 
-use super::super::tree::{Kind, VERBATIM};
-use super::scalar::{Scanned, can_begin_plain};
+use super::super::tree::{NodeKind, VERBATIM};
+use super::scalar::{ScannedScalar, can_begin_plain};
 use super::{MAX_DEPTH, MAX_KEY, Parser, offset};
 
 /// An open flow collection.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenFlowCollection {
     id: u32,
     is_mapping: bool,
 }
 
-/// What may come next.
+/// The tokens that may come next in a flow collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expected {
+enum ExpectedToken {
     /// An item or a key, or the bracket: YAML allows a comma before it.
     Entry,
     /// The value behind the `:` that ends here.
@@ -35,54 +35,54 @@ impl Parser<'_> {
     fn read_brackets(&mut self, at: usize) -> Option<usize> {
         let mut open = Vec::with_capacity(8);
         let mut at = self.open_flow(at, &mut open)?;
-        let mut expected = Expected::Entry;
+        let mut expected = ExpectedToken::Entry;
         while let Some(&innermost) = open.last() {
             at = self.skip_flow_blanks(at)?;
             (at, expected) = match (self.bytes[at], expected) {
-                (b']' | b'}', Expected::Entry | Expected::Comma) => {
+                (b']' | b'}', ExpectedToken::Entry | ExpectedToken::Comma) => {
                     open.pop();
-                    (self.close_flow(at, innermost)?, Expected::Comma)
+                    (self.close_flow(at, innermost)?, ExpectedToken::Comma)
                 }
-                (b',', Expected::Comma) => (at + 1, Expected::Entry),
-                (b',' | b'}', Expected::Value { from }) => {
-                    self.push(Kind::Absent, from, from, VERBATIM);
-                    (at, Expected::Comma)
+                (b',', ExpectedToken::Comma) => (at + 1, ExpectedToken::Entry),
+                (b',' | b'}', ExpectedToken::Value { from }) => {
+                    self.push(NodeKind::Absent, from, from, VERBATIM);
+                    (at, ExpectedToken::Comma)
                 }
-                (_, Expected::Comma) => return None,
-                (_, Expected::Entry) if innermost.is_mapping => {
+                (_, ExpectedToken::Comma) => return None,
+                (_, ExpectedToken::Entry) if innermost.is_mapping => {
                     let key = self.scan_flow_scalar(at)?;
                     let from = self.find_flow_colon(at, key)? + 1;
                     self.push_scalar(at, key);
-                    (from, Expected::Value { from })
+                    (from, ExpectedToken::Value { from })
                 }
-                (b'[' | b'{', _) => (self.open_flow(at, &mut open)?, Expected::Entry),
+                (b'[' | b'{', _) => (self.open_flow(at, &mut open)?, ExpectedToken::Entry),
                 _ => {
                     let scalar = self.scan_flow_scalar(at)?;
                     self.push_scalar(at, scalar);
-                    (scalar.end as usize, Expected::Comma)
+                    (scalar.end as usize, ExpectedToken::Comma)
                 }
             };
         }
         Some(at)
     }
 
-    fn open_flow(&mut self, at: usize, open: &mut Vec<Open>) -> Option<usize> {
+    fn open_flow(&mut self, at: usize, open: &mut Vec<OpenFlowCollection>) -> Option<usize> {
         let is_mapping = self.bytes[at] == b'{';
         let id = self.push(
             if is_mapping {
-                Kind::FlowMapping
+                NodeKind::FlowMapping
             } else {
-                Kind::FlowSequence
+                NodeKind::FlowSequence
             },
             at,
             at,
             VERBATIM,
         );
-        open.push(Open { id, is_mapping });
+        open.push(OpenFlowCollection { id, is_mapping });
         (open.len() <= MAX_DEPTH).then_some(at + 1)
     }
 
-    fn close_flow(&mut self, at: usize, open: Open) -> Option<usize> {
+    fn close_flow(&mut self, at: usize, open: OpenFlowCollection) -> Option<usize> {
         let after = offset(self.tree.nodes.len());
         let node = &mut self.tree.nodes[open.id as usize];
         node.end = offset(at + 1);
@@ -115,7 +115,7 @@ impl Parser<'_> {
         }
     }
 
-    fn scan_flow_scalar(&mut self, at: usize) -> Option<Scanned> {
+    fn scan_flow_scalar(&mut self, at: usize) -> Option<ScannedScalar> {
         match self.bytes[at] {
             quote @ (b'"' | b'\'') => {
                 let scalar = self.scan_quoted(at, quote, None)?;
@@ -127,7 +127,7 @@ impl Parser<'_> {
     }
 
     /// In brackets a plain scalar ends at brackets and commas too (YAML 1.2.2, 7.3.3).
-    fn scan_flow_plain(&self, at: usize) -> Option<Scanned> {
+    fn scan_flow_plain(&self, at: usize) -> Option<ScannedScalar> {
         let is_lone_dash = self.bytes[at] == b'-' && !can_begin_plain(self.byte(at + 1));
         if is_lone_dash || !can_begin_plain(self.bytes[at]) {
             return None;
@@ -149,8 +149,8 @@ impl Parser<'_> {
         while self.bytes[end - 1] == b' ' {
             end -= 1;
         }
-        Some(Scanned {
-            kind: Kind::Plain,
+        Some(ScannedScalar {
+            kind: NodeKind::Plain,
             end: offset(end),
             extra: VERBATIM,
             colon: None,
@@ -158,10 +158,10 @@ impl Parser<'_> {
     }
 
     /// The `:` behind a key, on the same line. A quoted key needs no blank behind it, as in JSON (YAML 1.2.2, 7.4.2).
-    fn find_flow_colon(&self, at: usize, key: Scanned) -> Option<usize> {
+    fn find_flow_colon(&self, at: usize, key: ScannedScalar) -> Option<usize> {
         let colon = self.skip_spaces(key.end as usize);
         let ends_plain = matches!(self.byte(colon + 1), b' ' | b'\n' | b'\r');
-        let is_colon = self.byte(colon) == b':' && (ends_plain || key.kind != Kind::Plain);
+        let is_colon = self.byte(colon) == b':' && (ends_plain || key.kind != NodeKind::Plain);
         (is_colon && colon - at <= MAX_KEY).then_some(colon)
     }
 }

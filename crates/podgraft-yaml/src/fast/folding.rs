@@ -1,7 +1,7 @@
 //! Plain and quoted scalars over several lines, as go-yaml (so kustomize and kubectl) writes long ones. Line ends become
 //! blanks, empty lines line ends (YAML 1.2.2, 6.5).
 
-use super::super::tree::{Kind, Tree};
+use super::super::tree::{NodeKind, Tree};
 use super::{Parser, characters};
 
 /// Where a scalar goes on, and over how many line ends.
@@ -76,7 +76,7 @@ impl Parser<'_> {
             next = self.find_plain_continuation(end);
         }
         let extra = self.keep(value);
-        self.push(Kind::Plain, at, end, extra);
+        self.push(NodeKind::Plain, at, end, extra);
         self.end_line(end)
     }
 

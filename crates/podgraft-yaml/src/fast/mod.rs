@@ -17,13 +17,13 @@ mod folding;
 mod outline;
 mod scalar;
 
-use super::tree::{Kind, Node, NodeId, Tree, VERBATIM};
-pub use again::Change;
+use super::tree::{NodeKind, Node, NodeId, Tree, VERBATIM};
+pub use again::ReplacedRange;
 use again::NOTHING_DUE;
-pub(super) use again::{Mark, parse_again};
+pub(super) use again::{Checkpoint, reparse};
 pub use outline::Outline;
 pub(super) use outline::parse_outline;
-use scalar::Scanned;
+use scalar::ScannedScalar;
 
 /// Far below the complete parser's limit, so that both agree on what is too deep.
 const MAX_DEPTH: usize = 64;
@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str) -> Option<Tree<'_>> {
 
 /// An open block collection.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenBlockCollection {
     id: u32,
     column: usize,
     is_sequence: bool,
@@ -52,14 +52,14 @@ struct Open {
 
 /// A line that has content: where it starts, and where its content does.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct ContentLine {
     start: usize,
     at: usize,
 }
 
-/// What may stand at a place.
+/// The node that may start at the current position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodePosition {
     /// A node that has not begun: the document's, a value's or an item's.
     New,
     /// The next entry of the innermost open collection.
@@ -69,7 +69,7 @@ enum Place {
 struct Parser<'a> {
     bytes: &'a [u8],
     tree: Tree<'a>,
-    open: Vec<Open>,
+    open: Vec<OpenBlockCollection>,
     /// Where the next line starts.
     next: usize,
     /// The end of the last content.
@@ -115,12 +115,12 @@ impl<'a> Parser<'a> {
     }
 
     /// The next line with more than blanks and a comment. Who reads it moves `next` behind it.
-    fn next_line(&mut self) -> Option<Line> {
+    fn next_line(&mut self) -> Option<ContentLine> {
         while self.next < self.bytes.len() {
             let start = self.next;
             let at = characters::skip_indentation(self.bytes, start);
             if !self.skip_rest(at) {
-                return Some(Line { start, at });
+                return Some(ContentLine { start, at });
             }
         }
         None
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
     fn read_next(&mut self) -> Option<bool> {
         let at = offset(self.next);
         let due = self.due.map_or(NOTHING_DUE, offset);
-        let mark = Mark {
+        let mark = Checkpoint {
             at,
             nodes: offset(self.tree.nodes.len()),
             due,
@@ -186,17 +186,17 @@ impl<'a> Parser<'a> {
     }
 
     /// Closes what a line's indentation ends, and says what the line may hold.
-    fn find_place(&mut self, line: &Line) -> Option<Place> {
+    fn find_place(&mut self, line: &ContentLine) -> Option<NodePosition> {
         let column = line.at - line.start;
         let Some(&innermost) = self.open.last() else {
-            return self.tree.nodes.is_empty().then_some(Place::New);
+            return self.tree.nodes.is_empty().then_some(NodePosition::New);
         };
         let is_item = self.is_dash(line.at);
         if self.due.is_some() {
             // A sequence may stand at the column of its key (YAML 1.2.2, 8.2.2).
             let is_indentless = is_item && !innermost.is_sequence && column == innermost.column;
             if column > innermost.column || is_indentless {
-                return Some(Place::New);
+                return Some(NodePosition::New);
             }
             self.end_value();
         }
@@ -204,14 +204,14 @@ impl<'a> Parser<'a> {
             open.column > column || (open.column == column && open.is_sequence && !is_item)
         });
         let innermost = self.open.last()?;
-        (innermost.column == column && innermost.is_sequence == is_item).then_some(Place::Next)
+        (innermost.column == column && innermost.is_sequence == is_item).then_some(NodePosition::Next)
     }
 
-    fn read_line(&mut self, mut place: Place, line: Line) -> Option<()> {
+    fn read_line(&mut self, mut place: NodePosition, line: ContentLine) -> Option<()> {
         let mut at = line.at;
         while self.is_dash(at) {
-            if place == Place::New {
-                self.open(Kind::BlockSequence, at, at - line.start)?;
+            if place == NodePosition::New {
+                self.open(NodeKind::BlockSequence, at, at - line.start)?;
             }
             self.end = offset(at + 1);
             self.due = Some(at + 1);
@@ -219,11 +219,11 @@ impl<'a> Parser<'a> {
             if self.skip_rest(at) {
                 return Some(());
             }
-            place = Place::New;
+            place = NodePosition::New;
         }
         if let b'[' | b'{' | b'|' | b'>' = self.bytes[at] {
             // In front of a `:` they would be a key: their readers give up on anything behind them.
-            return if place == Place::New {
+            return if place == NodePosition::New {
                 self.read_value(at)
             } else {
                 None
@@ -232,18 +232,18 @@ impl<'a> Parser<'a> {
         let scalar = self.scan_scalar(at)?;
         match scalar.colon {
             Some(colon) => {
-                if place == Place::New {
-                    self.open(Kind::BlockMapping, at, at - line.start)?;
+                if place == NodePosition::New {
+                    self.open(NodeKind::BlockMapping, at, at - line.start)?;
                 }
                 self.read_entry(at, scalar, colon.get() as usize)
             }
-            None if place == Place::New && !self.open.is_empty() => self.push_value(at, scalar),
+            None if place == NodePosition::New && !self.open.is_empty() => self.push_value(at, scalar),
             None => None,
         }
     }
 
     #[inline(always)]
-    fn read_entry(&mut self, at: usize, key: Scanned, colon: usize) -> Option<()> {
+    fn read_entry(&mut self, at: usize, key: ScannedScalar, colon: usize) -> Option<()> {
         if colon - at > MAX_KEY {
             return None;
         }
@@ -274,7 +274,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn push_value(&mut self, at: usize, scalar: Scanned) -> Option<()> {
+    fn push_value(&mut self, at: usize, scalar: ScannedScalar) -> Option<()> {
         let end = scalar.end as usize;
         let parent = self.open.last().map_or(0, |open| open.column);
         // Nearly always the line ends here, and the next is not deep enough to go on.
@@ -283,7 +283,7 @@ impl<'a> Parser<'a> {
             self.next = end + 1;
             return Some(());
         }
-        if scalar.kind == Kind::Plain
+        if scalar.kind == NodeKind::Plain
             && let Some(next) = self.find_plain_continuation(end)
         {
             return self.read_plain_lines(at, end, next);
@@ -297,17 +297,17 @@ impl<'a> Parser<'a> {
         self.byte(at) == b'-' && matches!(self.byte(at + 1), b' ' | b'\n' | b'\r')
     }
 
-    fn open(&mut self, kind: Kind, at: usize, column: usize) -> Option<()> {
+    fn open(&mut self, kind: NodeKind, at: usize, column: usize) -> Option<()> {
         let id = self.push(kind, at, at, VERBATIM);
-        self.open.push(Open {
+        self.open.push(OpenBlockCollection {
             id,
             column,
-            is_sequence: kind == Kind::BlockSequence,
+            is_sequence: kind == NodeKind::BlockSequence,
         });
         (self.open.len() <= MAX_DEPTH).then_some(())
     }
 
-    fn close_while(&mut self, is_over: impl Fn(&Open) -> bool) {
+    fn close_while(&mut self, is_over: impl Fn(&OpenBlockCollection) -> bool) {
         while let Some(open) = self.open.pop_if(|open| is_over(open)) {
             let after = offset(self.tree.nodes.len());
             let node = &mut self.tree.nodes[open.id as usize];
@@ -319,12 +319,12 @@ impl<'a> Parser<'a> {
     /// A value that is due and has not come is not written at all.
     fn end_value(&mut self) {
         if let Some(at) = self.due.take() {
-            self.push(Kind::Absent, at, at, VERBATIM);
+            self.push(NodeKind::Absent, at, at, VERBATIM);
         }
     }
 
     #[inline]
-    fn push(&mut self, kind: Kind, start: usize, end: usize, extra: u32) -> u32 {
+    fn push(&mut self, kind: NodeKind, start: usize, end: usize, extra: u32) -> u32 {
         self.due = None;
         let id = offset(self.tree.nodes.len());
         self.tree.nodes.push(Node {

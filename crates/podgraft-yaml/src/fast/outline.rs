@@ -7,32 +7,32 @@
 
 use std::ops::Range;
 
-use super::super::tree::{ALL_READ, Kind, Tree, VERBATIM};
-use super::{Open, Parser, characters};
+use super::super::tree::{ALL_READ, NodeKind, Tree, VERBATIM};
+use super::{OpenBlockCollection, Parser, characters};
 
 /// Of a line that is looked at; real ones are far shorter, and a key may not be longer than 1024 characters.
 const MAX_LINE: usize = 4000;
 
-/// What a line that is passed over comes to.
+/// How a skipped line continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Passed {
+enum SkippedLine {
     /// Nothing of it goes on but plain text.
     Whole,
     /// It ends with `|` or `>`: what is deeper than this column is text.
     Text(usize),
 }
 
-/// A document of which perhaps only the outline was read so far.
+/// A document, parsed in full or only as an outline.
 pub struct Outline<'a> {
     /// What was read.
     pub tree: Tree<'a>,
     /// Where reading goes on if something was passed over and somebody wants it.
-    rest: Option<State>,
+    rest: Option<ParserState>,
 }
 
-/// The parser's state where it began to pass over.
-struct State {
-    open: Vec<Open>,
+/// The state of the parser where it began to skip lines.
+struct ParserState {
+    open: Vec<OpenBlockCollection>,
     next: usize,
     end: u32,
     due: Option<usize>,
@@ -55,9 +55,9 @@ pub(crate) fn parse_outline(text: &str) -> Option<Outline<'_>> {
         if is_first && parser.begins_pod_spec() {
             is_first = false;
             let state = parser.state();
-            match parser.pass_over() {
+            match parser.skip_block_mapping() {
                 Some(()) => rest = Some(state),
-                None => parser.go_back(&state),
+                None => parser.rewind(&state),
             }
         }
     }
@@ -69,7 +69,7 @@ pub(crate) fn parse_outline(text: &str) -> Option<Outline<'_>> {
 
 impl<'a> Outline<'a> {
     /// The whole document; `None` where the parser does not know it.
-    pub fn read_on(self) -> Option<Tree<'a>> {
+    pub fn parse_whole(self) -> Option<Tree<'a>> {
         let Some(state) = self.rest else {
             return Some(self.tree);
         };
@@ -82,7 +82,7 @@ impl<'a> Outline<'a> {
             end: 0,
             due: None,
         };
-        parser.go_back(&state);
+        parser.rewind(&state);
         while parser.read_next()? {}
         Some(parser.finish())
     }
@@ -112,8 +112,8 @@ impl Parser<'_> {
         is_under_template && self.tree.nodes.len().checked_sub(1).and_then(text) == Some(b"spec")
     }
 
-    fn state(&self) -> State {
-        State {
+    fn state(&self) -> ParserState {
+        ParserState {
             open: self.open.clone(),
             next: self.next,
             end: self.end,
@@ -124,7 +124,7 @@ impl Parser<'_> {
         }
     }
 
-    fn go_back(&mut self, state: &State) {
+    fn rewind(&mut self, state: &ParserState) {
         self.open.clone_from(&state.open);
         (self.next, self.end, self.due) = (state.next, state.end, state.due);
         self.tree.nodes.truncate(state.nodes);
@@ -135,7 +135,7 @@ impl Parser<'_> {
     }
 
     /// Passes over the block mapping that begins behind a key; `None` where there is none, or a doubt.
-    fn pass_over(&mut self) -> Option<()> {
+    fn skip_block_mapping(&mut self) -> Option<()> {
         let parent = self.open.last()?.column;
         let first = self
             .next_line()
@@ -144,10 +144,10 @@ impl Parser<'_> {
             return None;
         }
         let region = first.start..self.skip_deeper(parent, first.start, false);
-        self.end_on_their_lines(region.clone())?;
+        self.check_single_line_tokens(region.clone())?;
         self.next = region.end;
         let end = region.start + self.bytes[region].trim_ascii_end().len();
-        self.tree.unread = self.push(Kind::BlockMapping, first.at, end, VERBATIM);
+        self.tree.unread = self.push(NodeKind::BlockMapping, first.at, end, VERBATIM);
         Some(())
     }
 
@@ -168,21 +168,21 @@ impl Parser<'_> {
 
     /// Whether all that begins on a line ends on it. Only text in quotes and in brackets, and text below `|` and `>`, may
     /// go on where lines say something else; so only lines with these are looked at.
-    fn end_on_their_lines(&self, region: Range<usize>) -> Option<()> {
+    fn check_single_line_tokens(&self, region: Range<usize>) -> Option<()> {
         let bytes = &self.bytes[..region.end];
         let mut passed = region.start;
-        let mut specials = Specials {
+        let mut specials = MultilineMarkers {
             bytes,
-            quote: region.start,
-            other: region.start,
+            quote_or_bracket: region.start,
+            block_or_brace: region.start,
         };
-        while let Some(found) = specials.next_from(passed) {
+        while let Some(found) = specials.next_at_or_after(passed) {
             let start =
                 memchr::memrchr(b'\n', &bytes[passed..found]).map_or(passed, |at| passed + at + 1);
             let at = characters::skip_indentation(bytes, start);
             let end = self.line_end(at).min(region.end);
             passed = end + 1;
-            if let Passed::Text(column) = pass_line(&bytes[at..end], at - start)? {
+            if let SkippedLine::Text(column) = scan_line(&bytes[at..end], at - start)? {
                 passed = self.skip_deeper(column, passed, true);
             }
         }
@@ -190,30 +190,30 @@ impl Parser<'_> {
     }
 }
 
-/// The bytes that may begin what goes on over lines. Both places are at or behind the last that was given.
-struct Specials<'b> {
+/// The bytes that may begin a multi-line construct. Both offsets are at or behind the last offset asked for.
+struct MultilineMarkers<'b> {
     bytes: &'b [u8],
-    quote: usize,
-    other: usize,
+    quote_or_bracket: usize,
+    block_or_brace: usize,
 }
 
-impl Specials<'_> {
+impl MultilineMarkers<'_> {
     /// The first one at or behind a place.
-    fn next_from(&mut self, from: usize) -> Option<usize> {
+    fn next_at_or_after(&mut self, from: usize) -> Option<usize> {
         let rest = self.bytes.get(from..)?;
         let end = self.bytes.len();
-        if self.quote <= from {
-            self.quote = memchr::memchr3(b'"', b'\'', b'[', rest).map_or(end, |at| from + at);
+        if self.quote_or_bracket <= from {
+            self.quote_or_bracket = memchr::memchr3(b'"', b'\'', b'[', rest).map_or(end, |at| from + at);
         }
-        if self.other <= from {
-            self.other = memchr::memchr3(b'{', b'|', b'>', rest).map_or(end, |at| from + at);
+        if self.block_or_brace <= from {
+            self.block_or_brace = memchr::memchr3(b'{', b'|', b'>', rest).map_or(end, |at| from + at);
         }
-        Some(self.quote.min(self.other)).filter(|&first| first < end)
+        Some(self.quote_or_bracket.min(self.block_or_brace)).filter(|&first| first < end)
     }
 }
 
 /// Looks at a line without its indentation.
-fn pass_line(line: &[u8], indentation: usize) -> Option<Passed> {
+fn scan_line(line: &[u8], indentation: usize) -> Option<SkippedLine> {
     if line.len() > MAX_LINE {
         return None;
     }
@@ -228,11 +228,11 @@ fn pass_line(line: &[u8], indentation: usize) -> Option<Passed> {
     loop {
         let begin = at;
         let end = match line.get(at) {
-            None | Some(b'\r' | b'#') => return Some(Passed::Whole),
+            None | Some(b'\r' | b'#') => return Some(SkippedLine::Whole),
             Some(quote @ (b'"' | b'\'')) => end_of_quoted(line, at + 1, *quote)?,
             Some(b'[' | b'{') => end_of_brackets(line, at)?,
             Some(b'|' | b'>') => {
-                return ends_with_text(&line[at + 1..]).then_some(Passed::Text(column));
+                return ends_with_text(&line[at + 1..]).then_some(SkippedLine::Text(column));
             }
             // Properties, aliases, `? ` keys, directives, and what may not begin text.
             Some(b'&' | b'*' | b'!' | b'?' | b'%' | b'@' | b'`' | b'\t' | b',' | b']' | b'}') => {
@@ -240,13 +240,13 @@ fn pass_line(line: &[u8], indentation: usize) -> Option<Passed> {
             }
             Some(_) => match end_of_plain(line, at)? {
                 Some(colon) => colon,
-                None => return Some(Passed::Whole),
+                None => return Some(SkippedLine::Whole),
             },
         };
         at = skip_blanks(line, end);
         match line.get(at) {
-            None | Some(b'\r') => return Some(Passed::Whole),
-            Some(b'#') if at > end => return Some(Passed::Whole),
+            None | Some(b'\r') => return Some(SkippedLine::Whole),
+            Some(b'#') if at > end => return Some(SkippedLine::Whole),
             Some(b':')
                 if is_key_possible && matches!(line.get(at + 1), None | Some(b' ' | b'\r')) =>
             {

@@ -2,15 +2,15 @@
 
 use std::num::NonZeroU32;
 
-use super::super::tree::{Kind, VERBATIM};
+use super::super::tree::{NodeKind, VERBATIM};
 use super::folding::without_trailing_blanks;
 use super::{Parser, characters, offset};
 
 /// A scalar that has been looked at. Small, and its hot makers inlined: handing it over through memory cost a sixth of
 /// the parser's time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scanned {
-    pub kind: Kind,
+pub(super) struct ScannedScalar {
+    pub kind: NodeKind,
     pub end: u32,
     /// As in a node.
     pub extra: u32,
@@ -20,13 +20,13 @@ pub(super) struct Scanned {
 
 impl Parser<'_> {
     #[inline]
-    pub(super) fn push_scalar(&mut self, start: usize, scalar: Scanned) {
+    pub(super) fn push_scalar(&mut self, start: usize, scalar: ScannedScalar) {
         self.push(scalar.kind, start, scalar.end as usize, scalar.extra);
     }
 
     /// The scalar at `at` in block context, and the `:` of a key.
     #[inline(always)]
-    pub(super) fn scan_scalar(&mut self, at: usize) -> Option<Scanned> {
+    pub(super) fn scan_scalar(&mut self, at: usize) -> Option<ScannedScalar> {
         match self.bytes[at] {
             quote @ (b'"' | b'\'') => {
                 let parent = self.open.last().map(|open| open.column);
@@ -47,7 +47,7 @@ impl Parser<'_> {
 
     /// A plain scalar in block context ends at `: ` and ` #` (YAML 1.2.2, 7.3.3).
     #[inline(always)]
-    fn scan_plain(&self, at: usize) -> Option<Scanned> {
+    fn scan_plain(&self, at: usize) -> Option<ScannedScalar> {
         let is_blank = |byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
         let begins_plain = match self.bytes[at] {
             b'-' | b':' => !is_blank(self.byte(at + 1)),
@@ -73,8 +73,8 @@ impl Parser<'_> {
         while matches!(self.bytes[end - 1], b' ' | b'\r') {
             end -= 1;
         }
-        Some(Scanned {
-            kind: Kind::Plain,
+        Some(ScannedScalar {
+            kind: NodeKind::Plain,
             end: offset(end),
             extra: VERBATIM,
             colon,
@@ -88,16 +88,16 @@ impl Parser<'_> {
         at: usize,
         quote: u8,
         parent: Option<usize>,
-    ) -> Option<Scanned> {
+    ) -> Option<ScannedScalar> {
         let (kind, end, value) = if quote == b'"' {
             let (end, value) = self.scan_double_quoted(at, parent)?;
-            (Kind::DoubleQuoted, end, value)
+            (NodeKind::DoubleQuoted, end, value)
         } else {
             let (end, value) = self.scan_single_quoted(at, parent)?;
-            (Kind::SingleQuoted, end, value)
+            (NodeKind::SingleQuoted, end, value)
         };
         let extra = value.map_or(VERBATIM, |value| self.keep(value));
-        Some(Scanned {
+        Some(ScannedScalar {
             kind,
             end: offset(end),
             extra,

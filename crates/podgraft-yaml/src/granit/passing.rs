@@ -2,13 +2,13 @@
 
 use granit_parser::Span;
 
-use super::{Anchor, Builder, is_line_end, line_start};
-use crate::tree::Kind;
+use super::{AnchorSpan, TreeBuilder, is_line_end, line_start};
+use crate::tree::NodeKind;
 
-impl Builder<'_> {
+impl TreeBuilder<'_> {
     /// Moves behind the indicator that stands in front of the next node, and says whether there is one: a flow item
     /// may have none, nor need a key have a `?`, nor a key without a value a `:`.
-    pub(super) fn pass_indicator(&mut self) -> bool {
+    pub(super) fn eat_indicator(&mut self) -> bool {
         let Some(open) = self.open.last_mut() else {
             return false;
         };
@@ -16,44 +16,44 @@ impl Builder<'_> {
         open.children += 1;
         let is_key = open.children % 2 == 1;
         match self.tree.kind(open.id) {
-            Kind::BlockSequence => self.pass(b'-'),
-            Kind::FlowSequence => !is_first && self.pass(b','),
-            Kind::BlockMapping if is_key => self.pass_question_mark(),
-            Kind::FlowMapping if is_key => {
+            NodeKind::BlockSequence => self.eat(b'-'),
+            NodeKind::FlowSequence => !is_first && self.eat(b','),
+            NodeKind::BlockMapping if is_key => self.eat_question_mark(),
+            NodeKind::FlowMapping if is_key => {
                 if !is_first {
-                    self.pass(b',');
+                    self.eat(b',');
                 }
-                self.pass_question_mark()
+                self.eat_question_mark()
             }
-            Kind::FlowMapping => self.pass(b':'),
-            Kind::BlockMapping => self.pass_block_colon(),
-            Kind::Plain
-            | Kind::SingleQuoted
-            | Kind::DoubleQuoted
-            | Kind::Literal
-            | Kind::Folded => false,
-            Kind::Absent | Kind::Alias => false,
+            NodeKind::FlowMapping => self.eat(b':'),
+            NodeKind::BlockMapping => self.eat_block_colon(),
+            NodeKind::Plain
+            | NodeKind::SingleQuoted
+            | NodeKind::DoubleQuoted
+            | NodeKind::Literal
+            | NodeKind::Folded => false,
+            NodeKind::Absent | NodeKind::Alias => false,
         }
     }
 
-    pub(super) fn pass(&mut self, indicator: u8) -> bool {
+    pub(super) fn eat(&mut self, indicator: u8) -> bool {
         let at = self.next_token();
-        let is_there = self.byte_at(at) == Some(indicator);
-        if is_there {
+        let is_found = self.byte_at(at) == Some(indicator);
+        if is_found {
             self.cursor = at + 1;
         }
-        is_there
+        is_found
     }
 
     /// `?` before anything but a blank is a plain scalar's first character.
-    pub(super) fn pass_question_mark(&mut self) -> bool {
+    pub(super) fn eat_question_mark(&mut self) -> bool {
         let behind = self.byte_at(self.next_token() + 1);
-        matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n')) && self.pass(b'?')
+        matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n')) && self.eat(b'?')
     }
 
     /// The `:` behind an implicit key is on its line, the one behind an explicit key at its mapping's column; any other
     /// is the start of an entry without a key, or of a plain scalar.
-    pub(super) fn pass_block_colon(&mut self) -> bool {
+    pub(super) fn eat_block_colon(&mut self) -> bool {
         let bytes = self.tree.text.as_bytes();
         let at = self.next_token();
         let is_same_line = line_start(bytes, 0, at) <= self.cursor;
@@ -61,7 +61,7 @@ impl Builder<'_> {
             self.byte_at(at + 1),
             None | Some(b' ' | b'\t' | b'\r' | b'\n')
         );
-        is_indicator && (is_same_line || self.column(at) == self.parent_column()) && self.pass(b':')
+        is_indicator && (is_same_line || self.column(at) == self.parent_column()) && self.eat(b':')
     }
 
     /// Whether the node that is being read is a mapping's key.
@@ -71,7 +71,7 @@ impl Builder<'_> {
             .is_some_and(|open| self.tree.kind(open.id).is_mapping() && open.children % 2 == 1)
     }
 
-    pub(super) fn pass_properties(&mut self, span: &Span, anchor: Option<&Anchor>) -> bool {
+    pub(super) fn eat_properties(&mut self, span: &Span, anchor: Option<&AnchorSpan>) -> bool {
         let tag_end = span
             .tag_span()
             .and_then(|tag| tag.byte_range())

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Run;
+use super::RunArgs;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -18,10 +18,10 @@ Bytes that no policy touches are the input's bytes. Nothing is written when anyt
 
 /// `podgraft apply`.
 #[derive(Debug, Args)]
-pub struct Apply {
+pub struct ApplyArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = ApplyFormat::Manifests, value_name = "FORMAT", help_heading = "Output")]
     pub output: ApplyFormat,

@@ -8,10 +8,10 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
 
-use super::{Apply, Check, Cli, Diff, Explain, Hosted, Inspect};
+use super::{ApplyArgs, CheckArgs, Cli, DiffArgs, ExplainArgs, HostArgs, InspectArgs};
 
 /// Flags that a command shares with others and that do nothing in it.
-const IDLE: &[(&[&str], &[&str])] = &[
+const UNUSED_FLAGS: &[(&[&str], &[&str])] = &[
     (
         &["policy", "lint"],
         &[
@@ -77,16 +77,16 @@ static RUNNING: OnceLock<Vec<String>> = OnceLock::new();
 
 /// All commands.
 pub fn command() -> Command {
-    fitted(Cli::command(), &mut Vec::new())
+    with_relevant_flags(Cli::command(), &mut Vec::new())
 }
 
-fn fitted(command: Command, names: &mut Vec<String>) -> Command {
-    let idle = idle(names);
+fn with_relevant_flags(command: Command, names: &mut Vec<String>) -> Command {
+    let unused = unused_flags(names);
     let mut command = command.mut_args(|argument| {
         let id = argument.get_id().as_str().to_owned();
-        let is_idle = idle.contains(&id.as_str());
+        let is_unused = unused.contains(&id.as_str());
         let is_rare = !COMMON.contains(&id.as_str());
-        argument.hide(is_idle).hide_short_help(is_rare)
+        argument.hide(is_unused).hide_short_help(is_rare)
     });
     // Examples belong to the long help; at the top they are all there is.
     if !names.is_empty()
@@ -100,38 +100,38 @@ fn fitted(command: Command, names: &mut Vec<String>) -> Command {
         .collect();
     for name in inner {
         names.push(name.clone());
-        command = command.mut_subcommand(&name, |inner| fitted(inner, names));
+        command = command.mut_subcommand(&name, |inner| with_relevant_flags(inner, names));
         names.pop();
     }
     command
 }
 
-fn idle(names: &[String]) -> &'static [&'static str] {
-    let is_it = |(path, _): &&(&[&str], &[&str])| path.iter().eq(names.iter());
-    IDLE.iter().find(is_it).map_or(&[], |(_, flags)| flags)
+fn unused_flags(names: &[String]) -> &'static [&'static str] {
+    let is_same_path = |(path, _): &&(&[&str], &[&str])| path.iter().eq(names.iter());
+    UNUSED_FLAGS.iter().find(is_same_path).map_or(&[], |(_, flags)| flags)
 }
 
 /// The program with the one command that is asked for: reading the arguments takes less time than making all commands.
-fn one(name: &str) -> Option<Command> {
+fn find_command(name: &str) -> Option<Command> {
     /// The program's own flags.
     #[derive(Parser)]
     #[command(name = "podgraft", version)]
     struct Bare;
 
     type Augment = fn(Command) -> Command;
-    const OFTEN: [(&str, Augment); 7] = [
-        ("apply", Apply::augment_args),
-        ("check", Check::augment_args),
-        ("diff", Diff::augment_args),
-        ("explain", Explain::augment_args),
-        ("fn", Hosted::augment_args),
-        ("inspect", Inspect::augment_args),
-        ("post-render", Hosted::augment_args),
+    const FREQUENT_COMMANDS: [(&str, Augment); 7] = [
+        ("apply", ApplyArgs::augment_args),
+        ("check", CheckArgs::augment_args),
+        ("diff", DiffArgs::augment_args),
+        ("explain", ExplainArgs::augment_args),
+        ("fn", HostArgs::augment_args),
+        ("inspect", InspectArgs::augment_args),
+        ("post-render", HostArgs::augment_args),
     ];
     if let "--version" | "-V" = name {
         return Some(Bare::command());
     }
-    let (name, augment) = OFTEN.iter().find(|(often, _)| *often == name)?;
+    let (name, augment) = FREQUENT_COMMANDS.iter().find(|(frequent, _)| *frequent == name)?;
     Some(Bare::command().subcommand(augment(Command::default().name(*name))))
 }
 
@@ -139,7 +139,7 @@ fn one(name: &str) -> Option<Command> {
 pub fn parse(arguments: Vec<OsString>) -> Cli {
     let name = arguments.get(1).and_then(|name| name.to_str());
     // How the commands are shown matters only where help or wrong usage is.
-    let command_asked_for = name.and_then(one).unwrap_or_else(Cli::command);
+    let command_asked_for = name.and_then(find_command).unwrap_or_else(Cli::command);
     let matches = match command_asked_for.try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => error.exit(),
@@ -150,7 +150,7 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
         names.push(name.to_owned());
         inner = matches;
     }
-    let idle = idle(&names).iter().find(|flag| is_given(inner, flag));
+    let idle = unused_flags(&names).iter().find(|flag| is_given(inner, flag));
     let _ = RUNNING.set(names);
     if let Some(flag) = idle {
         let shown = running()
@@ -199,7 +199,7 @@ mod tests {
     fn a_flag_that_does_nothing_is_one_of_the_command() {
         let mut all = command();
         all.build();
-        for (names, flags) in IDLE {
+        for (names, flags) in UNUSED_FLAGS {
             let mut command = &all;
             for name in *names {
                 command = command.find_subcommand(name).expect("the command is there");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Manifests, Output, Policies, Run};
+use super::{ManifestArgs, OutputArgs, PolicyArgs, RunArgs};
 
 pub(super) const FUNCTION_EXAMPLES: &str = "\
 Examples:
@@ -34,22 +34,22 @@ $ARGOCD_APP_PARAMETERS are what `podgraft argocd parameters` announces.";
 
 /// A command that reads stdin and writes stdout for another program.
 #[derive(Debug, Args)]
-pub struct Hosted {
+pub struct HostArgs {
     /// The policies.
     #[command(flatten)]
-    pub policies: Policies,
+    pub policies: PolicyArgs,
     /// The manifests.
     #[command(flatten)]
-    pub manifests: Manifests,
+    pub manifests: ManifestArgs,
     /// The output.
     #[command(flatten)]
-    pub output: Output,
+    pub output: OutputArgs,
 }
 
-impl Hosted {
+impl HostArgs {
     /// As a run over stdin.
-    pub fn run(&self) -> Run {
-        Run {
+    pub fn run(&self) -> RunArgs {
+        RunArgs {
             paths: Vec::new(),
             policies: self.policies.clone(),
             manifests: self.manifests.clone(),
@@ -61,35 +61,35 @@ impl Hosted {
 
 /// `podgraft argocd`.
 #[derive(Debug, Subcommand)]
-pub enum Argocd {
+pub enum ArgocdCommand {
     /// Print the application's manifests with the policies applied
     #[command(after_help = GENERATE_EXAMPLES)]
-    Generate(Box<Generate>),
+    Generate(Box<GenerateArgs>),
     /// Print what makes the folder one for this plugin; nothing when it is none
     #[command(
         after_help = "Example, in a plugin's plugin.yaml:\n  discover: {find: {command: [podgraft, argocd, discover, helm]}}"
     )]
     Discover {
         /// What the plugin renders
-        #[arg(value_enum, default_value_t = Sort::Plain)]
-        sort: Sort,
+        #[arg(value_enum, default_value_t = PluginKind::Plain)]
+        sort: PluginKind,
     },
     /// Print the parameters that an Application may set, as Argo CD's plugins announce them
     #[command(
         after_help = "Example, in a plugin's plugin.yaml:\n  parameters: {dynamic: {command: [podgraft, argocd, parameters]}}"
     )]
-    Parameters(Box<Parameters>),
+    Parameters(Box<ParametersArgs>),
 }
 
 /// `podgraft argocd generate`.
 #[derive(Debug, Args)]
-pub struct Generate {
+pub struct GenerateArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     /// What an Application may choose.
     #[command(flatten)]
-    pub offers: Offers,
+    pub offers: OfferArgs,
     /// A parameter of the Application that is for another program of the plugin; repeatable
     #[arg(long, value_name = "NAME", help_heading = "Argo CD")]
     pub other_parameter: Vec<String>,
@@ -97,18 +97,18 @@ pub struct Generate {
 
 /// `podgraft argocd parameters`.
 #[derive(Debug, Args)]
-pub struct Parameters {
+pub struct ParametersArgs {
     /// The policies.
     #[command(flatten)]
-    pub policies: Policies,
+    pub policies: PolicyArgs,
     /// What an Application may choose.
     #[command(flatten)]
-    pub offers: Offers,
+    pub offers: OfferArgs,
 }
 
 /// What an Application may choose.
 #[derive(Debug, Clone, Args)]
-pub struct Offers {
+pub struct OfferArgs {
     /// A policy that an Application may choose with its parameter `policies`; given as -p; repeatable
     #[arg(long = "offer", value_name = "POLICY", help_heading = "Argo CD")]
     pub offered: Vec<PathBuf>,
@@ -116,7 +116,7 @@ pub struct Offers {
 
 /// What a plugin renders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Sort {
+pub enum PluginKind {
     /// Manifests as they are
     Plain,
     /// A kustomization

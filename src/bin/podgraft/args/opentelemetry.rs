@@ -2,31 +2,31 @@
 
 use clap::Args;
 use podgraft::policy::opentelemetry::language::Language;
-use podgraft::policy::opentelemetry::release::{Feature, Release, Settings};
+use podgraft::policy::opentelemetry::release::{OperatorFeature, Release, OperatorSettings};
 
 /// The operator's release and its flags.
 #[derive(Debug, Default, Clone, Args)]
-pub struct OpenTelemetry {
+pub struct OpenTelemetryArgs {
     /// The release of the OpenTelemetry Operator whose images an Instrumentation gets [default: 0.158.0]
     #[arg(long = "otel-operator-release", value_name = "VERSION", value_parser = Release::parse, help_heading = "Policies")]
     pub release: Option<&'static Release>,
     /// What is on in that operator beside its defaults: go, nginx; separated by commas
-    #[arg(long = "otel-enable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = Feature::parse, help_heading = "Policies")]
-    pub enable: Vec<Feature>,
+    #[arg(long = "otel-enable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = OperatorFeature::parse, help_heading = "Policies")]
+    pub enable: Vec<OperatorFeature>,
     /// What is off in that operator: java, nodejs, python, dotnet, apache-httpd, multi-instrumentation; separated by commas
-    #[arg(long = "otel-disable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = Feature::parse, help_heading = "Policies")]
-    pub disable: Vec<Feature>,
+    #[arg(long = "otel-disable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = OperatorFeature::parse, help_heading = "Policies")]
+    pub disable: Vec<OperatorFeature>,
     /// The image of that operator for a language whose Instrumentation states none, such as java=registry.example.com/java:2; repeatable
     #[arg(long = "otel-image", value_name = "LANGUAGE=IMAGE", value_parser = parse_image, help_heading = "Policies")]
     pub images: Vec<(Language, String)>,
     /// What the configuration says.
     #[arg(skip)]
-    pub configured: Settings,
+    pub configured: OperatorSettings,
 }
 
-impl OpenTelemetry {
+impl OpenTelemetryArgs {
     /// As the library has them: the flags over the configuration.
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> OperatorSettings {
         let mut settings = self.configured.clone();
         if let Some(release) = self.release {
             settings.set_release(release);

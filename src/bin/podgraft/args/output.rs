@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 /// What is said, and how.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
-pub struct Output {
+pub struct OutputArgs {
     /// Fail on warnings
     #[arg(long)]
     pub strict: bool,
@@ -19,10 +19,10 @@ pub struct Output {
     pub report: Option<PathBuf>,
     /// How problems are shown; json: one object a line on stderr and nothing else there [default: text]
     #[arg(long, value_enum, value_name = "FORM")]
-    pub diagnostics: Option<Diagnostics>,
+    pub diagnostics: Option<DiagnosticsFormat>,
     /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
-    pub color: Color,
+    #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
+    pub color: ColorWhen,
     /// Threads to use [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
@@ -30,7 +30,7 @@ pub struct Output {
 
 /// `--debug-mode`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DebugMode {
+pub enum DebugModeArg {
     /// For pods that run; the workload stays as it is
     #[default]
     Ephemeral,
@@ -40,7 +40,7 @@ pub enum DebugMode {
 
 /// `--diagnostics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Diagnostics {
+pub enum DiagnosticsFormat {
     /// With the source line, for people
     Text,
     /// Without source lines, for logs that others read
@@ -51,7 +51,7 @@ pub enum Diagnostics {
 
 /// `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Color {
+pub enum ColorWhen {
     #[default]
     /// When a terminal is there
     Auto,

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use podgraft::config::Requirement;
+use podgraft::config::CoverageRequirement;
 use podgraft::diagnostic::Code;
 use podgraft::policy::schema::nearest;
 
-use super::{Manifests, Output, Policies, Run};
+use super::{ManifestArgs, OutputArgs, PolicyArgs, RunArgs};
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -33,10 +33,10 @@ Examples:
 
 /// `podgraft diff`.
 #[derive(Debug, Args)]
-pub struct Diff {
+pub struct DiffArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = DiffFormat::Unified, value_name = "FORMAT", help_heading = "Output")]
     pub output: DiffFormat,
@@ -49,7 +49,7 @@ pub struct Diff {
     pub relative: bool,
     /// Split json and markdown into parts
     #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
-    pub group_by: Option<GroupBy>,
+    pub group_by: Option<GroupByArg>,
 }
 
 /// The forms of a diff.
@@ -73,7 +73,7 @@ pub enum DiffFormat {
 
 /// `--group-by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum GroupBy {
+pub enum GroupByArg {
     /// The workload's namespace
     Namespace,
     /// The file's folder
@@ -84,16 +84,16 @@ pub enum GroupBy {
 
 /// `podgraft check`.
 #[derive(Debug, Args)]
-pub struct Check {
+pub struct CheckArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = CheckFormat::Text, value_name = "FORMAT", help_heading = "Output")]
     pub output: CheckFormat,
     /// Fail unless this policy is for so many workloads, or for all whose pod template has such labels; repeatable
-    #[arg(long, value_name = "POLICY=NUMBER|POLICY:SELECTOR", value_parser = Requirement::parse, help_heading = "Policies")]
-    pub require: Vec<Requirement>,
+    #[arg(long, value_name = "POLICY=NUMBER|POLICY:SELECTOR", value_parser = CoverageRequirement::parse, help_heading = "Policies")]
+    pub require: Vec<CoverageRequirement>,
 }
 
 /// The forms of findings.
@@ -114,19 +114,19 @@ pub enum CheckFormat {
 /// `podgraft explain`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Explain {
+pub struct ExplainArgs {
     /// Print the page of a diagnostic code instead; `podgraft explain CODE` is the same
     #[arg(long, value_name = "CODE", exclusive = true)]
     pub code: Option<String>,
     /// What is common to the commands that inject.
     #[command(flatten)]
-    pub run: Run,
+    pub run: RunArgs,
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text, value_name = "FORMAT", help_heading = "Output")]
     pub output: ExplainFormat,
 }
 
-impl Explain {
+impl ExplainArgs {
     /// The diagnostic code whose page is asked for: a single word that is one, or nearly one, and no file.
     pub fn asked_code(&self) -> Option<&str> {
         if self.code.is_some() {
@@ -153,16 +153,16 @@ pub enum ExplainFormat {
 
 /// `podgraft inspect`.
 #[derive(Debug, Args)]
-pub struct Inspect {
+pub struct InspectArgs {
     /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The manifests.
     #[command(flatten)]
-    pub manifests: Manifests,
+    pub manifests: ManifestArgs,
     /// The output.
     #[command(flatten)]
-    pub output: Output,
+    pub output: OutputArgs,
     /// The form of the result
     #[arg(short = 'o', long = "output", value_enum, default_value_t = InspectFormat::Table, value_name = "FORMAT", help_heading = "Output")]
     pub format: InspectFormat,
@@ -171,7 +171,7 @@ pub struct Inspect {
     pub all_namespaces: bool,
     /// The order [default: that of the files; with -A by namespace]
     #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
-    pub sort_by: Option<SortBy>,
+    pub sort_by: Option<SortByArg>,
     /// No line of headings
     #[arg(long, help_heading = "Output")]
     pub no_headers: bool,
@@ -194,7 +194,7 @@ pub enum InspectFormat {
 
 /// `--sort-by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SortBy {
+pub enum SortByArg {
     /// Namespace, kind, name
     Namespace,
     /// Kind, name
@@ -205,12 +205,12 @@ pub enum SortBy {
     Containers,
 }
 
-impl Inspect {
+impl InspectArgs {
     /// As the pipeline takes it: without a policy.
-    pub fn run(&self) -> Run {
-        Run {
+    pub fn run(&self) -> RunArgs {
+        RunArgs {
             paths: self.paths.clone(),
-            policies: Policies::default(),
+            policies: PolicyArgs::default(),
             manifests: self.manifests.clone(),
             output: self.output.clone(),
             ephemeral_containers: false,

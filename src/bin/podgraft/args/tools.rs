@@ -7,7 +7,7 @@ use podgraft::policy::schema::{did_you_mean, nearest};
 use podgraft::policy::params::ParamSetting;
 use std::path::PathBuf;
 
-use super::{Color, Policies};
+use super::{ColorWhen, PolicyArgs};
 
 /// Of `podgraft policy schema`.
 pub const SCHEMA_EXAMPLES: &str = "\
@@ -45,13 +45,13 @@ Example:
 
 /// `podgraft policy lint`.
 #[derive(Debug, Args)]
-pub struct Lint {
+pub struct LintArgs {
     /// Policies: files, folders, builtin:NAME; the same as -p
     #[arg(value_name = "POLICY")]
     pub files: Vec<PathBuf>,
     /// The policies.
     #[command(flatten)]
-    pub policies: Policies,
+    pub policies: PolicyArgs,
     /// The form of the result
     #[arg(short, long, value_enum, default_value_t = LintFormat::Text, value_name = "FORMAT")]
     pub output: LintFormat,
@@ -59,8 +59,8 @@ pub struct Lint {
     #[arg(long)]
     pub strict: bool,
     /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
-    pub color: Color,
+    #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
+    pub color: ColorWhen,
 }
 
 /// The forms of what `lint` finds.
@@ -74,13 +74,13 @@ pub enum LintFormat {
 
 /// `podgraft policy images`.
 #[derive(Debug, Args)]
-pub struct Images {
+pub struct ImagesArgs {
     /// Policies: files, folders, builtin:NAME; the same as -p
     #[arg(value_name = "POLICY")]
     pub files: Vec<PathBuf>,
     /// The policies.
     #[command(flatten)]
-    pub policies: Policies,
+    pub policies: PolicyArgs,
 }
 
 /// Of `podgraft policy suggest`.
@@ -93,7 +93,7 @@ Exit status: 0 said, also where nothing is asked for; 2 something cannot be read
 
 /// `podgraft policy suggest`.
 #[derive(Debug, Args)]
-pub struct Suggest {
+pub struct SuggestArgs {
     /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
@@ -110,7 +110,7 @@ Exit status: 0 all pass; 1 some fail; 2 a test cannot be run.";
 
 /// `podgraft policy test`.
 #[derive(Debug, Args)]
-pub struct Test {
+pub struct TestArgs {
     /// Tests (kind PolicyTest): files and folders
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
@@ -121,8 +121,8 @@ pub struct Test {
     #[arg(short, long, value_enum, default_value_t = TestFormat::Table, value_name = "FORMAT")]
     pub output: TestFormat,
     /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
-    pub color: Color,
+    #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
+    pub color: ColorWhen,
 }
 
 /// The forms of the result of tests.
@@ -144,16 +144,16 @@ Examples:
 /// `podgraft policy new`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape"]))]
-pub struct New {
+pub struct NewArgs {
     /// What a first policy is to be.
     #[command(flatten)]
-    pub answers: Answers,
+    pub answers: StarterPolicyArgs,
 }
 
 /// What a first policy is to be.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The policy")]
-pub struct Answers {
+pub struct StarterPolicyArgs {
     /// An agent of this name: an init container copies it into a volume, and a variable loads it
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub agent: Option<String>,
@@ -183,10 +183,10 @@ fn parse_name(text: &str) -> Result<String, String> {
         && bytes.iter().all(|byte| is_inner(*byte))
         && is_end(bytes.first())
         && is_end(bytes.last());
-    let wrong = "wanted a name such as java-agent: at most 63 lower case letters, digits and `-`";
+    let message = "wanted a name such as java-agent: at most 63 lower case letters, digits and `-`";
     is_name
         .then(|| text.to_owned())
-        .ok_or_else(|| wrong.to_owned())
+        .ok_or_else(|| message.to_owned())
 }
 
 fn parse_label(text: &str) -> Result<(String, String), String> {
@@ -213,10 +213,10 @@ Writes podgraft.yaml and, unless --use names a policy, podgraft/NAME.yaml; a fil
 /// `podgraft init`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape", "used"]))]
-pub struct Init {
+pub struct InitArgs {
     /// What the first policy is to be.
     #[command(flatten)]
-    pub answers: Answers,
+    pub answers: StarterPolicyArgs,
     /// A policy that is there: a file, a folder or builtin:NAME
     #[arg(long = "use", id = "used", value_name = "POLICY", conflicts_with_all = ["image", "label"], help_heading = "The policy")]
     pub used: Option<String>,
@@ -243,7 +243,7 @@ pub fn parse_danger(text: &str) -> Result<Danger, String> {
 
 /// `podgraft policy schema`.
 #[derive(Debug, Args)]
-pub struct Schema {
+pub struct SchemaArgs {
     /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest, Instrumentation
     #[arg(default_value = "InjectionPolicy")]
     pub kind: String,
@@ -251,15 +251,15 @@ pub struct Schema {
 
 /// `podgraft policy crd`.
 #[derive(Debug, Args)]
-pub struct Crd {
+pub struct CrdArgs {
     /// Whether policies belong to a namespace there
-    #[arg(long, value_enum, default_value_t = CrdScope::Namespaced, value_name = "SCOPE")]
-    pub scope: CrdScope,
+    #[arg(long, value_enum, default_value_t = CrdScopeArg::Namespaced, value_name = "SCOPE")]
+    pub scope: CrdScopeArg,
 }
 
 /// Whether policies belong to a namespace in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CrdScope {
+pub enum CrdScopeArg {
     /// Each touches its own namespace
     #[value(name = "Namespaced", alias = "namespaced")]
     Namespaced,

@@ -9,14 +9,14 @@ use crate::args;
 use crate::output::print;
 use crate::policies::{given_files, offered_files};
 use crate::run::Exit;
-use crate::settings::{Role, complete};
-use crate::show::Voice;
+use crate::settings::{Caller, complete};
+use crate::show::Console;
 
 /// Prints the announcement: the offered policies, and the parameters that an Application may set with their defaults.
-pub fn announce(args: &args::Parameters) -> Exit {
-    let run = args::Run::of_policies(args.policies.clone());
-    let voice = Voice::new(&run.output);
-    let found = complete(&run, Role::Host).and_then(|run| {
+pub fn announce(args: &args::ParametersArgs) -> Exit {
+    let run = args::RunArgs::of_policies(args.policies.clone());
+    let voice = Console::new(&run.output);
+    let found = complete(&run, Caller::Host).and_then(|run| {
         let mut files = given_files(&run.policies)?;
         let offered = offered_files(&args.offers.offered)?;
         let choice: Vec<String> = declared(&offered)

@@ -11,33 +11,33 @@ use podgraft::outcome::FileReport;
 
 use super::announce::announce;
 use super::function::unplaced;
-use super::parameters::Parameters;
-use super::{TO_STDOUT, complete, evaders, fail};
-use crate::args::{self, Argocd, Diagnostics, Sort};
+use super::parameters::ApplicationParameters;
+use super::{TO_STDOUT, complete, local_config_warnings, fail};
+use crate::args::{self, ArgocdCommand, DiagnosticsFormat, PluginKind};
 use crate::manifests::manifests_of;
 use crate::output::print;
 use crate::policies::choose_offered;
 use crate::run::{Exit, conclude, graft_host};
-use crate::show::{Voice, log_to_file};
+use crate::show::{Console, log_to_file};
 use crate::walk::{Input, PathFilter, walk};
 
 /// `podgraft argocd ...`.
-pub fn argocd(command: &Argocd) -> Exit {
+pub fn argocd(command: &ArgocdCommand) -> Exit {
     log_to_file();
     match command {
-        Argocd::Generate(args) => generate(args),
-        Argocd::Discover { sort } => discover(*sort),
-        Argocd::Parameters(args) => announce(args),
+        ArgocdCommand::Generate(args) => generate(args),
+        ArgocdCommand::Discover { sort } => discover(*sort),
+        ArgocdCommand::Parameters(args) => announce(args),
     }
 }
 
-fn generate(args: &args::Generate) -> Exit {
+fn generate(args: &args::GenerateArgs) -> Exit {
     let mut run = args.run.clone();
     // What goes to stderr is shown to everybody who sees the Application: no lines of manifests.
-    run.output.diagnostics = run.output.diagnostics.or(Some(Diagnostics::Short));
+    run.output.diagnostics = run.output.diagnostics.or(Some(DiagnosticsFormat::Short));
     let run = match prepare(args, &mut run) {
         Ok(prepared) => prepared,
-        Err(problems) => return fail(&problems, Voice::new(&run.output)),
+        Err(problems) => return fail(&problems, Console::new(&run.output)),
     };
     let mut grafted = match graft_host(&run) {
         Ok(grafted) => grafted,
@@ -46,7 +46,7 @@ fn generate(args: &args::Generate) -> Exit {
             return Exit::Refused;
         }
     };
-    grafted.problems.extend(evaders(&grafted));
+    grafted.problems.extend(local_config_warnings(&grafted));
     if grafted.files.iter().all(|file| file.report.objects == 0)
         && !grafted.problems.iter().any(Diagnostic::is_error)
     {
@@ -63,15 +63,15 @@ fn generate(args: &args::Generate) -> Exit {
 }
 
 /// The run as the operator and, as far as it may, the Application want it.
-fn prepare(args: &args::Generate, run: &mut args::Run) -> Result<args::Run, Vec<Diagnostic>> {
-    let parameters = Parameters::read(
+fn prepare(args: &args::GenerateArgs, run: &mut args::RunArgs) -> Result<args::RunArgs, Vec<Diagnostic>> {
+    let parameters = ApplicationParameters::read(
         env::var("ARGOCD_APP_PARAMETERS").ok().as_deref(),
         &args.other_parameter,
     )?;
     if run.paths.is_empty() {
         run.paths.push(PathBuf::from("."));
     }
-    check_inside(&run.paths)?;
+    check_within_folder(&run.paths)?;
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     run.manifests.namespace = run
         .manifests
@@ -81,10 +81,10 @@ fn prepare(args: &args::Generate, run: &mut args::Run) -> Result<args::Run, Vec<
     if run.manifests.kube_version.is_none()
         && let Some(version) = set("KUBE_VERSION")
     {
-        let minor = parse_kube_version(&version).map_err(|why| {
+        let minor = parse_kube_version(&version).map_err(|reason| {
             vec![Diagnostic::error(
                 Code::WrongType,
-                format!("KUBE_VERSION is `{version}`: {why}"),
+                format!("KUBE_VERSION is `{version}`: {reason}"),
             )]
         })?;
         run.manifests.kube_version = Some(minor);
@@ -94,7 +94,7 @@ fn prepare(args: &args::Generate, run: &mut args::Run) -> Result<args::Run, Vec<
     let mut run = match args.offers.offered.is_empty() {
         true => complete(run)?,
         // Somebody who offers policies need not prescribe one.
-        false => crate::settings::complete(run, crate::settings::Role::Host)?,
+        false => crate::settings::complete(run, crate::settings::Caller::Host)?,
     };
     run.policies.given.extend(offered.files);
     run.policies.skip.extend(offered.not_chosen);
@@ -102,7 +102,7 @@ fn prepare(args: &args::Generate, run: &mut args::Run) -> Result<args::Run, Vec<
     Ok(run)
 }
 
-fn add_params(run: &mut args::Run, parameters: Parameters) -> Result<(), Vec<Diagnostic>> {
+fn add_params(run: &mut args::RunArgs, parameters: ApplicationParameters) -> Result<(), Vec<Diagnostic>> {
     let configured = &mut run.policies.configured;
     if parameters.params.is_empty() {
         return Ok(());
@@ -129,15 +129,15 @@ fn add_params(run: &mut args::Run, parameters: Parameters) -> Result<(), Vec<Dia
 }
 
 /// An application's files are its own: nothing outside of its folder is read as manifests.
-fn check_inside(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
-    let here = fs::canonicalize(".").map_err(|error| {
+fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
+    let current_folder = fs::canonicalize(".").map_err(|error| {
         vec![Diagnostic::error(
             Code::File,
             format!("`.` cannot be read: {error}"),
         )]
     })?;
     let is_outside = |path: &&PathBuf| {
-        path.as_os_str() != "-" && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&here))
+        path.as_os_str() != "-" && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&current_folder))
     };
     let outside: Vec<Diagnostic> = paths
         .iter()
@@ -161,32 +161,32 @@ fn check_inside(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
 /// The first file here that holds a Kubernetes object.
 fn first_manifest() -> Option<String> {
     let inputs = walk(&[PathBuf::from(".")], &PathFilter::default()).inputs;
-    let holds_one = |input: &&Input| {
+    let holds_object = |input: &&Input| {
         input
             .read()
             .is_ok_and(|text| !manifests_of(&text, &FileReport::default()).is_empty())
     };
     inputs
         .iter()
-        .find(holds_one)
+        .find(holds_object)
         .map(|input| input.name.to_string())
 }
 
 /// Argo CD takes any output for a yes.
-fn discover(sort: Sort) -> Exit {
-    let there = |names: &[&str]| {
+fn discover(sort: PluginKind) -> Exit {
+    let first_existing = |names: &[&str]| {
         names
             .iter()
             .find(|name| Path::new(name).is_file())
             .map(|&name| name.to_owned())
     };
-    let kustomization = || there(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
-    let chart = || there(&["Chart.yaml"]);
+    let kustomization = || first_existing(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
+    let chart = || first_existing(&["Chart.yaml"]);
     let found = match sort {
-        Sort::Kustomize => kustomization(),
-        Sort::Helm => chart(),
-        Sort::Plain if kustomization().or_else(chart).is_some() => None,
-        Sort::Plain => first_manifest(),
+        PluginKind::Kustomize => kustomization(),
+        PluginKind::Helm => chart(),
+        PluginKind::Plain if kustomization().or_else(chart).is_some() => None,
+        PluginKind::Plain => first_manifest(),
     };
     match print(
         found

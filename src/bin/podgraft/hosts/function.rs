@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::config::{ConfigParam, Mode, read_function};
+use podgraft::config::{ConfigParam, FunctionMode, read_function};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
 use podgraft::policy::read::ParamSetting;
@@ -13,15 +13,15 @@ use podgraft::yaml::splice::{Edit, splice};
 use super::{complete, fail, read_stdin};
 use crate::args;
 use crate::output::print;
-use crate::run::{Exit, Grafted, graft_read, refuse};
+use crate::run::{Exit, GraftOutcome, graft_read, refuse};
 use crate::settings::add;
-use crate::show::{Voice, log_to_file};
+use crate::show::{Console, log_to_file};
 use crate::walk::Input;
 
 /// `podgraft fn`.
-pub fn function(args: &args::Hosted) -> Exit {
+pub fn function(args: &args::HostArgs) -> Exit {
     log_to_file();
-    let voice = Voice::new(&args.output);
+    let voice = Console::new(&args.output);
     let input = Input::stdin();
     let text = match read_stdin() {
         Ok(text) => text,
@@ -34,26 +34,26 @@ pub fn function(args: &args::Hosted) -> Exit {
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
             let mut grafted = graft_read(&run, input, text.clone().into_bytes());
-            if mode == Mode::Check {
+            if mode == FunctionMode::Check {
                 grafted.problems.extend(out_of_date(&grafted, &list));
             }
             grafted
         }
-        Err(problems) => Grafted::refused(&args.run(), problems),
+        Err(problems) => GraftOutcome::refused(&args.run(), problems),
     };
     // A list without items is a list.
     grafted
         .problems
         .retain(|problem| problem.code != Code::NoManifests);
-    give(&grafted, &list, &text, &args.output, voice)
+    print_list(&grafted, &list, &text, &args.output, voice)
 }
 
 /// The flags with what the functionConfig says, and the operator's environment and file for what both leave open.
 fn configure(
-    mut run: args::Run,
+    mut run: args::RunArgs,
     list: &ResourceList<'_>,
-) -> Result<(args::Run, Mode), Vec<Diagnostic>> {
-    let mut mode = Mode::default();
+) -> Result<(args::RunArgs, FunctionMode), Vec<Diagnostic>> {
+    let mut mode = FunctionMode::default();
     match list.function_config().map_err(|problem| vec![*problem])? {
         FunctionConfig::Absent => {}
         FunctionConfig::Policy(file) => run.policies.configured.inline.push(file),
@@ -77,7 +77,7 @@ fn configure(
 }
 
 /// `mode: Check`: what applying the policies would change.
-fn out_of_date(grafted: &Grafted, list: &ResourceList<'_>) -> Vec<Diagnostic> {
+fn out_of_date(grafted: &GraftOutcome, list: &ResourceList<'_>) -> Vec<Diagnostic> {
     let workloads = grafted.files.iter().flat_map(|file| &file.report.workloads);
     let found = workloads
         .filter(|workload| workload.is_changed())
@@ -96,7 +96,7 @@ fn out_of_date(grafted: &Grafted, list: &ResourceList<'_>) -> Vec<Diagnostic> {
 }
 
 /// kpt's `-- key=value`: `policy` lists policies, all others are parameters.
-fn add_values(run: &mut args::Run, values: Vec<(String, String)>) {
+fn add_values(run: &mut args::RunArgs, values: Vec<(String, String)>) {
     for (key, value) in values {
         if key == "policy" {
             let policies = value
@@ -123,12 +123,12 @@ fn add_values(run: &mut args::Run, values: Vec<(String, String)>) {
 }
 
 /// The list to stdout, with results; on failure as it came, for orchestrators show the results of a function that failed.
-fn give(
-    grafted: &Grafted,
+fn print_list(
+    grafted: &GraftOutcome,
     list: &ResourceList<'_>,
     text: &str,
-    output: &args::Output,
-    voice: Voice,
+    output: &args::OutputArgs,
+    voice: Console,
 ) -> Exit {
     let refused = refuse(grafted, output, voice);
     let mut results: Vec<KrmResult> = grafted

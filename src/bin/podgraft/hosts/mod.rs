@@ -12,22 +12,22 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::{Outcome, SkipCause, WorkloadReport};
 
 use crate::args;
-use crate::output::{Target, print};
-use crate::run::{Exit, Grafted, conclude, graft_read};
-use crate::settings::{self, Role};
-use crate::show::{Voice, log_to_file};
+use crate::output::{OutputTarget, print};
+use crate::run::{Exit, GraftOutcome, conclude, graft_read};
+use crate::settings::{self, Caller};
+use crate::show::{Console, log_to_file};
 use crate::walk::Input;
 
 /// What a host reads.
-const TO_STDOUT: Target<'_> = Target {
+const TO_STDOUT: OutputTarget<'_> = OutputTarget {
     in_place: false,
     output_dir: None,
 };
 
 /// `podgraft post-render`: Helm's manifests on stdin, the same with the policies applied on stdout.
-pub fn post_render(args: &args::Hosted) -> Exit {
+pub fn post_render(args: &args::HostArgs) -> Exit {
     log_to_file();
-    let voice = Voice::new(&args.output);
+    let voice = Console::new(&args.output);
     let input = Input::stdin();
     let text = match input.read() {
         Ok(text) => text,
@@ -43,13 +43,13 @@ pub fn post_render(args: &args::Hosted) -> Exit {
         Err(problems) => return fail(&problems, voice),
     };
     let mut grafted = graft_read(&run, input, text);
-    grafted.problems.extend(evaders(&grafted));
+    grafted.problems.extend(local_config_warnings(&grafted));
     conclude(grafted, &args.output, TO_STDOUT)
 }
 
 /// The settings of flags, environment and the operator's file; there must be a policy.
-fn complete(run: &args::Run) -> Result<args::Run, Vec<Diagnostic>> {
-    let run = settings::complete(run, Role::Host)?;
+fn complete(run: &args::RunArgs) -> Result<args::RunArgs, Vec<Diagnostic>> {
+    let run = settings::complete(run, Caller::Host)?;
     let policies = &run.policies;
     if policies.given.is_empty() && policies.configured.inline.is_empty() {
         let problem = Diagnostic::error(Code::BadPolicy, "no policy is given");
@@ -59,7 +59,7 @@ fn complete(run: &args::Run) -> Result<args::Run, Vec<Diagnostic>> {
     Ok(run)
 }
 
-fn fail(problems: &[Diagnostic], voice: Voice) -> Exit {
+fn fail(problems: &[Diagnostic], voice: Console) -> Exit {
     voice.show(problems);
     voice.conclude(problems, "nothing was written");
     Exit::Refused
@@ -67,12 +67,12 @@ fn fail(problems: &[Diagnostic], voice: Voice) -> Exit {
 
 /// Workloads that say they are not for a cluster, in what goes to a cluster all the same: they would evade the policies.
 /// kustomize and kpt leave such objects out themselves; Helm and Argo CD do not.
-fn evaders(grafted: &Grafted) -> Vec<Diagnostic> {
+fn local_config_warnings(grafted: &GraftOutcome) -> Vec<Diagnostic> {
     let evades = |workload: &&WorkloadReport| {
         workload
             .policies
             .iter()
-            .any(|met| matches!(&met.outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig))
+            .any(|policy_report| matches!(&policy_report.outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig))
     };
     let reports = grafted.files.iter().map(|file| &file.report);
     let found = reports.flat_map(|report| &report.workloads).filter(evades).map(|workload| {

@@ -13,9 +13,9 @@ pub const PARAMS: &str = "params";
 /// Whether warnings fail.
 pub const STRICT: &str = "strict";
 
-/// What the Application says.
+/// The parameters of an Argo CD Application.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Parameters {
+pub struct ApplicationParameters {
     /// Of the offered policies, these.
     pub policies: Vec<String>,
     /// `[POLICY:]NAME` and value.
@@ -24,7 +24,7 @@ pub struct Parameters {
     pub strict: bool,
 }
 
-impl Parameters {
+impl ApplicationParameters {
     /// Reads Argo CD's JSON: a list of `{name, string | array | map}`. Unset, empty and `null` are no parameters: Argo CD
     /// sends all three.
     ///
@@ -33,14 +33,14 @@ impl Parameters {
     pub fn read(text: Option<&str>, others: &[String]) -> Result<Self, Vec<Diagnostic>> {
         let text = text.unwrap_or_default();
         if text.trim().is_empty() {
-            return Ok(Parameters::default());
+            return Ok(ApplicationParameters::default());
         }
         let entries = match serde_json::from_str(text) {
             Ok(Value::Null) => Vec::new(),
             Ok(Value::Array(entries)) => entries,
-            Ok(_) | Err(_) => return Err(vec![wrong("it is no JSON list")]),
+            Ok(_) | Err(_) => return Err(vec![invalid("it is no JSON list")]),
         };
-        let (mut parameters, mut problems) = (Parameters::default(), Vec::new());
+        let (mut parameters, mut problems) = (ApplicationParameters::default(), Vec::new());
         for entry in &entries {
             problems.extend(parameters.add(entry, others).err());
         }
@@ -53,19 +53,19 @@ impl Parameters {
 
     fn add(&mut self, entry: &Value, others: &[String]) -> Result<(), Diagnostic> {
         let Some(name) = entry["name"].as_str() else {
-            return Err(wrong("an entry has no `name`"));
+            return Err(invalid("an entry has no `name`"));
         };
-        let wants = |what: &str| wrong(&format!("the parameter `{name}` must be {what}"));
+        let expected = |type_name: &str| invalid(&format!("the parameter `{name}` must be {type_name}"));
         match name {
-            POLICIES => self.policies = texts(entry).ok_or_else(|| wants("a list"))?,
-            PARAMS => self.params = map(entry).ok_or_else(|| wants("a map"))?,
+            POLICIES => self.policies = texts(entry).ok_or_else(|| expected("a list"))?,
+            PARAMS => self.params = map(entry).ok_or_else(|| expected("a map"))?,
             STRICT => match entry["string"].as_str() {
                 Some("true") => self.strict = true,
                 Some("false" | "") => {}
-                _ => return Err(wants("`true` or `false`")),
+                _ => return Err(expected("`true` or `false`")),
             },
-            other if others.iter().any(|known| known == other) => {}
-            other => return Err(unknown(other)),
+            unrecognized if others.iter().any(|known| known == unrecognized) => {}
+            unrecognized => return Err(unknown(unrecognized)),
         }
         Ok(())
     }
@@ -105,10 +105,10 @@ fn map(entry: &Value) -> Option<BTreeMap<String, String>> {
     }
 }
 
-fn wrong(why: &str) -> Diagnostic {
+fn invalid(reason: &str) -> Diagnostic {
     Diagnostic::error(
         Code::BadParam,
-        format!("ARGOCD_APP_PARAMETERS cannot be used: {why}"),
+        format!("ARGOCD_APP_PARAMETERS cannot be used: {reason}"),
     )
 }
 
@@ -131,8 +131,8 @@ fn unknown(name: &str) -> Diagnostic {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Parameters, String> {
-        Parameters::read(Some(text), &["values".to_owned()]).map_err(|problems| {
+    fn read(text: &str) -> Result<ApplicationParameters, String> {
+        ApplicationParameters::read(Some(text), &["values".to_owned()]).map_err(|problems| {
             problems
                 .into_iter()
                 .map(|problem| problem.message)
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn unset_null_and_empty_are_no_parameters() {
-        assert_eq!(Parameters::read(None, &[]).unwrap(), Parameters::default());
+        assert_eq!(ApplicationParameters::read(None, &[]).unwrap(), ApplicationParameters::default());
         for text in [
             "",
             "null",
@@ -150,7 +150,7 @@ mod tests {
             r#"[{"name": "policies"}]"#,
             r#"[{"name": "policies", "array": [""]}]"#,
         ] {
-            assert_eq!(read(text), Ok(Parameters::default()), "{text}");
+            assert_eq!(read(text), Ok(ApplicationParameters::default()), "{text}");
         }
     }
 

@@ -3,14 +3,14 @@
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::outcome::FileReport;
-use podgraft::report::json::Verdict;
+use podgraft::report::json::RunVerdict;
 use podgraft::report::{json, text};
 
-use super::{Grafted, Purpose, Wish, graft_all};
+use super::{GraftOutcome, Purpose, RunRequest, graft_all};
 use crate::args::{self, DebugFormat};
-use crate::output::{Target, check_apart, print, release_piped, write_result};
-use crate::pipeline::Piped;
-use crate::show::Voice;
+use crate::output::{OutputTarget, check_apart, print, release_piped, write_result};
+use crate::pipeline::PipedText;
+use crate::show::Console;
 use crate::threads::number;
 use crate::write::write_whole;
 
@@ -28,8 +28,8 @@ pub enum Exit {
 }
 
 /// Writes the result, or says why there is none.
-pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>) -> Exit {
-    let voice = Voice::new(output);
+pub fn conclude(mut grafted: GraftOutcome, output: &args::OutputArgs, target: OutputTarget<'_>) -> Exit {
+    let voice = Console::new(output);
     grafted.problems.extend(check_apart(
         target,
         output.report.as_deref(),
@@ -43,7 +43,7 @@ pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>)
         None => write_result(target, &grafted),
     };
     if let Err(problems) = written {
-        write_report(output, &grafted, &problems, Verdict::Refused)
+        write_report(output, &grafted, &problems, RunVerdict::Refused)
             .unwrap_or_else(|problem| voice.show(&[problem]));
         voice.show(&problems);
         voice.conclude(&problems, "what failed is not written");
@@ -63,16 +63,16 @@ pub fn conclude(mut grafted: Grafted, output: &args::Output, target: Target<'_>)
 }
 
 /// `podgraft debug`.
-pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
-    let run = args::Run {
+pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
+    let run = args::RunArgs {
         ephemeral_containers: true,
         ..args.run.clone()
     };
-    let mut grafted = graft_all(&run, Wish::of(&Purpose::Elsewhere))?;
+    let mut grafted = graft_all(&run, RunRequest::of(&Purpose::Elsewhere))?;
     grafted
         .problems
         .extend(grafted.without_ephemeral_containers());
-    let voice = Voice::new(&run.output);
+    let voice = Console::new(&run.output);
     if let Some(exit) = refuse(&grafted, &run.output, voice) {
         return Ok(exit);
     }
@@ -98,18 +98,18 @@ pub fn debug(args: &args::Debug) -> Result<Exit, clap::Error> {
 }
 
 /// Shows the problems and ends the run, where there are any that do not let it go on.
-pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<Exit> {
-    let worst = grafted
+pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, voice: Console) -> Option<Exit> {
+    let highest_severity = grafted
         .problems
         .iter()
         .map(|problem| problem.severity)
         .max();
-    let is_refused = worst == Some(Severity::Error)
-        || (output.strict || grafted.demands.is_strict) && worst == Some(Severity::Warning);
+    let is_refused = highest_severity == Some(Severity::Error)
+        || (output.strict || grafted.demands.is_strict) && highest_severity == Some(Severity::Warning);
     let verdict = if is_refused {
-        Verdict::Refused
+        RunVerdict::Refused
     } else {
-        Verdict::Succeeded
+        RunVerdict::Succeeded
     };
     let reported = write_report(output, grafted, &[], verdict);
     if !is_refused && reported.is_ok() {
@@ -119,7 +119,7 @@ pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<
     problems.extend(reported.err());
     voice.show(&problems);
     let is_strict = !problems.iter().any(Diagnostic::is_error);
-    let is_gone = grafted.piped.as_ref().is_some_and(Piped::is_gone);
+    let is_gone = grafted.piped.as_ref().is_some_and(PipedText::is_gone);
     voice.conclude(
         &problems,
         match (is_gone, is_strict) {
@@ -139,10 +139,10 @@ pub fn refuse(grafted: &Grafted, output: &args::Output, voice: Voice) -> Option<
 }
 
 fn write_report(
-    output: &args::Output,
-    grafted: &Grafted,
+    output: &args::OutputArgs,
+    grafted: &GraftOutcome,
     more: &[Diagnostic],
-    verdict: Verdict,
+    verdict: RunVerdict,
 ) -> Result<(), Diagnostic> {
     let Some(path) = &output.report else {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use podgraft::config::Requirement;
+use podgraft::config::CoverageRequirement;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::{Acknowledgement, WorkloadPattern};
 use podgraft::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
@@ -11,12 +11,12 @@ use podgraft::wording::one_line;
 use crate::args;
 use crate::locks::LockFiles;
 use crate::output::GraftedFile;
-use crate::pipeline::Piped;
-use crate::reads::Reads;
+use crate::pipeline::PipedText;
+use crate::reads::RunInputs;
 use crate::repository::Repository;
 
-/// All files and everything that is wrong.
-pub struct Grafted {
+/// The grafted files of a run, and all its problems.
+pub struct GraftOutcome {
     /// In the order of the result.
     pub files: Vec<GraftedFile>,
     /// Of all severities.
@@ -24,32 +24,32 @@ pub struct Grafted {
     /// The `podgraft.yaml` that was read.
     pub(super) configuration: Option<PathBuf>,
     /// What it, and flags, demand of the result.
-    pub demands: Demands,
+    pub demands: RunRequirements,
     /// What was read, and must not be written over.
-    pub reads: Reads,
+    pub reads: RunInputs,
     /// Where the result is, when the one text was not kept.
-    pub(super) piped: Option<Piped>,
+    pub(super) piped: Option<PipedText>,
     /// What earlier runs put into the files.
     pub lock_files: LockFiles,
 }
 
-/// What is demanded of a result beside that it can be had.
+/// Requirements that a run must meet beyond producing a result.
 #[derive(Debug, Default, Clone)]
-pub struct Demands {
+pub struct RunRequirements {
     /// No warnings.
     pub is_strict: bool,
     /// Policies that must be for certain workloads.
-    pub require: Vec<Requirement>,
+    pub require: Vec<CoverageRequirement>,
     /// Findings that are accepted.
     pub acknowledged: Vec<Acknowledgement>,
     /// All workloads of the place were looked at, by all its policies.
     pub is_whole: bool,
 }
 
-impl Demands {
-    pub(super) fn of(run: &args::Run) -> Self {
+impl RunRequirements {
+    pub(super) fn of(run: &args::RunArgs) -> Self {
         let (policies, configured) = (&run.policies, &run.policies.configured);
-        Demands {
+        RunRequirements {
             is_strict: run.output.strict,
             require: configured.require.clone(),
             acknowledged: configured.acknowledged.clone(),
@@ -61,15 +61,15 @@ impl Demands {
     }
 }
 
-impl Grafted {
+impl GraftOutcome {
     /// Nothing but problems.
-    pub fn refused(run: &args::Run, problems: Vec<Diagnostic>) -> Self {
-        Grafted {
+    pub fn refused(run: &args::RunArgs, problems: Vec<Diagnostic>) -> Self {
+        GraftOutcome {
             files: Vec::new(),
             problems,
             configuration: None,
-            demands: Demands::of(run),
-            reads: Reads::of(run),
+            demands: RunRequirements::of(run),
+            reads: RunInputs::of(run),
             piped: None,
             lock_files: LockFiles::default(),
         }
@@ -82,7 +82,7 @@ impl Grafted {
             |outcome: &Outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate);
         let is_met = workloads
             .clone()
-            .any(|workload| workload.policies.iter().any(|met| is_met(&met.outcome)));
+            .any(|workload| workload.policies.iter().any(|policy_report| is_met(&policy_report.outcome)));
         if !is_met || workloads.any(|workload| !workload.ephemeral_containers.is_empty()) {
             return None;
         }

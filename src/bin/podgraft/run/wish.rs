@@ -1,32 +1,32 @@
 //! What a command wants of a run, as the options of the library.
 
 use podgraft::graft::Options;
-use podgraft::options::TakeOut;
+use podgraft::options::RemovalSelection;
 use podgraft::policy::Policy;
 
 use crate::args;
-use crate::pipeline::Release;
-use crate::policies::Loaded;
+use crate::pipeline::OutputTiming;
+use crate::policies::LoadedPolicies;
 
-/// What a command wants of the run.
+/// What a command asks of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'p> {
+pub struct RunRequest<'p> {
     /// What the result is for.
     pub purpose: &'p Purpose,
     /// Every workload with words about it.
     pub details: bool,
     /// The result goes to stdout, so one text need not be kept.
-    pub pipe: Option<Release>,
+    pub pipe: Option<OutputTiming>,
     /// What is to be known beside.
     pub ask: fn(&mut Options),
     /// Workloads that were injected by policies which are not given are named.
     pub orphans: bool,
 }
 
-impl<'p> Wish<'p> {
+impl<'p> RunRequest<'p> {
     /// Everything about every workload.
     pub fn of(purpose: &'p Purpose) -> Self {
-        Wish {
+        RunRequest {
             purpose,
             details: true,
             pipe: None,
@@ -36,15 +36,15 @@ impl<'p> Wish<'p> {
     }
 
     /// With what the report for people says, unless nobody is told.
-    pub fn told(purpose: &'p Purpose, output: &args::Output) -> Self {
-        let ask = if output.quiet {
+    pub fn for_report(purpose: &'p Purpose, output: &args::OutputArgs) -> Self {
+        let configure = if output.quiet {
             |_: &mut Options| {}
         } else {
             |options: &mut Options| options.needs = true
         };
-        Wish {
-            ask,
-            ..Wish::of(purpose)
+        RunRequest {
+            ask: configure,
+            ..RunRequest::of(purpose)
         }
     }
 }
@@ -70,7 +70,7 @@ pub enum Purpose {
 }
 
 /// The options of a run with these policies.
-pub(super) fn options_of(run: &args::Run, wish: Wish<'_>, loaded: &Loaded) -> Options {
+pub(super) fn options_of(run: &args::RunArgs, wish: RunRequest<'_>, loaded: &LoadedPolicies) -> Options {
     let mut options = Options {
         details: wish.details,
         ..options(run, wish.purpose, loaded.given.clone())
@@ -83,14 +83,14 @@ pub(super) fn options_of(run: &args::Run, wish: Wish<'_>, loaded: &Loaded) -> Op
     options
 }
 
-fn options(run: &args::Run, purpose: &Purpose, given: Vec<String>) -> Options {
+fn options(run: &args::RunArgs, purpose: &Purpose, given: Vec<String>) -> Options {
     let flags = &run.policies;
     let take_out = match purpose {
-        Purpose::TakeOut { only, .. } if only.is_empty() => TakeOut::All,
-        Purpose::TakeOut { only, .. } => TakeOut::Only(only.clone()),
-        Purpose::Read => TakeOut::Nothing,
-        Purpose::Elsewhere | Purpose::InPlace if flags.prune => TakeOut::NotGiven(given),
-        Purpose::Elsewhere | Purpose::InPlace => TakeOut::Nothing,
+        Purpose::TakeOut { only, .. } if only.is_empty() => RemovalSelection::All,
+        Purpose::TakeOut { only, .. } => RemovalSelection::Only(only.clone()),
+        Purpose::Read => RemovalSelection::Nothing,
+        Purpose::Elsewhere | Purpose::InPlace if flags.prune => RemovalSelection::NotGiven(given),
+        Purpose::Elsewhere | Purpose::InPlace => RemovalSelection::Nothing,
     };
     let is_in_place = matches!(
         purpose,

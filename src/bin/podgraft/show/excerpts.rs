@@ -7,11 +7,11 @@ use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpa
 use podgraft::diagnostic::{Diagnostic, Severity};
 use podgraft::wording::one_line;
 
-use super::{blank, sentence};
+use super::{without_unsafe, sentence};
 
-/// A diagnostic as miette wants it.
+/// A diagnostic in the form that miette renders.
 #[derive(Debug)]
-pub(super) struct View<'a> {
+pub(super) struct DiagnosticView<'a> {
     diagnostic: &'a Diagnostic,
     excerpts: Excerpts,
     pub(super) message: String,
@@ -22,11 +22,11 @@ pub(super) struct View<'a> {
 /// each is read from it alone, with its own file and line.
 #[derive(Debug, Default)]
 struct Excerpts {
-    pieces: Vec<Piece>,
+    pieces: Vec<Excerpt>,
 }
 
 #[derive(Debug)]
-struct Piece {
+struct Excerpt {
     start: usize,
     /// The line, with a line end.
     text: String,
@@ -36,20 +36,20 @@ struct Piece {
     cut: usize,
 }
 
-impl Piece {
+impl Excerpt {
     fn end(&self) -> usize {
         self.start + self.text.len()
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> DiagnosticView<'a> {
     pub(super) fn of(diagnostic: &'a Diagnostic) -> Self {
         let mut excerpts = Excerpts::default();
         for label in &diagnostic.labels {
             excerpts.add(&label.place);
         }
         let help = diagnostic.help.as_deref().map(sentence);
-        View {
+        DiagnosticView {
             diagnostic,
             excerpts,
             message: sentence(&diagnostic.message),
@@ -76,11 +76,11 @@ impl<'a> View<'a> {
 }
 
 impl Excerpts {
-    fn piece_of(&self, place: &podgraft::source::Place) -> Option<&Piece> {
-        let is_same = |piece: &&Piece| {
+    fn piece_of(&self, place: &podgraft::source::Place) -> Option<&Excerpt> {
+        let is_same = |piece: &&Excerpt| {
             piece.source == place.source
                 && piece.line == place.line
-                && piece.text.trim_end_matches('\n') == blank(&place.excerpt)
+                && piece.text.trim_end_matches('\n') == without_unsafe(&place.excerpt)
         };
         self.pieces.iter().find(is_same)
     }
@@ -93,9 +93,9 @@ impl Excerpts {
             .excerpt
             .get(..place.start)
             .map_or(0, |before| before.chars().count());
-        self.pieces.push(Piece {
-            start: self.pieces.last().map_or(0, Piece::end),
-            text: blank(&place.excerpt) + "\n",
+        self.pieces.push(Excerpt {
+            start: self.pieces.last().map_or(0, Excerpt::end),
+            text: without_unsafe(&place.excerpt) + "\n",
             source: Arc::clone(&place.source),
             line: place.line,
             cut: (place.column - 1).saturating_sub(column),
@@ -110,10 +110,10 @@ impl SourceCode for Excerpts {
         context_before: usize,
         _context_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let holds = |piece: &&Piece| {
+        let holds = |piece: &&Excerpt| {
             piece.start <= span.offset() && span.offset() + span.len() <= piece.end()
         };
-        let holds = |piece: &&Piece| holds(piece) && span.offset() < piece.end();
+        let holds = |piece: &&Excerpt| holds(piece) && span.offset() < piece.end();
         let piece = self
             .pieces
             .iter()
@@ -141,15 +141,15 @@ impl SourceCode for Excerpts {
     }
 }
 
-impl Display for View<'_> {
+impl Display for DiagnosticView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for View<'_> {}
+impl std::error::Error for DiagnosticView<'_> {}
 
-impl miette::Diagnostic for View<'_> {
+impl miette::Diagnostic for DiagnosticView<'_> {
     fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
         Some(Box::new(self.diagnostic.code.name()))
     }
