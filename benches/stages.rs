@@ -171,8 +171,7 @@ fn verify_workload(bencher: Bencher<'_, '_>) {
     let edited = splice_text(&WORKLOAD, &edits);
     let drafts = [(parsed.object().node, parsed.draft())];
     bencher.counter(bytes(&WORKLOAD)).bench_local(|| {
-        let output =
-            reparse(&parsed.tree, &edited, &changes).expect("the edited sample is YAML");
+        let output = reparse(&parsed.tree, &edited, &changes).expect("the edited sample is YAML");
         verify(&output, &parsed.tree, &drafts, &[]).expect("it is what was planned");
     });
 }

@@ -327,8 +327,12 @@ impl fmt::Display for ChangeTarget {
             ChangeTarget::PodItem(item, name) => write!(f, "{item} {name}"),
             ChangeTarget::PodField(path) => write!(f, "pod {}", path.join(".")),
             ChangeTarget::PodDefault(path) => write!(f, "pod default {}", path.join(".")),
-            ChangeTarget::ContainerItem(container, item, name) => write!(f, "{container}: {item} {name}"),
-            ChangeTarget::ContainerField(container, path) => write!(f, "{container}: {}", path.join(".")),
+            ChangeTarget::ContainerItem(container, item, name) => {
+                write!(f, "{container}: {item} {name}")
+            }
+            ChangeTarget::ContainerField(container, path) => {
+                write!(f, "{container}: {}", path.join("."))
+            }
             ChangeTarget::ContainerDefault(container, path) => {
                 write!(f, "{container}: default {}", path.join("."))
             }
@@ -398,7 +402,12 @@ pub(crate) fn list_removed(changes: &[Change]) -> String {
 
 /// `add volume agent, app: mount /agent and change app: env X`.
 pub(crate) fn in_sentence(changes: &[Change]) -> String {
-    let verbs = [ChangeVerb::Add, ChangeVerb::Change, ChangeVerb::TakeOut, ChangeVerb::Adopt];
+    let verbs = [
+        ChangeVerb::Add,
+        ChangeVerb::Change,
+        ChangeVerb::TakeOut,
+        ChangeVerb::Adopt,
+    ];
     let parts = verbs.into_iter().filter_map(|verb| {
         let matching = changes.iter().filter(|change| change.verb() == verb);
         let objects: Vec<String> = matching.map(Change::object_of_verb).collect();

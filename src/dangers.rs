@@ -130,9 +130,11 @@ fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<FoundDanger> {
         // The one that Pod Security's level "restricted" allows.
         "add"
             if parent == "capabilities"
-                && value
-                    .as_array()
-                    .is_some_and(|capabilities| capabilities.iter().any(|capability| capability != "NET_BIND_SERVICE")) =>
+                && value.as_array().is_some_and(|capabilities| {
+                    capabilities
+                        .iter()
+                        .any(|capability| capability != "NET_BIND_SERVICE")
+                }) =>
         {
             Danger::Capabilities
         }

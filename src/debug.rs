@@ -25,7 +25,8 @@ fn workloads<'r>(reports: &[&'r FileReport]) -> impl Iterator<Item = &'r Workloa
         .iter()
         .flat_map(|report| &report.workloads)
         .collect();
-    workloads.into_iter()
+    workloads
+        .into_iter()
         .filter(|workload| !workload.ephemeral_containers.is_empty())
 }
 

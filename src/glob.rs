@@ -74,9 +74,14 @@ mod tests {
     #[test]
     fn braces_nest_only_so_deep() {
         let nested = |depth: usize| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
-        assert!(compile(&nested(MAX_BRACES), GlobSubject::Text).is_ok_and(|glob| glob.is_match("a")));
+        assert!(
+            compile(&nested(MAX_BRACES), GlobSubject::Text).is_ok_and(|glob| glob.is_match("a"))
+        );
         for depth in [MAX_BRACES + 1, 300, 100_000] {
-            assert!(compile(&nested(depth), GlobSubject::Text).is_err(), "{depth}");
+            assert!(
+                compile(&nested(depth), GlobSubject::Text).is_err(),
+                "{depth}"
+            );
         }
     }
 
@@ -105,7 +110,11 @@ mod tests {
         ] {
             let text = part.repeat((MAX_LENGTH - 2 * MAX_BRACES) / part.len());
             for text in [deep(&text), text] {
-                for of in [GlobSubject::Text, GlobSubject::TextOfAnyCase, GlobSubject::Path] {
+                for of in [
+                    GlobSubject::Text,
+                    GlobSubject::TextOfAnyCase,
+                    GlobSubject::Path,
+                ] {
                     let _ = compile(&text, of);
                 }
             }
@@ -115,6 +124,8 @@ mod tests {
     #[test]
     fn a_star_goes_over_slashes_in_texts_alone() {
         let fits = |of| compile("a*", of).is_ok_and(|glob| glob.is_match("a/b"));
-        assert!(fits(GlobSubject::Text) && fits(GlobSubject::TextOfAnyCase) && !fits(GlobSubject::Path));
+        assert!(
+            fits(GlobSubject::Text) && fits(GlobSubject::TextOfAnyCase) && !fits(GlobSubject::Path)
+        );
     }
 }

@@ -1,36 +1,36 @@
 //! The pipeline: one file's text and the policies in, edits and a report out.
 
-pub mod across;
 mod adopt;
-pub mod against;
-mod authors;
+mod blame;
 mod check;
+pub mod companion_writer;
 mod companions;
+mod dangling_mounts;
 mod detail;
 mod document;
-mod gone;
+mod idempotence;
 mod layout;
-mod left_alone;
 mod lint;
-mod loose_mounts;
-mod marked;
+mod marked_workloads;
 mod moves;
 mod objects;
 mod orphans;
-mod outlined;
-pub mod passing;
+mod outline;
 mod pending;
-pub mod prove;
+pub mod policy_diff;
+pub mod prune;
 mod read_records;
 mod record_refusals;
 mod recorded;
 mod refusals;
 mod removal;
-mod repeats;
-pub mod retire;
+mod removed_objects;
+mod reported;
+pub mod run_notes;
 mod runs;
-mod said;
-pub mod settle;
+mod skipped;
+pub mod streaming;
+pub mod verify_undo;
 mod words;
 mod write;
 
@@ -42,19 +42,19 @@ use crate::manifest::object::find_objects;
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
-use crate::outcome::{GeneratedObject, FileReport};
+use crate::outcome::{FileReport, GeneratedObject};
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
 
-use document::{ChunkPlace, Document, Memory};
-use marked::MarkedWorkloads;
+use companion_writer::WrittenObjects;
+use document::{ChunkPlace, DocumentCaches, DocumentTask};
+use marked_workloads::MarkedWorkloads;
 pub use refusals::RENDER_FIRST;
 use refusals::{refuse_encoding, refuse_root};
 pub use runs::DocumentRun;
 use runs::on_threads;
-use settle::WrittenObjects;
 use words::PodKeywordSearch;
 
 /// Plans and edits one file that is a run by itself. Nothing is changed where a diagnostic of the report is an error.
@@ -70,12 +70,14 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     let (mut inventory, problems) =
         inventory::read(name, text, SourceRole::Manifest, &needs, options);
     inventory.index = index.into();
-    for companion in generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory) {
+    for companion in
+        generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory)
+    {
         inventory.add_companion(companion);
     }
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
-    WrittenObjects::default().write_workloads(&mut report);
-    let unproven = prove::prune_proven(
+    WrittenObjects::default().write_companions(&mut report);
+    let unproven = verify_undo::prune_proven(
         &mut [(Arc::clone(name), text, &mut report)],
         options,
         inventory.locks(),
@@ -118,7 +120,7 @@ pub fn generated_companions(
 }
 
 /// Plans and edits one file of a run, on as many threads. What comes of it does not depend on their number. The
-/// inventory is that of all files, and what policies generate is written by [`write_workloads`] when all files are planned.
+/// inventory is that of all files, and what policies generate is written by [`WrittenObjects::write_companions`] when all files are planned.
 pub fn graft_on_threads(
     threads: NonZeroUsize,
     name: &Arc<str>,
@@ -225,7 +227,7 @@ pub fn graft_part(
 /// The documents of a run, one after the other.
 fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     let mut report = FileReport::default();
-    let mut memory = Memory::of(&run);
+    let mut memory = DocumentCaches::of(&run);
     let mut pods = PodKeywordSearch::of(run.text);
     let mut chunks = ScannedDocuments::of(run.text, setting.kinds);
     while let Some((chunk, class)) = chunks.next() {
@@ -238,7 +240,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
         let may_hold_pods = setting.options.details
             && matches!(class, DocumentScan::LetThrough { kind: Some(_), .. })
             && pods.stand_in(&chunk);
-        let document = Document {
+        let document = DocumentTask {
             setting,
             place,
             bytes: chunk.text,
@@ -265,10 +267,10 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
 /// What becomes of a document: every stage in order, from its tree to its report. Without an earlier run there are no
 /// records, so the document without what they say is the document itself.
 fn graft_document<'t>(
-    document: Document<'t>,
+    document: DocumentTask<'t>,
     tree: &'t Tree<'t>,
     source: &'t Source<'t>,
-    memory: &mut Memory<'_>,
+    memory: &mut DocumentCaches<'_>,
 ) -> FileReport {
     if let Some(problem) = refuse_root(tree, source) {
         return FileReport {

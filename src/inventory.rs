@@ -1,12 +1,12 @@
 //! What all sources of a run say together, as far as its policies ask: Namespaces, and what ConfigMaps and Secrets hold.
 //! The order of files and documents makes no difference.
 
-mod asked;
+mod checksum;
 mod index;
+mod lookups;
 mod nearest;
 mod object;
 mod read;
-mod sum;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,17 +16,19 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
 use crate::outcome::{GeneratedObject, ObjectName};
 use crate::policy::expression::ObjectKinds;
-use crate::policy::{WorkloadFilter, GenerateEntry, OptFrom, Policy, Rule};
+use crate::policy::{GenerateEntry, OptFrom, Policy, Rule, WorkloadFilter};
 use crate::record::lock::LockSet;
 use crate::source::Place;
-use asked::RequestedKeys;
-pub use asked::InventoryKey;
+pub use checksum::sum;
 pub use index::{DataIndex, InMemoryText, OptionalIndex, SourceText, TextPart};
-use nearest::{is_another_answer, nearest, in_nearest_folder};
+pub use lookups::InventoryKey;
+use lookups::RequestedKeys;
+use nearest::{in_nearest_folder, is_another_answer, nearest};
 use object::data_of;
-pub use object::{DataKind, DataName, DataEntries, DataValue, NamespaceMeta, name_in, written_name};
+pub use object::{
+    DataEntries, DataKind, DataName, DataValue, NamespaceMeta, name_in, written_name,
+};
 pub use read::{read, read_part};
-pub use sum::sum;
 
 /// The objects that the policies of a run look up. No source is read if there are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -242,7 +244,8 @@ impl Inventory {
                     return false;
                 };
                 let (before, new) = (self.data_of(name), others.data_of(name));
-                asked.is_same_except_folder(name) && is_another_answer(asked.folder.as_deref(), before, new)
+                asked.is_same_except_folder(name)
+                    && is_another_answer(asked.folder.as_deref(), before, new)
             };
             if self.lookups.any(is_late) {
                 late.push((InventoryKey::Data(name.clone()), known.place.clone()));
@@ -355,7 +358,8 @@ impl Inventory {
             ..name.clone()
         };
         let entries = self.objects.range(first..);
-        entries.take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
+        entries
+            .take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
             .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
@@ -369,7 +373,8 @@ impl Inventory {
             ..name.clone()
         };
         let entries = self.data.range(first..);
-        entries.take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
+        entries
+            .take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
             .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
@@ -410,7 +415,8 @@ impl Inventory {
     /// # Errors
     /// When two texts say different things of it.
     pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, UnclearObject> {
-        self.lookups.note(|| InventoryKey::Namespace(name.to_owned()));
+        self.lookups
+            .note(|| InventoryKey::Namespace(name.to_owned()));
         let Some(known) = self.namespaces.get(name) else {
             return Ok(None);
         };
@@ -433,7 +439,9 @@ impl Inventory {
             None => Arc::default(),
         };
         let known = self.data.range(any.clone()..);
-        for (name, known) in known.take_while(|(candidate, _)| candidate.is_same_except_folder(name)) {
+        for (name, known) in
+            known.take_while(|(candidate, _)| candidate.is_same_except_folder(name))
+        {
             add(Arc::make_mut(&mut candidates), name.clone(), known.clone());
         }
         let with_folders = candidates
@@ -454,7 +462,8 @@ impl Inventory {
 
     /// Where an object of the same kind and name stands that is in another namespace, or in none.
     pub fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
-        let is_namesake = |candidate: &&DataName| candidate.kind == name.kind && candidate.name == name.name;
+        let is_namesake =
+            |candidate: &&DataName| candidate.kind == name.kind && candidate.name == name.name;
         match self.data.keys().find(is_namesake) {
             Some(found) => Some((found.clone(), self.data[found].place.clone())),
             None => self.index.0.as_ref()?.namesake(name),
@@ -474,7 +483,10 @@ impl<T> KnownObject<T> {
 fn contradiction(title: &str, first: &Place, second: &Place) -> UnclearObject {
     UnclearObject {
         message: format!("{title} stands twice, and does not say the same"),
-        places: vec![(first.clone(), "one of them"), (second.clone(), "the other")],
+        places: vec![
+            (first.clone(), "one of them"),
+            (second.clone(), "the other"),
+        ],
         help: "take one of the two out",
     }
 }

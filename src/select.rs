@@ -4,7 +4,7 @@ mod conditions;
 mod containers;
 mod filters;
 mod namespaces;
-mod near;
+mod near_miss;
 mod opt;
 mod scope;
 
@@ -133,7 +133,11 @@ pub fn select(
     })
 }
 
-fn check(view: &BaselineView<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagnostic>) -> Result<(), NotApplied> {
+fn check(
+    view: &BaselineView<'_, '_>,
+    policy: &Policy,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<(), NotApplied> {
     let workload = view.workload;
     if policy.suspend {
         let reason = if policy.kind().is_some() {
@@ -161,7 +165,14 @@ fn check(view: &BaselineView<'_, '_>, policy: &Policy, warnings: &mut Vec<Diagno
                     format!("the policy is of namespace `{wanted}`, the workload of `{namespace}`"),
                 ));
             }
-            None => return Err(does_not_hold(policy, workload, NamespaceUncertainty::Name, warnings)),
+            None => {
+                return Err(does_not_hold(
+                    policy,
+                    workload,
+                    NamespaceUncertainty::Name,
+                    warnings,
+                ));
+            }
         }
     }
     view.check_filters(

@@ -35,7 +35,10 @@ pub const INSTRUMENTATION: &str = "Instrumentation";
 
 /// The policies that something asks for, each with its marks: built-in ones by name, resources of operators by kind.
 pub const MARKS: &[(&str, &[SuggestionRule])] = &[
-    ("aws-irsa", &[SuggestionRule::Key("eks.amazonaws.com/role-arn", ANY)]),
+    (
+        "aws-irsa",
+        &[SuggestionRule::Key("eks.amazonaws.com/role-arn", ANY)],
+    ),
     (
         "aws-pod-identity",
         &[
@@ -45,7 +48,10 @@ pub const MARKS: &[(&str, &[SuggestionRule])] = &[
     ),
     (
         "azure-workload-identity",
-        &[SuggestionRule::Key("azure.workload.identity/use", &["true"])],
+        &[SuggestionRule::Key(
+            "azure.workload.identity/use",
+            &["true"],
+        )],
     ),
     (
         "cloud-sql-proxy",
@@ -61,7 +67,10 @@ pub const MARKS: &[(&str, &[SuggestionRule])] = &[
     ("dapr", &[SuggestionRule::Key("dapr.io/enabled", YES)]),
     (
         "datadog-config",
-        &[SuggestionRule::Key("admission.datadoghq.com/enabled", &["true"])],
+        &[SuggestionRule::Key(
+            "admission.datadoghq.com/enabled",
+            &["true"],
+        )],
     ),
     (
         "elastic-apm-java",
@@ -69,11 +78,17 @@ pub const MARKS: &[(&str, &[SuggestionRule])] = &[
     ),
     (
         "linkerd",
-        &[SuggestionRule::Key("linkerd.io/inject", &["enabled", "ingress"])],
+        &[SuggestionRule::Key(
+            "linkerd.io/inject",
+            &["enabled", "ingress"],
+        )],
     ),
     (
         "newrelic-java",
-        &[SuggestionRule::Key("app.newrelic.instrumentation", &["java"])],
+        &[SuggestionRule::Key(
+            "app.newrelic.instrumentation",
+            &["java"],
+        )],
     ),
     (
         "podbuggertool",
@@ -81,7 +96,10 @@ pub const MARKS: &[(&str, &[SuggestionRule])] = &[
     ),
     (
         "prometheus-jmx-exporter",
-        &[SuggestionRule::Resource("banzaicloud.com", "PrometheusJmxExporter")],
+        &[SuggestionRule::Resource(
+            "banzaicloud.com",
+            "PrometheusJmxExporter",
+        )],
     ),
     (
         "rookout",
@@ -107,7 +125,9 @@ pub const MARKS: &[(&str, &[SuggestionRule])] = &[
     ),
     (
         "opentelemetry-java",
-        &[SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-java")],
+        &[SuggestionRule::OnPod(
+            "instrumentation.opentelemetry.io/inject-java",
+        )],
     ),
     (
         "opentelemetry-nodejs",
@@ -196,7 +216,12 @@ fn has_word(text: &[u8]) -> bool {
         .any(|word| memmem::find(text, word.as_bytes()).is_some())
 }
 
-fn add_suggestions(object: &Object, tree: &Tree<'_>, source: &Source<'_>, suggestions: &mut Vec<Suggestion>) {
+fn add_suggestions(
+    object: &Object,
+    tree: &Tree<'_>,
+    source: &Source<'_>,
+    suggestions: &mut Vec<Suggestion>,
+) {
     let Ok(value) = to_value(tree, object.node) else {
         return;
     };
@@ -228,9 +253,11 @@ fn has_mark(object: &Object, value: &Value, mark: &SuggestionRule) -> bool {
             .flat_map(|metadata| [&metadata["annotations"], &metadata["labels"]])
             .filter_map(|keys| keys.get(key)?.as_str())
             .any(|found| values.is_empty() || values.contains(&found.to_lowercase().as_str())),
-        SuggestionRule::OnPod(key) => metadata_of(value, matches!(object.kind.as_str(), "Pod" | "Namespace"))
-            .filter_map(|metadata| metadata["annotations"].get(key)?.as_str())
-            .any(|found| !found.is_empty() && !found.eq_ignore_ascii_case("false")),
+        SuggestionRule::OnPod(key) => {
+            metadata_of(value, matches!(object.kind.as_str(), "Pod" | "Namespace"))
+                .filter_map(|metadata| metadata["annotations"].get(key)?.as_str())
+                .any(|found| !found.is_empty() && !found.eq_ignore_ascii_case("false"))
+        }
     }
 }
 

@@ -4,9 +4,9 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::edit::companion::ObjectPlacement;
-use crate::plan::draft::{Draft, DraftField, DraftKey, OpenId, OpenedCollection, DraftValue};
+use crate::plan::draft::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::scalar::resolve_typed;
-use crate::yaml::tree::{NodeKind, NodeId, Tree, is_same_text};
+use crate::yaml::tree::{NodeId, NodeKind, Tree, is_same_text};
 use crate::yaml::value::scalar_value;
 
 /// A difference between output and plan: the node of the output, and what was found.
@@ -29,8 +29,12 @@ pub fn verify(
     drafts: &[(NodeId, Draft<'_>)],
     written: &[(ObjectPlacement, Arc<Value>)],
 ) -> Result<(), Difference> {
-    let missing = |what| Difference { node: None, description: what };
-    let is_document = |(beside, _): &&(ObjectPlacement, _)| matches!(beside, ObjectPlacement::Documents(_));
+    let missing = |what| Difference {
+        node: None,
+        description: what,
+    };
+    let is_document =
+        |(beside, _): &&(ObjectPlacement, _)| matches!(beside, ObjectPlacement::Documents(_));
     let documents = written.iter().filter(is_document).count();
     if output.roots().len() != input.roots().len() + documents {
         return Err(missing("another number of documents"));
@@ -48,12 +52,14 @@ pub fn verify(
     for &node in input.roots() {
         let mut next = || outs.next().ok_or(missing("a document is missing"));
         let out = next()?;
-        let is_list = |(beside, _): &(ObjectPlacement, _)| *beside == ObjectPlacement::NewList(node);
+        let is_list =
+            |(beside, _): &(ObjectPlacement, _)| *beside == ObjectPlacement::NewList(node);
         match written.iter().any(is_list) {
             true => check.check_new_list(out, node, written)?,
             false => check.check_node(out, node)?,
         }
-        let is_behind = |(beside, _): &&(ObjectPlacement, _)| *beside == ObjectPlacement::Documents(node);
+        let is_behind =
+            |(beside, _): &&(ObjectPlacement, _)| *beside == ObjectPlacement::Documents(node);
         for (_, object) in written.iter().filter(is_behind) {
             check.check_value(next()?, object)?;
         }
@@ -79,7 +85,12 @@ fn difference(node: NodeId, description: &'static str) -> VerifyResult {
 
 impl Verifier<'_, '_> {
     /// A List around an object and those that are written behind it.
-    fn check_new_list(&self, out: NodeId, node: NodeId, written: &[(ObjectPlacement, Arc<Value>)]) -> VerifyResult {
+    fn check_new_list(
+        &self,
+        out: NodeId,
+        node: NodeId,
+        written: &[(ObjectPlacement, Arc<Value>)],
+    ) -> VerifyResult {
         let fields: Vec<(NodeId, NodeId)> = self.output.entries(out).collect();
         let [(_, version), (_, kind), (_, items)] = fields[..] else {
             return difference(out, "no List");
@@ -195,7 +206,9 @@ impl Verifier<'_, '_> {
                 }
                 _ => self.check_same(out, *node),
             },
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => self.check_value(out, value),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                self.check_value(out, value)
+            }
             DraftValue::Open(id) => self.opened(draft, out, *id),
         }
     }
@@ -255,7 +268,10 @@ impl Verifier<'_, '_> {
     fn is_string(&self, out: NodeId, text: &str) -> bool {
         let is_string_by_style = match self.output.kind(out) {
             NodeKind::Plain => resolve_typed(text).is_none(),
-            NodeKind::SingleQuoted | NodeKind::DoubleQuoted | NodeKind::Literal | NodeKind::Folded => true,
+            NodeKind::SingleQuoted
+            | NodeKind::DoubleQuoted
+            | NodeKind::Literal
+            | NodeKind::Folded => true,
             _ => false,
         };
         is_string_by_style

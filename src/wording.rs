@@ -71,7 +71,10 @@ pub fn for_log(text: String) -> String {
         true => line.replacen(':', &as_escape(':'), 1),
         false => line.to_owned(),
     };
-    text.split('\n').map(escape_command).collect::<Vec<_>>().join("\n")
+    text.split('\n')
+        .map(escape_command)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Text that is to stand in one line: what is unsafe, a line end and a tab too, is written as an escape (`\n`, `\u{202e}`).

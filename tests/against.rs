@@ -1,6 +1,6 @@
 //! `diff --against-policy`: the way from the old result to the new one is exactly the difference of both.
 
-use podgraft::graft::against::{PolicyVersions, against};
+use podgraft::graft::policy_diff::{PolicyVersions, against};
 use podgraft::graft::{Options, graft};
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;

@@ -5,7 +5,7 @@
 //! `BLESS=1 cargo test --test integration docs::` writes what the commands print into the pages, for you to review.
 
 use podgraft::policy::builtin::{BUILTINS, Group};
-use podgraft::policy::stored::{Definitions, INJECTION_POLICY};
+use podgraft::policy::stored_schemas::{Definitions, INJECTION_POLICY};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

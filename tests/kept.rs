@@ -174,7 +174,10 @@ fn a_text_that_is_put_back_is_told_from_others_as_when_its_policy_is_given() {
     ];
     let applied = done(&text, &all, RemovalSelection::Nothing);
     assert!(applied.contains("z k=v,k=v"), "{applied}");
-    assert_eq!(done(&applied, &all[1..2], RemovalSelection::Nothing), applied);
+    assert_eq!(
+        done(&applied, &all[1..2], RemovalSelection::Nothing),
+        applied
+    );
     assert_eq!(done(&applied, &[], RemovalSelection::All), text);
 }
 
@@ -188,7 +191,11 @@ fn a_mount_that_comes_back_without_its_volume_is_named() {
         "volumes": [{"name": "agent", "emptyDir": {}}],
         "volumeMounts": [{"name": "agent", "mountPath": "/agent"}],
     });
-    let applied = done(&text, &[policy("agent", &inject)], RemovalSelection::Nothing);
+    let applied = done(
+        &text,
+        &[policy("agent", &inject)],
+        RemovalSelection::Nothing,
+    );
     let remove = |text: &str| text.replace("  - name: data\n    emptyDir: {}\n", "");
     let without = remove(&applied);
     assert_ne!(without, applied);

@@ -225,7 +225,8 @@ fn the_definition_is_structural_and_small_enough_for_a_cluster() {
 #[test]
 fn the_definition_takes_every_policy_that_podgraft_takes() {
     let mut schema =
-        definition(ResourceScope::Namespaced)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
+        definition(ResourceScope::Namespaced)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+            .clone();
     with_int_or_string(&mut schema);
     let validator = jsonschema::draft7::new(&schema).expect("it is a schema");
     for (path, policy) in accepted_policies() {

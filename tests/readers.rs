@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::yaml_files::mutants::{Random, mutate};
-use podgraft::yaml::doubt::{TextPosition, find_doubt, find_doubt_in_tree};
+use podgraft::yaml::ambiguity::{TextPosition, find_ambiguity, find_ambiguity_in_tree};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::stream::chunks;
 use podgraft::yaml::value::to_value;
@@ -113,7 +113,9 @@ fn read(text: &str) -> Option<Value> {
     }
     let tree = parse(text).ok()?;
     let &[root] = tree.roots() else { return None };
-    if find_doubt(text, TextPosition::Start).is_some() || find_doubt_in_tree(&tree).is_some() {
+    if find_ambiguity(text, TextPosition::Start).is_some()
+        || find_ambiguity_in_tree(&tree).is_some()
+    {
         return None;
     }
     to_value(&tree, root).ok()

@@ -2,7 +2,7 @@
 //! as the line in front of it.
 
 use podgraft::yaml::parse::{MAX_DEPTH, ParseErrorKind, parse, parse_with_granit};
-use podgraft::yaml::tree::{NodeKind, NodeId, Tree};
+use podgraft::yaml::tree::{NodeId, NodeKind, Tree};
 
 use NodeKind::{
     Absent, Alias, BlockMapping, BlockSequence, DoubleQuoted, FlowMapping, FlowSequence, Folded,

@@ -6,7 +6,7 @@
 mod outline;
 
 use libfuzzer_sys::fuzz_target;
-use podgraft::yaml::doubt::find_doubt_in_tree;
+use podgraft::yaml::ambiguity::find_ambiguity_in_tree;
 use podgraft::yaml::parse::{parse_fast, parse_with_granit};
 use podgraft::yaml::value::to_value;
 
@@ -20,7 +20,7 @@ fuzz_target!(|text: &str| {
     }
     outline::check(text);
     let Ok(tree) = complete else { return };
-    let _ = find_doubt_in_tree(&tree);
+    let _ = find_ambiguity_in_tree(&tree);
     for &root in tree.roots() {
         let _ = to_value(&tree, root);
     }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use podgraft::manifest::prefilter::{Glance, glance};
+use podgraft::manifest::prefilter::{DocumentScan, classify};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::yaml::parse::parse_with_granit;
 use podgraft::yaml::stream::chunks;
@@ -16,7 +16,7 @@ fuzz_target!(|text: &[u8]| {
         assert!(!chunk.text.is_empty(), "an empty chunk");
         end += chunk.text.len();
         assert_eq!(chunk.text, &text[chunk.start..end]);
-        if matches!(glance(chunk.text, &kinds), Glance::LetThrough { .. }) {
+        if matches!(classify(chunk.text, &kinds), DocumentScan::LetThrough { .. }) {
             check_let_through(chunk.text, &kinds);
         }
     }

@@ -72,7 +72,10 @@ impl ConfigReader<'_, '_> {
 /// A warning for each entry that covered nothing: what it was about is gone, or it is misspelt.
 pub fn unused(acknowledged: &[Acknowledgement]) -> Vec<Diagnostic> {
     let warn = |entry: &Acknowledgement| {
-        let message = format!("no finding `{}` is covered by this entry", entry.code.name());
+        let message = format!(
+            "no finding `{}` is covered by this entry",
+            entry.code.name()
+        );
         Diagnostic::warning(Code::Unused, message)
             .at(entry.at.clone(), "used by nothing")
             .help("take the entry out, or correct its workload and policy")

@@ -28,7 +28,9 @@ pub fn choose(
         match owner(param, declared) {
             Ok(_) => settings.push(param.setting.clone()),
             Err(UnmatchedParam::Policy(_)) if *given == PolicySource::Elsewhere => {}
-            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => problems.push(*problem),
+            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => {
+                problems.push(*problem)
+            }
         }
     }
     for param in application {
@@ -37,7 +39,9 @@ pub fn choose(
                 settings.push(param.setting.clone())
             }
             Ok(policy) => problems.push(not_overridable(param, policy)),
-            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => problems.push(*problem),
+            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => {
+                problems.push(*problem)
+            }
         }
     }
     (settings, problems)
@@ -49,7 +53,10 @@ enum UnmatchedParam {
     Param(Box<Diagnostic>),
 }
 
-fn owner<'d>(param: &ConfigParam, declared: &'d [DeclaredParams]) -> Result<&'d DeclaredParams, UnmatchedParam> {
+fn owner<'d>(
+    param: &ConfigParam,
+    declared: &'d [DeclaredParams],
+) -> Result<&'d DeclaredParams, UnmatchedParam> {
     let ParamSetting { policy, name, .. } = &param.setting;
     let scope = || {
         declared.iter().filter(|known| match policy {

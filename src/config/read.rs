@@ -19,7 +19,7 @@ use crate::policy::opentelemetry::release::{self, OperatorFeature, Release};
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, did_you_mean, nearest};
-use crate::policy::{PolicyText, stored, template};
+use crate::policy::{PolicyText, stored_schemas, template};
 use crate::yaml::parse::parse;
 use crate::yaml::value::{Path, to_value};
 
@@ -28,8 +28,8 @@ const KIND: &str = "Config";
 /// The kind of `podgraft fn`'s own functionConfig.
 pub const FUNCTION_KIND: &str = "PodgraftFunction";
 
-static CONFIG: Schema = Schema::Stored(&stored::CONFIG, "Config");
-static FUNCTION: Schema = Schema::Stored(&stored::FUNCTION, "PodgraftFunction");
+static CONFIG: Schema = Schema::Stored(&stored_schemas::CONFIG, "Config");
+static FUNCTION: Schema = Schema::Stored(&stored_schemas::FUNCTION, "PodgraftFunction");
 
 /// Reads a `podgraft.yaml`.
 ///

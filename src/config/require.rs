@@ -74,7 +74,8 @@ impl CoverageRequirement {
         let workloads = || {
             let of_file = |file: &ReportedFile<'_>| -> Vec<(String, WorkloadReport)> {
                 let reported = file.report.input_workloads();
-                reported.map(|workload| (file.name.to_owned(), workload.clone()))
+                reported
+                    .map(|workload| (file.name.to_owned(), workload.clone()))
                     .collect()
             };
             files.iter().flat_map(of_file)
@@ -86,7 +87,10 @@ impl CoverageRequirement {
                     .map(|(_, workload)| workload.title())
                     .collect();
                 let problem = || self.too_few(*wanted, &covered);
-                (covered.len() < *wanted).then(problem).into_iter().collect()
+                (covered.len() < *wanted)
+                    .then(problem)
+                    .into_iter()
+                    .collect()
             }
             Coverage::All(selector, text) => {
                 let found =
@@ -113,7 +117,10 @@ impl CoverageRequirement {
     fn is_met(&self, workload: &WorkloadReport) -> bool {
         workload.policies.iter().any(|policy_report| {
             *policy_report.policy == *self.policy
-                && matches!(policy_report.outcome, Outcome::Injected(_) | Outcome::UpToDate)
+                && matches!(
+                    policy_report.outcome,
+                    Outcome::Injected(_) | Outcome::UpToDate
+                )
         })
     }
 
@@ -186,7 +193,9 @@ impl CoverageRequirement {
 
 /// All that is not as it is required.
 pub fn check(requirements: &[CoverageRequirement], files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
-    let found = requirements.iter().flat_map(|requirement| requirement.check(files));
+    let found = requirements
+        .iter()
+        .flat_map(|requirement| requirement.check(files));
     found.collect()
 }
 
@@ -194,8 +203,13 @@ fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
     let is_met = |requirement: &LabelSelectorRequirement| {
         let found = labels.get(&requirement.key);
-        let is_among =
-            found.is_some_and(|found| requirement.values.iter().flatten().any(|value| value == found));
+        let is_among = found.is_some_and(|found| {
+            requirement
+                .values
+                .iter()
+                .flatten()
+                .any(|value| value == found)
+        });
         match requirement.operator.as_str() {
             "In" => is_among,
             "NotIn" => !is_among,

@@ -5,20 +5,20 @@ use serde_json::Value;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::manifest::object::{Object, ListMembership};
+use crate::manifest::object::{ListMembership, Object};
 use crate::outcome::ObjectText;
 use crate::ownership::TextAdjustment;
-use crate::plan::draft::{Draft, OpenedCollection, DraftValue, Refusal};
+use crate::plan::draft::{Draft, DraftValue, OpenedCollection, Refusal};
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{NodeKind, NodeId, Tree};
+use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{FieldContent, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
 use super::layout::{
-    Layout, behind_blanks, behind_attached_comments, column, flow_style, line_end_at, next_line,
+    Layout, behind_attached_comments, behind_blanks, column, flow_style, line_end_at, next_line,
 };
 use super::lower::{LoweringError, lower};
-use super::written::TextCache;
+use super::text_cache::TextCache;
 
 /// Why nothing is written behind an object that ends so: undo could not tell the blanks from what it takes out.
 pub(crate) const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
@@ -102,13 +102,18 @@ pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
         && (tree.scalar(version), tree.scalar(kind), tree.scalar(last))
             == (Some("v1"), Some("List"), Some("items"));
     let mut items = tree.children(items);
-    let item = items.next().filter(|_| is_generated_list && items.next().is_none())?;
+    let item = items
+        .next()
+        .filter(|_| is_generated_list && items.next().is_none())?;
     let (outer, inner) = (tree.span(root), tree.span(item));
     let removal = |at: Range<usize>| Edit {
         at,
         text: "".into(),
     };
-    Some([removal(outer.start..inner.start), removal(inner.end..outer.end)])
+    Some([
+        removal(outer.start..inner.start),
+        removal(inner.end..outer.end),
+    ])
 }
 
 /// The list with more items behind one of them, as a draft: to write it, and to compare the output with it.

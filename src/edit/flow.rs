@@ -10,7 +10,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
 use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start, next_line};
-use super::lower::{ParentContext, LoweringError, Lowering};
+use super::lower::{Lowering, LoweringError, ParentContext};
 
 /// An entry of the draft: as in the input, with its first and last node, or new.
 enum FlowEntry {
@@ -128,12 +128,12 @@ fn collection(
 }
 
 /// The entries of the input's collection, each a node or a key and its value.
-struct Entries<'e, 't> {
+struct FlowEntries<'e, 't> {
     tree: &'e Tree<'t>,
     all: Vec<&'e [NodeId]>,
 }
 
-impl Entries<'_, '_> {
+impl FlowEntries<'_, '_> {
     fn start(&self, at: usize) -> usize {
         self.tree.start_with_properties(self.all[at][0])
     }
@@ -160,12 +160,13 @@ fn remove(
     let tree = lowering.tree;
     let children: Vec<NodeId> = tree.children(origin).collect();
     let width = if tree.kind(origin).is_mapping() { 2 } else { 1 };
-    let entries = Entries {
+    let entries = FlowEntries {
         tree,
         all: children.chunks(width).collect(),
     };
     let is_kept = |entry: &[NodeId]| {
-        let is_it = |slot: &FlowEntry| matches!(slot, FlowEntry::Kept { first, .. } if *first == entry[0]);
+        let is_it =
+            |slot: &FlowEntry| matches!(slot, FlowEntry::Kept { first, .. } if *first == entry[0]);
         slots.iter().any(is_it)
     };
     let tail = writer.joined(slots.iter().rev().map_while(FlowEntry::new_entry).collect());
@@ -183,7 +184,9 @@ fn remove(
                 }
                 (Some(next), _) => {
                     let next = entries.start(next);
-                    lowering.edits.push(gone(writer.range_up_to(run.start, next)));
+                    lowering
+                        .edits
+                        .push(gone(writer.range_up_to(run.start, next)));
                 }
                 (None, Some(_)) if !tail.is_empty() => {
                     is_tail_replaced = true;
@@ -389,7 +392,10 @@ impl<'t> FlowWriter<'t> {
             text: text.into(),
         };
         // A compact text is one long line, whose ends are not looked for.
-        let Some(indent) = self.indent.filter(|_| leading_indent(self.text, at).is_some()) else {
+        let Some(indent) = self
+            .indent
+            .filter(|_| leading_indent(self.text, at).is_some())
+        else {
             return edits.push(insert(at, format!("{entry}{}", self.style.comma())));
         };
         let eol = line_end_at(self.text, at);
@@ -402,7 +408,12 @@ impl<'t> FlowWriter<'t> {
     }
 
     /// Behind an entry: on lines of their own where the entries have such, else right behind it.
-    fn insert_behind(&self, (first, last): (NodeId, NodeId), entries: &[String], edits: &mut Vec<Edit>) {
+    fn insert_behind(
+        &self,
+        (first, last): (NodeId, NodeId),
+        entries: &[String],
+        edits: &mut Vec<Edit>,
+    ) {
         if entries.is_empty() {
             return;
         }

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use crate::plan::draft::DraftValue;
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{NodeKind, NodeId};
+use crate::yaml::tree::{NodeId, NodeKind};
 
 use super::layout::{column, line_start, next_line};
-use super::lower::{ParentContext, LoweringError, Lowering};
-use super::written::InsertedLines;
+use super::lower::{Lowering, LoweringError, ParentContext};
+use super::text_cache::InsertedLines;
 
 impl Lowering<'_, '_> {
     pub(super) fn block_sequence(
@@ -53,7 +53,11 @@ impl Lowering<'_, '_> {
             }
         }
         if let Some(previous) = previous.filter(|_| !pending.is_empty()) {
-            self.insert_behind(previous, sequence_column, InsertedLines::Items(&pending, width));
+            self.insert_behind(
+                previous,
+                sequence_column,
+                InsertedLines::Items(&pending, width),
+            );
         }
         Ok(())
     }
@@ -112,7 +116,7 @@ impl Lowering<'_, '_> {
 
 /// Where an item stands in the list; mostly behind the one that was found last.
 fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usize, LoweringError> {
-    let is_node = |(_, own): &(usize, NodeId)| *own == node;
+    let is_node = |(_, item): &(usize, NodeId)| *item == node;
     let behind = dashes[next..].iter().position(is_node);
     let found = behind
         .map(|steps| next + steps)

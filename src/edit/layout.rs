@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::yaml::tree::{NodeKind, NodeId, Tree};
+use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_at_end};
 
@@ -20,8 +20,12 @@ impl Layout {
         let mut offsets = IndentVotes::default();
         // The block collections around the node that is looked at: mapping or not, column, and the id behind it.
         let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
-        let is_block =
-            |&id: &NodeId| matches!(tree.kind(id), NodeKind::BlockMapping | NodeKind::BlockSequence);
+        let is_block = |&id: &NodeId| {
+            matches!(
+                tree.kind(id),
+                NodeKind::BlockMapping | NodeKind::BlockSequence
+            )
+        };
         for id in tree.within(object).filter(is_block) {
             let kind = tree.kind(id);
             while around.pop_if(|(.., after)| *after <= id).is_some() {}

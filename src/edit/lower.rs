@@ -3,16 +3,16 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::plan::draft::{Draft, DraftField, DraftKey, OpenId, OpenedCollection, DraftValue};
+use crate::plan::draft::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{NodeKind, NodeId, Tree};
+use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{FlowStyle, block_item, block_value, flow_value, needs_line_end};
 use super::layout::{
-    Layout, behind_blanks, behind_attached_comments, column, column_of, comments_above, line_end,
+    Layout, behind_attached_comments, behind_blanks, column, column_of, comments_above, line_end,
     line_end_at, line_start, next_line,
 };
-use super::written::{LineFrame, NewValue, InsertedLines, InsertionSite, TextCache};
+use super::text_cache::{InsertedLines, InsertionSite, LineFrame, NewValue, TextCache};
 use super::{flow, scalar};
 
 /// A change that cannot be written safely.
@@ -102,7 +102,11 @@ pub(super) struct Lowering<'d, 't> {
 }
 
 impl Lowering<'_, '_> {
-    pub(super) fn lower_part(&mut self, part: &DraftValue, around: ParentContext) -> Result<(), LoweringError> {
+    pub(super) fn lower_part(
+        &mut self,
+        part: &DraftValue,
+        around: ParentContext,
+    ) -> Result<(), LoweringError> {
         match part {
             DraftValue::Node(_) | DraftValue::New(_) => Ok(()),
             DraftValue::Instead { of: node, value } => self.replace(*node, value, around),
@@ -117,7 +121,9 @@ impl Lowering<'_, '_> {
                 origin: Some(origin),
                 fields,
             } => {
-                let keeps_some = fields.iter().any(|field| matches!(field.key, DraftKey::Node(_)));
+                let keeps_some = fields
+                    .iter()
+                    .any(|field| matches!(field.key, DraftKey::Node(_)));
                 match self.tree.kind(*origin) {
                     NodeKind::BlockMapping if keeps_some => self.block_mapping(*origin, fields),
                     NodeKind::FlowMapping if keeps_some => flow::mapping(self, *origin, fields),
@@ -137,20 +143,34 @@ impl Lowering<'_, '_> {
                     _ => self.rewrite(id, *origin, around),
                 }
             }
-            OpenedCollection::Mapping { origin: None, .. } | OpenedCollection::List { origin: None, .. } => Ok(()),
+            OpenedCollection::Mapping { origin: None, .. }
+            | OpenedCollection::List { origin: None, .. } => Ok(()),
         }
     }
 
     /// An empty or null value gets content, or all content is replaced.
-    fn rewrite(&mut self, id: OpenId, origin: NodeId, around: ParentContext) -> Result<(), LoweringError> {
-        let value = self.draft.value(&DraftValue::Open(id)).ok_or(LoweringError {
-            node: origin,
-            reason: "has no plain value",
-        })?;
+    fn rewrite(
+        &mut self,
+        id: OpenId,
+        origin: NodeId,
+        around: ParentContext,
+    ) -> Result<(), LoweringError> {
+        let value = self
+            .draft
+            .value(&DraftValue::Open(id))
+            .ok_or(LoweringError {
+                node: origin,
+                reason: "has no plain value",
+            })?;
         self.write_replacement(origin, &value, around)
     }
 
-    fn replace(&mut self, node: NodeId, value: &Value, around: ParentContext) -> Result<(), LoweringError> {
+    fn replace(
+        &mut self,
+        node: NodeId,
+        value: &Value,
+        around: ParentContext,
+    ) -> Result<(), LoweringError> {
         if let Some(edit) = value.as_str().and_then(|text| {
             scalar::extend_or_respell(self.tree, node, text, around)
                 .or_else(|| scalar::replace_piece(self.tree, node, text, around))
@@ -158,7 +178,11 @@ impl Lowering<'_, '_> {
             self.edits.push(edit);
             return Ok(());
         }
-        if self.tree.tag(node).is_some_and(|tag| !is_true_of(tag, value)) {
+        if self
+            .tree
+            .tag(node)
+            .is_some_and(|tag| !is_true_of(tag, value))
+        {
             return Err(LoweringError {
                 node,
                 reason: "has a tag that would speak of the new value",
@@ -204,7 +228,11 @@ impl Lowering<'_, '_> {
                     }
                     false => block_item(value, start_column, width, style),
                 };
-                self.replace_range(dash + 1, end, &self.with_last_line_end(text, end, value)[1..]);
+                self.replace_range(
+                    dash + 1,
+                    end,
+                    &self.with_last_line_end(text, end, value)[1..],
+                );
                 Ok(())
             }
         }
@@ -308,7 +336,11 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn block_mapping(&mut self, origin: NodeId, fields: &[DraftField]) -> Result<(), LoweringError> {
+    fn block_mapping(
+        &mut self,
+        origin: NodeId,
+        fields: &[DraftField],
+    ) -> Result<(), LoweringError> {
         self.remove_fields(origin, fields)?;
         let mapping_column = column(self.tree, origin);
         let mut previous: Option<NodeId> = None;
@@ -351,7 +383,11 @@ impl Lowering<'_, '_> {
         self.value_of(part, near).map(NewValue::Value)
     }
 
-    pub(super) fn value_of(&self, part: &DraftValue, near: NodeId) -> Result<Arc<Value>, LoweringError> {
+    pub(super) fn value_of(
+        &self,
+        part: &DraftValue,
+        near: NodeId,
+    ) -> Result<Arc<Value>, LoweringError> {
         self.draft.shared_value(part).ok_or(LoweringError {
             node: near,
             reason: "has no plain value",
@@ -399,7 +435,12 @@ impl Lowering<'_, '_> {
     }
 
     /// New lines behind the line on which a node's content ends.
-    pub(super) fn insert_behind(&mut self, previous: NodeId, column: usize, lines: InsertedLines<'_>) {
+    pub(super) fn insert_behind(
+        &mut self,
+        previous: NodeId,
+        column: usize,
+        lines: InsertedLines<'_>,
+    ) {
         let text = self.tree.text();
         let end = self.tree.span(previous).end;
         let ends_in_line_end =

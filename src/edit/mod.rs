@@ -8,10 +8,10 @@ mod layout;
 mod lower;
 mod remove;
 mod scalar;
-mod written;
+mod text_cache;
 
 pub use lower::{LoweringError, lower};
-pub use written::TextCache;
+pub use text_cache::TextCache;
 
 /// A whole value as a YAML document in block style, with a line end.
 pub fn yaml_document(value: &serde_json::Value) -> String {

@@ -7,7 +7,7 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
 use super::layout::{line_end_at, line_start, next_line};
-use super::lower::{LoweringError, Lowering};
+use super::lower::{Lowering, LoweringError};
 
 type KeyValueNodes = (NodeId, NodeId);
 
@@ -42,7 +42,11 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    fn remove_run(&mut self, run: &[KeyValueNodes], next: Option<&KeyValueNodes>) -> Result<(), LoweringError> {
+    fn remove_run(
+        &mut self,
+        run: &[KeyValueNodes],
+        next: Option<&KeyValueNodes>,
+    ) -> Result<(), LoweringError> {
         let [(first, _), ..] = run else { return Ok(()) };
         let text = self.tree.text();
         let start = self.tree.start_with_properties(*first);
@@ -66,7 +70,12 @@ impl Lowering<'_, '_> {
             return Ok(());
         }
         // The first field of an item stands on the line of its dash, where the next one goes.
-        let cannot = |reason| Err(LoweringError { node: *first, reason });
+        let cannot = |reason| {
+            Err(LoweringError {
+                node: *first,
+                reason,
+            })
+        };
         let Some(&(next, _)) = next else {
             return cannot("shares its line with what is around it");
         };

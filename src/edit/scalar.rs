@@ -5,12 +5,17 @@ use serde_json::Value;
 use crate::yaml::parse::parse;
 use crate::yaml::scalar::{double_quoted, resolve};
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{NodeKind, NodeId, Tree};
+use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::lower::ParentContext;
 
 /// The edit that makes a scalar read as `new` and touches only what is new; `None` where its style has no room for that.
-pub(super) fn extend_or_respell(tree: &Tree<'_>, node: NodeId, new: &str, around: ParentContext) -> Option<Edit> {
+pub(super) fn extend_or_respell(
+    tree: &Tree<'_>,
+    node: NodeId,
+    new: &str,
+    around: ParentContext,
+) -> Option<Edit> {
     if tree
         .tag(node)
         .is_some_and(|tag| tag != "tag:yaml.org,2002:str")
@@ -67,7 +72,13 @@ fn verbatim(tree: &Tree<'_>, node: NodeId) -> Option<usize> {
     (Some(inner) == tree.scalar(node)).then_some(quote)
 }
 
-fn append(tree: &Tree<'_>, node: NodeId, added: &str, new: &str, around: ParentContext) -> Option<Edit> {
+fn append(
+    tree: &Tree<'_>,
+    node: NodeId,
+    added: &str,
+    new: &str,
+    around: ParentContext,
+) -> Option<Edit> {
     let end = tree.span(node).end;
     let insert = |at: usize, text: String| {
         Some(Edit {
@@ -141,7 +152,12 @@ fn prepend(tree: &Tree<'_>, node: NodeId, added: &str, around: ParentContext) ->
 
 /// The edit that takes a piece out of a scalar's text, or puts another in its place, and leaves the rest as it is
 /// written; `None` where it is not certain where the piece stands.
-pub(super) fn replace_piece(tree: &Tree<'_>, node: NodeId, new: &str, around: ParentContext) -> Option<Edit> {
+pub(super) fn replace_piece(
+    tree: &Tree<'_>,
+    node: NodeId,
+    new: &str,
+    around: ParentContext,
+) -> Option<Edit> {
     let old = tree.scalar(node)?;
     let (removed, added) = changed_piece(old, new);
     let kind = tree.kind(node);

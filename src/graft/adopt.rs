@@ -12,9 +12,10 @@ use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::plan::recording::{EarlierRun, SatisfiedChange, has_twin_containers};
 use crate::plan::{WorkloadPlan, plan};
-use crate::record::fold::ORIGINAL;
+use crate::record::redo::ORIGINAL;
 use crate::record::{
-    Effects, JoinedText, MARKER, RecordPaths, PolicyRecord, Record, RemovalResult, VERSION, restore_order, digest,
+    Effects, JoinedText, MARKER, PolicyRecord, Record, RecordPaths, RemovalResult, VERSION, digest,
+    restore_order,
 };
 use crate::source::Source;
 use crate::undo::{RecordedObject, StrippedDocument};
@@ -22,9 +23,9 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-use super::document::Document;
+use super::document::DocumentTask;
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// Adds a record for each workload that has none, of the given policies that have nothing to do there: `adopt` asks
     /// all of them, other runs those that the workload is marked with.
     pub(super) fn adopt_unrecorded<'t>(
@@ -45,7 +46,10 @@ impl<'a> Document<'a> {
             let DocumentContent::Object(object) = found else {
                 continue;
             };
-            if recorded.iter().all(|recorded_object| recorded_object.node != object.node) {
+            if recorded
+                .iter()
+                .all(|recorded_object| recorded_object.node != object.node)
+            {
                 recorded.extend(self.adopted_object(object, tree, source));
             }
         }
@@ -83,7 +87,10 @@ impl<'a> Document<'a> {
             at: mark.unwrap_or(object.node),
             is_annotated: false,
             from: None,
-            adopted: policies.iter().map(|own| own.policy.clone()).collect(),
+            adopted: policies
+                .iter()
+                .map(|report| report.policy.clone())
+                .collect(),
             record: Record {
                 version: VERSION,
                 pod: paths.template(),
@@ -134,24 +141,38 @@ impl<'a> Document<'a> {
             return false;
         }
         let mut has_adopted = false;
-        self.for_each_base(source, tree, recorded, stripped, |recorded_object, taken, base| {
-            let earlier = earlier(recorded_object, taken, None);
-            let planned = self.planned(base, Some(&earlier));
-            has_adopted |= note_changed(recorded_object, taken, &planned);
-            if !adopts || recorded_object.from.is_none() && !recorded_object.is_annotated {
-                return;
-            }
-            for report in &planned.policies {
-                if recorded_object.record.policy(&report.policy).is_some() {
-                    continue;
+        self.for_each_base(
+            source,
+            tree,
+            recorded,
+            stripped,
+            |recorded_object, taken, base| {
+                let earlier = earlier(recorded_object, taken, None);
+                let planned = self.planned(base, Some(&earlier));
+                has_adopted |= note_changed(recorded_object, taken, &planned);
+                if !adopts || recorded_object.from.is_none() && !recorded_object.is_annotated {
+                    return;
                 }
-                let policy = adopted(report, &planned, &recorded_object.record.paths(), &recorded_object.value);
-                recorded_object.adopted
-                    .extend(policy.as_ref().map(|policy_record| policy_record.policy.clone()));
-                has_adopted |= policy.is_some();
-                recorded_object.record.policies.extend(policy);
-            }
-        });
+                for report in &planned.policies {
+                    if recorded_object.record.policy(&report.policy).is_some() {
+                        continue;
+                    }
+                    let policy = adopted(
+                        report,
+                        &planned,
+                        &recorded_object.record.paths(),
+                        &recorded_object.value,
+                    );
+                    recorded_object.adopted.extend(
+                        policy
+                            .as_ref()
+                            .map(|policy_record| policy_record.policy.clone()),
+                    );
+                    has_adopted |= policy.is_some();
+                    recorded_object.record.policies.extend(policy);
+                }
+            },
+        );
         has_adopted
     }
 
@@ -164,28 +185,43 @@ impl<'a> Document<'a> {
         recorded: &mut Vec<RecordedObject>,
         stripped: &StrippedDocument,
     ) -> bool {
-        if recorded.iter().all(|recorded_object| recorded_object.adopted.is_empty()) {
+        if recorded
+            .iter()
+            .all(|recorded_object| recorded_object.adopted.is_empty())
+        {
             return false;
         }
         let mut has_disowned = false;
-        self.for_each_base(source, tree, recorded, stripped, |recorded_object, taken, base| {
-            if recorded_object.adopted.is_empty() {
-                return;
-            }
-            let earlier = earlier(recorded_object, taken, Some(recorded_object.adopted.clone()));
-            let planned = self.planned(base, Some(&earlier));
-            let target = planned.draft.value(&planned.draft.root());
-            let is_same = target.is_some_and(|mut target| {
-                restore_order(&mut target, &recorded_object.value);
-                unmarked(target) == unmarked(recorded_object.value.clone())
-            });
-            if !is_same {
-                let policies = &mut recorded_object.record.policies;
-                policies.retain(|policy_record| !recorded_object.adopted.contains(&policy_record.policy));
-                recorded_object.adopted.clear();
-                has_disowned = true;
-            }
-        });
+        self.for_each_base(
+            source,
+            tree,
+            recorded,
+            stripped,
+            |recorded_object, taken, base| {
+                if recorded_object.adopted.is_empty() {
+                    return;
+                }
+                let earlier = earlier(
+                    recorded_object,
+                    taken,
+                    Some(recorded_object.adopted.clone()),
+                );
+                let planned = self.planned(base, Some(&earlier));
+                let target = planned.draft.value(&planned.draft.root());
+                let is_same = target.is_some_and(|mut target| {
+                    restore_order(&mut target, &recorded_object.value);
+                    unmarked(target) == unmarked(recorded_object.value.clone())
+                });
+                if !is_same {
+                    let policies = &mut recorded_object.record.policies;
+                    policies.retain(|policy_record| {
+                        !recorded_object.adopted.contains(&policy_record.policy)
+                    });
+                    recorded_object.adopted.clear();
+                    has_disowned = true;
+                }
+            },
+        );
         recorded.retain(|recorded_object| !recorded_object.record.policies.is_empty());
         has_disowned
     }
@@ -209,9 +245,11 @@ impl<'a> Document<'a> {
         let objects = find_objects(tree, self.setting.kinds);
         let bases = find_objects(&base_tree, self.setting.kinds);
         for (recorded_object, taken) in recorded.iter_mut().zip(&stripped.taken) {
-            let is_recorded_node =
-                |found: &DocumentContent| matches!(found, DocumentContent::Object(object) if object.node == recorded_object.node);
-            let base = objects.iter().position(is_recorded_node).and_then(|index| bases.get(index));
+            let is_recorded_node = |found: &DocumentContent| matches!(found, DocumentContent::Object(object) if object.node == recorded_object.node);
+            let base = objects
+                .iter()
+                .position(is_recorded_node)
+                .and_then(|index| bases.get(index));
             let Some(DocumentContent::Object(base)) = base else {
                 continue;
             };
@@ -236,7 +274,11 @@ impl<'a> Document<'a> {
     }
 }
 
-fn earlier<'r>(recorded_object: &'r RecordedObject, taken: &'r RemovalResult, adopting: Option<Vec<String>>) -> EarlierRun<'r> {
+fn earlier<'r>(
+    recorded_object: &'r RecordedObject,
+    taken: &'r RemovalResult,
+    adopting: Option<Vec<String>>,
+) -> EarlierRun<'r> {
     EarlierRun {
         record: recorded_object.record.clone(),
         is_annotated: recorded_object.is_annotated,
@@ -247,8 +289,12 @@ fn earlier<'r>(recorded_object: &'r RecordedObject, taken: &'r RemovalResult, ad
 }
 
 /// Notes in a record what somebody changed to what a policy wants. Returns whether there was any.
-fn note_changed(one: &mut RecordedObject, taken: &RemovalResult, planned: &WorkloadPlan<'_>) -> bool {
-    let paths = one.record.paths();
+fn note_changed(
+    recorded_object: &mut RecordedObject,
+    taken: &RemovalResult,
+    planned: &WorkloadPlan<'_>,
+) -> bool {
+    let paths = recorded_object.record.paths();
     let mut has_noted = false;
     for changed in &taken.changed {
         let is_met = |(policy, met): &&(String, SatisfiedChange)| {
@@ -259,12 +305,14 @@ fn note_changed(one: &mut RecordedObject, taken: &RemovalResult, planned: &Workl
         let Some((_, met)) = planned.satisfied.iter().find(is_met) else {
             continue;
         };
-        let there = paths.get(&taken.value, &changed.path).map(digest);
-        let policies = &mut one.record.policies;
-        let policy = policies.iter_mut().find(|own| own.policy == changed.policy);
+        let current_digest = paths.get(&taken.value, &changed.path).map(digest);
+        let policies = &mut recorded_object.record.policies;
+        let policy = policies
+            .iter_mut()
+            .find(|policy_record| policy_record.policy == changed.policy);
         has_noted |= policy.is_some_and(|policy| {
             let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
-            note_existing(effects, &changed.path, joined, there)
+            note_existing(effects, &changed.path, joined, current_digest)
         });
     }
     has_noted
@@ -328,7 +376,11 @@ fn adopted(
     }
     let policy = &*report.policy;
     let mut effects = Effects::default();
-    for (_, matched) in planned.satisfied.iter().filter(|(owner, _)| owner == policy) {
+    for (_, matched) in planned
+        .satisfied
+        .iter()
+        .filter(|(owner, _)| owner == policy)
+    {
         match &matched.joined {
             Some(joined) => {
                 let existing = paths.get(value, &format!("{}/value", matched.path));
@@ -358,7 +410,10 @@ fn adopted(
 /// The first text that was joined to a variable with `valueFrom` had the variable renamed.
 fn note_originals(policies: &mut [PolicyRecord], paths: &RecordPaths, value: &Value) {
     let mut seen = BTreeSet::new();
-    for (path, joined) in policies.iter_mut().flat_map(|policy_record| &mut policy_record.effects.joined) {
+    for (path, joined) in policies
+        .iter_mut()
+        .flat_map(|policy_record| &mut policy_record.effects.joined)
+    {
         let Some((list, name)) = path.rsplit_once('/').filter(|_| seen.insert(path.clone())) else {
             continue;
         };
@@ -380,12 +435,19 @@ fn holders(path: &str) -> BTreeSet<String> {
 }
 
 /// Notes what is there as the policy's own.
-fn note_existing(effects: &mut Effects, path: &str, current_join: Option<&JoinedText>, current_digest: Option<String>) -> bool {
+fn note_existing(
+    effects: &mut Effects,
+    path: &str,
+    current_join: Option<&JoinedText>,
+    current_digest: Option<String>,
+) -> bool {
     if let (Some(joined), Some(current_join)) = (effects.joined.get_mut(path), current_join) {
         joined.text.clone_from(&current_join.text);
         return true;
     }
-    let Some(current_digest) = current_digest else { return false };
+    let Some(current_digest) = current_digest else {
+        return false;
+    };
     let replaced = effects.replaced.get_mut(path);
     let digests = match replaced {
         Some(replaced) => &mut replaced.now,

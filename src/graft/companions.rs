@@ -7,19 +7,19 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::LoweringError;
 use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extend_list};
 use crate::manifest::pod::Workload;
-use crate::outcome::{GeneratedObject, ObjectText, ObjectName, PlacedObject};
+use crate::outcome::{GeneratedObject, ObjectName, ObjectText, PlacedObject};
 use crate::plan::draft::Draft;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::document::Document;
+use super::companion_writer::merge;
+use super::document::DocumentTask;
 use super::pending::PendingObject;
 use super::recorded::RecordedDocument;
-use super::settle::merge;
-use super::write::refuse_doubt;
+use super::write::refuse_ambiguity;
 
 /// A generated object that is not written yet, and its position.
-pub(super) struct BesideWorkload {
+pub(super) struct UnwrittenCompanion {
     pub beside: ObjectPlacement,
     pub placed: PlacedObject,
 }
@@ -81,7 +81,9 @@ fn behind_workload_edits(
     let whole = workload.tree.text();
     let is_line_end =
         |edit: &Edit| edit.at.start == whole.len() && matches!(&*edit.text, "\n" | "\r\n");
-    if text.room.iter().any(is_line_end) && splice(whole.as_bytes(), workload_edits).ends_with(b"\n") {
+    if text.room.iter().any(is_line_end)
+        && splice(whole.as_bytes(), workload_edits).ends_with(b"\n")
+    {
         text.room.retain(|edit| !is_line_end(edit));
     }
     let behind = workload_edits.last().map_or(0, |edit| edit.at.end);
@@ -98,22 +100,25 @@ fn behind_workload_edits(
     Ok(text)
 }
 
-impl Document<'_> {
+impl DocumentTask<'_> {
     /// Finds places behind a workload, whose own edits these are, for what is generated beside it.
     pub(super) fn place_companions(
         &self,
         pair: &RecordedDocument<'_>,
-        one: &PendingObject<'_>,
+        pending: &PendingObject<'_>,
         workload_edits: &[Edit],
-    ) -> (Vec<BesideWorkload>, Vec<Diagnostic>) {
+    ) -> (Vec<UnwrittenCompanion>, Vec<Diagnostic>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());
-        let companions = one.beside.iter().flat_map(|planned| &planned.companions);
-        let workload = &one.workload;
+        let companions = pending
+            .beside
+            .iter()
+            .flat_map(|planned| &planned.companions);
+        let workload = &pending.workload;
         for companion in companions {
             let beside = self.beside(workload);
             let companion = in_folder_of(workload, companion.clone());
             match self.text_of(pair, beside, &companion, (workload, workload_edits)) {
-                Ok(text) => found.push(BesideWorkload {
+                Ok(text) => found.push(UnwrittenCompanion {
                     beside,
                     placed: PlacedObject {
                         workload: 0,
@@ -141,7 +146,7 @@ impl Document<'_> {
         companion: &GeneratedObject,
         (workload, workload_edits): (&Workload<'_>, &[Edit]),
     ) -> Result<ObjectText, Box<Diagnostic>> {
-        refuse_doubt(pair, workload)?;
+        refuse_ambiguity(pair, workload)?;
         let written = beside.write(workload.tree, &companion.object);
         written.and_then(|text| behind_workload_edits(text, workload, workload_edits)).map_err(|refusal| {
             let message = format!(
@@ -163,7 +168,7 @@ impl Document<'_> {
 pub(super) fn with_companions<'t>(
     tree: &'t Tree<'t>,
     edits: &[Edit],
-    companions: &[BesideWorkload],
+    companions: &[UnwrittenCompanion],
     drafts: &mut Vec<(NodeId, Draft<'t>)>,
 ) -> Option<Vec<Edit>> {
     if companions.is_empty() {
@@ -194,7 +199,14 @@ pub(super) fn with_companions<'t>(
 }
 
 /// What is written beside the objects of a document.
-pub(super) fn written_beside(companions: &[BesideWorkload]) -> Vec<(ObjectPlacement, Arc<Value>)> {
-    let written = |one: &BesideWorkload| (one.beside, Arc::clone(&one.placed.companion.object));
+pub(super) fn written_beside(
+    companions: &[UnwrittenCompanion],
+) -> Vec<(ObjectPlacement, Arc<Value>)> {
+    let written = |companion: &UnwrittenCompanion| {
+        (
+            companion.beside,
+            Arc::clone(&companion.placed.companion.object),
+        )
+    };
     companions.iter().map(written).collect()
 }

@@ -15,9 +15,9 @@ use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-use super::document::Document;
+use super::document::DocumentTask;
 
-impl Document<'_> {
+impl DocumentTask<'_> {
     /// What a report says of any workload.
     pub(super) fn describe(
         &self,
@@ -103,7 +103,10 @@ impl Document<'_> {
                 .map(|workload| view_of(&workload))
         });
         let mut views: Vec<WorkloadView> = views.collect();
-        for workload in workloads.iter_mut().filter(|document_workloads| document_workloads.view.is_some()) {
+        for workload in workloads
+            .iter_mut()
+            .filter(|document_workloads| document_workloads.view.is_some())
+        {
             let is_same_workload = |view: &WorkloadView| {
                 view.name == workload.name
                     && view.kind == workload.kind

@@ -9,7 +9,7 @@ use crate::source::{LineCounter, Source};
 use crate::yaml::parse::{ParseError, parse};
 use crate::yaml::tree::Tree;
 
-use super::outlined::{Outlined, OutlineStatistics};
+use super::outline::{OutlineStatistics, Outlined};
 use super::refusals::{is_other_json, parse_problem};
 use super::{DocumentRun, FileContext, graft_document, lint};
 
@@ -26,23 +26,23 @@ pub(super) struct ChunkPlace {
 
 /// A document before it is read.
 #[derive(Clone, Copy)]
-pub(super) struct Document<'a> {
+pub(super) struct DocumentTask<'a> {
     pub setting: FileContext<'a>,
     pub place: ChunkPlace,
     pub bytes: &'a [u8],
 }
 
 /// What a run keeps from document to document, so that nothing is counted or written twice.
-pub(super) struct Memory<'a> {
+pub(super) struct DocumentCaches<'a> {
     pub lines: LineCounter<'a>,
     pub written: TextCache,
     pub outlines: OutlineStatistics,
 }
 
-impl<'a> Memory<'a> {
+impl<'a> DocumentCaches<'a> {
     /// Nothing is read yet.
     pub(super) fn of(run: &DocumentRun<'a>) -> Self {
-        Memory {
+        DocumentCaches {
             lines: LineCounter::new(run.text, run.first_line),
             written: TextCache::default(),
             outlines: OutlineStatistics::default(),
@@ -50,7 +50,7 @@ impl<'a> Memory<'a> {
     }
 }
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// Whether somebody asks for a document that holds no workload, by the kind that it seems to have.
     pub(super) fn is_read_all_the_same(&self, kind: Option<&[u8]>) -> bool {
         let options = self.setting.options;
@@ -58,7 +58,7 @@ impl<'a> Document<'a> {
     }
 
     /// Reads a document that may hold a workload, and does with it what the run is for.
-    pub(super) fn read(self, memory: &mut Memory<'_>) -> FileReport {
+    pub(super) fn read(self, memory: &mut DocumentCaches<'_>) -> FileReport {
         let source = match self.source(memory) {
             Ok(source) => source,
             Err(problem) => return unread(vec![problem]),
@@ -71,7 +71,7 @@ impl<'a> Document<'a> {
     }
 
     /// Reads a document that holds no workload: what is wrong with its text is not ours to say.
-    pub(super) fn read_loosely(self, memory: &mut Memory<'_>) -> FileReport {
+    pub(super) fn read_loosely(self, memory: &mut DocumentCaches<'_>) -> FileReport {
         let Ok(source) = self.source(memory) else {
             return unread(Vec::new());
         };
@@ -81,7 +81,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn graft(&self, tree: &Tree<'_>, source: &Source<'_>, memory: &mut Memory<'_>) -> FileReport {
+    fn graft(
+        &self,
+        tree: &Tree<'_>,
+        source: &Source<'_>,
+        memory: &mut DocumentCaches<'_>,
+    ) -> FileReport {
         FileReport {
             documents: tree.roots().len(),
             ..graft_document(*self, tree, source, memory)
@@ -92,7 +97,7 @@ impl<'a> Document<'a> {
         &self,
         error: &ParseError,
         source: &Source<'_>,
-        memory: &mut Memory<'_>,
+        memory: &mut DocumentCaches<'_>,
     ) -> FileReport {
         match self.right_in_outline(source, memory) {
             Some(report) => report,
@@ -100,7 +105,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn source(&self, memory: &mut Memory<'_>) -> Result<Source<'a>, Diagnostic> {
+    fn source(&self, memory: &mut DocumentCaches<'_>) -> Result<Source<'a>, Diagnostic> {
         let first_line = memory.lines.line_at(self.place.in_run);
         let source = |text| Source {
             name: Arc::clone(self.setting.name),

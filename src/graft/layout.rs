@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::outcome::{ObjectText, FileReport, PlacedObject, WorkloadReport};
+use crate::outcome::{FileReport, ObjectText, PlacedObject, WorkloadReport};
 use crate::ownership::RecordedWorkload;
 use crate::plan::draft::Draft;
 use crate::plan::patch::patch_of;
@@ -13,40 +13,40 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::check::check;
-use super::companions::{BesideWorkload, with_companions, written_beside};
-use super::document::Document;
-use super::objects::Other;
-use super::pending::{PendingObject, Plan, DesiredState};
-use super::prove::Proven;
+use super::companion_writer::merge;
+use super::companions::{UnwrittenCompanion, with_companions, written_beside};
+use super::document::DocumentTask;
+use super::objects::OtherObject;
+use super::pending::{DesiredState, PendingObject, Plan};
+use super::prune::generated;
 use super::recorded::RecordedDocument;
-use super::retire::generated;
-use super::said::once;
-use super::settle::merge;
-use super::write::{Writing, draft_of};
+use super::reported::once;
+use super::verify_undo::ProvenEdits;
+use super::write::{WrittenWorkload, draft_of};
 
 /// See the module's text.
-pub(super) struct Layout<'t> {
+pub(super) struct DocumentLayout<'t> {
     report: FileReport,
     drafts: Vec<(NodeId, Draft<'t>)>,
     /// What is generated beside the workloads.
-    companions: Vec<BesideWorkload>,
+    companions: Vec<UnwrittenCompanion>,
     /// Numbers of the edits that give back what was there, of which no draft tells.
     given_back: Vec<Range<usize>>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// Puts together what was planned and written.
     pub(super) fn lay_out<'t>(
         &self,
         pair: &RecordedDocument<'t>,
         plan: Plan<'t>,
-        proven: Proven<'t>,
+        proven: ProvenEdits<'t>,
         lines: &mut LineCounter<'_>,
-    ) -> Layout<'t>
+    ) -> DocumentLayout<'t>
     where
         'a: 't,
     {
-        let mut layout = Layout {
+        let mut layout = DocumentLayout {
             report: FileReport::of_problems(pair.notes().into_iter().collect()),
             drafts: Vec::new(),
             companions: Vec::new(),
@@ -55,11 +55,11 @@ impl<'a> Document<'a> {
         layout.report.objects = plan.pending.len() + plan.others.len();
         let mut others = plan.others.into_iter().peekable();
         let written = plan.pending.into_iter().zip(proven.written);
-        for (at, (one, writing)) in written.enumerate() {
+        for (at, (pending, writing)) in written.enumerate() {
             while let Some((_, other)) = others.next_if(|(before, _)| *before <= at) {
                 layout.add_other(other, self, pair, lines);
             }
-            self.lay_out_workload(&mut layout, pair, one, writing, lines);
+            self.lay_out_workload(&mut layout, pair, pending, writing, lines);
         }
         for (_, other) in others {
             layout.add_other(other, self, pair, lines);
@@ -70,55 +70,59 @@ impl<'a> Document<'a> {
 
     fn lay_out_workload<'t>(
         &self,
-        layout: &mut Layout<'t>,
+        layout: &mut DocumentLayout<'t>,
         pair: &RecordedDocument<'t>,
-        one: PendingObject<'t>,
-        mut writing: Writing<'t>,
+        pending: PendingObject<'t>,
+        mut writing: WrittenWorkload<'t>,
         lines: &mut LineCounter<'_>,
     ) where
         'a: 't,
     {
         let edits = layout.add_edits(std::mem::take(&mut writing.edits));
-        if one.is_base() {
+        if pending.is_base() {
             layout.given_back.push(edits.clone());
         }
-        layout.add_record(self.recorded_workload(pair, &one), &one, &edits);
+        layout.add_record(self.recorded_workload(pair, &pending), &pending, &edits);
         let mut described = self
             .setting
             .options
             .details
-            .then(|| self.describe_changed(pair, &one, &writing, lines));
-        let own = &layout.report.edits[edits.clone()];
-        let (companions, problems) = self.place_companions(pair, &one, own);
+            .then(|| self.describe_changed(pair, &pending, &writing, lines));
+        let object_edits = &layout.report.edits[edits.clone()];
+        let (companions, problems) = self.place_companions(pair, &pending, object_edits);
         layout.add_companions(companions, &edits);
-        layout.report.diagnostics.extend(one.problems);
+        layout.report.diagnostics.extend(pending.problems);
         layout.report.diagnostics.extend(writing.problems);
         layout.report.diagnostics.extend(problems);
         if let Some(described) = &mut described {
-            let (mut policies, places) = (one.policies, self.setting.options.places);
+            let (mut policies, places) = (pending.policies, self.setting.options.places);
             if places {
-                self.add_places(&one.workload, &mut policies);
+                self.add_places(&pending.workload, &mut policies);
             }
             described.policies = policies;
             described.edits = edits;
             described.authors = writing.authors;
         }
         layout.report.workloads.extend(described);
-        if let Some(beside) = one.beside {
+        if let Some(beside) = pending.beside {
             layout.report.needs.append(beside.needs);
         }
-        let draft = writing.draft.or(match one.wanted {
+        let draft = writing.draft.or(match pending.wanted {
             DesiredState::Draft(draft) => Some(draft),
             DesiredState::Same | DesiredState::Value(_) | DesiredState::Base(_) => None,
         });
-        let node = one.workload.object.node;
+        let node = pending.workload.object.node;
         layout.drafts.extend(draft.map(|draft| (node, draft)));
     }
 
     /// What a lock file is to say of a workload.
-    fn recorded_workload(&self, pair: &RecordedDocument<'_>, one: &PendingObject<'_>) -> Option<RecordedWorkload> {
-        let workload = &one.workload;
-        let beside = one.beside.as_ref()?;
+    fn recorded_workload(
+        &self,
+        pair: &RecordedDocument<'_>,
+        pending: &PendingObject<'_>,
+    ) -> Option<RecordedWorkload> {
+        let workload = &pending.workload;
+        let beside = pending.beside.as_ref()?;
         let recorded = pair.position(workload.object.node);
         let from = recorded.and_then(|at| pair.recorded[at].from.clone());
         let is_locked = self.setting.options.lock || from.is_some();
@@ -134,35 +138,35 @@ impl<'a> Document<'a> {
     fn describe_changed(
         &self,
         pair: &RecordedDocument<'_>,
-        one: &PendingObject<'_>,
-        writing: &Writing<'_>,
+        pending: &PendingObject<'_>,
+        writing: &WrittenWorkload<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
-        let draft = match (&writing.draft, &one.wanted) {
+        let draft = match (&writing.draft, &pending.wanted) {
             _ if !self.setting.options.patches => None,
             (Some(draft), _) | (None, DesiredState::Draft(draft)) => Some(patch_of(draft)),
             (None, DesiredState::Base(Some(_))) => {
-                let draft = draft_of(one, pair).ok().flatten();
+                let draft = draft_of(pending, pair).ok().flatten();
                 draft.map(|draft| patch_of(&draft))
             }
             (None, DesiredState::Same | DesiredState::Value(_) | DesiredState::Base(None)) => None,
         };
-        let beside = one.beside.as_ref();
+        let beside = pending.beside.as_ref();
         WorkloadReport {
             patch: draft,
-            metrics_port: one.metrics_port,
+            metrics_port: pending.metrics_port,
             ephemeral_containers: beside
-                .map_or_else(Vec::new, |own| own.ephemeral_containers.clone()),
-            ..self.describe(&one.workload, lines)
+                .map_or_else(Vec::new, |planned| planned.ephemeral_containers.clone()),
+            ..self.describe(&pending.workload, lines)
         }
     }
 }
 
-impl<'t> Layout<'t> {
+impl<'t> DocumentLayout<'t> {
     fn add_other(
         &mut self,
-        other: Other,
-        document: &Document<'_>,
+        other: OtherObject,
+        document: &DocumentTask<'_>,
         pair: &RecordedDocument<'_>,
         lines: &mut LineCounter<'_>,
     ) {
@@ -186,22 +190,22 @@ impl<'t> Layout<'t> {
     fn add_record(
         &mut self,
         recorded: Option<RecordedWorkload>,
-        one: &PendingObject<'_>,
+        pending: &PendingObject<'_>,
         edits: &Range<usize>,
     ) {
-        let is_injected = matches!(one.wanted, DesiredState::Draft(_)) && !edits.is_empty();
-        self.report.has_unrecorded |= is_injected && one.record().is_none();
-        let needed = one.record().into_iter().flat_map(generated);
+        let is_injected = matches!(pending.wanted, DesiredState::Draft(_)) && !edits.is_empty();
+        self.report.has_unrecorded |= is_injected && pending.record().is_none();
+        let needed = pending.record().into_iter().flat_map(generated);
         self.report.needed.extend(needed);
         self.report.records.extend(recorded);
     }
 
-    fn add_companions(&mut self, companions: Vec<BesideWorkload>, edits: &Range<usize>) {
+    fn add_companions(&mut self, companions: Vec<UnwrittenCompanion>, edits: &Range<usize>) {
         let workload = self.report.workloads.len();
-        let numbered = companions.into_iter().map(|mut one| {
-            one.placed.workload = workload;
-            one.placed.edits = edits.clone();
-            one
+        let numbered = companions.into_iter().map(|mut companion| {
+            companion.placed.workload = workload;
+            companion.placed.edits = edits.clone();
+            companion
         });
         self.companions.extend(numbered);
     }
@@ -227,7 +231,7 @@ impl<'t> Layout<'t> {
                 &written_beside(&self.companions),
             )
         } else {
-            let is_given_back = |at: &usize| self.given_back.iter().any(|own| own.contains(at));
+            let is_given_back = |at: &usize| self.given_back.iter().any(|range| range.contains(at));
             let edits = self.report.edits.iter().enumerate();
             let drafted = edits.filter(|(at, _)| !is_given_back(at));
             let drafted: Vec<Edit> = drafted.map(|(_, edit)| edit.clone()).collect();
@@ -237,22 +241,29 @@ impl<'t> Layout<'t> {
     }
 
     /// The report, with the places of the file.
-    pub(super) fn into_report(self, document: &Document<'_>, source: &Source<'_>) -> FileReport {
+    pub(super) fn into_report(
+        self,
+        document: &DocumentTask<'_>,
+        source: &Source<'_>,
+    ) -> FileReport {
         let mut report = self.report;
         let is_changed = !report.edits.is_empty() || !self.companions.is_empty();
         let is_refused = report.diagnostics.iter().any(Diagnostic::is_error);
         // Of what an earlier run injected into, no picture after this one is drawn.
         let is_drawn = document.setting.options.views && !document.has_records();
         if is_drawn && is_changed && !is_refused {
-            let placed = self.companions.iter().map(|one| &one.placed);
+            let placed = self.companions.iter().map(|companion| &companion.placed);
             let (merged, _) = merge(&report.edits, 0, placed);
             document.add_views(&mut report.workloads, source.text, &merged);
         }
         let start = document.place.start;
         let behind = |edit: &mut Edit| edit.at = edit.at.start + start..edit.at.end + start;
         report.edits.iter_mut().for_each(behind);
-        let placed = self.companions.into_iter().map(|one| one.placed);
-        report.companions = placed.map(|one| in_file(one, start)).collect();
+        let placed = self
+            .companions
+            .into_iter()
+            .map(|companion| companion.placed);
+        report.companions = placed.map(|companion| in_file(companion, start)).collect();
         report.diagnostics = once(report.diagnostics);
         report
     }

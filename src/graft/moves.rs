@@ -47,9 +47,13 @@ impl<'m> OffsetMap<'m> {
             .map(char::len_utf8)
             .sum();
         let wanted = line_start + column;
-        let behind = self.edits.partition_point(|(base_range, _)| base_range.start <= wanted);
+        let behind = self
+            .edits
+            .partition_point(|(base_range, _)| base_range.start <= wanted);
         let last = behind.checked_sub(1).map(|last| &self.edits[last]);
-        let (base_end, document_end) = last.map_or((0, 0), |(base_range, document_end)| (base_range.end, *document_end));
+        let (base_end, document_end) = last.map_or((0, 0), |(base_range, document_end)| {
+            (base_range.end, *document_end)
+        });
         let at = document_end + wanted.saturating_sub(base_end);
         let span = at..at + (place.end - place.start);
         self.source.place_near(span, &self.counted)

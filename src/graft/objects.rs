@@ -8,41 +8,41 @@ use crate::plan;
 use crate::source::{LineCounter, Source};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::document::Document;
+use super::document::DocumentTask;
 use super::lint;
 use super::refusals::{not_rendered, refuse_pod, refuse_workload, untyped};
 
 /// What an object is.
-pub(super) enum Seen<'t> {
+pub(super) enum ObjectClass<'t> {
     Workload(Box<Workload<'t>>),
-    Other(Other),
+    Other(OtherObject),
 }
 
 /// An object that is no workload.
 #[derive(Default)]
-pub(super) struct Other {
+pub(super) struct OtherObject {
     pub problems: Vec<Diagnostic>,
     /// It has pods by its kind, and no pod template.
     pub without_template: Option<Object>,
 }
 
-impl Other {
+impl OtherObject {
     fn of_problem(problem: Diagnostic) -> Self {
-        Other {
+        OtherObject {
             problems: vec![problem],
             without_template: None,
         }
     }
 }
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// What something found in the document is.
     pub(super) fn see<'t>(
         &self,
         found: DocumentContent,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-    ) -> Seen<'t>
+    ) -> ObjectClass<'t>
     where
         'a: 't,
     {
@@ -50,20 +50,20 @@ impl<'a> Document<'a> {
             DocumentContent::Object(object) => object,
             DocumentContent::Untyped { list_kind, node } => {
                 let place = source.place(tree.span(node));
-                return Seen::Other(Other::of_problem(untyped(&list_kind, place)));
+                return ObjectClass::Other(OtherObject::of_problem(untyped(&list_kind, place)));
             }
         };
         let Some(pod_kind) = self.setting.kinds.find(&object.api_version, &object.kind) else {
-            return Seen::Other(self.see_other(&object, tree, source));
+            return ObjectClass::Other(self.see_other(&object, tree, source));
         };
         if let Some(node) = find_template_braces(tree, object.node) {
             let place = source.place(tree.span(node));
-            return Seen::Other(Other::of_problem(not_rendered(place)));
+            return ObjectClass::Other(OtherObject::of_problem(not_rendered(place)));
         }
         let namespace = self.setting.options.namespace_in(self.setting.name);
         match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
-            Ok(workload) => Seen::Workload(Box::new(workload)),
-            Err(PodTemplateError::Absent) => Seen::Other(Other {
+            Ok(workload) => ObjectClass::Workload(Box::new(workload)),
+            Err(PodTemplateError::Absent) => ObjectClass::Other(OtherObject {
                 problems: Vec::new(),
                 without_template: Some(object),
             }),
@@ -74,16 +74,16 @@ impl<'a> Document<'a> {
                 );
                 let problem = Diagnostic::error(Code::Invalid, message);
                 let place = source.place(tree.span(node));
-                Seen::Other(Other::of_problem(problem.at(place, "not a mapping")))
+                ObjectClass::Other(OtherObject::of_problem(problem.at(place, "not a mapping")))
             }
         }
     }
 
-    fn see_other(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> Other {
+    fn see_other(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> OtherObject {
         let is_linted = self.setting.options.lint;
         let mistake = is_linted.then(|| lint::api_service(object, tree, source));
         let unknown = unknown_kind(object, tree, source);
-        Other {
+        OtherObject {
             problems: mistake.flatten().into_iter().chain(unknown).collect(),
             without_template: None,
         }
@@ -101,7 +101,7 @@ impl<'a> Document<'a> {
     {
         let mut report = FileReport::default();
         for found in found {
-            let Seen::Workload(workload) = self.see(found, tree, source) else {
+            let ObjectClass::Workload(workload) = self.see(found, tree, source) else {
                 continue;
             };
             report.companions.extend(self.note_generated(&workload));
@@ -154,7 +154,12 @@ impl<'a> Document<'a> {
         }
     }
 
-    pub(super) fn line_of(&self, tree: &Tree<'_>, node: NodeId, lines: &mut LineCounter<'_>) -> usize {
+    pub(super) fn line_of(
+        &self,
+        tree: &Tree<'_>,
+        node: NodeId,
+        lines: &mut LineCounter<'_>,
+    ) -> usize {
         lines.line_at(self.place.in_run + tree.start(node))
     }
 }

@@ -23,15 +23,15 @@ use crate::yaml::parse::parse;
 use crate::yaml::value::is_equal;
 
 use super::adopt::not_adopted;
-use super::authors::PolicyStep;
-use super::document::Document;
-use super::loose_mounts::dangling_mounts;
+use super::blame::PolicyStep;
+use super::dangling_mounts::dangling_mounts;
+use super::document::DocumentTask;
 use super::moves::OffsetMap;
-use super::objects::{Other, Seen};
+use super::objects::{ObjectClass, OtherObject};
+use super::prune::generated;
 use super::record_refusals::{changed_since, without_record};
 use super::recorded::RecordedDocument;
 use super::refusals::{refuse_pod, refuse_workload};
-use super::retire::generated;
 
 /// A workload with its desired state, before its text is edited.
 pub(super) struct PendingObject<'t> {
@@ -39,7 +39,7 @@ pub(super) struct PendingObject<'t> {
     pub policies: Vec<PolicyReport>,
     pub wanted: DesiredState<'t>,
     /// What was planned beside; nothing where the workload is left alone.
-    pub beside: Option<Beside<'t>>,
+    pub beside: Option<PlannedExtras<'t>>,
     pub metrics_port: Option<u16>,
     pub problems: Vec<Diagnostic>,
 }
@@ -56,7 +56,7 @@ pub(super) enum DesiredState<'t> {
 }
 
 /// What a plan holds beside the workload itself.
-pub(super) struct Beside<'t> {
+pub(super) struct PlannedExtras<'t> {
     pub record: Option<Record>,
     /// The record belongs into an annotation.
     pub is_annotated: bool,
@@ -70,13 +70,13 @@ pub(super) struct Beside<'t> {
 pub(super) struct Plan<'t> {
     pub pending: Vec<PendingObject<'t>>,
     /// What is no workload, each with the number of workloads before it.
-    pub others: Vec<(usize, Other)>,
+    pub others: Vec<(usize, OtherObject)>,
 }
 
 impl Plan<'_> {
     /// Whether the document is refused already.
     pub(super) fn is_refused(&self) -> bool {
-        let of_workloads = self.pending.iter().flat_map(|one| &one.problems);
+        let of_workloads = self.pending.iter().flat_map(|pending| &pending.problems);
         let of_others = self.others.iter().flat_map(|(_, other)| &other.problems);
         of_workloads.chain(of_others).any(Diagnostic::is_error)
     }
@@ -116,9 +116,13 @@ impl<'t> PendingObject<'t> {
     }
 }
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// Plans every workload.
-    pub(super) fn plan_all<'t>(&self, pair: &RecordedDocument<'t>, found: Vec<DocumentContent>) -> Plan<'t>
+    pub(super) fn plan_all<'t>(
+        &self,
+        pair: &RecordedDocument<'t>,
+        found: Vec<DocumentContent>,
+    ) -> Plan<'t>
     where
         'a: 't,
     {
@@ -138,19 +142,21 @@ impl<'a> Document<'a> {
         let base_found = base_found.unwrap_or_default();
         for (index, found) in found.into_iter().enumerate() {
             let workload = match self.see(found, pair.tree, pair.source) {
-                Seen::Workload(workload) => *workload,
-                Seen::Other(other) => {
+                ObjectClass::Workload(workload) => *workload,
+                ObjectClass::Other(other) => {
                     plan.others.push((plan.pending.len(), other));
                     continue;
                 }
             };
-            let base = pair.position(workload.object.node).and_then(|recorded_index| {
-                let DocumentContent::Object(base) = base_found.get(index)? else {
-                    return None;
-                };
-                let base = self.read_workload(base, base_tree?, &base_source)?;
-                Some((recorded_index, base))
-            });
+            let base = pair
+                .position(workload.object.node)
+                .and_then(|recorded_index| {
+                    let DocumentContent::Object(base) = base_found.get(index)? else {
+                        return None;
+                    };
+                    let base = self.read_workload(base, base_tree?, &base_source)?;
+                    Some((recorded_index, base))
+                });
             plan.pending.push(self.plan(workload, base, pair));
         }
         plan
@@ -184,7 +190,11 @@ impl<'a> Document<'a> {
     }
 
     /// A workload without a record.
-    fn plan_first<'t>(&self, workload: Workload<'t>, pair: &RecordedDocument<'t>) -> PendingObject<'t> {
+    fn plan_first<'t>(
+        &self,
+        workload: Workload<'t>,
+        pair: &RecordedDocument<'t>,
+    ) -> PendingObject<'t> {
         if self.setting.options.take_out.is_undo() {
             let problems = without_record(&workload, self.setting.options);
             return PendingObject {
@@ -197,7 +207,11 @@ impl<'a> Document<'a> {
             return PendingObject::unchanged(workload, not_adopted(planned));
         }
         if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
-            return PendingObject::refused(workload, self.report_all_policies(|| Outcome::Failed), problem);
+            return PendingObject::refused(
+                workload,
+                self.report_all_policies(|| Outcome::Failed),
+                problem,
+            );
         }
         self.add_room(planned.record.as_mut(), pair, &workload, None);
         let problems = std::mem::take(&mut planned.diagnostics);
@@ -205,7 +219,7 @@ impl<'a> Document<'a> {
         PendingObject {
             problems: self.of_workload(problems, &workload),
             metrics_port: self.metrics_port(&workload, &planned.draft),
-            beside: Some(Beside {
+            beside: Some(PlannedExtras {
                 steps: std::mem::take(&mut planned.steps),
                 ..beside(&mut planned, is_annotated)
             }),
@@ -225,10 +239,18 @@ impl<'a> Document<'a> {
         recorded_index: usize,
         pair: &RecordedDocument<'t>,
     ) -> PendingObject<'t> {
-        let (recorded_object, taken) = (&pair.recorded[recorded_index], &pair.stripped.taken[recorded_index]);
+        let (recorded_object, taken) = (
+            &pair.recorded[recorded_index],
+            &pair.stripped.taken[recorded_index],
+        );
         let earlier = self.earlier(recorded_object, taken);
         let mut planned = self.planned(base, Some(&earlier));
-        self.add_room(planned.record.as_mut(), pair, &workload, Some(&recorded_object.record));
+        self.add_room(
+            planned.record.as_mut(),
+            pair,
+            &workload,
+            Some(&recorded_object.record),
+        );
         let problems = moved(std::mem::take(&mut planned.diagnostics), base, pair);
         let mut problems = self.of_workload(problems, &workload);
         problems.extend(self.changed_since(&workload, &planned.policies, &taken.changed));
@@ -260,17 +282,25 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn earlier<'r>(&self, one: &'r RecordedObject, taken: &'r RemovalResult) -> EarlierRun<'r> {
-        let mut record = one.record.clone();
+    fn earlier<'r>(
+        &self,
+        recorded_object: &'r RecordedObject,
+        taken: &'r RemovalResult,
+    ) -> EarlierRun<'r> {
+        let mut record = recorded_object.record.clone();
         for (policy, redo) in record.policies.iter_mut().zip(&taken.redo) {
             redo.resolve(policy);
         }
         EarlierRun {
             record,
-            is_annotated: one.is_annotated,
-            current: &one.value,
+            is_annotated: recorded_object.is_annotated,
+            current: &recorded_object.value,
             taken,
-            adopting: self.setting.options.adopt.then(|| one.adopted.clone()),
+            adopting: self
+                .setting
+                .options
+                .adopt
+                .then(|| recorded_object.adopted.clone()),
         }
     }
 
@@ -278,10 +308,10 @@ impl<'a> Document<'a> {
     fn target<'r>(
         &self,
         planned: &WorkloadPlan<'_>,
-        one: &RecordedObject,
+        recorded_object: &RecordedObject,
         taken: &'r RemovalResult,
     ) -> Option<Cow<'r, Value>> {
-        let is_base = is_base(planned) && one.record.text.is_none();
+        let is_base = is_base(planned) && recorded_object.record.text.is_none();
         match is_base && !self.setting.options.patches {
             // The text without it was compared with this when it was taken out.
             true => Some(Cow::Borrowed(&taken.value)),
@@ -361,9 +391,11 @@ impl<'a> Document<'a> {
             let mut given = self.setting.policies.iter();
             let is_given = given.any(|given| given.identity == *policy);
             let of_policy = || policies.iter().filter(|report| *report.policy == **policy);
-            let is_gone = of_policy().any(|own| matches!(own.outcome, Outcome::TakenOut(_)));
+            let is_gone = of_policy()
+                .any(|policy_report| matches!(policy_report.outcome, Outcome::TakenOut(_)));
             // Then the message about the conflict says it.
-            let has_failed = of_policy().any(|own| own.outcome == Outcome::Failed);
+            let has_failed =
+                of_policy().any(|policy_report| policy_report.outcome == Outcome::Failed);
             let problem = || changed_since(workload, policy, path);
             if is_gone && !self.setting.options.force {
                 problems.push(problem());
@@ -376,10 +408,10 @@ impl<'a> Document<'a> {
     }
 }
 
-fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> Beside<'t> {
+fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> PlannedExtras<'t> {
     let item = |item: PolicyValue| (*item.value).clone();
     let ephemeral_containers = std::mem::take(&mut planned.ephemeral_containers);
-    Beside {
+    PlannedExtras {
         record: planned.record.take(),
         is_annotated,
         companions: std::mem::take(&mut planned.companions),
@@ -403,7 +435,11 @@ fn unless_same<'t>(mut target: Value, current: &Value) -> DesiredState<'t> {
 }
 
 /// Problems of the base with their places in the document.
-fn moved(problems: Vec<Diagnostic>, base: &Workload<'_>, pair: &RecordedDocument<'_>) -> Vec<Diagnostic> {
+fn moved(
+    problems: Vec<Diagnostic>,
+    base: &Workload<'_>,
+    pair: &RecordedDocument<'_>,
+) -> Vec<Diagnostic> {
     let moves = OnceCell::new();
     let mut problems = problems;
     let labels = problems.iter_mut().flat_map(|problem| &mut problem.labels);

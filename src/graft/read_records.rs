@@ -11,9 +11,9 @@ use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::document::Document;
+use super::document::DocumentTask;
+use super::prune::generated;
 use super::record_refusals::unreadable;
-use super::retire::generated;
 
 /// What the records of a document say.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub(super) struct Records {
     pub needed: Vec<GeneratedRecord>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// The records of a document; none where no earlier run left a trace and this one leaves none.
     ///
     /// # Errors
@@ -57,12 +57,16 @@ impl<'a> Document<'a> {
                     records.dropped.extend(generated(&recorded_object.record));
                     if !recorded_object.record.room.is_nothing() {
                         let at = self.place.start + tree.span(object.node).start;
-                        records.rooms.push((at, recorded_object.record.room.clone()));
+                        records
+                            .rooms
+                            .push((at, recorded_object.record.room.clone()));
                     }
                     records.recorded.push(recorded_object);
                 }
                 Ok(recorded_object) => {
-                    let needed = recorded_object.iter().flat_map(|recorded_object| generated(&recorded_object.record));
+                    let needed = recorded_object
+                        .iter()
+                        .flat_map(|recorded_object| generated(&recorded_object.record));
                     records.needed.extend(needed);
                 }
                 Err((node, error)) => {
@@ -95,7 +99,11 @@ impl<'a> Document<'a> {
         &self,
         workload: &Workload<'_>,
     ) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
-        let is_present = |key: &WorkloadKey| self.setting.marked.is_none_or(|marked| marked.contains(key));
+        let is_present = |key: &WorkloadKey| {
+            self.setting
+                .marked
+                .is_none_or(|marked| marked.contains(key))
+        };
         let found = locked_record(workload, self.setting.inventory.locks(), &is_present);
         found.or_else(|error| match self.setting.options.adopt {
             true => Ok(None),

@@ -8,7 +8,7 @@ use crate::plan::explain_refusal;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{MARKER, RecordError};
 use crate::source::{Place, Source};
-use crate::undo::{RemovalObstacle, RecordedObject};
+use crate::undo::{RecordedObject, RemovalObstacle};
 use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::tree::Tree;
 

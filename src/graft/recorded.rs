@@ -9,11 +9,11 @@ use crate::manifest::object::DocumentContent;
 use crate::plan::recording::is_dropped;
 use crate::record::{DriftHandling, MARKER, PolicyRecord, RECORD};
 use crate::source::Source;
-use crate::undo::{RemovalObstacle, RecordedObject, StrippedDocument, strip};
-use crate::yaml::doubt::{self, Ambiguity, find_doubt, find_doubt_in_tree};
+use crate::undo::{RecordedObject, RemovalObstacle, StrippedDocument, strip};
+use crate::yaml::ambiguity::{self, Ambiguity, find_ambiguity, find_ambiguity_in_tree};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::document::Document;
+use super::document::DocumentTask;
 use super::record_refusals::{changed_form, explain};
 
 static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
@@ -38,14 +38,16 @@ impl RecordedDocument<'_> {
     }
 
     /// The first place on which readers disagree.
-    pub(super) fn doubt(&self) -> Option<&Ambiguity> {
-        let find = || doubt_of(self.source, self.tree);
+    pub(super) fn ambiguity(&self) -> Option<&Ambiguity> {
+        let find = || ambiguity_of(self.source, self.tree);
         self.doubt.get_or_init(find).as_ref()
     }
 
     /// Which of the recorded objects stands here.
     pub(super) fn position(&self, node: NodeId) -> Option<usize> {
-        self.recorded.iter().position(|one| one.node == node)
+        self.recorded
+            .iter()
+            .position(|recorded_object| recorded_object.node == node)
     }
 
     /// What is said of the pair itself.
@@ -55,7 +57,7 @@ impl RecordedDocument<'_> {
     }
 }
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// Whether what an earlier run did is written here.
     pub(super) fn has_recorded(&self) -> bool {
         ANNOTATION.find(self.bytes).is_some() || self.is_locked()
@@ -129,7 +131,11 @@ impl<'a> Document<'a> {
         Ok(stripped)
     }
 
-    fn strip(&self, tree: &Tree<'_>, recorded: &[RecordedObject]) -> Result<StrippedDocument, RemovalObstacle> {
+    fn strip(
+        &self,
+        tree: &Tree<'_>,
+        recorded: &[RecordedObject],
+    ) -> Result<StrippedDocument, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
         strip(tree, kinds, recorded, has_more, |policy| {
             self.leniency(policy)
@@ -180,14 +186,14 @@ impl<'a> Document<'a> {
     }
 }
 
-fn doubt_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Ambiguity> {
+fn ambiguity_of(source: &Source<'_>, tree: &Tree<'_>) -> Option<Ambiguity> {
     if tree.is_plain() {
         return None;
     }
     let place = if source.first_line == 1 {
-        doubt::TextPosition::Start
+        ambiguity::TextPosition::Start
     } else {
-        doubt::TextPosition::Inside
+        ambiguity::TextPosition::Inside
     };
-    find_doubt(source.text, place).or_else(|| find_doubt_in_tree(tree))
+    find_ambiguity(source.text, place).or_else(|| find_ambiguity_in_tree(tree))
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::edit::{TextCache, lower};
-use crate::manifest::object::{Object, ListMembership};
-use crate::plan::draft::{Draft, OpenedCollection, DraftValue};
+use crate::manifest::object::{ListMembership, Object};
+use crate::plan::draft::{Draft, DraftValue, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -73,7 +73,9 @@ fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Ed
         return None;
     }
     if text[separator..line].trim_end() != "---" {
-        let has_none = !text[..line].lines().any(|text_line| text_line.starts_with("---"));
+        let has_none = !text[..line]
+            .lines()
+            .any(|text_line| text_line.starts_with("---"));
         return has_none.then(|| Edit {
             at: line..text.len() + behind,
             text: "".into(),

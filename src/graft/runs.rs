@@ -89,7 +89,8 @@ pub(super) fn on_threads(
     });
     results.sort_by_key(|(index, _)| *index);
     let mut merged = FileReport::default();
-    results.into_iter()
+    results
+        .into_iter()
         .for_each(|(_, report)| merged.append(report));
     merged
 }

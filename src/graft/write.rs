@@ -13,14 +13,14 @@ use crate::plan::{self, refusal_diagnostic};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
-use super::authors::authors;
-use super::document::Document;
-use super::pending::{PendingObject, Plan, DesiredState};
+use super::blame::authors;
+use super::document::DocumentTask;
+use super::pending::{DesiredState, PendingObject, Plan};
 use super::recorded::RecordedDocument;
 
 /// The text of one workload.
 #[derive(Default)]
-pub(super) struct Writing<'t> {
+pub(super) struct WrittenWorkload<'t> {
     /// Ranges are bytes of the document.
     pub edits: Vec<Edit>,
     /// What the edits say, where that is not the planned draft itself.
@@ -29,49 +29,62 @@ pub(super) struct Writing<'t> {
     pub problems: Vec<Diagnostic>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> DocumentTask<'a> {
     /// Writes every workload of a document.
     pub(super) fn write_all<'t>(
         &self,
         pair: &RecordedDocument<'t>,
         plan: &Plan<'t>,
         written: &mut TextCache,
-    ) -> Vec<Writing<'t>>
+    ) -> Vec<WrittenWorkload<'t>>
     where
         'a: 't,
     {
         let pending = plan.pending.iter();
-        pending.map(|entry| self.write(pair, entry, written)).collect()
+        pending
+            .map(|entry| self.write(pair, entry, written))
+            .collect()
     }
 
-    fn write<'t>(&self, pair: &RecordedDocument<'t>, one: &PendingObject<'t>, written: &mut TextCache) -> Writing<'t>
+    fn write<'t>(
+        &self,
+        pair: &RecordedDocument<'t>,
+        pending: &PendingObject<'t>,
+        written: &mut TextCache,
+    ) -> WrittenWorkload<'t>
     where
         'a: 't,
     {
-        let workload = &one.workload;
+        let workload = &pending.workload;
         let node = workload.object.node;
-        if one.is_base() {
+        if pending.is_base() {
             // These were written and checked when they were taken out.
-            return Writing {
+            return WrittenWorkload {
                 edits: stripped_edits(pair, node),
-                ..Writing::default()
+                ..WrittenWorkload::default()
             };
         }
-        let draft = match draft_of(one, pair) {
-            Ok(None) => return Writing::default(),
+        let draft = match draft_of(pending, pair) {
+            Ok(None) => return WrittenWorkload::default(),
             Ok(Some(draft)) => draft,
-            Err(refusal) => return Writing::failed(refusal_diagnostic(&refusal, workload)),
+            Err(refusal) => return WrittenWorkload::failed(refusal_diagnostic(&refusal, workload)),
         };
         let edits = match self.lower(pair, &draft, workload, written) {
             Ok(edits) => edits,
-            Err(problem) => return Writing::failed(*problem),
+            Err(problem) => return WrittenWorkload::failed(*problem),
         };
-        let planned = one.beside.as_ref().filter(|own| own.record.is_none());
+        let planned = pending
+            .beside
+            .as_ref()
+            .filter(|planned| planned.record.is_none());
         // A record takes out what it says before the policies are asked again, and is itself of no policy.
-        let (authors, problems) = match (planned, &one.wanted) {
+        let (authors, problems) = match (planned, &pending.wanted) {
             (Some(planned), DesiredState::Draft(draft)) => (
                 authors(workload.source.text, node, &planned.steps, &edits),
-                self.of_workload(self.idempotence_problems(workload, draft, &one.policies), workload),
+                self.of_workload(
+                    self.idempotence_problems(workload, draft, &pending.policies),
+                    workload,
+                ),
             ),
             _ => Default::default(),
         };
@@ -79,7 +92,7 @@ impl<'a> Document<'a> {
             Cow::Owned(draft) => Some(draft),
             Cow::Borrowed(_) => None,
         };
-        Writing {
+        WrittenWorkload {
             edits,
             draft,
             authors,
@@ -95,7 +108,7 @@ impl<'a> Document<'a> {
         workload: &Workload<'_>,
         written: &mut TextCache,
     ) -> Result<Vec<Edit>, Box<Diagnostic>> {
-        refuse_doubt(pair, workload)?;
+        refuse_ambiguity(pair, workload)?;
         if plan::are_annotations_too_long(draft, self.bytes) {
             let message = format!(
                 "{} would have more than 262144 bytes of annotations together with those that podgraft writes",
@@ -119,21 +132,21 @@ impl<'a> Document<'a> {
     }
 }
 
-impl Writing<'_> {
+impl WrittenWorkload<'_> {
     fn failed(problem: Diagnostic) -> Self {
-        Writing {
+        WrittenWorkload {
             problems: vec![problem],
-            ..Writing::default()
+            ..WrittenWorkload::default()
         }
     }
 }
 
 /// Text on which readers of YAML disagree is not edited.
-pub(super) fn refuse_doubt(
+pub(super) fn refuse_ambiguity(
     pair: &RecordedDocument<'_>,
     workload: &Workload<'_>,
 ) -> Result<(), Box<Diagnostic>> {
-    let Some(doubt) = pair.doubt() else {
+    let Some(doubt) = pair.ambiguity() else {
         return Ok(());
     };
     let message = format!(

@@ -9,14 +9,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{fmt, io};
 
 use super::read::InventoryReader;
-use super::{DataResult, DataKind, DataName, UnclearObject, Inventory, KnownObject, InventoryNeeds, SourceRole, add};
+use super::{
+    DataKind, DataName, DataResult, Inventory, InventoryNeeds, KnownObject, SourceRole,
+    UnclearObject, add,
+};
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::source::Place;
-use plain::plain_name;
+use quick_name::plain_name;
 
-mod plain;
+mod quick_name;
 
 /// A text of manifests that can be read as often as is asked.
 pub trait SourceText: fmt::Debug + Send + Sync {
@@ -182,7 +185,8 @@ impl DataIndex {
                 (candidate.kind, &candidate.namespace, &candidate.name)
                     == (name.kind, &name.namespace, &name.name)
             };
-            for (candidate, known_data) in data.iter().filter(|(candidate, _)| is_wanted(candidate)) {
+            for (candidate, known_data) in data.iter().filter(|(candidate, _)| is_wanted(candidate))
+            {
                 add(&mut known, candidate.clone(), known_data.clone());
             }
         };
@@ -199,7 +203,8 @@ impl DataIndex {
     /// Where an object of the same kind and name stands in another namespace, or in none.
     pub(super) fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
         let found = self.found().ok()?;
-        let is_namesake = |candidate: &DataName| candidate.kind == name.kind && candidate.name == name.name;
+        let is_namesake =
+            |candidate: &DataName| candidate.kind == name.kind && candidate.name == name.name;
         let first = |inventory: &Inventory| {
             let (name, known) = inventory.data.iter().find(|(name, _)| is_namesake(name))?;
             Some((name.clone(), known.place.clone()))
@@ -225,7 +230,12 @@ impl DataIndex {
             let mut scan = TextScan {
                 text: index,
                 kinds: &kinds,
-                reader: InventoryReader::new(text.name(), SourceRole::Manifest, &needs, &self.options),
+                reader: InventoryReader::new(
+                    text.name(),
+                    SourceRole::Manifest,
+                    &needs,
+                    &self.options,
+                ),
                 documents: &mut found.documents,
             };
             let scanned = text.scan(&mut |part| scan.part(part));
@@ -241,14 +251,19 @@ impl DataIndex {
         found
     }
 
-    fn parse(&self, document: &IndexedDocument, name: &DataName) -> Result<Inventory, UnclearObject> {
+    fn parse(
+        &self,
+        document: &IndexedDocument,
+        name: &DataName,
+    ) -> Result<Inventory, UnclearObject> {
         let text = &self.texts[document.text];
         let range = document.start..document.start + document.length;
         let bytes = text.read(range).map_err(|error| {
             not_read(format!("`{}` cannot be read again: {error}", text.name()))
         })?;
         let (kinds, needs) = (PodKinds::of(&self.options), InventoryNeeds::of_data());
-        let mut reader = InventoryReader::new(text.name(), SourceRole::Manifest, &needs, &self.options);
+        let mut reader =
+            InventoryReader::new(text.name(), SourceRole::Manifest, &needs, &self.options);
         reader.document(&bytes, document.first_line, &kinds);
         match reader.into_found() {
             (_, unreadable) if !unreadable.is_empty() => Err(UnclearObject {

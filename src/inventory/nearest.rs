@@ -1,7 +1,7 @@
 //! Which of several objects of one name, in no known namespace, is meant by a workload: that of its own folder, else of
 //! the nearest folder above, else any of the run where all say the same.
 
-use super::{UnclearObject, KnownObject};
+use super::{KnownObject, UnclearObject};
 use crate::source::Place;
 
 /// The nearest object, and the place of another one that contradicts it.
@@ -19,7 +19,11 @@ impl<'m, T> NearestObject<'m, T> {
     pub(super) fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, UnclearObject> {
         match self.contradiction {
             None => Ok(&self.known.value),
-            Some(contradicting) => Err(super::contradiction(&title(), &self.known.place, contradicting)),
+            Some(contradicting) => Err(super::contradiction(
+                &title(),
+                &self.known.place,
+                contradicting,
+            )),
         }
     }
 
@@ -39,14 +43,17 @@ pub(super) fn nearest<'m, T: PartialEq>(
             contradiction: known.contradiction.as_ref(),
         });
     }
-    let key = |known: &KnownObject<T>| (known.standing, known.place.source.clone(), known.place.line);
+    let key =
+        |known: &KnownObject<T>| (known.standing, known.place.source.clone(), known.place.line);
     let known = candidates
         .clone()
         .map(|(_, known)| known)
         .min_by_key(|known| key(known))?;
     let conflicting = candidates
         .map(|(_, conflicting)| conflicting)
-        .find(|conflicting| conflicting.standing == known.standing && conflicting.value != known.value);
+        .find(|conflicting| {
+            conflicting.standing == known.standing && conflicting.value != known.value
+        });
     let contradiction = known.contradiction.as_ref();
     Some(NearestObject {
         known,

@@ -133,7 +133,9 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
         entries.insert(key, entry);
     }
     for (key, text) in texts(object, plain)? {
-        if entries.insert(key.clone(), DataValue::Text(text)).is_some() && kind == DataKind::ConfigMap {
+        if entries.insert(key.clone(), DataValue::Text(text)).is_some()
+            && kind == DataKind::ConfigMap
+        {
             return Err(format!("`{key}` stands in both `data` and `binaryData`"));
         }
     }

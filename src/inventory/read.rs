@@ -4,7 +4,7 @@ use memchr::memmem::{self, Finder};
 use std::sync::Arc;
 
 use super::object::data_of;
-use super::{Inventory, KnownObject, NamespaceMeta, InventoryNeeds, SourceRole, add, name_in};
+use super::{Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, add, name_in};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::prefilter::{DocumentScan, classify};
@@ -39,7 +39,8 @@ pub fn read_part(
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut reader = InventoryReader::new(name, standing, needs, options);
     // What is generated may be there because an earlier run wrote it.
-    let record = (!needs.generated.is_empty() && standing == SourceRole::Manifest).then_some(RECORD);
+    let record =
+        (!needs.generated.is_empty() && standing == SourceRole::Manifest).then_some(RECORD);
     let words: Vec<Finder<'_>> = needs.kinds().chain(record).map(Finder::new).collect();
     let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
     if !has_word(text) {
@@ -117,7 +118,8 @@ impl<'r> InventoryReader<'r> {
             Ok(tree) => {
                 for found in find_objects(&tree, kinds) {
                     match found {
-                        DocumentContent::Object(object) if has_record && self.record(&object, &tree) => {}
+                        DocumentContent::Object(object)
+                            if has_record && self.record(&object, &tree) => {}
                         DocumentContent::Object(object) if self.asks_for(&object.kind) => {
                             self.object(&object, &tree, &source)
                         }

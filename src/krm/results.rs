@@ -124,20 +124,23 @@ pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<Kr
             ..list.result_for(item)
         })
     };
-    let injected = workload
-        .policies
-        .iter()
-        .filter_map(|policy_report| match &policy_report.outcome {
-            Outcome::Injected(changes) => result(format!(
-                "injected by {} ({})",
-                policy_report.policy,
-                self::list(changes)
-            )),
-            Outcome::TakenOut(changes) => {
-                result(format!("{} taken out ({})", policy_report.policy, list_removed(changes)))
-            }
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-        });
+    let injected =
+        workload
+            .policies
+            .iter()
+            .filter_map(|policy_report| match &policy_report.outcome {
+                Outcome::Injected(changes) => result(format!(
+                    "injected by {} ({})",
+                    policy_report.policy,
+                    self::list(changes)
+                )),
+                Outcome::TakenOut(changes) => result(format!(
+                    "{} taken out ({})",
+                    policy_report.policy,
+                    list_removed(changes)
+                )),
+                Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+            });
     injected.collect()
 }
 

@@ -1,6 +1,6 @@
 //! What is wrong or dangerous in a policy, seen without any manifest.
 
-mod never;
+mod never_matches;
 mod unused;
 
 use json_patch::{Patch, PatchOperation};
@@ -31,7 +31,7 @@ pub fn lint(
     let mut found = unknown_kinds(policies, kinds);
     for policy in policies {
         found.extend(unused::find(policy));
-        found.extend(never::find(policy, params));
+        found.extend(never_matches::find(policy, params));
         found.extend(dangerous(policy, forbid));
         found.extend(patches(policy));
     }
@@ -44,10 +44,12 @@ fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
         let found = dangers::find(&part.value);
         for occurrence in &found {
             // Of an image that is not pinned at all, the worse is said.
-            let is_worse =
-                |other: &FoundDanger| other.danger == Danger::LatestTag && other.excerpt == occurrence.excerpt;
+            let is_worse = |other: &FoundDanger| {
+                other.danger == Danger::LatestTag && other.excerpt == occurrence.excerpt
+            };
             let is_forbidden = forbid.contains(&occurrence.danger);
-            if occurrence.danger == Danger::NoDigest && found.iter().any(is_worse) && !is_forbidden {
+            if occurrence.danger == Danger::NoDigest && found.iter().any(is_worse) && !is_forbidden
+            {
                 continue;
             }
             let finding = if is_forbidden {

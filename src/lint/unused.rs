@@ -23,7 +23,8 @@ pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
     let policy_object = found
         .into_iter()
         .find(|(_, value)| is_policy(value, policy));
-    policy_object.map(|(node, value)| in_document(policy, &tree, node, &value))
+    policy_object
+        .map(|(node, value)| in_document(policy, &tree, node, &value))
         .unwrap_or_default()
 }
 

@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
-use crate::yaml::tree::{NodeKind, NodeId, Tree};
+use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::workload::PodKinds;
 

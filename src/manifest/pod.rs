@@ -88,7 +88,12 @@ pub struct Container<'t> {
 
 impl<'t> Container<'t> {
     /// One that a policy of this run adds.
-    pub fn added(node: NodeId, list: ContainerListKey, index: usize, value: &'t Arc<Value>) -> Self {
+    pub fn added(
+        node: NodeId,
+        list: ContainerListKey,
+        index: usize,
+        value: &'t Arc<Value>,
+    ) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let read = Self::of(node, list, index, text);
         Container {
@@ -276,7 +281,11 @@ impl<'t> Workload<'t> {
     /// What stands where a list of containers should be, or an item that is no container.
     pub fn malformed_containers(&self) -> Option<NodeId> {
         let tree = self.tree;
-        let lists = [ContainerListKey::InitContainers, ContainerListKey::Containers].into_iter();
+        let lists = [
+            ContainerListKey::InitContainers,
+            ContainerListKey::Containers,
+        ]
+        .into_iter();
         let values = lists
             .filter_map(|list| tree.get(self.pod_spec, list.key()))
             .filter(|&list| !tree.is_null(list));
@@ -319,7 +328,10 @@ impl<'t> Workload<'t> {
 
 fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t>> {
     let mut containers = Vec::new();
-    for list in [ContainerListKey::InitContainers, ContainerListKey::Containers] {
+    for list in [
+        ContainerListKey::InitContainers,
+        ContainerListKey::Containers,
+    ] {
         let Some(sequence) = tree.get(pod_spec, list.key()) else {
             continue;
         };

@@ -54,7 +54,11 @@ impl<'a> DocumentScanner<'a> {
     }
 
     /// [`classify`] at the chunk that starts here, and where it ends; `None` where only the parser can tell.
-    pub fn classify_at(&mut self, start: usize, kinds: &PodKinds) -> Option<(DocumentScan<'a>, usize)> {
+    pub fn classify_at(
+        &mut self,
+        start: usize,
+        kinds: &PodKinds,
+    ) -> Option<(DocumentScan<'a>, usize)> {
         let text = self.text;
         let mut root = RootFields::default();
         let mut at = start + behind_separator(&text[start..])?;
@@ -218,10 +222,12 @@ impl<'a> Iterator for ScannedDocuments<'a, '_> {
             let chunk = self.chunks.next()?;
             return Some((chunk, classify(chunk.text, self.kinds)));
         };
-        Some(match classifier.classify_at(self.chunks.start(), self.kinds) {
-            Some((class, end)) => (self.chunks.cut(end), class),
-            None => (self.chunks.next()?, DocumentScan::Parse),
-        })
+        Some(
+            match classifier.classify_at(self.chunks.start(), self.kinds) {
+                Some((class, end)) => (self.chunks.cut(end), class),
+                None => (self.chunks.next()?, DocumentScan::Parse),
+            },
+        )
     }
 }
 

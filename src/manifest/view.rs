@@ -2,8 +2,8 @@
 
 use crate::mask;
 use crate::outcome::view::{
-    ContainerView, EnvView, MetricsEndpoint, MountView, MetadataView, PortView, SCRAPE, SCRAPE_PORT,
-    VolumeView, WorkloadView, scraped_port,
+    ContainerView, EnvView, MetadataView, MetricsEndpoint, MountView, PortView, SCRAPE,
+    SCRAPE_PORT, VolumeView, WorkloadView, scraped_port,
 };
 use crate::yaml::tree::{NodeId, Tree};
 

@@ -125,7 +125,8 @@ impl PodKinds {
 
     /// Whether there is a row of a kind.
     pub fn has(&self, api_version: &[u8], kind: &[u8]) -> bool {
-        let group = memchr::memchr(b'/', api_version).map_or(&b""[..], |index| &api_version[..index]);
+        let group =
+            memchr::memchr(b'/', api_version).map_or(&b""[..], |index| &api_version[..index]);
         self.of_name(kind).any(|row| row.group.as_bytes() == group)
     }
 

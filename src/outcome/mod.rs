@@ -15,7 +15,7 @@ use crate::change::{Change, ChangeVerb};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ownership::{RecordedWorkload, TextAdjustment};
 use crate::yaml::splice::Edit;
-pub use companion::{GeneratedObject, ObjectText, ObjectName, PlacedObject};
+pub use companion::{GeneratedObject, ObjectName, ObjectText, PlacedObject};
 use needs::RunNeeds;
 pub use status::WorkloadStatus;
 use view::WorkloadView;

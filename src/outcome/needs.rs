@@ -138,7 +138,9 @@ impl RunNeeds {
 
     /// What each policy needs.
     pub fn policies(&self) -> impl Iterator<Item = (&str, &PolicyNeeds)> {
-        self.0.iter().map(|(policy, policy_needs)| (&**policy, policy_needs))
+        self.0
+            .iter()
+            .map(|(policy, policy_needs)| (&**policy, policy_needs))
     }
 
     /// Of all files.

@@ -41,7 +41,11 @@ impl WorkloadReport {
 
     /// What became of it.
     pub fn status(&self) -> WorkloadStatus {
-        let any = |is: fn(&Outcome) -> bool| self.policies.iter().any(|policy_report| is(&policy_report.outcome));
+        let any = |is: fn(&Outcome) -> bool| {
+            self.policies
+                .iter()
+                .any(|policy_report| is(&policy_report.outcome))
+        };
         let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
             && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
         if self.is_adopted() {

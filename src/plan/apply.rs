@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::change::{Change, Operation, ChangeTarget};
+use crate::change::{Change, ChangeTarget, Operation};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::{Container, Workload};
@@ -16,12 +16,12 @@ use crate::select::{Baseline, NotApplied, choose_containers, select, select_rule
 use crate::yaml::tree::NodeId;
 
 use super::WorkloadPlan;
-use super::added::{self, AddedContainer};
+use super::added_containers::{self, AddedContainer};
 use super::draft::{Draft, DraftValue};
 use super::planner::Planner;
 use super::recording::{EarlierRun, RuleNotes};
-use super::unselected::{no_container, no_rule};
-use super::{companions, config_keys, ephemeral, expand, forbidden, mutation, needs, others};
+use super::skips::{no_container, no_rule};
+use super::{companions, config_keys, ephemeral, expand, forbidden, foreign, mutation, needs};
 
 /// Why a policy is not adopted beside others.
 const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
@@ -141,7 +141,7 @@ fn check_turn(
         ..
     } = subject;
     select(policy, workload, base, inventory, &mut planned.diagnostics)?;
-    if let Some(skip) = others::left_alone(policy, workload, &planned.draft) {
+    if let Some(skip) = foreign::left_alone(policy, workload, &planned.draft) {
         return Err(NotApplied::Skip(Box::new(skip)));
     }
     let known = subject.earlier;
@@ -151,7 +151,7 @@ fn check_turn(
             ..Skip::because(SkipCause::NotAdopted, NOT_ADOPTED)
         })));
     }
-    match others::conflicting_policy(policy, workload, earlier, &planned.policies) {
+    match foreign::conflicting_policy(policy, workload, earlier, &planned.policies) {
         Some(problem) => Err(NotApplied::Undecided(Box::new(problem))),
         None => Ok(()),
     }
@@ -169,7 +169,7 @@ fn apply_rules<'p, 't>(
         base,
         ..
     } = subject;
-    let added = added::containers(policy, &planned.draft, workload, base);
+    let added = added_containers::containers(policy, &planned.draft, workload, base);
     let added: Vec<Container<'_>> = added.iter().map(AddedContainer::container).collect();
     let mut applied = RuleResults::default();
     for (index, rule) in policy.rules.iter().enumerate() {
@@ -183,7 +183,10 @@ fn apply_rules<'p, 't>(
 }
 
 /// What is to stand beside the workload, and whether it does already.
-fn companions_of_policy(subject: RuleContext<'_, '_>, problems: &mut Vec<Diagnostic>) -> Vec<(GeneratedObject, bool)> {
+fn companions_of_policy(
+    subject: RuleContext<'_, '_>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(GeneratedObject, bool)> {
     problems.extend(config_keys::check(subject));
     companions::of(subject).unwrap_or_else(|found| {
         problems.extend(found);

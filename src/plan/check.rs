@@ -10,8 +10,8 @@ use crate::policy::PolicyValue;
 
 use super::containers::{port_of, text_of};
 use super::draft::{Draft, DraftValue};
-use super::planner::{Planner, PlanResult};
-use super::together;
+use super::planner::{PlanResult, Planner};
+use super::pod_rules;
 use crate::policy::quantity;
 
 /// Whether something in a container is only right beside something else in the pod.
@@ -70,7 +70,7 @@ impl<'c> Planner<'c, '_> {
     /// The first item that may not go with what stands elsewhere in the pod.
     fn item_with_wide_effect(&self) -> Option<&'c PolicyValue> {
         let has_field = |item: &&PolicyValue| {
-            together::FIELDS
+            pod_rules::FIELDS
                 .iter()
                 .any(|field| item.value.get(field).is_some())
         };
@@ -86,14 +86,17 @@ impl<'c> Planner<'c, '_> {
         // What all containers of the pod must not have, no new one may bring in.
         let spec = self.pod_spec_part();
         let is_limited = || {
-            let mut fields = together::FIELDS_OF_ALL_CONTAINERS.iter();
+            let mut fields = pod_rules::FIELDS_OF_ALL_CONTAINERS.iter();
             fields.any(|field| self.draft.get(&spec, field).is_some())
         };
         let inject = self.inject;
         let new = inject.sidecars.iter().map(|(item, ..)| item);
         let new = new.chain(inject.init_containers.iter().map(|(item, _)| item));
         let new = new.filter(|item| {
-            has_host_ports(item) || has_sleep(item) || references_other_parts(&item.value) || is_limited()
+            has_host_ports(item)
+                || has_sleep(item)
+                || references_other_parts(&item.value)
+                || is_limited()
         });
         let injects = self.all_injects();
         let injects = injects.iter();
@@ -121,8 +124,8 @@ impl<'c> Planner<'c, '_> {
         let before = input
             .view(&DraftValue::Node(self.workload.pod_spec))
             .unwrap_or_default();
-        let before = together::refused(self.workload.pod_kind, &before);
-        let mut found = together::refused(self.workload.pod_kind, &spec);
+        let before = pod_rules::refused(self.workload.pod_kind, &before);
+        let mut found = pod_rules::refused(self.workload.pod_kind, &spec);
         found.retain(|(_, sentence)| !before.iter().any(|(_, known)| known == sentence));
         for (_, sentence) in found {
             let problem = self.problem(
@@ -169,8 +172,9 @@ impl<'c> Planner<'c, '_> {
     fn doubtful_annotation(&self) -> Option<&'c PolicyValue> {
         let inject = self.inject;
         let annotations = || inject.pod_annotations.iter().chain(&inject.annotations);
-        let length =
-            |(key, item): &(String, PolicyValue)| key.len() + item.value.as_str().map_or(0, str::len);
+        let length = |(key, item): &(String, PolicyValue)| {
+            key.len() + item.value.as_str().map_or(0, str::len)
+        };
         // An alias may stand for text of anywhere in the document; without one, an item of a long List is its own.
         let tree = self.workload.tree;
         let text = if tree.is_plain() {
@@ -179,9 +183,9 @@ impl<'c> Planner<'c, '_> {
             tree.text()
         };
         let most = text.len() + annotations().map(length).sum::<usize>();
-        let names_profile = annotations().any(|(key, _)| key.starts_with(together::APP_ARMOR));
+        let names_profile = annotations().any(|(key, _)| key.starts_with(pod_rules::APP_ARMOR));
         let (_, first) = annotations().next()?;
-        (names_profile || most > together::MAX_ANNOTATIONS).then_some(first)
+        (names_profile || most > pod_rules::MAX_ANNOTATIONS).then_some(first)
     }
 
     fn check_annotations(&mut self, item: &PolicyValue) {
@@ -191,11 +195,11 @@ impl<'c> Planner<'c, '_> {
             let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
             let value = |part: Option<DraftValue>| part.and_then(|part| draft.view(&part));
             let spec = value(draft.get(template, "spec")).unwrap_or_default();
-            let mut found = together::annotations(&value(annotations).unwrap_or_default(), &spec);
+            let mut found = pod_rules::annotations(&value(annotations).unwrap_or_default(), &spec);
             let metadata = draft.get(&draft.root(), "metadata");
             let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
             if !is_pod {
-                found.extend(together::too_long(
+                found.extend(pod_rules::too_long(
                     &value(annotations).unwrap_or_default(),
                     "object",
                 ));
@@ -263,12 +267,16 @@ impl<'c> Planner<'c, '_> {
         if ports.is_empty() {
             return Ok(());
         }
-        for list in [ContainerListKey::Containers, ContainerListKey::InitContainers] {
+        for list in [
+            ContainerListKey::Containers,
+            ContainerListKey::InitContainers,
+        ] {
             for (sibling, name) in self.pod_items(list.key(), "name") {
                 let runs_beside = list == ContainerListKey::Containers
                     || self.draft.is_text_at(&sibling, "restartPolicy", "Always");
                 if runs_beside && name.as_deref() != Some(text_of(item, "name")) {
-                    let sibling_ports = self.items_by(self.draft.get(&sibling, "ports").as_ref(), "name");
+                    let sibling_ports =
+                        self.items_by(self.draft.get(&sibling, "ports").as_ref(), "name");
                     ports
                         .iter()
                         .try_for_each(|port| self.check_port_beside(port, &sibling_ports, item))?;
@@ -306,7 +314,12 @@ impl<'c> Planner<'c, '_> {
     }
 
     /// A port of the node is given once (`checkHostPortConflicts` of Kubernetes).
-    pub(super) fn check_host_port(&self, port: &Value, existing: &DraftValue, item: &PolicyValue) -> PlanResult {
+    pub(super) fn check_host_port(
+        &self,
+        port: &Value,
+        existing: &DraftValue,
+        item: &PolicyValue,
+    ) -> PlanResult {
         let Some(number) = port
             .get("hostPort")
             .and_then(Value::as_i64)
@@ -321,9 +334,11 @@ impl<'c> Planner<'c, '_> {
             && self.draft.text_at(existing, "hostIP").unwrap_or_default() == text("hostIP")
             && self.port_identity(existing).1 == port_of(port).1;
         match is_same {
-            true => {
-                Err(self.port_clash(existing, format_args!("the port {number} of the node"), item))
-            }
+            true => Err(self.port_clash(
+                existing,
+                format_args!("the port {number} of the node"),
+                item,
+            )),
             false => Ok(()),
         }
     }

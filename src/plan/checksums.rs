@@ -4,12 +4,12 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::change::{Change, Operation, ChangeTarget};
+use crate::change::{Change, ChangeTarget, Operation};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{DataKind, DataName, DataEntries, sum};
-use crate::policy::expression::{Evaluator, Facts, ExpressionResult, LookupKey};
+use crate::inventory::{DataEntries, DataKind, DataName, sum};
+use crate::policy::expression::{Evaluator, ExpressionResult, Facts, LookupKey};
 use crate::policy::functions::sha256;
-use crate::policy::template::{TemplateError, Template};
+use crate::policy::template::{Template, TemplateError};
 use crate::policy::{ChecksumAnnotation, ChecksumKey, names};
 use crate::select::WorkloadFacts;
 
@@ -290,7 +290,10 @@ impl ChecksumContext<'_, '_> {
                 ("is not among the manifests".to_owned(), help.to_owned())
             }
         };
-        let message = format!("the {} {message_end}, so that it cannot be summed", name.title());
+        let message = format!(
+            "the {} {message_end}, so that it cannot be summed",
+            name.title()
+        );
         self.labelled(Diagnostic::error(Code::MissingObject, message))
             .help(help)
     }
@@ -332,7 +335,9 @@ impl ChecksumContext<'_, '_> {
             .evaluate(&Evaluator::new(&policy.params, &policy.variables, &facts))
             .map_err(failed)?
         {
-            ExpressionResult::Value(value) => crate::policy::template::as_text(&value).unwrap_or_default(),
+            ExpressionResult::Value(value) => {
+                crate::policy::template::as_text(&value).unwrap_or_default()
+            }
             ExpressionResult::Absent => String::new(),
         };
         match names::check_key(&key) {

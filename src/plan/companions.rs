@@ -15,7 +15,7 @@ use crate::record::live::as_created;
 use crate::select::WorkloadFacts;
 
 use super::RuleContext;
-use super::same::is_same;
+use super::equality::is_same;
 
 /// All that is generated has it: <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
 pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "podgraft");
@@ -35,7 +35,9 @@ const ORDERING: [&str; 6] = [
 ///
 /// # Errors
 /// All that is wrong.
-pub(super) fn of(subject: RuleContext<'_, '_>) -> Result<Vec<(GeneratedObject, bool)>, Vec<Diagnostic>> {
+pub(super) fn of(
+    subject: RuleContext<'_, '_>,
+) -> Result<Vec<(GeneratedObject, bool)>, Vec<Diagnostic>> {
     let RuleContext {
         workload,
         policy,
@@ -140,7 +142,8 @@ impl RuleContext<'_, '_> {
 
     fn is_from_earlier(&self, object: &Value) -> bool {
         let (name, digest) = (written_name(object), digest(&as_created(object)));
-        self.earlier_digest(&name).is_some_and(|earlier| *earlier == digest)
+        self.earlier_digest(&name)
+            .is_some_and(|earlier| *earlier == digest)
             || self.inventory.is_recorded(&name, &digest)
     }
 
@@ -171,8 +174,8 @@ impl RuleContext<'_, '_> {
     fn is_present(&self, companion: &GeneratedObject) -> Result<bool, Box<Diagnostic>> {
         let conflict = |message: String, help: &str| {
             let policy_label = format!("policy `{}` generates this", self.policy.identity);
-            let problem =
-                Diagnostic::error(Code::Conflict, message).at(companion.place.clone(), policy_label);
+            let problem = Diagnostic::error(Code::Conflict, message)
+                .at(companion.place.clone(), policy_label);
             Box::new(
                 problem
                     .at(self.workload.name_place(), "for this workload")
@@ -230,7 +233,8 @@ fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<Str
 
 /// Whether an object has all that the generated one says, and beyond it only what a cluster or its tools add.
 fn is_same_object(existing: &Value, generated: &Value) -> bool {
-    let (Some(existing_fields), Some(wanted)) = (existing.as_object(), generated.as_object()) else {
+    let (Some(existing_fields), Some(wanted)) = (existing.as_object(), generated.as_object())
+    else {
         return false;
     };
     let is_data = |key: &&String| !matches!(key.as_str(), "apiVersion" | "metadata" | "status");
@@ -258,5 +262,9 @@ fn is_same_object(existing: &Value, generated: &Value) -> bool {
         && wanted
             .iter()
             .filter(|(key, _)| is_data(key))
-            .all(|(key, value)| existing_fields.get(key).is_some_and(|found| is_same(found, value)))
+            .all(|(key, value)| {
+                existing_fields
+                    .get(key)
+                    .is_some_and(|found| is_same(found, value))
+            })
 }

@@ -8,12 +8,12 @@ use crate::change::OriginalVariable;
 use crate::diagnostic::Code;
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
-use crate::record::fold::ORIGINAL;
+use crate::record::redo::ORIGINAL;
 
 use super::env::{DraftVariable, value_of};
 use super::joined::joined;
 use super::order;
-use super::planner::{Planner, PlanResult};
+use super::planner::{PlanResult, Planner};
 
 impl Planner<'_, '_> {
     pub(super) fn compose(

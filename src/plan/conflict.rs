@@ -10,10 +10,10 @@ use crate::record::words::undo_command;
 
 use super::draft::DraftValue;
 use super::marks::is_marked;
-use super::planner::{Planner, PlanResult};
+use super::planner::{PlanResult, Planner};
 
 /// Who put something there.
-enum Author {
+enum ValueAuthor {
     /// A policy of an earlier run that is not given now, by its identity.
     KeptPolicy(String),
     /// The policy itself, without a record of it.
@@ -23,13 +23,15 @@ enum Author {
     ThisRun,
 }
 
-impl Author {
+impl ValueAuthor {
     fn label(&self) -> String {
         match self {
-            Author::KeptPolicy(owner) => format!("policy `{owner}` put it there in an earlier run"),
-            Author::EarlierRun => "injected earlier without a record".to_owned(),
-            Author::Manifest => "stands here".to_owned(),
-            Author::ThisRun => "a policy of this run puts it into this workload".to_owned(),
+            ValueAuthor::KeptPolicy(owner) => {
+                format!("policy `{owner}` put it there in an earlier run")
+            }
+            ValueAuthor::EarlierRun => "injected earlier without a record".to_owned(),
+            ValueAuthor::Manifest => "stands here".to_owned(),
+            ValueAuthor::ThisRun => "a policy of this run puts it into this workload".to_owned(),
         }
     }
 }
@@ -91,11 +93,11 @@ impl Planner<'_, '_> {
     fn disputed(
         &self,
         problem: Diagnostic,
-        there: &DraftValue,
+        existing: &DraftValue,
         label: impl Into<String>,
         item: &PolicyValue,
     ) -> Diagnostic {
-        let place = match self.draft.origin(there) {
+        let place = match self.draft.origin(existing) {
             Some(node) => self.workload.place(node),
             None => self.workload.name_place(),
         };
@@ -114,8 +116,9 @@ impl Planner<'_, '_> {
         let title = self.workload.title();
         if self.was_changed(part) {
             let policy = &self.policy.identity;
-            let message =
-                format!("{description} of {title} was changed since policy `{policy}` put it there");
+            let message = format!(
+                "{description} of {title} was changed since policy `{policy}` put it there"
+            );
             let problem = Diagnostic::error(Code::Conflict, message);
             let problem = self.disputed(problem, part, "changed here", item);
             let command = undo_command(policy, &self.workload.source.name, true);
@@ -130,33 +133,33 @@ impl Planner<'_, '_> {
         Box::new(problem.help(self.way_out(&author)))
     }
 
-    fn author_of(&self, there: &DraftValue) -> Author {
-        if self.draft.origin(there).is_some() {
+    fn author_of(&self, existing: &DraftValue) -> ValueAuthor {
+        if self.draft.origin(existing).is_some() {
             return match self.was_injected_without_record() {
-                true => Author::EarlierRun,
-                false => Author::Manifest,
+                true => ValueAuthor::EarlierRun,
+                false => ValueAuthor::Manifest,
             };
         }
-        match self.kept_owner(there) {
-            Some(owner) => Author::KeptPolicy(owner),
-            None => Author::ThisRun,
+        match self.kept_owner(existing) {
+            Some(owner) => ValueAuthor::KeptPolicy(owner),
+            None => ValueAuthor::ThisRun,
         }
     }
 
-    fn way_out(&self, author: &Author) -> String {
+    fn way_out(&self, author: &ValueAuthor) -> String {
         match author {
-            Author::KeptPolicy(owner) => {
+            ValueAuthor::KeptPolicy(owner) => {
                 let command = undo_command(owner, &self.workload.source.name, false);
                 return format!(
                     "take out what it injected with `{command}`, or give it, too, and make both the same"
                 );
             }
-            Author::EarlierRun => {
+            ValueAuthor::EarlierRun => {
                 return "start again from the manifest as it was before the injection; `apply --in-place` and \
                         `apply --record` write a record, with which a policy changes what it injected"
                     .to_owned();
             }
-            Author::Manifest | Author::ThisRun => {}
+            ValueAuthor::Manifest | ValueAuthor::ThisRun => {}
         }
         // Resources of other operators have no word for it.
         match self.policy.kind() {

@@ -4,17 +4,17 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::change::{ContainerItem, Operation, PodItem, ChangeTarget};
+use crate::change::{ChangeTarget, ContainerItem, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{PolicyValue, Position, SidecarType};
 use crate::yaml::value::leaves;
 
 use super::draft::DraftValue;
+use super::equality::is_same;
 use super::order;
-use super::planner::{Planner, PlanResult};
-use super::same::is_same;
-use super::together::APP_ARMOR;
+use super::planner::{PlanResult, Planner};
+use super::pod_rules::APP_ARMOR;
 
 /// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
 const NATIVE_SIDECARS_SINCE: u32 = 29;
@@ -30,7 +30,12 @@ const ONE_NAME_SPACE: &str = "init containers and app containers share one name 
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
 impl<'t> Planner<'_, 't> {
-    pub(super) fn sidecar(&mut self, item: &PolicyValue, kind: SidecarType, position: &Position) -> PlanResult {
+    pub(super) fn sidecar(
+        &mut self,
+        item: &PolicyValue,
+        kind: SidecarType,
+        position: &Position,
+    ) -> PlanResult {
         let name = text_of(item, "name");
         match kind {
             SidecarType::Native => {
@@ -72,7 +77,12 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// Adds a container to a list. Init and app containers share one name space.
-    pub(super) fn container(&mut self, list: ContainerListKey, item: &PolicyValue, position: &Position) -> PlanResult {
+    pub(super) fn container(
+        &mut self,
+        list: ContainerListKey,
+        item: &PolicyValue,
+        position: &Position,
+    ) -> PlanResult {
         let name = text_of(item, "name");
         self.check_restart_policy(item)?;
         let description = format_args!("the container `{name}`");
@@ -81,7 +91,9 @@ impl<'t> Planner<'_, 't> {
             ContainerListKey::Containers => ContainerListKey::InitContainers,
             ContainerListKey::InitContainers => ContainerListKey::Containers,
         };
-        if let Some((_, existing)) = self.container_called(name, self.pod_list(other_list.key()).as_ref()) {
+        if let Some((_, existing)) =
+            self.container_called(name, self.pod_list(other_list.key()).as_ref())
+        {
             let kept = self.kept_or_conflict(&existing, description, item);
             return kept.map_err(|problem| Box::new(problem.help(ONE_NAME_SPACE)));
         }
@@ -117,7 +129,11 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// A container of a list by its name, and where in the list it stands.
-    fn container_called(&self, name: &str, list: Option<&DraftValue>) -> Option<(usize, DraftValue)> {
+    fn container_called(
+        &self,
+        name: &str,
+        list: Option<&DraftValue>,
+    ) -> Option<(usize, DraftValue)> {
         let at = self.position_by(list, "name", name)?;
         Some((at, self.draft.item(list?, at)?))
     }
@@ -168,7 +184,11 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn same_or_replace(
         &mut self,
         part: &DraftValue,
-        DesiredItem { item, description, list }: DesiredItem<'_>,
+        DesiredItem {
+            item,
+            description,
+            list,
+        }: DesiredItem<'_>,
         target: impl FnOnce() -> ChangeTarget,
         replace: impl FnOnce(&mut Self) -> PlanResult,
     ) -> PlanResult {
@@ -185,7 +205,11 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    pub(super) fn volume_mount(&mut self, container: &Container<'_>, item: &PolicyValue) -> PlanResult {
+    pub(super) fn volume_mount(
+        &mut self,
+        container: &Container<'_>,
+        item: &PolicyValue,
+    ) -> PlanResult {
         let path = text_of(item, "mountPath");
         self.container_item(
             container,
@@ -194,7 +218,9 @@ impl<'t> Planner<'_, 't> {
             (ContainerItem::Mount, path),
             |planner, part| {
                 let mount_path = planner.draft.text_at(part, "mountPath");
-                mount_path.is_some_and(|mount_path| mount_path.trim_end_matches('/') == path.trim_end_matches('/'))
+                mount_path.is_some_and(|mount_path| {
+                    mount_path.trim_end_matches('/') == path.trim_end_matches('/')
+                })
             },
         )
     }
@@ -219,7 +245,10 @@ impl<'t> Planner<'_, 't> {
         let wanted = port_of(&item.value);
         let number = &wanted.0;
         let name = item.value.get("name").and_then(Value::as_str);
-        for list in [ContainerListKey::Containers, ContainerListKey::InitContainers] {
+        for list in [
+            ContainerListKey::Containers,
+            ContainerListKey::InitContainers,
+        ] {
             for (sibling, _) in self.pod_items(list.key(), "name") {
                 let is_chosen_container = self.is_container(&sibling, container);
                 let ports = self.draft.get(&sibling, "ports");
@@ -285,7 +314,8 @@ impl<'t> Planner<'_, 't> {
         (kind, name): (ContainerItem, &str),
         is_same_identity: impl Fn(&Self, &DraftValue) -> bool,
     ) -> PlanResult {
-        let target = || ChangeTarget::ContainerItem(container.name.to_owned(), kind, name.to_owned());
+        let target =
+            || ChangeTarget::ContainerItem(container.name.to_owned(), kind, name.to_owned());
         let part = self
             .container_part(container)
             .and_then(|part| self.draft.get(&part, list));
@@ -311,7 +341,11 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// Fills what the container leaves open.
-    pub(super) fn container_defaults(&mut self, container: &Container<'_>, item: &PolicyValue) -> PlanResult {
+    pub(super) fn container_defaults(
+        &mut self,
+        container: &Container<'_>,
+        item: &PolicyValue,
+    ) -> PlanResult {
         let mut missing = Vec::new();
         let part = self.container_part(container);
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
@@ -356,7 +390,12 @@ impl Planner<'_, '_> {
     /// Whether a default of a container would go against what is stated beside it: the pod's own field of that name, which
     /// the container's would override, a user that `runAsNonRoot` does not go with, or rights that
     /// `allowPrivilegeEscalation: false` does not go with.
-    fn is_decided_elsewhere(&self, part: Option<&DraftValue>, path: &[String], value: &Value) -> bool {
+    fn is_decided_elsewhere(
+        &self,
+        part: Option<&DraftValue>,
+        path: &[String],
+        value: &Value,
+    ) -> bool {
         let [first, field, rest @ ..] = path else {
             return false;
         };
@@ -386,7 +425,8 @@ impl Planner<'_, '_> {
         if field == "runAsNonRoot" && *value == Value::Bool(true) {
             let of_container = part.and_then(|part| self.draft.get(part, first));
             let of_pod = self.draft.get(&self.pod_spec_part(), first);
-            let of_container = of_container.and_then(|context| self.draft.text_at(&context, "runAsUser"));
+            let of_container =
+                of_container.and_then(|context| self.draft.text_at(&context, "runAsUser"));
             let user = of_container.map_or_else(
                 || self.user_of(of_pod.as_ref()),
                 |user| Some(user.into_owned()),

@@ -6,7 +6,7 @@
 
 mod difference;
 mod open;
-mod settle;
+mod restore;
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -166,7 +166,8 @@ impl<'t> Draft<'t> {
                 member(value, key).map(|value| DraftValue::New(Arc::new(value.clone())))
             }
             DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::Mapping { origin, fields } => match self.position_of(fields, key) {
+                OpenedCollection::Mapping { origin, fields } => match self.position_of(fields, key)
+                {
                     Some(at) => Some(self.resolve_alias(&fields[at].value)),
                     None => self.merged(*origin, fields, key),
                 },
@@ -175,7 +176,12 @@ impl<'t> Draft<'t> {
         }
     }
 
-    fn merged(&self, origin: Option<NodeId>, fields: &[DraftField], key: &str) -> Option<DraftValue> {
+    fn merged(
+        &self,
+        origin: Option<NodeId>,
+        fields: &[DraftField],
+        key: &str,
+    ) -> Option<DraftValue> {
         let origin = origin.filter(|_| self.has_merge_key(fields))?;
         let entry = self.tree.entry(origin, key)?;
         entry
@@ -278,7 +284,9 @@ impl<'t> Draft<'t> {
         match list {
             DraftValue::Node(node) => self.tree.items(*node).count(),
             DraftValue::Open(id) => self.raw_items(*id).len(),
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => value.as_array().map_or(0, Vec::len),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                value.as_array().map_or(0, Vec::len)
+            }
         }
     }
 
@@ -302,7 +310,10 @@ impl<'t> Draft<'t> {
     pub fn item(&self, list: &DraftValue, at: usize) -> Option<DraftValue> {
         match list {
             DraftValue::Node(node) => self.tree.items(*node).nth(at).map(DraftValue::Node),
-            DraftValue::Open(id) => self.raw_items(*id).get(at).map(|item| self.resolve_alias(item)),
+            DraftValue::Open(id) => self
+                .raw_items(*id)
+                .get(at)
+                .map(|item| self.resolve_alias(item)),
             DraftValue::New(value) | DraftValue::Instead { value, .. } => value
                 .as_array()?
                 .get(at)
@@ -319,7 +330,9 @@ impl<'t> Draft<'t> {
                     self.tree.is_text(value, text) && !self.tree.is_null(value)
                 })
             }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => is_text_in(value, key, text),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                is_text_in(value, key, text)
+            }
             DraftValue::Open(_) => self.text_at(part, key).as_deref() == Some(text),
         }
     }
@@ -337,7 +350,9 @@ impl<'t> Draft<'t> {
     /// The text under a key.
     pub fn text_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
         match part {
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => text_of_value(member(value, key)?),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                text_of_value(member(value, key)?)
+            }
             DraftValue::Node(_) | DraftValue::Open(_) => self.text(&self.get(part, key)?),
         }
     }
@@ -426,7 +441,8 @@ impl<'t> Draft<'t> {
             DraftValue::Node(node) | DraftValue::Instead { of: node, .. } => Some(*node),
             DraftValue::New(_) => None,
             DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::Mapping { origin, .. } | OpenedCollection::List { origin, .. } => *origin,
+                OpenedCollection::Mapping { origin, .. }
+                | OpenedCollection::List { origin, .. } => *origin,
             },
         }
     }

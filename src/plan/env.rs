@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::change::{Join, JoinPlace, Operation, OriginalVariable, ChangeTarget};
+use crate::change::{ChangeTarget, Join, JoinPlace, Operation, OriginalVariable};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
@@ -17,7 +17,7 @@ use super::env_from::EnvFromVariable;
 use super::env_order::references;
 use super::joined::joined;
 use super::order;
-use super::planner::{Planner, PlanResult};
+use super::planner::{PlanResult, Planner};
 
 pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     change.item.value.get("value").and_then(Value::as_str)
@@ -52,7 +52,10 @@ impl<'t> Planner<'_, 't> {
         }
     }
 
-    pub(super) fn variables(&self, container: &Container<'_>) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
+    pub(super) fn variables(
+        &self,
+        container: &Container<'_>,
+    ) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         self.items_by(self.env_list(container).as_ref(), "name")
     }
 
@@ -126,7 +129,8 @@ impl<'t> Planner<'_, 't> {
     /// What uses `$(X)` gets the literal text once X is gone.
     fn warn_of_users(&mut self, container: &Container<'_>, change: &EnvChange) {
         let name = &change.name;
-        let is_set_again = |candidate: &EnvChange| candidate.name == *name && candidate.op != EnvOp::Remove;
+        let is_set_again =
+            |candidate: &EnvChange| candidate.name == *name && candidate.op != EnvOp::Remove;
         let part = self.container_part(container);
         let value = part.and_then(|part| self.draft.value(&part));
         let value = value.unwrap_or_default();
@@ -218,11 +222,18 @@ impl<'t> Planner<'_, 't> {
         let hidden = self.find_in_sources(container, &change.name);
         match hidden.map_err(|doubt| self.doubt_diagnostic(doubt, change))? {
             (EnvFromVariable::Key { .. }, _) => Ok(()),
-            (EnvFromVariable::Nowhere, _) => self.add_variable(container, change, change.item.value.clone()),
+            (EnvFromVariable::Nowhere, _) => {
+                self.add_variable(container, change, change.item.value.clone())
+            }
         }
     }
 
-    fn join(&mut self, container: &Container<'_>, change: &EnvChange, variable: &DraftVariable) -> PlanResult {
+    fn join(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &DraftVariable,
+    ) -> PlanResult {
         let has_source = self
             .draft
             .get(&variable.part, "valueFrom")

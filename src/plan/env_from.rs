@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{DataKind, DataName, UnclearObject, DataValue};
+use crate::inventory::{DataKind, DataName, DataValue, UnclearObject};
 use crate::manifest::pod::Container;
 use crate::policy::EnvChange;
 
@@ -156,7 +156,11 @@ impl Planner<'_, '_> {
         }
     }
 
-    pub(super) fn doubt_diagnostic(&self, doubt: UnclearObject, change: &EnvChange) -> Box<Diagnostic> {
+    pub(super) fn doubt_diagnostic(
+        &self,
+        doubt: UnclearObject,
+        change: &EnvChange,
+    ) -> Box<Diagnostic> {
         let policy_label = format!("policy `{}` wants this", self.policy.identity);
         let problem = doubt
             .into_diagnostic()

@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyValue;
 
 use super::containers::text_of;
-use super::{WorkloadPlan, RuleContext};
+use super::{RuleContext, WorkloadPlan};
 
 /// Adds a rule's ephemeral containers to those of the rules and policies before it.
 pub(super) fn collect(
@@ -64,7 +64,12 @@ fn check(subject: RuleContext<'_, '_>, item: &PolicyValue) -> Result<(), Box<Dia
     Ok(())
 }
 
-fn problem(subject: RuleContext<'_, '_>, code: Code, message: String, item: &PolicyValue) -> Diagnostic {
+fn problem(
+    subject: RuleContext<'_, '_>,
+    code: Code,
+    message: String,
+    item: &PolicyValue,
+) -> Diagnostic {
     let policy = subject.policy;
     Diagnostic::error(code, message)
         .at(subject.workload.name_place(), "this workload")

@@ -97,14 +97,14 @@ pub(super) fn expand<'r>(
 
 /// Problems of a workload, of which several containers may have the same.
 fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnostic> {
-    let mut said: Vec<Diagnostic> = Vec::new();
+    let mut distinct: Vec<Diagnostic> = Vec::new();
     for problem in problems {
         let problem = problem.at(workload.name_place(), "for this workload");
-        if !said.contains(&problem) {
-            said.push(problem);
+        if !distinct.contains(&problem) {
+            distinct.push(problem);
         }
     }
-    said
+    distinct
 }
 
 /// What a template gives for the pod, and for each of the containers that the facts are of.

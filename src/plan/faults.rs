@@ -8,14 +8,14 @@ use std::fmt;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKind;
-use crate::policy::validation::{self, ValidationError, ContainerRole};
+use crate::policy::validation::{self, ContainerRole, ValidationError};
 use crate::record::RECORD;
 use crate::yaml::value::{Path, field, find};
 use crate::yaml::view::View;
 
 use super::draft::{Draft, DraftValue};
-use super::systems::Place;
-use super::together;
+use super::os_rules::FieldPlace;
+use super::pod_rules;
 
 /// A fault that an API server would reject.
 #[derive(Debug, Clone)]
@@ -82,11 +82,11 @@ fn faults_by<'v>(
         seen: BTreeSet::new(),
     };
     faults.pod(&spec, claims.collect());
-    for (at, sentence) in together::refused(kind, &spec) {
+    for (at, sentence) in pod_rules::refused(kind, &spec) {
         faults.add(at, sentence);
     }
     if let Some(annotations) = of_template(&["metadata", "annotations"]) {
-        for (at, sentence) in together::annotations(&annotations, &spec) {
+        for (at, sentence) in pod_rules::annotations(&annotations, &spec) {
             faults.add(at, sentence);
         }
     }
@@ -144,12 +144,12 @@ pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
     };
     let record = draft.text_at(&part, RECORD);
     // Neither holds much of what there may be.
-    if text.len() + record.map_or(0, |record| record.len()) < together::MAX_ANNOTATIONS / 4 {
+    if text.len() + record.map_or(0, |record| record.len()) < pod_rules::MAX_ANNOTATIONS / 4 {
         return false;
     }
     let is_too_long = |draft: &Draft<'_>| {
         let value = annotations(draft).and_then(|part| draft.view(&part));
-        value.is_some_and(|value| together::too_long(&value, "object").is_some())
+        value.is_some_and(|value| pod_rules::too_long(&value, "object").is_some())
     };
     is_too_long(draft)
         && draft
@@ -174,7 +174,12 @@ impl FaultCollector {
         }
     }
 
-    fn add_all(&mut self, owner: fmt::Arguments<'_>, at: impl Fn() -> Path, found: Vec<ValidationError>) {
+    fn add_all(
+        &mut self,
+        owner: fmt::Arguments<'_>,
+        at: impl Fn() -> Path,
+        found: Vec<ValidationError>,
+    ) {
         let origin = self.origin;
         for invalid in found
             .into_iter()
@@ -238,7 +243,7 @@ impl FaultCollector {
     fn container<'s>(
         &mut self,
         container: &'s View<'s>,
-        at: Place,
+        at: FieldPlace,
         role: ContainerRole,
         names: &mut BTreeSet<&'s str>,
     ) {
@@ -254,7 +259,7 @@ impl FaultCollector {
         }
     }
 
-    fn mounts(&mut self, container: &View<'_>, at: Place, volumes: &BTreeSet<&str>) {
+    fn mounts(&mut self, container: &View<'_>, at: FieldPlace, volumes: &BTreeSet<&str>) {
         let mounts = container
             .get("volumeMounts")
             .and_then(View::as_array)
@@ -355,10 +360,10 @@ impl FaultCollector {
 fn entries<'v>(
     key: &'static str,
     list: &'v [View<'v>],
-) -> impl Iterator<Item = (Place, &'v View<'v>)> {
+) -> impl Iterator<Item = (FieldPlace, &'v View<'v>)> {
     list.iter()
         .enumerate()
-        .map(move |(index, entry)| (Place(key, index), entry))
+        .map(move |(index, entry)| (FieldPlace(key, index), entry))
 }
 
 fn name_of<'v>(value: &'v View<'_>) -> &'v str {

@@ -8,12 +8,18 @@ use super::RuleContext;
 use super::expand::ExpandedInjection;
 
 /// What of a rule's items for this workload is forbidden.
-pub(super) fn refuse(subject: RuleContext<'_, '_>, expanded: &ExpandedInjection<'_>) -> Vec<Diagnostic> {
+pub(super) fn refuse(
+    subject: RuleContext<'_, '_>,
+    expanded: &ExpandedInjection<'_>,
+) -> Vec<Diagnostic> {
     if subject.options.forbid.is_empty() {
         return Vec::new();
     }
     let mut problems: Vec<Diagnostic> = Vec::new();
-    for problem in expanded.injects().flat_map(|inject| forbidden_in(subject, inject)) {
+    for problem in expanded
+        .injects()
+        .flat_map(|inject| forbidden_in(subject, inject))
+    {
         if !problems.contains(&problem) {
             problems.push(problem);
         }

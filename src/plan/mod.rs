@@ -1,8 +1,8 @@
 //! Policies and a workload in, the workload as it will be out: pure, no text.
 
-mod added;
+mod added_containers;
 mod apply;
-mod base;
+mod baseline;
 mod check;
 mod checksums;
 pub(crate) mod companions;
@@ -15,34 +15,34 @@ mod env;
 mod env_from;
 mod env_order;
 mod ephemeral;
+mod equality;
 mod expand;
 mod faults;
 mod forbidden;
-mod growth;
-mod intact;
+mod foreign;
 mod joined;
-mod kept;
-mod links;
+mod kept_policies;
 mod marks;
 pub(crate) mod metrics;
 mod mutation;
 mod needs;
 mod notes;
 mod order;
-mod others;
+mod os_rules;
 pub(crate) mod patch;
+mod patch_guard;
+mod patch_limits;
 mod patches;
 mod planner;
 mod pod;
 mod pod_fields;
+mod pod_rules;
 mod qos;
 pub(crate) mod reconcile;
 pub(crate) mod recording;
-mod same;
+mod reference_rules;
 mod since;
-mod systems;
-mod together;
-mod unselected;
+mod skips;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -54,20 +54,22 @@ use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::outcome::needs::RunNeeds;
 use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
-use crate::policy::{ChecksumAnnotation, PolicyValue, Policy};
+use crate::policy::{ChecksumAnnotation, Policy, PolicyValue};
 use crate::record::Record;
-use crate::record::fold::Replay;
+use crate::record::redo::Replay;
 use crate::select::Baseline;
 
 use apply::{PolicyDetails, RuleContext, apply, failed};
 use draft::{Draft, Refusal};
 pub use faults::are_annotations_too_long;
-pub use kept::faults_of_kept;
+pub use kept_policies::faults_of_kept;
 use marks::{mark, stale_marks};
 pub use planner::explain as explain_refusal;
-use recording::{EarlierRun, SatisfiedChange, RuleNotes, Recording, FoldStep, idle_policies, policy_order};
+use recording::{
+    EarlierRun, FoldStep, Recording, RuleNotes, SatisfiedChange, idle_policies, policy_order,
+};
 use since::{is_older, outcome_since, report_dropped};
-pub use unselected::left_alone;
+pub use skips::left_alone;
 
 pub use crate::record::MARKER;
 
@@ -124,7 +126,7 @@ pub fn plan<'t>(
         let containers = workload.containers().iter();
         containers.for_each(|container| env.match_container(container.name));
     }
-    let base = added::base_of(workload, policies, inventory);
+    let base = added_containers::base_of(workload, policies, inventory);
     // A record that is there is kept true.
     let is_recording = options.is_recording() || earlier.is_some();
     let run = PlanContext {
@@ -162,7 +164,7 @@ pub fn planned_companions(
     options: &Options,
     inventory: &Inventory,
 ) -> Vec<GeneratedObject> {
-    let base = added::base_of(workload, policies, inventory);
+    let base = added_containers::base_of(workload, policies, inventory);
     let run = PlanContext {
         workload,
         policies,
@@ -251,7 +253,11 @@ impl<'r, 't> PlanContext<'r, 't> {
     }
 
     /// Puts back the work of a policy that is not given.
-    fn put_back(&self, redo: &Replay, applying: &mut PlanBeforeChecksums<'t>) -> Result<(), Box<Diagnostic>> {
+    fn put_back(
+        &self,
+        redo: &Replay,
+        applying: &mut PlanBeforeChecksums<'t>,
+    ) -> Result<(), Box<Diagnostic>> {
         let draft = &mut applying.planned.draft;
         match (&mut applying.recording, self.earlier) {
             (Some(recording), Some(earlier)) => {

@@ -6,13 +6,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::change::{Change, ContainerItem, Operation, PodItem, ChangeTarget};
+use crate::change::{Change, ChangeTarget, ContainerItem, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName};
 use crate::manifest::pod::Workload;
 use crate::outcome::Outcome;
-use crate::policy::mutation::{MutationResult, Mutation, PodFacts, Remark};
-use crate::policy::{Injection, PolicyValue, Policy, Position, SidecarType};
+use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
+use crate::policy::{Injection, Policy, PolicyValue, Position, SidecarType};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
 
@@ -21,7 +21,7 @@ use super::expand::ExpandedInjection;
 use super::faults::{self, ApiFault, FaultOrigin};
 use super::marks::{marked, names_in};
 use super::reconcile::reconcile;
-use super::{WorkloadPlan, RuleContext, failed, forbidden, needs, order};
+use super::{RuleContext, WorkloadPlan, failed, forbidden, needs, order};
 
 /// Asks a policy for a workload, and plans what it says.
 pub(super) fn apply<'t>(
@@ -198,7 +198,12 @@ fn new_faults<'t>(
 ) -> Vec<Diagnostic> {
     let kind = subject.workload.pod_kind;
     let faults = |draft: &Draft<'t>| -> Vec<ApiFault> {
-        faults::faults(draft, &subject.template_in(draft), kind, FaultOrigin::Manifest)
+        faults::faults(
+            draft,
+            &subject.template_in(draft),
+            kind,
+            FaultOrigin::Manifest,
+        )
     };
     let old = faults(before);
     let is_new = |fault: &ApiFault| old.iter().all(|known| known.message != fault.message);
@@ -261,7 +266,11 @@ fn arrange(before: &Map<String, Value>, after: &mut Map<String, Value>, order: &
 }
 
 /// What is another in a pod spec: in words, and the items that are new.
-fn differences(subject: RuleContext<'_, '_>, before: &Value, after: &Value) -> (Vec<Change>, Injection) {
+fn differences(
+    subject: RuleContext<'_, '_>,
+    before: &Value,
+    after: &Value,
+) -> (Vec<Change>, Injection) {
     let (mut changes, mut inject) = (Vec::new(), Injection::default());
     let at = subject.policy.selects.at.clone();
     let item = |value: &Value| PolicyValue {
@@ -304,7 +313,10 @@ fn differences(subject: RuleContext<'_, '_>, before: &Value, after: &Value) -> (
             Some(_) => Operation::Update,
             None => Operation::Add,
         };
-        changes.push(Change::new(operation, ChangeTarget::PodField(vec![key.clone()])));
+        changes.push(Change::new(
+            operation,
+            ChangeTarget::PodField(vec![key.clone()]),
+        ));
         let field = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
         inject.pod_spec = Some(item(&field));
     }
@@ -331,7 +343,9 @@ fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Ve
         let mut left: Vec<&Value> = old.iter().collect();
         for entry in new {
             let name = entry[key].as_str().unwrap_or_default();
-            let counterpart = left.iter().position(|candidate| candidate[key] == entry[key]);
+            let counterpart = left
+                .iter()
+                .position(|candidate| candidate[key] == entry[key]);
             match counterpart.map(|at| left.remove(at)) {
                 Some(counterpart) if counterpart == entry => {}
                 Some(_) => done(Operation::Update, name),

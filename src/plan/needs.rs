@@ -7,7 +7,7 @@ use crate::outcome::needs::{Need, NeedKind};
 use crate::outcome::{GeneratedObject, ObjectName};
 
 use super::expand::ExpandedInjection;
-use super::{WorkloadPlan, RuleContext};
+use super::{RuleContext, WorkloadPlan};
 
 /// Adds what a rule's items need.
 pub(super) fn collect(

@@ -85,7 +85,10 @@ impl Planner<'_, '_> {
             ),
         };
         match self.draft.origin(part) {
-            Some(_) => self.notes.satisfied.push(SatisfiedChange { path, joined: None }),
+            Some(_) => self
+                .notes
+                .satisfied
+                .push(SatisfiedChange { path, joined: None }),
             None => self.notes.shared.push((path, value)),
         }
     }

@@ -7,7 +7,7 @@ use json_patch::{
 };
 use serde_json::Value;
 
-use super::draft::{Draft, DraftField, DraftKey, OpenedCollection, DraftValue};
+use super::draft::{Draft, DraftField, DraftKey, DraftValue, OpenedCollection};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{key_text, to_value};
 
@@ -45,7 +45,9 @@ impl Patcher<'_, '_> {
             }
             DraftValue::Open(id) => match self.draft.opened(*id).clone() {
                 OpenedCollection::Mapping { origin, fields } => {
-                    let has_own = fields.iter().any(|field| matches!(field.key, DraftKey::Node(_)));
+                    let has_own = fields
+                        .iter()
+                        .any(|field| matches!(field.key, DraftKey::Node(_)));
                     match origin.filter(|_| has_own) {
                         Some(origin) => self.mapping(origin, &fields, path),
                         None => self.rewrite(part, origin.is_some(), path),
@@ -119,7 +121,9 @@ impl Patcher<'_, '_> {
                 .iter()
                 .any(|item| self.draft.origin(item) == Some(node))
         };
-        let removed: Vec<usize> = (0..children.len()).filter(|&at| !is_kept(children[at])).collect();
+        let removed: Vec<usize> = (0..children.len())
+            .filter(|&at| !is_kept(children[at]))
+            .collect();
         // From the last on, so that the places of the others stay.
         for at in removed.into_iter().rev() {
             path.push(at.to_string());

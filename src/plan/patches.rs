@@ -10,10 +10,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{PatchEntry, PatchScope};
 
-use super::draft::{OpenId, OpenedCollection, DraftValue};
-use super::growth::{PatchGrowth, GrowthError};
+use super::draft::{DraftValue, OpenId, OpenedCollection};
 use super::order;
-use super::planner::{Planner, PlanResult};
+use super::patch_limits::{GrowthError, PatchGrowth};
+use super::planner::{PlanResult, Planner};
 
 /// The value at which the paths of a patch begin.
 #[derive(Debug, Clone)]
@@ -70,7 +70,9 @@ impl<'c, 't> Planner<'c, 't> {
                 .patches
                 .iter()
                 .filter(|entry| entry.scope == PatchScope::Container);
-            jobs.extend(entries.map(|entry| (PatchTarget::Container(Box::new(container.clone())), entry)));
+            jobs.extend(
+                entries.map(|entry| (PatchTarget::Container(Box::new(container.clone())), entry)),
+            );
         }
         jobs.sort_by_key(|(_, entry)| entry.index);
         jobs
@@ -124,7 +126,11 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// What the operations changed, each as `replace /spec/replicas`.
-    fn carry_out(&mut self, target: &PatchTarget<'_>, entry: &PatchEntry) -> Result<Vec<String>, PatchError> {
+    fn carry_out(
+        &mut self,
+        target: &PatchTarget<'_>,
+        entry: &PatchEntry,
+    ) -> Result<Vec<String>, PatchError> {
         let mut done = Vec::new();
         for operation in &entry.patch.0 {
             let is_done = self.operation(target, operation, entry)?;
@@ -144,7 +150,9 @@ impl<'c, 't> Planner<'c, 't> {
     ) -> PatchResult {
         let path = tokens(operation.path());
         match operation {
-            PatchOperation::Add(add) => self.put_value(target, &path, &add.value, PutMode::Add, entry),
+            PatchOperation::Add(add) => {
+                self.put_value(target, &path, &add.value, PutMode::Add, entry)
+            }
             PatchOperation::Replace(replace) => {
                 self.put_value(target, &path, &replace.value, PutMode::Replace, entry)
             }
@@ -214,10 +222,16 @@ impl<'c, 't> Planner<'c, 't> {
         let found = self
             .find(target, &tokens(path))
             .and_then(|part| self.draft.value(&part));
-        found.ok_or_else(|| self.patch_error(target, entry, format!("there is nothing at `{path}`")))
+        found
+            .ok_or_else(|| self.patch_error(target, entry, format!("there is nothing at `{path}`")))
     }
 
-    fn patch_error(&self, target: &PatchTarget<'_>, entry: &PatchEntry, reason: String) -> PatchError {
+    fn patch_error(
+        &self,
+        target: &PatchTarget<'_>,
+        entry: &PatchEntry,
+        reason: String,
+    ) -> PatchError {
         let message = format!(
             "{} does not fit {}: {reason}",
             patched(target, entry),
@@ -250,7 +264,8 @@ impl<'c, 't> Planner<'c, 't> {
         let parent = self.find(target, parents);
         let is_list = parent.is_some_and(|parent| self.draft.is_list(&parent));
         let is_new_item = mode == PutMode::Add && is_list;
-        if !is_new_item && existing.and_then(|part| self.draft.value(&part)).as_ref() == Some(value) {
+        if !is_new_item && existing.and_then(|part| self.draft.value(&part)).as_ref() == Some(value)
+        {
             return Ok(false);
         }
         self.check_growth(target, path, value, entry)?;
@@ -310,7 +325,12 @@ impl<'c, 't> Planner<'c, 't> {
         )))
     }
 
-    fn remove_value(&mut self, target: &PatchTarget<'_>, path: &[String], entry: &PatchEntry) -> PatchResult {
+    fn remove_value(
+        &mut self,
+        target: &PatchTarget<'_>,
+        path: &[String],
+        entry: &PatchEntry,
+    ) -> PatchResult {
         let Some((last, parents)) = path.split_last() else {
             return Ok(false);
         };
@@ -355,14 +375,16 @@ impl<'c, 't> Planner<'c, 't> {
                 None => matches!(next, "-" | "0"),
             };
             let opened = match self.draft.opened(id) {
-                OpenedCollection::List { items, .. } => match index(token).filter(|at| *at < items.len()) {
-                    Some(at) if is_list => self.draft.open_item_list(id, at),
-                    Some(at) => self.draft.open_item(id, at),
-                    None => {
-                        let reason = format!("there is no item `{}`", pointer(path));
-                        return Err(self.patch_error(target, entry, reason));
+                OpenedCollection::List { items, .. } => {
+                    match index(token).filter(|at| *at < items.len()) {
+                        Some(at) if is_list => self.draft.open_item_list(id, at),
+                        Some(at) => self.draft.open_item(id, at),
+                        None => {
+                            let reason = format!("there is no item `{}`", pointer(path));
+                            return Err(self.patch_error(target, entry, reason));
+                        }
                     }
-                },
+                }
                 OpenedCollection::Mapping { .. } => {
                     let order = self.order(target, &parents[..depth]);
                     match is_list {
@@ -402,7 +424,12 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// The next run would find the result of this one: nothing must come of it again.
-    fn refuse_not_idempotent(&mut self, target: &PatchTarget<'_>, entry: &PatchEntry, growth: PatchGrowth) -> PlanResult {
+    fn refuse_not_idempotent(
+        &mut self,
+        target: &PatchTarget<'_>,
+        entry: &PatchEntry,
+        growth: PatchGrowth,
+    ) -> PlanResult {
         let after = self.draft.clone();
         // The next run may put as much again.
         let grown = std::mem::replace(&mut self.growth, growth);

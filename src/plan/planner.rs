@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use crate::change::{Change, Operation, ChangeTarget};
+use crate::change::{Change, ChangeTarget, Operation};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::options::Options;
-use crate::policy::{Injection, PolicyValue, OnConflict, Policy, Position, Rule};
+use crate::policy::{Injection, OnConflict, Policy, PolicyValue, Position, Rule};
 use crate::select::Baseline;
 
-use super::draft::{Draft, OpenId, DraftValue, Refusal, RefusalReason};
+use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
 use super::expand::ExpandedInjection;
-use super::growth::PatchGrowth;
+use super::patch_limits::PatchGrowth;
 use super::qos::class_of;
 use super::recording::{EarlierRun, RuleNotes};
 use super::{RuleContext, order};
@@ -103,7 +103,9 @@ impl<'c, 't> Planner<'c, 't> {
             self.attempt(|planner| planner.volume(item, position));
         }
         for (item, position) in &inject.init_containers {
-            self.attempt(|planner| planner.container(ContainerListKey::InitContainers, item, position));
+            self.attempt(|planner| {
+                planner.container(ContainerListKey::InitContainers, item, position)
+            });
         }
         for (item, kind, position) in &inject.sidecars {
             self.attempt(|planner| planner.sidecar(item, *kind, position));
@@ -282,12 +284,21 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// The place of the item of a list that has this text under a key.
-    pub(super) fn position_by(&self, list: Option<&DraftValue>, key: &str, text: &str) -> Option<usize> {
+    pub(super) fn position_by(
+        &self,
+        list: Option<&DraftValue>,
+        key: &str,
+        text: &str,
+    ) -> Option<usize> {
         self.draft.positions_by(list?, key, text).first().copied()
     }
 
     /// The items of a list of the pod spec, each with the text under `key`.
-    pub(super) fn pod_items(&self, list: &str, key: &str) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
+    pub(super) fn pod_items(
+        &self,
+        list: &str,
+        key: &str,
+    ) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         let list = self.draft.get(&self.pod_spec_part(), list);
         self.items_by(list.as_ref(), key)
     }

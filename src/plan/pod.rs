@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::change::{Operation, PodItem, ChangeTarget};
+use crate::change::{ChangeTarget, Operation, PodItem};
 use crate::diagnostic::Code;
 use crate::policy::{EnvOp, PolicyValue, Position, TextChange};
 
@@ -14,7 +14,7 @@ use super::draft::DraftValue;
 use super::env::value_of;
 use super::joined::joined;
 use super::order;
-use super::planner::{Planner, PlanResult};
+use super::planner::{PlanResult, Planner};
 
 /// The object whose metadata is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,13 @@ impl<'t> Planner<'_, 't> {
                 .kept_or_conflict(&claim.0, description, item)
                 .map_err(|problem| Box::new(problem.help(help)));
         }
-        self.pod_list_item(("volumes", position), item, name, description, PodItem::Volume)
+        self.pod_list_item(
+            ("volumes", position),
+            item,
+            name,
+            description,
+            PodItem::Volume,
+        )
     }
 
     pub(super) fn image_pull_secret(&mut self, item: &PolicyValue) -> PlanResult {
@@ -86,7 +92,9 @@ impl<'t> Planner<'_, 't> {
         let target = || ChangeTarget::PodItem(kind, name.to_owned());
         let list_part = self.pod_list(list);
         if let Some(at) = self.position_by(list_part.as_ref(), "name", name)
-            && let Some(existing) = list_part.as_ref().and_then(|list_part| self.draft.item(list_part, at))
+            && let Some(existing) = list_part
+                .as_ref()
+                .and_then(|list_part| self.draft.item(list_part, at))
         {
             let wanted = DesiredItem {
                 item,
@@ -132,7 +140,13 @@ impl<'t> Planner<'_, 't> {
     }
 
     /// A label or annotation.
-    fn text(&mut self, owner: MetadataOwner, field: &str, key: &str, item: &PolicyValue) -> PlanResult {
+    fn text(
+        &mut self,
+        owner: MetadataOwner,
+        field: &str,
+        key: &str,
+        item: &PolicyValue,
+    ) -> PlanResult {
         let part = self.text_part(owner, field, key);
         if let Some(part) = &part {
             if self.draft.text(part).as_deref() == item.value.as_str() {
@@ -146,7 +160,11 @@ impl<'t> Planner<'_, 't> {
                 self.refuse_selector_label(key, item)?;
             }
             if !self.replaces_existing() {
-                let place = if owner == MetadataOwner::Pod { "pod " } else { "" };
+                let place = if owner == MetadataOwner::Pod {
+                    "pod "
+                } else {
+                    ""
+                };
                 let singular = field.trim_end_matches('s');
                 let description = format_args!("the {place}{singular} `{key}`");
                 return self.kept_or_conflict(part, description, item);
@@ -155,7 +173,13 @@ impl<'t> Planner<'_, 't> {
         self.set_text(owner, field, key, item)
     }
 
-    fn set_text(&mut self, owner: MetadataOwner, field: &str, key: &str, item: &PolicyValue) -> PlanResult {
+    fn set_text(
+        &mut self,
+        owner: MetadataOwner,
+        field: &str,
+        key: &str,
+        item: &PolicyValue,
+    ) -> PlanResult {
         let part = self.text_part(owner, field, key);
         if part
             .as_ref()
@@ -208,7 +232,8 @@ impl<'t> Planner<'_, 't> {
             false => MetadataOwner::Pod,
         };
         let existing = self.text_part(owner, field, &change.name);
-        let existing = existing.and_then(|existing| self.draft.text(&existing).map(Cow::into_owned));
+        let existing =
+            existing.and_then(|existing| self.draft.text(&existing).map(Cow::into_owned));
         let addition = value_of(change).unwrap_or_default();
         let value = match existing {
             Some(_) if change.op == EnvOp::SetIfAbsent => return Ok(()),

@@ -4,16 +4,16 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::change::{Operation, ChangeTarget};
+use crate::change::{ChangeTarget, Operation};
 use crate::diagnostic::Diagnostic;
 use crate::policy::PolicyValue;
 use crate::yaml::value::leaves;
 
 use super::containers::LINUX_ONLY;
-use super::draft::{OpenId, DraftValue};
+use super::draft::{DraftValue, OpenId};
+use super::equality::is_same;
 use super::order;
-use super::planner::{Planner, PlanResult};
-use super::same::is_same;
+use super::planner::{PlanResult, Planner};
 
 /// Lists of the pod spec and the fields that tell their items apart (the patchMergeKey and the listMapKeys of the
 /// Kubernetes API).

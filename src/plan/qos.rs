@@ -7,7 +7,10 @@ use crate::policy::quantity;
 
 /// The class of a pod; `None` where the pod states resources of its own, which count instead of its containers'.
 pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
-    if spec.get("resources").is_some_and(|resources| !resources.is_null()) {
+    if spec
+        .get("resources")
+        .is_some_and(|resources| !resources.is_null())
+    {
         return None;
     }
     let lists = ["initContainers", "containers"].into_iter();
@@ -34,7 +37,9 @@ pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
     };
     Some(match () {
         () if !containers().any(asks) => "BestEffort",
-        () if containers().all(|container| is_bounded(container, "cpu") && is_bounded(container, "memory")) => {
+        () if containers()
+            .all(|container| is_bounded(container, "cpu") && is_bounded(container, "memory")) =>
+        {
             "Guaranteed"
         }
         () => "Burstable",

@@ -7,11 +7,11 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
 use crate::policy::Policy;
-use crate::record::fold::Replay;
+use crate::record::redo::Replay;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
-    Effects, JoinHint, JoinedText, MARKER, RecordPaths, PolicyRecord, RECORD, Record, ReplacedValue, RemovalResult,
-    VERSION, digest, effects_of,
+    Effects, JoinHint, JoinedText, MARKER, PolicyRecord, RECORD, Record, RecordPaths,
+    RemovalResult, ReplacedValue, VERSION, digest, effects_of,
 };
 use crate::yaml::value::{has_value, to_value};
 
@@ -166,7 +166,12 @@ impl<'t> Recording<'t> {
     }
 
     /// Of what a policy takes away from others of this run, nobody wrote where it stood: that stays as it was recorded.
-    fn keep_recorded_positions(&self, policy: &str, effects: &mut Effects, earlier: Option<&EarlierRun<'_>>) {
+    fn keep_recorded_positions(
+        &self,
+        policy: &str,
+        effects: &mut Effects,
+        earlier: Option<&EarlierRun<'_>>,
+    ) {
         let Some(before) = earlier.and_then(|earlier| earlier.record.policy(policy)) else {
             return;
         };
@@ -369,7 +374,9 @@ pub(super) fn kept<'f>(
         !is_given(&policy.policy, policies, earlier) && !is_dropped(policy, options)
     };
     let recorded = earlier.record.policies.iter();
-    recorded.filter(is_kept).map(|policy| policy.policy.as_str())
+    recorded
+        .filter(is_kept)
+        .map(|policy| policy.policy.as_str())
 }
 
 /// Whether a policy of the record is among the given ones, and this run asks it.

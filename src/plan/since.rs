@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::change::{Change, Operation, ChangeTarget};
+use crate::change::{Change, ChangeTarget, Operation};
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::policy::Policy;
-use crate::record::{Effects, RecordPaths, PolicyRecord, Record};
+use crate::record::{Effects, PolicyRecord, Record, RecordPaths};
 
 use super::WorkloadPlan;
 use super::recording::{EarlierRun, is_dropped};
@@ -59,7 +59,11 @@ fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
 }
 
 /// All that a policy did and that is still there, as it goes; what another policy has now stays.
-fn removals(policy: &PolicyRecord, current: Option<&Record>, earlier: &EarlierRun<'_>) -> Vec<Change> {
+fn removals(
+    policy: &PolicyRecord,
+    current: Option<&Record>,
+    earlier: &EarlierRun<'_>,
+) -> Vec<Change> {
     let paths = earlier.record.paths();
     let is_kept = |path: &str| {
         let mut other_policies = current.into_iter().flat_map(|record| &record.policies);
@@ -77,7 +81,11 @@ fn removals(policy: &PolicyRecord, current: Option<&Record>, earlier: &EarlierRu
 }
 
 /// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
-fn emptied_collections(effects: &Effects, current: Option<&Record>, earlier: &EarlierRun<'_>) -> Vec<Change> {
+fn emptied_collections(
+    effects: &Effects,
+    current: Option<&Record>,
+    earlier: &EarlierRun<'_>,
+) -> Vec<Change> {
     let paths = earlier.record.paths();
     let is_left = |path: &&String| {
         let policies = current.into_iter().flat_map(|record| &record.policies);
@@ -105,7 +113,12 @@ fn of_object(operation: Operation, name: &str) -> Change {
 }
 
 /// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
-fn is_to_undo(effects: &Effects, path: &str, paths: &RecordPaths, earlier: &EarlierRun<'_>) -> bool {
+fn is_to_undo(
+    effects: &Effects,
+    path: &str,
+    paths: &RecordPaths,
+    earlier: &EarlierRun<'_>,
+) -> bool {
     let is_present = |path: &str| paths.get(earlier.current, path).is_some();
     // What was removed comes back where there is still something that it was in.
     let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);

@@ -252,7 +252,10 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     let names = || BUILTINS.iter().map(|builtin| builtin.name);
     let help = match nearest(name, names()) {
         Some(near) => did_you_mean(&format!("builtin:{near}")),
-        None => format!("the built-in policies are {}", standalone_names().join(", ")),
+        None => format!(
+            "the built-in policies are {}",
+            standalone_names().join(", ")
+        ),
     };
     Err(Box::new(
         Diagnostic::error(

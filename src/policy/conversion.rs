@@ -9,7 +9,8 @@ use super::params::ParamSetting;
 use crate::diagnostic::Diagnostic;
 
 /// A function that converts a resource to a policy.
-pub type ConvertFn = fn(&Document<'_>, &ConversionContext<'_>) -> Result<Conversion, Vec<Diagnostic>>;
+pub type ConvertFn =
+    fn(&Document<'_>, &ConversionContext<'_>) -> Result<Conversion, Vec<Diagnostic>>;
 
 /// The settings that a conversion takes besides the resource.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::PolicyText;
 use super::expression::ExpressionResult;
 use super::names::RuleCheck;
-use super::places::StoredPlaces;
 pub(crate) use super::places::Places;
-use super::put::{ItemMoves, put_all};
+use super::places::StoredPlaces;
+use super::replacement::{ItemMoves, put_all};
 use super::schema::{SchemaProblem, SchemaProblemKind};
 use super::template::TemplateError;
 use crate::diagnostic::{Code, Diagnostic};
@@ -122,10 +122,12 @@ impl Document<'_> {
             problem.message.clone()
         };
         let diagnostic = match problem.kind {
-            SchemaProblemKind::UnknownField => self.key_error(Code::UnknownField, &problem.path, message),
-            SchemaProblemKind::WrongType | SchemaProblemKind::NoSuchWord | SchemaProblemKind::Unquoted => {
-                self.error(Code::WrongType, &problem.path, message)
+            SchemaProblemKind::UnknownField => {
+                self.key_error(Code::UnknownField, &problem.path, message)
             }
+            SchemaProblemKind::WrongType
+            | SchemaProblemKind::NoSuchWord
+            | SchemaProblemKind::Unquoted => self.error(Code::WrongType, &problem.path, message),
             SchemaProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),
         };
         let quote = match (problem.kind, self.written(&problem.path)) {

@@ -14,10 +14,10 @@ mod library;
 mod lookups;
 mod macros;
 mod memo;
+mod messages;
 mod order;
 mod shared;
 mod values;
-mod words;
 
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
@@ -29,7 +29,7 @@ use super::template::{TemplateError, ValueTemplate};
 use super::vocabulary::{ExpressionUses, Vocabulary, fields_of};
 use crate::diagnostic::Code;
 use check::{ExpressionChecker, ParsedExpression};
-pub(crate) use evaluator::{Evaluator, EvaluationCache};
+pub(crate) use evaluator::{EvaluationCache, Evaluator};
 use library::ENV;
 pub(crate) use lookups::LookupKey;
 use memo::Memo;
@@ -194,7 +194,10 @@ impl Expression {
         } = Self::parse_on_deep_stack(text, vocabulary)?;
         let uses =
             |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
-        let mut uses = references.iter().map(uses).fold(ExpressionUses::default(), ExpressionUses::and);
+        let mut uses = references
+            .iter()
+            .map(uses)
+            .fold(ExpressionUses::default(), ExpressionUses::and);
         let looks_up = !kinds.is_empty();
         uses.workload |= looks_up;
         vocabulary.note_kinds(kinds);
@@ -214,7 +217,10 @@ impl Expression {
 
     /// The parser calls itself for every level, and a policy must not be able to end the program.
     #[cfg(not(target_family = "wasm"))]
-    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<ParsedExpression, Vec<TemplateError>> {
+    fn parse_on_deep_stack(
+        text: &str,
+        vocabulary: &Vocabulary,
+    ) -> Result<ParsedExpression, Vec<TemplateError>> {
         std::thread::scope(|scope| {
             let parse = || Self::parse(text, vocabulary);
             let thread = std::thread::Builder::new()
@@ -227,7 +233,10 @@ impl Expression {
 
     /// There are no threads; the stack of a WebAssembly module is set where it is linked (`.cargo/config.toml`).
     #[cfg(target_family = "wasm")]
-    fn parse_on_deep_stack(text: &str, vocabulary: &Vocabulary) -> Result<ParsedExpression, Vec<TemplateError>> {
+    fn parse_on_deep_stack(
+        text: &str,
+        vocabulary: &Vocabulary,
+    ) -> Result<ParsedExpression, Vec<TemplateError>> {
         Self::parse(text, vocabulary)
     }
 

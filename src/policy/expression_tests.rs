@@ -9,7 +9,11 @@ impl Facts for TestPod {
             ("workload", "name") => Some(json!("orders")),
             ("workload", "labels") => Some(json!({"z": "1", "a": "2", "m": "3"})),
             ("workload", "namespace") => {
-                return Err(TemplateError::new(Code::UnknownNamespace, "not known", "say it"));
+                return Err(TemplateError::new(
+                    Code::UnknownNamespace,
+                    "not known",
+                    "say it",
+                ));
             }
             ("pod", "annotations") => Some(json!({"team": "shop"})),
             ("container", "image") => Some(json!("a/b:1.2")),
@@ -69,7 +73,10 @@ fn what_a_workload_offers_has_its_types() {
 
 #[test]
 fn an_optional_may_be_absent() {
-    assert_eq!(outcome("container.?securityContext"), Ok(ExpressionResult::Absent));
+    assert_eq!(
+        outcome("container.?securityContext"),
+        Ok(ExpressionResult::Absent)
+    );
     assert_eq!(value("container.?image"), json!("a/b:1.2"));
     assert_eq!(
         value("pod.annotations[?'x'].orValue(workload.name)"),

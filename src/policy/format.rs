@@ -1,6 +1,6 @@
 //! Which objects are policies, and who translates them: a new format is one file and one row.
 
-use super::conversion::{Conversion, ConvertFn, ConversionContext, ReadOptions};
+use super::conversion::{Conversion, ConversionContext, ConvertFn, ReadOptions};
 use super::document::Document;
 use super::opentelemetry;
 use super::{Policy, builtin, native};

@@ -75,25 +75,25 @@ pub(super) fn built_in_sources(
     texts
 }
 
-pub(super) struct Found<'t> {
+pub(super) struct FoundDocument<'t> {
     pub document: Document<'t>,
-    pub role: Role,
+    pub role: ObjectRole,
 }
 
 /// What an object is.
-pub(super) enum Role {
+pub(super) enum ObjectRole {
     /// A policy, or what becomes one.
     Policy(Translator),
     /// What a policy with a `source` is for.
     Resource,
 }
 
-impl<'t> Found<'t> {
+impl<'t> FoundDocument<'t> {
     /// The group and kind of the resources that it is for, where it is such a policy.
     pub(super) fn source(&self) -> Option<(&str, &str)> {
         match self.role {
-            Role::Policy(Translator::Native) => source::kind_of(&self.document.value),
-            Role::Policy(Translator::Joint { .. }) | Role::Resource => None,
+            ObjectRole::Policy(Translator::Native) => source::kind_of(&self.document.value),
+            ObjectRole::Policy(Translator::Joint { .. }) | ObjectRole::Resource => None,
         }
     }
 
@@ -122,7 +122,7 @@ impl<'t> Found<'t> {
 
     /// What a resource of another operator becomes; what is wrong with it is said where it is translated.
     pub(super) fn converted(&self, given: &ConversionContext<'_>) -> Option<ConvertedResource> {
-        let Role::Policy(translator) = &self.role else {
+        let ObjectRole::Policy(translator) = &self.role else {
             return None;
         };
         let conversion = translator.convert(&self.document, given)?.ok()?;
@@ -135,11 +135,11 @@ impl<'t> Found<'t> {
     }
 
     /// Its parameters; those of a resource are its policy's.
-    pub(super) fn declared(&self, policy: Option<&Found<'_>>) -> DeclaredParams {
+    pub(super) fn declared(&self, policy: Option<&FoundDocument<'_>>) -> DeclaredParams {
         let names = match (&self.role, policy) {
-            (Role::Policy(translator), _) => translator.declared(&self.document),
-            (Role::Resource, Some(policy)) => native::declared(&policy.document),
-            (Role::Resource, None) => Vec::new(),
+            (ObjectRole::Policy(translator), _) => translator.declared(&self.document),
+            (ObjectRole::Resource, Some(policy)) => native::declared(&policy.document),
+            (ObjectRole::Resource, None) => Vec::new(),
         };
         let params = self
             .document
@@ -157,7 +157,7 @@ impl<'t> Found<'t> {
             identity: self.document.identity(),
             names,
             overridable,
-            is_resource: matches!(self.role, Role::Resource),
+            is_resource: matches!(self.role, ObjectRole::Resource),
             is_for_resources: self.source().is_some(),
         }
     }
@@ -181,7 +181,7 @@ pub(super) fn find_policies<'t>(
     file: &Arc<PolicyText>,
     tree: &'t Tree<'t>,
     sources: &[GroupKind],
-    found: &mut Vec<Found<'t>>,
+    found: &mut Vec<FoundDocument<'t>>,
     problems: &mut Vec<Diagnostic>,
 ) {
     let before = found.len() + problems.len();
@@ -204,7 +204,11 @@ pub(super) fn find_policies<'t>(
 }
 
 /// Custom resources that no policy is for: of a group that is none of Kubernetes' own.
-fn unclaimed_resources(file: &PolicyText, tree: &Tree<'_>, sources: &[GroupKind]) -> Vec<(GroupKind, Place)> {
+fn unclaimed_resources(
+    file: &PolicyText,
+    tree: &Tree<'_>,
+    sources: &[GroupKind],
+) -> Vec<(GroupKind, Place)> {
     let mut unclaimed = Vec::new();
     for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
         let kind = kind_of(tree, root);
@@ -232,7 +236,8 @@ pub(super) fn check_unclaimed(
     let unclaimed = trees
         .iter()
         .flat_map(|(file, tree)| unclaimed_resources(file, tree, sources));
-    let is_looked_up = |kind: &GroupKind| policies.iter().any(|policy| policy.looks_up.contains(kind));
+    let is_looked_up =
+        |kind: &GroupKind| policies.iter().any(|policy| policy.looks_up.contains(kind));
     let of_given = sources
         .iter()
         .map(|(group, kind)| format!(", `{group}/* {kind}`"));
@@ -281,7 +286,7 @@ fn read_object<'t>(
     tree: &'t Tree<'t>,
     root: NodeId,
     sources: &[GroupKind],
-) -> Result<Option<Found<'t>>, Box<Diagnostic>> {
+) -> Result<Option<FoundDocument<'t>>, Box<Diagnostic>> {
     let (api_version, kind) = (word(tree, root, "apiVersion"), word(tree, root, "kind"));
     let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));
     let found = |role| {
@@ -291,10 +296,10 @@ fn read_object<'t>(
             places: Places::Tree(tree, root),
             value,
         };
-        Ok(Some(Found { document, role }))
+        Ok(Some(FoundDocument { document, role }))
     };
     if sources.contains(&kind_of(tree, root)) {
-        return found(Role::Resource);
+        return found(ObjectRole::Resource);
     }
     let Some(format) = format::find(api_version, kind) else {
         return match misspelt(api_version, kind) {
@@ -315,7 +320,7 @@ fn read_object<'t>(
             Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
         return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
     }
-    found(Role::Policy(format.translator))
+    found(ObjectRole::Policy(format.translator))
 }
 
 /// Kinds of `podgraft.dev` that are no policies.
@@ -342,9 +347,9 @@ fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, Stri
 
 /// The first of each identity; every other is reported.
 pub(super) fn without_duplicates<'t>(
-    found: Vec<Found<'t>>,
+    found: Vec<FoundDocument<'t>>,
     problems: &mut Vec<Diagnostic>,
-) -> Vec<Found<'t>> {
+) -> Vec<FoundDocument<'t>> {
     let name = Path::of(&["metadata", "name"]);
     let mut first = BTreeMap::new();
     let mut kept = Vec::new();

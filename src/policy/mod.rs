@@ -1,6 +1,5 @@
 //! Policies: every format becomes the one internal [`Policy`] that the later stages know.
 
-mod beside;
 pub mod builtin;
 pub mod conversion;
 pub(crate) mod defaults;
@@ -9,6 +8,7 @@ pub(crate) mod expression;
 pub mod format;
 mod found;
 pub(crate) mod functions;
+mod generate;
 pub mod images;
 pub(crate) mod mutation;
 pub(crate) mod names;
@@ -16,17 +16,17 @@ pub mod native;
 pub mod needs;
 pub(crate) mod objects;
 pub mod opentelemetry;
-pub(crate) mod operators;
+pub(crate) mod other_injectors;
 pub mod params;
 pub(crate) mod parts;
 mod patches;
 pub(crate) mod places;
-pub(crate) mod put;
 pub(crate) mod quantity;
 pub mod read;
 pub mod reference;
+pub(crate) mod replacement;
 pub mod schema;
-pub mod stored;
+pub mod stored_schemas;
 pub(crate) mod template;
 mod unread;
 pub(crate) mod validation;
@@ -41,13 +41,13 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::source::{Place, Source};
-pub use beside::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
 use expression::{Expression, ObjectKinds, PolicyVariable};
+pub use generate::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
 use images::{ImageMirror, mirror_images};
 use mutation::Mutation;
 pub use native::expand::InjectionTemplate;
 pub use native::generate::ResourceTemplate;
-pub use operators::{ConfigKey, OtherInjector};
+pub use other_injectors::{ConfigKey, OtherInjector};
 pub use patches::PatchEntry;
 use template::{ParamValues, ValueTemplate};
 pub use words::{
@@ -282,9 +282,12 @@ pub struct OptRule {
 impl OptRule {
     /// Whether a value says so; `*` is any value.
     pub fn accepts(&self, value: &str) -> bool {
-        let is_meant =
-            |wanted: &str| wanted == value || self.ignores_case && wanted.eq_ignore_ascii_case(value);
-        self.values.iter().any(|wanted| wanted == "*" || is_meant(wanted))
+        let is_meant = |wanted: &str| {
+            wanted == value || self.ignores_case && wanted.eq_ignore_ascii_case(value)
+        };
+        self.values
+            .iter()
+            .any(|wanted| wanted == "*" || is_meant(wanted))
     }
 }
 

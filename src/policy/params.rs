@@ -208,7 +208,10 @@ fn missing(document: &Document<'_>, param: &Param, path: &Path) -> Diagnostic {
         .map_or_else(String::new, |text| format!(" ({text})"));
     document
         .error(Code::BadParam, &path.key("name"), message)
-        .help(format!("give it with `--param {}=VALUE`{description}", param.name))
+        .help(format!(
+            "give it with `--param {}=VALUE`{description}",
+            param.name
+        ))
 }
 
 fn check_value(

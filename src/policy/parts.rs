@@ -46,7 +46,8 @@ impl Injection {
             .chain(env);
         let part = |item: &'_ PolicyValue| (Arc::clone(&item.value), item.at.clone());
         let parts = items.chain(single.into_iter().flatten()).map(part);
-        let mut parts: Vec<PolicyPart> = parts.map(|(value, at)| PolicyPart { value, at }).collect();
+        let mut parts: Vec<PolicyPart> =
+            parts.map(|(value, at)| PolicyPart { value, at }).collect();
         for item in &self.image_pull_secrets {
             parts.push(PolicyPart {
                 value: Arc::new(json!({"imagePullSecrets": [&*item.value]})),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::put::ItemMoves;
+use super::replacement::ItemMoves;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step, find};
 
@@ -187,7 +187,9 @@ impl Places<'_> {
         match self {
             Places::Converted(origins, _) => origins.of(path).name(),
             Places::Moved(moves, places) => places.name(&moves.old_path(path)),
-            Places::OfResource(resource) => resource.field(path).unwrap_or_else(|| path.clone()).name(),
+            Places::OfResource(resource) => {
+                resource.field(path).unwrap_or_else(|| path.clone()).name()
+            }
             Places::Tree(..) | Places::Kept(_) => path.name(),
         }
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::ptr::fn_addr_eq;
 use std::sync::Arc;
 
-use super::conversion::{DebugMode, ConversionContext, ReadOptions};
+use super::conversion::{ConversionContext, DebugMode, ReadOptions};
 use super::document::Document;
 use super::format::{JoinFn, Translator};
 use super::found::{
-    Found, Role, built_in_sources, check_unclaimed, find_policies, parse_all, sources_of,
-    without_duplicates,
+    FoundDocument, ObjectRole, built_in_sources, check_unclaimed, find_policies, parse_all,
+    sources_of, without_duplicates,
 };
 use super::native;
 use super::native::source::PolicyInstance;
@@ -85,7 +85,7 @@ fn read_each(
     let built_in = built_in_sources(&trees, &sources);
     let more = parse_all(&built_in, &mut problems);
     sources.extend(sources_of(&more));
-    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut found: Vec<FoundDocument<'_>> = Vec::new();
     for (file, tree) in &trees {
         find_policies(file, tree, &sources, &mut found, &mut problems);
     }
@@ -125,7 +125,12 @@ struct Made<'m> {
 }
 
 impl Made<'_> {
-    fn translate_all(&mut self, found: &[Found<'_>], settings: &[ParamSetting], reading: &ReadOptions) {
+    fn translate_all(
+        &mut self,
+        found: &[FoundDocument<'_>],
+        settings: &[ParamSetting],
+        reading: &ReadOptions,
+    ) {
         let owners = owners(found);
         let debug_mode = debug_mode(reading);
         let (assigned, unassigned) = settings_of(found, &owners, settings, &debug_mode);
@@ -142,10 +147,10 @@ impl Made<'_> {
             reading,
         };
         let mut joint: Vec<(JoinFn, Vec<Document<'_>>)> = Vec::new();
-        for (at, one) in found.iter().enumerate() {
+        for (at, found_document) in found.iter().enumerate() {
             self.converted.extend(translation.convert(at));
-            match &one.role {
-                Role::Resource => {
+            match &found_document.role {
+                ObjectRole::Resource => {
                     let is_known = |reason: &Diagnostic| self.problems.contains(reason);
                     let translated = translation.resource(at).map_err(|mut reasons| {
                         reasons.retain(|reason| !is_known(reason));
@@ -153,9 +158,9 @@ impl Made<'_> {
                     });
                     self.add(translated);
                 }
-                Role::Policy(Translator::Native) => self.add(translation.policy(at)),
-                Role::Policy(Translator::Joint { join, .. }) => {
-                    add_joint(&mut joint, *join, one.document.clone());
+                ObjectRole::Policy(Translator::Native) => self.add(translation.policy(at)),
+                ObjectRole::Policy(Translator::Joint { join, .. }) => {
+                    add_joint(&mut joint, *join, found_document.document.clone());
                 }
             }
         }
@@ -178,7 +183,11 @@ impl Made<'_> {
 }
 
 /// Documents that become policies together stand beside each other.
-fn add_joint<'t>(joint: &mut Vec<(JoinFn, Vec<Document<'t>>)>, join: JoinFn, document: Document<'t>) {
+fn add_joint<'t>(
+    joint: &mut Vec<(JoinFn, Vec<Document<'t>>)>,
+    join: JoinFn,
+    document: Document<'t>,
+) {
     let mut known = joint.iter_mut();
     match known.find(|(other, _)| fn_addr_eq(*other, join)) {
         Some((_, documents)) => documents.push(document),
@@ -191,7 +200,7 @@ type Translated = Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 /// What stands in the files, on its way to policies.
 struct Translation<'f, 't> {
-    found: &'f [Found<'t>],
+    found: &'f [FoundDocument<'t>],
     /// For each resource the policy that is for it.
     owners: Vec<Option<usize>>,
     /// Which resource's turn it is at each.
@@ -220,13 +229,13 @@ impl<'f, 't> Translation<'f, 't> {
 
     /// What a resource of another operator becomes.
     fn convert(&self, at: usize) -> Option<ConvertedResource> {
-        let (one, given) = (&self.found[at], self.given(at));
-        match &one.role {
-            Role::Resource => {
+        let (found_document, given) = (&self.found[at], self.given(at));
+        match &found_document.role {
+            ObjectRole::Resource => {
                 let (policy, others) = self.owner_of(at)?;
-                one.convert_resource(others, policy, &given)
+                found_document.convert_resource(others, policy, &given)
             }
-            Role::Policy(_) => one.converted(&given),
+            ObjectRole::Policy(_) => found_document.converted(&given),
         }
     }
 
@@ -243,9 +252,9 @@ impl<'f, 't> Translation<'f, 't> {
 
     /// A policy of ours; one for resources is one for each of them.
     fn policy(&self, at: usize) -> Translated {
-        let (one, given) = (&self.found[at], self.given(at));
-        let document = one.document.clone();
-        if one.source().is_none() {
+        let (found_document, given) = (&self.found[at], self.given(at));
+        let document = found_document.document.clone();
+        if found_document.source().is_none() {
             return native::translate(document, &given, None);
         }
         if !self.owners.contains(&Some(at)) {
@@ -256,23 +265,23 @@ impl<'f, 't> Translation<'f, 't> {
 }
 
 /// For each resource the policy with a `source` that is for it.
-fn owners(found: &[Found<'_>]) -> Vec<Option<usize>> {
+fn owners(found: &[FoundDocument<'_>]) -> Vec<Option<usize>> {
     let mut sources = BTreeMap::new();
     for (at, entry) in found.iter().enumerate() {
         if let Some(kind) = entry.source() {
             sources.entry(kind).or_insert(at);
         }
     }
-    let owner = |entry: &Found<'_>| match entry.role {
-        Role::Resource => sources.get(&entry.kind()).copied(),
-        Role::Policy(_) => None,
+    let owner = |entry: &FoundDocument<'_>| match entry.role {
+        ObjectRole::Resource => sources.get(&entry.kind()).copied(),
+        ObjectRole::Policy(_) => None,
     };
     found.iter().map(owner).collect()
 }
 
 /// The resources of each policy that reads them all; what is wrong with one is said where it is translated.
 fn instances<'f, 't>(
-    found: &'f [Found<'t>],
+    found: &'f [FoundDocument<'t>],
     owners: &[Option<usize>],
 ) -> BTreeMap<usize, Vec<PolicyInstance<'f, 't>>> {
     let mut instances: BTreeMap<usize, Vec<PolicyInstance<'f, 't>>> = BTreeMap::new();
@@ -289,7 +298,7 @@ fn instances<'f, 't>(
 }
 
 /// Which resource's turn it is at each: those of one policy are in the order of their names.
-fn translation_order(found: &[Found<'_>], owners: &[Option<usize>]) -> Vec<usize> {
+fn translation_order(found: &[FoundDocument<'_>], owners: &[Option<usize>]) -> Vec<usize> {
     let mut turns: Vec<usize> = (0..found.len()).collect();
     let mut resources: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, owner) in owners.iter().enumerate() {
@@ -318,7 +327,7 @@ fn debug_mode(reading: &ReadOptions) -> Option<ParamSetting> {
 
 /// The settings of each: of a resource those of its policy, then its own, which win.
 fn settings_of<'s>(
-    found: &[Found<'_>],
+    found: &[FoundDocument<'_>],
     owners: &[Option<usize>],
     settings: &'s [ParamSetting],
     debug_mode: &'s Option<ParamSetting>,
@@ -342,7 +351,10 @@ fn settings_of<'s>(
 }
 
 /// What is wrong with a policy for resources of which there is none.
-fn check_without_resources(policy: Document<'_>, given: &ConversionContext<'_>) -> Result<(), Vec<Diagnostic>> {
+fn check_without_resources(
+    policy: Document<'_>,
+    given: &ConversionContext<'_>,
+) -> Result<(), Vec<Diagnostic>> {
     let open = ReadOptions {
         params_stay_open: true,
         ..given.reading.clone()
@@ -358,7 +370,7 @@ fn check_without_resources(policy: Document<'_>, given: &ConversionContext<'_>) 
 pub const RENAMED_FROM: &str = "podgraft.dev/renamed-from";
 
 /// The identity of a policy, and the one that it had before.
-fn renamed_from(found: &Found<'_>) -> Option<(String, String)> {
+fn renamed_from(found: &FoundDocument<'_>) -> Option<(String, String)> {
     let document = &found.document;
     let old = document.text(&["metadata", "annotations", RENAMED_FROM])?;
     let identity = document.identity();
@@ -382,8 +394,9 @@ pub fn declared(files: &[PolicyFile]) -> Vec<DeclaredParams> {
         find_policies(file, tree, &sources, &mut found, &mut unread);
     }
     let owners = owners(&found);
-    let declared =
-        |(at, entry): (usize, &Found<'_>)| entry.declared(owners[at].map(|owner| &found[owner]));
+    let declared = |(at, entry): (usize, &FoundDocument<'_>)| {
+        entry.declared(owners[at].map(|owner| &found[owner]))
+    };
     found.iter().enumerate().map(declared).collect()
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::diagnostic::Code;
-use crate::policy::{EnvOp, OnConflict, SelectorOperator, Position, SidecarType};
+use crate::policy::{EnvOp, OnConflict, Position, SelectorOperator, SidecarType};
 use serde_json::json;
 
 fn file(name: &str, text: &str) -> PolicyFile {

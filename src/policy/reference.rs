@@ -97,7 +97,7 @@ pub fn page() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::expression::{Evaluator, Expression, Facts, ExpressionResult, LookupKey};
+    use crate::policy::expression::{Evaluator, Expression, ExpressionResult, Facts, LookupKey};
     use crate::policy::template::TemplateError;
     use crate::policy::vocabulary::Vocabulary;
     use serde_json::Value;

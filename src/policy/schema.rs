@@ -1,7 +1,7 @@
 //! Values against the JSON schemas of the real Kubernetes types and of our own: unknown fields, wrong types, missing
 //! fields, all of them, each with its path.
 //!
-//! The schemas are derived from the Rust types and [`stored`](super::stored), so a policy is read, checked and published
+//! The schemas are derived from the Rust types and [`stored_schemas`](super::stored_schemas), so a policy is read, checked and published
 //! (JSON Schema, CRD) from one definition. A mapping with stated `properties` has no others, as the API server's strict
 //! field validation has it.
 
@@ -9,7 +9,7 @@ mod words;
 
 use serde_json::{Map, Value};
 
-use super::stored::{Definitions, KUBERNETES};
+use super::stored_schemas::{Definitions, KUBERNETES};
 use super::template;
 use crate::diagnostic::Code;
 use crate::yaml::value::{Path, Step};

@@ -4,7 +4,10 @@ use serde_json::json;
 const CONTAINER: &str = "io.k8s.api.core.v1.Container";
 const ENV_VAR: &str = "io.k8s.api.core.v1.EnvVar";
 
-fn problems(of: &'static str, value: &Value) -> Vec<(String, SchemaProblemKind, String, Option<String>)> {
+fn problems(
+    of: &'static str,
+    value: &Value,
+) -> Vec<(String, SchemaProblemKind, String, Option<String>)> {
     let found = Schema::kubernetes(of).check(value, TemplateMode::Filled);
     found
         .into_iter()
@@ -121,7 +124,9 @@ fn a_whole_expression_fits_everywhere_until_values_are_filled_in() {
         1
     );
     assert_eq!(
-        schema.check(&value("${params.x}"), TemplateMode::Filled).len(),
+        schema
+            .check(&value("${params.x}"), TemplateMode::Filled)
+            .len(),
         1
     );
 }

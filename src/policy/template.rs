@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use super::expression::{Evaluator, Expression, ExpressionResult};
-use super::put::put_all;
+use super::replacement::put_all;
 use super::vocabulary::{ExpressionUses, Vocabulary};
 use crate::diagnostic::Code;
 use crate::yaml::value::Path;
@@ -168,7 +168,9 @@ impl Template {
                 TemplatePart::Text(literal) => text.push_str(literal),
                 TemplatePart::Expression(expression) => {
                     match (evaluator.evaluate(expression)?, self.is_whole) {
-                        (ExpressionResult::Value(Value::Null), _) => return Err(is_null(expression)),
+                        (ExpressionResult::Value(Value::Null), _) => {
+                            return Err(is_null(expression));
+                        }
                         (outcome, true) => return Ok(outcome),
                         (ExpressionResult::Value(value), false) => {
                             text.push_str(&as_text(&value).ok_or_else(|| no_text(expression))?)

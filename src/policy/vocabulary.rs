@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::expression::ObjectKinds;
 use super::reference::functions;
 use super::schema::{did_you_mean, nearest};
-use super::template::{TemplateError, ParamValues};
+use super::template::{ParamValues, TemplateError};
 use crate::diagnostic::Code;
 
 /// What an expression may begin with, and the fields where there are only these.
@@ -184,7 +184,12 @@ impl Vocabulary {
     }
 
     /// Checks a field of a name.
-    pub fn check_field(&self, root: &str, field: &str, asked: FieldAccess) -> Result<(), TemplateError> {
+    pub fn check_field(
+        &self,
+        root: &str,
+        field: &str,
+        asked: FieldAccess,
+    ) -> Result<(), TemplateError> {
         match root {
             "params" => self.check_param(field, asked),
             "variables" => check_name(field, self.variables.keys().map(String::as_str), |help| {

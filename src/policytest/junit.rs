@@ -9,19 +9,26 @@ use crate::wording::is_unsafe;
 pub fn render(judged: &[TestResult]) -> String {
     let count = |of: &dyn Fn(&TestResult) -> usize| judged.iter().map(of).sum::<usize>();
     let failures = |judged_test: &TestResult| {
-        judged_test.verdicts
+        judged_test
+            .verdicts
             .iter()
             .filter(|verdict| verdict.failure.is_some())
             .count()
     };
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    let (tests, failed) = (count(&|judged_test| judged_test.verdicts.len()), count(&failures));
+    let (tests, failed) = (
+        count(&|judged_test| judged_test.verdicts.len()),
+        count(&failures),
+    );
     let _ = writeln!(
         text,
         "<testsuites name=\"podgraft\" tests=\"{tests}\" failures=\"{failed}\">"
     );
     for judged_test in judged {
-        let (name, file) = (escape(&judged_test.test.name), escape(&judged_test.test.file));
+        let (name, file) = (
+            escape(&judged_test.test.name),
+            escape(&judged_test.test.file),
+        );
         let (tests, failed) = (judged_test.verdicts.len(), failures(judged_test));
         let _ = writeln!(
             text,
@@ -30,7 +37,10 @@ pub fn render(judged: &[TestResult]) -> String {
         for verdict in &judged_test.verdicts {
             let expectation = escape(&verdict.expectation);
             let _ = match &verdict.failure {
-                None => writeln!(text, "    <testcase classname=\"{name}\" name=\"{expectation}\"/>"),
+                None => writeln!(
+                    text,
+                    "    <testcase classname=\"{name}\" name=\"{expectation}\"/>"
+                ),
                 Some(failure) => writeln!(
                     text,
                     "    <testcase classname=\"{name}\" name=\"{expectation}\">\n      <failure message=\"{}\">{}</failure>\n    </testcase>",

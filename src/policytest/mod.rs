@@ -16,7 +16,7 @@ use crate::glob::{self, GlobSubject};
 use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 
 pub use read::{KIND, read};
-use types::{Expect, ExpectedResult, PolicyTestSpec, ExpectedOutcome};
+use types::{Expect, ExpectedOutcome, ExpectedResult, PolicyTestSpec};
 
 /// One test.
 #[derive(Debug)]
@@ -59,7 +59,11 @@ pub struct ExpectationResult {
 }
 
 /// Compares what came with what is expected. `expected` is the text of the file of `expect.output`.
-pub fn judge(spec: &PolicyTestSpec, ran: &TestRun, expected: Option<&str>) -> Vec<ExpectationResult> {
+pub fn judge(
+    spec: &PolicyTestSpec,
+    ran: &TestRun,
+    expected: Option<&str>,
+) -> Vec<ExpectationResult> {
     let Expect {
         output,
         refused,
@@ -164,10 +168,9 @@ fn in_results(wanted: &ExpectedResult, ran: &TestRun) -> ExpectationResult {
     let is_match = |report: &&WorkloadReport| {
         fits(&wanted.kind, &report.kind)
             && fits(&wanted.name, &report.name)
-            && wanted
-                .namespace
-                .as_ref()
-                .is_none_or(|namespace| fits(namespace, report.namespace.as_deref().unwrap_or_default()))
+            && wanted.namespace.as_ref().is_none_or(|namespace| {
+                fits(namespace, report.namespace.as_deref().unwrap_or_default())
+            })
     };
     let is_policy = |report: &&PolicyReport| {
         wanted

@@ -9,7 +9,7 @@ use crate::policy::PolicyText;
 use crate::policy::document::{Document, Places};
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, meant_code};
-use crate::policy::stored::POLICY_TEST;
+use crate::policy::stored_schemas::POLICY_TEST;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, to_value};

@@ -8,9 +8,12 @@ use crate::wording::{Paint, lines, one_line};
 /// All tests, one expectation a line.
 pub fn render(judged: &[TestResult], paint: Paint) -> String {
     let rows = || {
-        judged
-            .iter()
-            .flat_map(|judged_test| judged_test.verdicts.iter().map(move |verdict| (judged_test, verdict)))
+        judged.iter().flat_map(|judged_test| {
+            judged_test
+                .verdicts
+                .iter()
+                .map(move |verdict| (judged_test, verdict))
+        })
     };
     let name_width = judged
         .iter()

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::policy::builtin::{for_resources, kinds_of_resources};
 use crate::policy::native::checks::NOT_IN_POD_SPEC;
 use crate::policy::native::source::with_metadata;
-use crate::policy::stored::{
+use crate::policy::stored_schemas::{
     CONFIG, Definitions, FUNCTION, INJECTION_POLICY, INSTRUMENTATION, POLICY_TEST,
 };
 use crate::yaml::parse::parse;
@@ -130,7 +130,11 @@ pub(super) fn policy_types() -> Value {
         .pointer_mut("/definitions/PartOfPodSpec/properties")
         .and_then(Value::as_object_mut)
     {
-        fields.retain(|key, _| !NOT_IN_POD_SPEC.iter().any(|(forbidden, _)| forbidden == key));
+        fields.retain(|key, _| {
+            !NOT_IN_POD_SPEC
+                .iter()
+                .any(|(forbidden, _)| forbidden == key)
+        });
     }
     schema
 }

@@ -19,7 +19,7 @@ use super::schema::draft_07;
 use crate::config::types::{ConfigFile, FunctionFile};
 use crate::policy::native::types::InjectionPolicy;
 use crate::policy::opentelemetry::InstrumentationFile;
-use crate::policy::stored::{
+use crate::policy::stored_schemas::{
     CONFIG, Definitions, FUNCTION, INJECTION_POLICY, INSTRUMENTATION, POLICY_TEST,
 };
 use crate::policytest::types::PolicyTestFile;

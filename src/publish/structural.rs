@@ -113,7 +113,8 @@ impl<'s> StructuralWalk<'s> {
         let fields = keywords.get("properties").and_then(Value::as_object);
         match (
             fields,
-            keywords.get("additionalProperties")
+            keywords
+                .get("additionalProperties")
                 .filter(|values| values.is_object()),
         ) {
             (Some(fields), _) => {

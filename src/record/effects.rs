@@ -22,7 +22,12 @@ pub struct JoinHint {
 }
 
 /// What turned one value into another.
-pub fn effects_of(before: &Value, after: &Value, paths: &RecordPaths, joins: &[JoinHint]) -> Effects {
+pub fn effects_of(
+    before: &Value,
+    after: &Value,
+    paths: &RecordPaths,
+    joins: &[JoinHint],
+) -> Effects {
     let mut by_list: HashMap<String, Vec<&JoinHint>> = HashMap::new();
     for hint in joins {
         let list = format!("{}/env", hint.container);
@@ -167,14 +172,23 @@ impl Comparison<'_> {
         }
     }
 
-    fn compare_lists(&mut self, key: &str, (old, new): (&[Value], &[Value]), path: &mut Vec<String>) {
+    fn compare_lists(
+        &mut self,
+        key: &str,
+        (old, new): (&[Value], &[Value]),
+        path: &mut Vec<String>,
+    ) {
         let (old_names, new_names) = (identities(key, old), identities(key, new));
         let places = |names: &[String]| -> HashMap<String, usize> {
             names.iter().cloned().zip(0..).collect()
         };
         let (old_places, new_places) = (places(&old_names), places(&new_names));
-        let common_before = old_names.iter().filter(|name| new_places.contains_key(*name));
-        let common_after = new_names.iter().filter(|name| old_places.contains_key(*name));
+        let common_before = old_names
+            .iter()
+            .filter(|name| new_places.contains_key(*name));
+        let common_after = new_names
+            .iter()
+            .filter(|name| old_places.contains_key(*name));
         if !common_before.eq(common_after) {
             // Items stand in another order, which identities do not say.
             let replaced = ReplacedValue {
@@ -260,7 +274,10 @@ fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<JoinedTe
             ..joined
         });
     };
-    if old_item.get("valueFrom").is_some_and(|from| !from.is_null()) {
+    if old_item
+        .get("valueFrom")
+        .is_some_and(|from| !from.is_null())
+    {
         let from = old_item.get("valueFrom");
         let renamed = new.iter().find(|item| {
             let name = item.get("name").and_then(Value::as_str);
@@ -276,7 +293,10 @@ fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<JoinedTe
         });
     }
     let old_text = old_item.get("value").map_or(Some(""), Value::as_str)?;
-    if old_item.get("value").is_none_or(Value::is_null) || old_text.is_empty() || old_text == new_text {
+    if old_item.get("value").is_none_or(Value::is_null)
+        || old_text.is_empty()
+        || old_text == new_text
+    {
         return None;
     }
     let (text, between) = split_join(old_text, new_text, hint)?;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::defaults::is_default;
 
-use super::fold::Replay;
 use super::live::{fits, is_live};
 use super::path::{RecordPaths, split_last};
+use super::redo::Replay;
 use super::{Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, digest};
 
 /// How values are handled that have drifted from the record.
@@ -41,7 +41,11 @@ pub struct RemovalResult {
 
 /// Takes all policies out of an object, the last first, so that each is taken out of what it left. What is kept is
 /// put back by `Replay::apply`.
-pub fn take_out(record: &Record, object: &Value, leniency: impl Fn(&str) -> DriftHandling) -> RemovalResult {
+pub fn take_out(
+    record: &Record,
+    object: &Value,
+    leniency: impl Fn(&str) -> DriftHandling,
+) -> RemovalResult {
     let paths = record.paths();
     let mut taken = RemovalResult {
         value: object.clone(),
@@ -157,7 +161,10 @@ impl PolicyRemoval<'_> {
         added.sort();
         let mut back = Vec::new();
         for (place, path, now) in added.into_iter().rev() {
-            back.extend(self.take_out_item(path, now).map(|item| (place, path, item)));
+            back.extend(
+                self.take_out_item(path, now)
+                    .map(|item| (place, path, item)),
+            );
         }
         back
     }
@@ -198,7 +205,7 @@ impl PolicyRemoval<'_> {
                 self.restore(path, removed);
             }
             // A default that an API server fills in again.
-            Some(there) if *there == removed.was && is_live(&self.taken.value) => {
+            Some(existing) if *existing == removed.was && is_live(&self.taken.value) => {
                 self.redo.remove(path)
             }
             Some(_) if filled_in.contains(path) => {
@@ -211,7 +218,8 @@ impl PolicyRemoval<'_> {
     }
     fn restore(&mut self, path: &str, removed: &RemovedValue) {
         let (original, after) = (removed.was.clone(), removed.after.as_deref());
-        self.paths.insert(&mut self.taken.value, path, original, after);
+        self.paths
+            .insert(&mut self.taken.value, path, original, after);
     }
 
     /// Whether an API server set what stands there now.
@@ -258,7 +266,9 @@ impl PolicyRemoval<'_> {
     fn shared_items<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
         let item = |(path, recorded_digest): (&'e String, &'e String)| {
             let value = self.paths.get(&self.taken.value, path)?.clone();
-            let recorded_digest = self.matching_digest(&value, recorded_digest).unwrap_or(recorded_digest);
+            let recorded_digest = self
+                .matching_digest(&value, recorded_digest)
+                .unwrap_or(recorded_digest);
             Some((self.place(path), path, (value, None, recorded_digest)))
         };
         effects.shared.iter().filter_map(item).collect()
@@ -316,7 +326,11 @@ fn by_place(removed_by_path: &BTreeMap<String, RemovedValue>) -> Vec<(&String, &
 /// What was made or filled and is empty now: inner ones first, for a longer path sorts behind its beginning. Of several
 /// policies the first found what the manifest had. What one took out had stood there before a later one made it, and is
 /// back, though it may be empty.
-fn remove_empty_holders<'e>(all_effects: impl IntoIterator<Item = &'e Effects>, paths: &RecordPaths, object: &mut Value) {
+fn remove_empty_holders<'e>(
+    all_effects: impl IntoIterator<Item = &'e Effects>,
+    paths: &RecordPaths,
+    object: &mut Value,
+) {
     let mut holders: BTreeMap<&String, Option<&Value>> = BTreeMap::new();
     let mut restored: BTreeSet<&String> = BTreeSet::new();
     for effects in all_effects {
@@ -324,7 +338,11 @@ fn remove_empty_holders<'e>(all_effects: impl IntoIterator<Item = &'e Effects>, 
             holders.entry(path).or_insert(Some(&Value::Null));
         }
         restored.extend(effects.removed.keys());
-        for (path, original) in effects.filled.iter().map(|(path, original)| (path, Some(original))) {
+        for (path, original) in effects
+            .filled
+            .iter()
+            .map(|(path, original)| (path, Some(original)))
+        {
             holders.entry(path).or_insert(original);
         }
         for path in &effects.made {

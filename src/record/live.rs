@@ -156,7 +156,9 @@ pub(super) fn adopt_live(target: &mut Value, current: &Value) {
     let (Some(target_text), Some(current_text)) = (text(target), text(current)) else {
         return;
     };
-    if recorded_versions(&target_text).is_some_and(|target_record| Some(target_record) == recorded_versions(&current_text)) {
+    if recorded_versions(&target_text)
+        .is_some_and(|target_record| Some(target_record) == recorded_versions(&current_text))
+    {
         target["metadata"]["annotations"][RECORD] = Value::String(current_text);
     }
 }
@@ -184,10 +186,13 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
             });
             for (index, item) in target.iter_mut().enumerate() {
                 let current_index = match &names {
-                    Some((target_names, current_places)) => current_places.get(&target_names[index]).copied(),
+                    Some((target_names, current_places)) => {
+                        current_places.get(&target_names[index]).copied()
+                    }
                     None => Some(index),
                 };
-                current_index.and_then(|current_index| current.get(current_index))
+                current_index
+                    .and_then(|current_index| current.get(current_index))
                     .into_iter()
                     .for_each(|current| adopt(key, item, current));
             }
@@ -210,7 +215,9 @@ fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String,
     };
     for (name, value) in fields {
         match target.get_mut(name) {
-            Some(existing) if is_quantity(name) && quantity::is_same(existing, value) => *existing = value.clone(),
+            Some(existing) if is_quantity(name) && quantity::is_same(existing, value) => {
+                *existing = value.clone()
+            }
             Some(existing) => adopt(name, existing, value),
             None if is_default(key, name, value, &owner) || is_token_mount_alone(name, value) => {
                 drop(target.insert(name.clone(), value.clone()))

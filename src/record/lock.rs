@@ -93,7 +93,7 @@ struct LockedPolicy {
     removed: BTreeMap<String, RemovedValue>,
 }
 
-/// [`Joined`] without its text.
+/// [`JoinedText`](crate::ownership::JoinedText) without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct LockedJoin {
@@ -167,7 +167,7 @@ impl Lock {
         let known = self.contents.entry(place).or_default();
         known
             .entry(text_in(fields, 4)?.to_owned())
-            .and_modify(|own| *own = generation.max(*own))
+            .and_modify(|newest| *newest = generation.max(*newest))
             .or_insert(generation);
         Ok(())
     }
@@ -186,10 +186,13 @@ impl Lock {
         if policy.is_empty() {
             locked.rest = serde_json::from_value(what).map_err(wrong)?;
         } else {
-            let own = serde_json::from_value(what).map_err(wrong)?;
+            let locked_policy = serde_json::from_value(what).map_err(wrong)?;
             // Two branches did something to one workload.
             let policies = &mut locked.policies;
-            policies.entry(policy.to_owned()).or_default().join(own);
+            policies
+                .entry(policy.to_owned())
+                .or_default()
+                .join(locked_policy);
         }
         Ok(())
     }
@@ -209,8 +212,8 @@ impl Lock {
             })
         });
         let workloads = self.workloads.iter().flat_map(|(key, locked)| {
-            let rest =
-                (locked.rest != RestoreDetails::default()).then(|| workload_line(key, "", &locked.rest));
+            let rest = (locked.rest != RestoreDetails::default())
+                .then(|| workload_line(key, "", &locked.rest));
             let policies = locked.policies.iter();
             rest.into_iter()
                 .chain(policies.map(move |(policy, effects)| workload_line(key, policy, effects)))
@@ -306,7 +309,8 @@ impl Lock {
                 .chain(locked_policy.replaced.keys());
             places.extend(items.map(|path| ContentKey::of(ContentKind::Item, policy, path)));
             places.extend(
-                locked_policy.joined
+                locked_policy
+                    .joined
                     .keys()
                     .map(|path| ContentKey::of(ContentKind::Text, policy, path)),
             );

@@ -6,22 +6,23 @@
 
 mod bounds;
 mod effects;
-pub(crate) mod fold;
 mod inverse;
 pub(crate) mod live;
 pub mod lock;
 mod path;
+pub(crate) mod redo;
 mod renamed;
 pub(crate) mod words;
 
 pub use effects::{JoinHint, effects_of};
-pub use fold::restore_order;
 pub use inverse::{Drift, DriftHandling, RemovalResult, has_token, take_out};
 pub(crate) use path::escape;
 pub use path::{RecordPaths, identities, is_aligned};
+pub use redo::restore_order;
 
 pub use crate::ownership::{
-    Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference, TextDifferences,
+    Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference,
+    TextDifferences,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -155,7 +156,11 @@ impl Serialize for SortedValue<'_> {
             Value::Object(map) => {
                 let mut fields: Vec<(&String, &Value)> = map.iter().collect();
                 fields.sort_by_key(|(key, _)| *key);
-                serializer.collect_map(fields.into_iter().map(|(key, value)| (key, SortedValue(value))))
+                serializer.collect_map(
+                    fields
+                        .into_iter()
+                        .map(|(key, value)| (key, SortedValue(value))),
+                )
             }
             Value::Array(items) => serializer.collect_seq(items.iter().map(SortedValue)),
             scalar => scalar.serialize(serializer),

@@ -84,7 +84,10 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
         Some(stated_name) => name.as_deref() == Some(&*stated_name),
         None => plain.starts_with(DIGEST) && unstated(item) == plain,
     };
-    let mut found = items.iter().enumerate().filter(|(_, item)| is_same_identity(item));
+    let mut found = items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| is_same_identity(item));
     found.nth(number - 1).map(|(index, _)| index)
 }
 
@@ -277,7 +280,9 @@ impl RecordPaths {
                 Value::Object(map) => {
                     let key = unescape(segment);
                     let mut fields = map.iter().enumerate();
-                    fields.find_map(|(index, (field_name, value))| (*field_name == *key).then_some((index, value)))?
+                    fields.find_map(|(index, (field_name, value))| {
+                        (*field_name == *key).then_some((index, value))
+                    })?
                 }
                 Value::Array(items) => {
                     let index = self.index_of_segment(&segments, depth, items)?;
@@ -370,7 +375,9 @@ impl RecordPaths {
                 let index = match after {
                     None => items.len(),
                     Some("") => 0,
-                    Some(after) => index_in(list, items, after).map_or(items.len(), |index| index + 1),
+                    Some(after) => {
+                        index_in(list, items, after).map_or(items.len(), |index| index + 1)
+                    }
                 };
                 items.insert(index, value);
                 true
@@ -416,7 +423,8 @@ impl RecordPaths {
             Value::Object(map) => {
                 let index = map.keys().position(|key| escape(key) == last)?;
                 Some(
-                    index.checked_sub(1)
+                    index
+                        .checked_sub(1)
                         .and_then(|before| map.keys().nth(before))
                         .map_or_else(String::new, |key| escape(key).into_owned()),
                 )
@@ -424,7 +432,8 @@ impl RecordPaths {
             Value::Array(items) => {
                 let index = index_in(list, items, last)?;
                 Some(
-                    index.checked_sub(1)
+                    index
+                        .checked_sub(1)
                         .and_then(|before| identity_at(list, items, before))
                         .unwrap_or_default(),
                 )

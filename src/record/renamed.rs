@@ -70,38 +70,43 @@ impl Record {
         let within = format!("{container_path}/");
         let mut named = container.clone();
         named["name"] = Value::from(name);
-        let mut known = self.policies.iter().enumerate().flat_map(|(index, policy)| {
-            let later = &self.policies[index + 1..];
-            let is_last = |path: &str| !later.iter().any(|later| affects(&later.effects, path));
-            let effects = &policy.effects;
-            let added = effects.added.iter().filter_map(|(path, now)| {
-                if *path == container_path {
-                    return Some((path, is_one_of(&named, now)));
-                }
-                let current = below(container, path.strip_prefix(&within)?);
-                Some((path, current.is_some_and(|current| is_one_of(current, now))))
+        let mut known = self
+            .policies
+            .iter()
+            .enumerate()
+            .flat_map(|(index, policy)| {
+                let later = &self.policies[index + 1..];
+                let is_last = |path: &str| !later.iter().any(|later| affects(&later.effects, path));
+                let effects = &policy.effects;
+                let added = effects.added.iter().filter_map(|(path, now)| {
+                    if *path == container_path {
+                        return Some((path, is_one_of(&named, now)));
+                    }
+                    let current = below(container, path.strip_prefix(&within)?);
+                    Some((path, current.is_some_and(|current| is_one_of(current, now))))
+                });
+                let joined = effects.joined.iter().filter_map(|(path, joined)| {
+                    let (list, _) = split_last(path.strip_prefix(&within)?);
+                    let variable = (list == "env").then(|| below(container, &path[within.len()..]));
+                    let text = variable
+                        .flatten()
+                        .and_then(|item| item.get("value")?.as_str());
+                    let has_text = text.is_some_and(|text| without(text, joined).is_some());
+                    Some((path, has_text))
+                });
+                let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
+                    let current = below(container, path.strip_prefix(&within)?);
+                    Some((
+                        path,
+                        current.is_some_and(|current| is_one_of(current, &replaced.now)),
+                    ))
+                });
+                let checks = added.chain(joined).chain(replaced);
+                checks
+                    .filter(|(path, _)| is_last(path))
+                    .map(|(_, fits)| fits)
+                    .collect::<Vec<_>>()
             });
-            let joined = effects.joined.iter().filter_map(|(path, joined)| {
-                let (list, _) = split_last(path.strip_prefix(&within)?);
-                let variable = (list == "env").then(|| below(container, &path[within.len()..]));
-                let text = variable
-                    .flatten()
-                    .and_then(|item| item.get("value")?.as_str());
-                let has_text = text.is_some_and(|text| without(text, joined).is_some());
-                Some((path, has_text))
-            });
-            let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
-                let current = below(container, path.strip_prefix(&within)?);
-                Some((
-                    path,
-                    current.is_some_and(|current| is_one_of(current, &replaced.now)),
-                ))
-            });
-            let checks = added.chain(joined).chain(replaced);
-            checks.filter(|(path, _)| is_last(path))
-                .map(|(_, fits)| fits)
-                .collect::<Vec<_>>()
-        });
         let first = known.next().unwrap_or(false);
         first && known.all(|fits| fits)
     }

@@ -70,7 +70,10 @@ fn what_was_added_goes_with_what_was_made_for_it() {
         "{effects:?}"
     );
     assert_eq!(effects.filled["pod/spec/volumes"], Value::Null);
-    assert_eq!(take_out(&record, &after, |_| DriftHandling::Leave).value, before);
+    assert_eq!(
+        take_out(&record, &after, |_| DriftHandling::Leave).value,
+        before
+    );
     let text = record.render();
     assert_eq!(Record::read(&text), Ok(record));
 }
@@ -97,7 +100,10 @@ fn what_somebody_changed_stays_and_is_named() {
             .map(Vec::len),
         Some(1)
     );
-    assert_eq!(take_out(&record, &after, |_| DriftHandling::Force).value, before);
+    assert_eq!(
+        take_out(&record, &after, |_| DriftHandling::Force).value,
+        before
+    );
 }
 
 #[test]
@@ -135,7 +141,10 @@ fn what_was_removed_and_replaced_comes_back_in_its_place() {
         ]}]}),
     );
     let record = record(&before, &after, &[]);
-    assert_eq!(take_out(&record, &after, |_| DriftHandling::Leave).value, before);
+    assert_eq!(
+        take_out(&record, &after, |_| DriftHandling::Leave).value,
+        before
+    );
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::head::WorkloadHeader;
 use super::hunks::{Hunk, HunkLine, LineSign};
-use super::reviewed::{GroupBy, ReviewedWorkload, groups, reviewed};
+use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
+use super::workload_head::WorkloadHeader;
 use crate::change::{Change, ChangeVerb};
-use crate::outcome::{ReportedFile, WorkloadStatus, WorkloadReport};
+use crate::outcome::{ReportedFile, WorkloadReport, WorkloadStatus};
 use crate::wording;
 
 /// What `podgraft apply` would change.
@@ -246,7 +246,11 @@ fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkJson<'a> {
         new_start: start(&hunk.new),
         new_lines: hunk.new.len(),
         policies: hunk.policies.clone(),
-        lines: hunk.lines.iter().map(|hunk_line| line(hunk_line, hunk)).collect(),
+        lines: hunk
+            .lines
+            .iter()
+            .map(|hunk_line| line(hunk_line, hunk))
+            .collect(),
     }
 }
 

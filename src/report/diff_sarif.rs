@@ -1,7 +1,7 @@
 //! The diff as SARIF: a note a hunk, with the change as its fix, for code scanning to show in the pull request.
 
 use super::hunks::{Hunk, LineSign};
-use super::reviewed::{GroupBy, ReviewedWorkload, reviewed};
+use super::review::{GroupBy, ReviewedWorkload, reviewed};
 use super::sarif::{SarifLevel, SarifLocation, SarifLog, SarifReplacement, SarifResult, SarifRule};
 use crate::change::list;
 use crate::outcome::ReportedFile;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::fmt::Write as _;
 
-use super::head::WorkloadHeader;
+use super::workload_head::WorkloadHeader;
 use crate::change::{Change, list, list_removed};
 use crate::diagnostic::Label;
 use crate::mask;
@@ -107,7 +107,11 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
         policies => format!("{policies} policies"),
     };
     let outcomes = || workloads.iter().flat_map(|workload| &workload.policies);
-    let of = |is: fn(&Outcome) -> bool| outcomes().filter(|policy_report| is(&policy_report.outcome)).count();
+    let of = |is: fn(&Outcome) -> bool| {
+        outcomes()
+            .filter(|policy_report| is(&policy_report.outcome))
+            .count()
+    };
     let apply = of(|outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate));
     let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
     let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));
@@ -118,9 +122,9 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
         1 => " (1 near miss)".to_owned(),
         _ => format!(" ({near} near misses)"),
     };
-    let verb = |number: usize, one: &str, many: &str| match number {
-        1 => format!("1 {one}"),
-        _ => format!("{number} {many}"),
+    let verb = |number: usize, singular: &str, plural: &str| match number {
+        1 => format!("1 {singular}"),
+        _ => format!("{number} {plural}"),
     };
     let mut parts = vec![verb(apply, "applies", "apply")];
     if not > 0 {
@@ -183,11 +187,13 @@ struct ExplainedPlace<'a> {
 /// The same for machines: `kind: Explanation`.
 pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| {
-        file.report.input_workloads().map(|workload| ExplainedWorkload {
-            head: WorkloadHeader::of(workload),
-            file: file.name,
-            policies: workload.policies.iter().map(policy_json).collect(),
-        })
+        file.report
+            .input_workloads()
+            .map(|workload| ExplainedWorkload {
+                head: WorkloadHeader::of(workload),
+                file: file.name,
+                policies: workload.policies.iter().map(policy_json).collect(),
+            })
     });
     let explanation = Explanation {
         api_version: "podgraft.dev/v1alpha1",

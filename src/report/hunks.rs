@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::lines::{LineChange, LineIndex, AddedLine, changes_of};
+use super::lines::{AddedLine, LineChange, LineIndex, changes_of};
 use crate::mask::{MASK, hide, secrets_in};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::yaml::splice::{Edit, splice};
@@ -137,7 +137,12 @@ impl<'a> ReviewedFile<'a> {
         let mut at = old.start;
         for change in changes {
             lines.extend((at..change.old.start).map(|line| old_line(line, LineSign::Context)));
-            lines.extend(change.old.clone().map(|line| old_line(line, LineSign::Removed)));
+            lines.extend(
+                change
+                    .old
+                    .clone()
+                    .map(|line| old_line(line, LineSign::Removed)),
+            );
             lines.extend(
                 change
                     .new
@@ -176,7 +181,11 @@ struct SecretRanges {
     new: Vec<Range<usize>>,
 }
 
-fn new_line<'a>(line: &AddedLine, workload: &'a WorkloadReport, secrets: &SecretRanges) -> HunkLine<'a> {
+fn new_line<'a>(
+    line: &AddedLine,
+    workload: &'a WorkloadReport,
+    secrets: &SecretRanges,
+) -> HunkLine<'a> {
     let pieces = line
         .written_by
         .iter()
@@ -249,11 +258,15 @@ fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Ve
 
 /// All policies that changed the workload.
 pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
-    let policy_reports = workload
-        .policies
-        .iter()
-        .filter(|policy_report| matches!(policy_report.outcome, Outcome::Injected(_) | Outcome::TakenOut(_)));
-    policy_reports.map(|policy_report| &*policy_report.policy).collect()
+    let policy_reports = workload.policies.iter().filter(|policy_report| {
+        matches!(
+            policy_report.outcome,
+            Outcome::Injected(_) | Outcome::TakenOut(_)
+        )
+    });
+    policy_reports
+        .map(|policy_report| &*policy_report.policy)
+        .collect()
 }
 
 /// The policies that made some changes to a workload. `first` is the number that the workload's first edit has in them.
@@ -270,7 +283,8 @@ pub(super) fn policies_of<'a, 'c>(
         .clone()
         .flat_map(|change| &change.new)
         .flat_map(|line| &line.written_by);
-    let written = written.filter_map(|(edit, bytes)| Some((index_in_workload(*edit)?, bytes.clone())));
+    let written =
+        written.filter_map(|(edit, bytes)| Some((index_in_workload(*edit)?, bytes.clone())));
     // What only takes away has no text to be found by.
     let removed = changes
         .flat_map(|change| change.edits.clone())

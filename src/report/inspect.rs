@@ -60,14 +60,19 @@ pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspect
     }
     match sort_by {
         SortBy::File => {}
-        SortBy::Namespace => {
-            inspected.sort_by_key(|workload| (&workload.view.namespace, &workload.view.kind, &workload.view.name))
+        SortBy::Namespace => inspected.sort_by_key(|workload| {
+            (
+                &workload.view.namespace,
+                &workload.view.kind,
+                &workload.view.name,
+            )
+        }),
+        SortBy::Kind => {
+            inspected.sort_by_key(|workload| (&workload.view.kind, &workload.view.name))
         }
-        SortBy::Kind => inspected.sort_by_key(|workload| (&workload.view.kind, &workload.view.name)),
         SortBy::Name => inspected.sort_by_key(|workload| &workload.view.name),
-        SortBy::Containers => {
-            inspected.sort_by_key(|workload| std::cmp::Reverse(workload.view.all_containers().count()))
-        }
+        SortBy::Containers => inspected
+            .sort_by_key(|workload| std::cmp::Reverse(workload.view.all_containers().count())),
     }
     inspected
 }

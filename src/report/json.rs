@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::diff_json::{ChangeJson, done};
-use super::head::WorkloadHeader;
 use super::needs::{NeedsJson, as_data};
 use super::text::other_objects;
+use super::workload_head::WorkloadHeader;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::needs::RunNeeds;
 use crate::outcome::view::MetricsEndpoint;
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadStatus, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport, WorkloadStatus};
 use crate::wording;
 
 /// Whether the run did what it was asked to do.
@@ -23,8 +23,7 @@ pub enum RunVerdict {
 }
 
 /// How every report begins.
-pub const HEADER: &str =
-    "{\n  \"apiVersion\": \"podgraft.dev/v1alpha1\",\n  \"kind\": \"Report\",";
+pub const HEADER: &str = "{\n  \"apiVersion\": \"podgraft.dev/v1alpha1\",\n  \"kind\": \"Report\",";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -119,7 +118,11 @@ struct LabelJson<'a> {
 }
 
 /// The whole run, indented, with a line end.
-pub fn render(files: &[ReportedFile<'_>], diagnostics: &[Diagnostic], verdict: RunVerdict) -> String {
+pub fn render(
+    files: &[ReportedFile<'_>],
+    diagnostics: &[Diagnostic],
+    verdict: RunVerdict,
+) -> String {
     let needs = RunNeeds::of_files(files);
     let report = Report {
         api_version: "podgraft.dev/v1alpha1",

@@ -123,7 +123,12 @@ fn regions(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineRegion> {
 }
 
 /// `moved`: by how many bytes the edits before the region move it.
-fn changes_in(region: &LineRegion, edits: &[Edit], moved: isize, lines: &LineIndex<'_>) -> Vec<LineChange> {
+fn changes_in(
+    region: &LineRegion,
+    edits: &[Edit],
+    moved: isize,
+    lines: &LineIndex<'_>,
+) -> Vec<LineChange> {
     let offset = lines.start(region.old.start);
     let old_text = &lines.text[offset..lines.start(region.old.end)];
     let edits: Vec<Edit> = edits
@@ -152,7 +157,8 @@ fn changes_in(region: &LineRegion, edits: &[Edit], moved: isize, lines: &LineInd
     let mut changes: Vec<LineChange> = Vec::new();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
         let inserted = op.new_range().map(new_line);
-        let deleted = op.old_range().start + region.old.start..op.old_range().end + region.old.start;
+        let deleted =
+            op.old_range().start + region.old.start..op.old_range().end + region.old.start;
         match changes.last_mut() {
             Some(last) if last.old.end == deleted.start => {
                 last.old.end = deleted.end;

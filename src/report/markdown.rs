@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::alike::{group_alike, and_more};
+use super::grouping::{and_more, group_alike};
 use super::hunks::Hunk;
-use super::reviewed::{GroupBy, ReviewedWorkload, groups, reviewed};
+use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
 use super::without_record;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::{Outcome, ReportedFile, Skip, WorkloadStatus};
@@ -93,7 +93,10 @@ fn head(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> String 
         .iter()
         .map(|file| file.report.input_workloads().count())
         .sum();
-    let changed = reviews.iter().filter(|review| !review.workload.is_generated).count();
+    let changed = reviews
+        .iter()
+        .filter(|review| !review.workload.is_generated)
+        .count();
     let insertions: usize = reviews.iter().map(|review| review.insertions).sum();
     let deletions: usize = reviews.iter().map(|review| review.deletions).sum();
     if reviews.is_empty() {
@@ -131,7 +134,11 @@ fn table(reviews: &[ReviewedWorkload<'_>], is_grouped: bool) -> String {
         } else {
             String::new()
         };
-        let title = cell(&format!("{} {}", review.workload.kind, code(&place_of(review))));
+        let title = cell(&format!(
+            "{} {}",
+            review.workload.kind,
+            code(&place_of(review))
+        ));
         let file = cell(&code(&format!("{}:{}", review.file, review.workload.line)));
         let row = format!(
             "{group}| {title} | {file} | {} | +{} −{} |\n",
@@ -177,7 +184,10 @@ fn brief(review: &ReviewedWorkload<'_>) -> String {
 
 fn block(review: &ReviewedWorkload<'_>, body: &str) -> String {
     let title = html(&one_line(&review.workload.title()));
-    let policies: Vec<&str> = review.changes_by_policy().map(|(policy, _)| policy).collect();
+    let policies: Vec<&str> = review
+        .changes_by_policy()
+        .map(|(policy, _)| policy)
+        .collect();
     let policies = html(&policies.join(", "));
     let mut block = format!(
         "\n<details><summary><b>{title}</b>: {policies} (+{} −{})</summary>\n\n",

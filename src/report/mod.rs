@@ -1,13 +1,12 @@
 //! What a run did and why, as text: each file of this folder renders [`outcome`](crate::outcome) in one form. Nothing here
 //! prints.
 
-pub mod alike;
 pub mod check;
 pub mod codeowners;
 pub mod diff_json;
 pub mod diff_sarif;
 pub mod explain;
-mod head;
+pub mod grouping;
 pub mod html;
 mod hunks;
 pub mod inspect;
@@ -15,13 +14,14 @@ pub mod json;
 mod lines;
 pub mod markdown;
 pub(crate) mod needs;
-mod retired;
-pub mod reviewed;
+mod pruned;
+pub mod review;
 mod sarif;
 pub mod stat;
 pub mod summary;
 pub mod text;
 pub mod unified;
+mod workload_head;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -62,15 +62,17 @@ pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         }
         counted.push((diagnostic, 0));
     }
-    let merged = counted.into_iter().map(
-        |(diagnostic, twins)| match (twins, diagnostic.help.clone()) {
-            (0, _) => diagnostic,
-            (_, help) => {
-                let places = format!("the same in {}", count(twins, "other file"));
-                diagnostic.help(help.map_or(places.clone(), |help| format!("{help} ({places})")))
-            }
-        },
-    );
+    let merged =
+        counted.into_iter().map(
+            |(diagnostic, twins)| match (twins, diagnostic.help.clone()) {
+                (0, _) => diagnostic,
+                (_, help) => {
+                    let places = format!("the same in {}", count(twins, "other file"));
+                    diagnostic
+                        .help(help.map_or(places.clone(), |help| format!("{help} ({places})")))
+                }
+            },
+        );
     merged.collect()
 }
 
@@ -78,7 +80,7 @@ pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 mod tests {
     use std::ops::Range;
 
-    use crate::change::{Change, Operation, PodItem, ChangeTarget};
+    use crate::change::{Change, ChangeTarget, Operation, PodItem};
     use crate::outcome::{FileReport, Outcome, PolicyReport, WorkloadReport};
 
     pub(super) fn report_of(workloads: Vec<WorkloadReport>) -> FileReport {

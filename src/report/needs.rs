@@ -12,13 +12,17 @@ const MAX_NEEDS: usize = 12;
 pub(crate) fn text(needs: &RunNeeds) -> String {
     let policies = needs.policies();
     let in_need = policies.filter(|(_, policy_needs)| !policy_needs.needs.is_empty());
-    in_need.map(|(policy, policy_needs)| line(policy, policy_needs)).collect()
+    in_need
+        .map(|(policy, policy_needs)| line(policy, policy_needs))
+        .collect()
 }
 
 /// A list of policies.
 pub(crate) fn as_data(needs: &RunNeeds) -> Vec<NeedsJson<'_>> {
     let policies = needs.policies();
-    policies.map(|(policy, policy_needs)| data(policy, policy_needs)).collect()
+    policies
+        .map(|(policy, policy_needs)| data(policy, policy_needs))
+        .collect()
 }
 
 fn line(policy: &str, policy_needs: &PolicyNeeds) -> String {
@@ -30,7 +34,12 @@ fn line(policy: &str, policy_needs: &PolicyNeeds) -> String {
         };
         format!("{need}{share}")
     };
-    let mut shown: Vec<String> = policy_needs.needs.iter().take(MAX_NEEDS).map(words).collect();
+    let mut shown: Vec<String> = policy_needs
+        .needs
+        .iter()
+        .take(MAX_NEEDS)
+        .map(words)
+        .collect();
     if policy_needs.needs.len() > MAX_NEEDS {
         shown.push(format!(
             "and {} more, all of which --report FILE names",
@@ -85,7 +94,12 @@ struct PrivilegeJson<'a> {
 }
 
 fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
-    let of = |kind: NeedKind| policy_needs.needs.iter().filter(move |(need, _)| need.kind == kind);
+    let of = |kind: NeedKind| {
+        policy_needs
+            .needs
+            .iter()
+            .filter(move |(need, _)| need.kind == kind)
+    };
     let objects = |kind: NeedKind| {
         let object = |(need, &workloads): (&'a Need, &usize)| ObjectJson {
             namespace: need.namespace.as_deref(),

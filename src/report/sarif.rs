@@ -67,7 +67,10 @@ pub(super) struct SarifLocation {
 
 impl SarifLog {
     pub(super) fn push(&mut self, rule: SarifRule, result: SarifResult) {
-        let known = self.rules.iter().position(|existing| existing.id == rule.id);
+        let known = self
+            .rules
+            .iter()
+            .position(|existing| existing.id == rule.id);
         let index = known.unwrap_or_else(|| {
             self.rules.push(rule);
             self.rules.len() - 1
@@ -96,7 +99,12 @@ impl SarifLog {
         wording::json(serde_json::to_string_pretty(&log).expect("a value is always JSON")) + "\n"
     }
 
-    fn result(&self, rule: usize, result: &SarifResult, twins: &mut BTreeMap<String, usize>) -> Value {
+    fn result(
+        &self,
+        rule: usize,
+        result: &SarifResult,
+        twins: &mut BTreeMap<String, usize>,
+    ) -> Value {
         let mut value = json!({
             "ruleId": self.rules[rule].id,
             "ruleIndex": rule,

@@ -28,7 +28,11 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
         .map(|row| row.name.chars().count())
         .max()
         .unwrap_or(0);
-    let most = rows.iter().map(|row| row.insertions + row.deletions).max().unwrap_or(0);
+    let most = rows
+        .iter()
+        .map(|row| row.insertions + row.deletions)
+        .max()
+        .unwrap_or(0);
     let number_width = most.to_string().len();
     let mut stat = String::new();
     for row in &rows {

@@ -52,14 +52,17 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Change, Operation, ChangeTarget};
+    use crate::change::{Change, ChangeTarget, Operation};
     use crate::report::tests::{added_volume, report_of, workload};
 
     #[test]
     fn each_policy_lists_what_it_adds_and_the_plan_is_counted() {
         let injected = Outcome::Injected(vec![
             added_volume(),
-            Change::new(Operation::Update, ChangeTarget::env("app", "JAVA_TOOL_OPTIONS")),
+            Change::new(
+                Operation::Update,
+                ChangeTarget::env("app", "JAVA_TOOL_OPTIONS"),
+            ),
         ]);
         let report = report_of(vec![
             workload("orders", 0..1, injected),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::needs;
 use crate::change::{Change, list, list_removed};
 use crate::outcome::needs::RunNeeds;
-use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, WorkloadStatus, WorkloadReport};
+use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use crate::wording::{self, count, one_line};
 
 /// So many different reasons of one policy are spelled out; the others are counted.
@@ -46,12 +46,12 @@ fn names(group: &[&WorkloadReport]) -> String {
     if let [workload] = group {
         return name(workload);
     }
-    let first: Vec<String> = group.iter().take(MAX_ALIKE).map(|workload| name(workload)).collect();
-    let dots = if group.len() > MAX_ALIKE {
-        ", ..."
-    } else {
-        ""
-    };
+    let first: Vec<String> = group
+        .iter()
+        .take(MAX_ALIKE)
+        .map(|workload| name(workload))
+        .collect();
+    let dots = if group.len() > MAX_ALIKE { ", ..." } else { "" };
     format!(
         "{} ({}{dots})",
         count(group.len(), "workload"),
@@ -97,10 +97,9 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
                 .any(|policy_report| is_injected(&policy_report.outcome))
         }) {
             let by = || {
-                workload
-                    .policies
-                    .iter()
-                    .filter_map(|policy_report| by_policy(&policy_report.policy, &policy_report.outcome))
+                workload.policies.iter().filter_map(|policy_report| {
+                    by_policy(&policy_report.policy, &policy_report.outcome)
+                })
             };
             let joined = || by().collect::<Vec<_>>().join("; ");
             lines.add(|| {
@@ -148,10 +147,9 @@ pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
     for file in files {
         for workload in file.report.input_workloads() {
             let by = || {
-                workload
-                    .policies
-                    .iter()
-                    .filter_map(|policy_report| of_policy(&policy_report.policy, &policy_report.outcome))
+                workload.policies.iter().filter_map(|policy_report| {
+                    of_policy(&policy_report.policy, &policy_report.outcome)
+                })
             };
             if by().next().is_some() {
                 let place = place(files, file, workload);
@@ -258,9 +256,14 @@ fn skips<'a>(
     files: &'a [ReportedFile<'_>],
     policy: &'a str,
 ) -> impl Iterator<Item = (&'a WorkloadReport, &'a Skip)> {
-    let policy_reports = workloads(files)
-        .flat_map(|workload| workload.policies.iter().map(move |policy_report| (workload, policy_report)));
-    policy_reports.filter(move |(_, policy_report)| &*policy_report.policy == policy)
+    let policy_reports = workloads(files).flat_map(|workload| {
+        workload
+            .policies
+            .iter()
+            .map(move |policy_report| (workload, policy_report))
+    });
+    policy_reports
+        .filter(move |(_, policy_report)| &*policy_report.policy == policy)
         .filter_map(|(workload, policy_report)| match &policy_report.outcome {
             Outcome::Skipped(skip) => Some((workload, skip)),
             Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
@@ -370,7 +373,7 @@ pub fn totals(files: &[ReportedFile<'_>], mode: ReportMode) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Change, Operation, ChangeTarget};
+    use crate::change::{Change, ChangeTarget, Operation};
     use crate::outcome::SkipCause;
     use crate::report::tests::{added_volume, report_of, workload};
 

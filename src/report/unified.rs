@@ -102,10 +102,14 @@ fn heading(workload: &WorkloadReport) -> String {
         .policies
         .iter()
         .filter_map(|policy_report| match &policy_report.outcome {
-            Outcome::Injected(changes) => Some(format!("{} ({})", policy_report.policy, list(changes))),
-            Outcome::TakenOut(changes) => {
-                Some(format!("{} taken out ({})", policy_report.policy, list_removed(changes)))
+            Outcome::Injected(changes) => {
+                Some(format!("{} ({})", policy_report.policy, list(changes)))
             }
+            Outcome::TakenOut(changes) => Some(format!(
+                "{} taken out ({})",
+                policy_report.policy,
+                list_removed(changes)
+            )),
             Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
         });
     one_line(&format!(

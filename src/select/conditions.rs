@@ -9,7 +9,7 @@ use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::template::TemplateError;
 use crate::policy::{MatchCondition, Policy};
 
-use super::{NotApplied, BaselineView, WorkloadFacts};
+use super::{BaselineView, NotApplied, WorkloadFacts};
 
 impl BaselineView<'_, '_> {
     pub(super) fn check_conditions(

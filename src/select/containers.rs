@@ -181,7 +181,8 @@ impl BaselineView<'_, '_> {
         let Some(env) = tree.get(container.node, "env") else {
             return false;
         };
-        let is_match = |entry| tree.get(entry, "name").and_then(|node| tree.scalar(node)) == Some(name);
+        let is_match =
+            |entry| tree.get(entry, "name").and_then(|node| tree.scalar(node)) == Some(name);
         tree.items(env)
             .any(|entry| !self.base.left_out.contains(&entry) && is_match(entry))
     }

@@ -3,11 +3,12 @@
 use globset::GlobMatcher;
 
 use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
-use super::{NotApplied, BaselineView, near};
+use super::{BaselineView, NotApplied, near_miss};
 use crate::diagnostic::Diagnostic;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
-    WorkloadFilter, Hooks, KindPattern, LabelSelector, SelectorOperator, Policy, SelectorRequirement, Sample,
+    Hooks, KindPattern, LabelSelector, Policy, Sample, SelectorOperator, SelectorRequirement,
+    WorkloadFilter,
 };
 use crate::yaml::tree::NodeId;
 
@@ -41,7 +42,9 @@ impl BaselineView<'_, '_> {
     ) -> Result<(), NotApplied> {
         match self.filter(selects, hooks) {
             FilterResult::Holds => {}
-            FilterResult::Fails(skip) => return Err(NotApplied::Skip(policy.with_place(skip, selects))),
+            FilterResult::Fails(skip) => {
+                return Err(NotApplied::Skip(policy.with_place(skip, selects)));
+            }
             FilterResult::Unknown(unknown) => {
                 return Err(does_not_hold(policy, self.workload, unknown, warnings));
             }
@@ -80,7 +83,14 @@ impl BaselineView<'_, '_> {
                     "the pod template",
                 )
             })
-            .or_else(|| self.check_selector(by_own, workload_metadata, "workloadSelector", "the workload"))
+            .or_else(|| {
+                self.check_selector(
+                    by_own,
+                    workload_metadata,
+                    "workloadSelector",
+                    "the workload",
+                )
+            })
             .or_else(|| self.check_annotations(&filter.annotations))
             .or_else(|| self.check_images(&filter.images))
             .or_else(|| self.check_sample(filter.sample.as_ref()));
@@ -152,7 +162,7 @@ impl BaselineView<'_, '_> {
             );
             Skip::because(SkipCause::Match("names"), reason)
                 .found_at(self.workload_field("name"))
-                .hint(near::glob(names, &self.workload.name))
+                .hint(near_miss::glob(names, &self.workload.name))
         })
     }
 
@@ -211,7 +221,7 @@ impl BaselineView<'_, '_> {
         };
         let reason = format!("annotations wants {key}: {}, {found}", glob.glob().glob());
         let hint = match self.any_annotation(key) {
-            Some(value) => near::glob(std::slice::from_ref(glob), value),
+            Some(value) => near_miss::glob(std::slice::from_ref(glob), value),
             None => self.near_annotation(key),
         };
         Some(

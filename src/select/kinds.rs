@@ -3,7 +3,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::PodKinds;
 use crate::policy::schema::{did_you_mean, nearest};
-use crate::policy::{WorkloadFilter, KindPattern, Policy};
+use crate::policy::{KindPattern, Policy, WorkloadFilter};
 
 /// Problems with the kinds that policies name: an error where one is nearly a known kind, a warning where it may be one
 /// that needs `--pod-template`.
@@ -15,13 +15,19 @@ pub fn unknown_kinds(policies: &[Policy], kinds: &PodKinds) -> Vec<Diagnostic> {
             .rules
             .iter()
             .flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
-        of_policy.chain(of_rules)
+        of_policy
+            .chain(of_rules)
             .for_each(|filter| check(filter, policy, kinds, &mut problems));
     }
     problems
 }
 
-fn check(filter: &WorkloadFilter, policy: &Policy, kinds: &PodKinds, problems: &mut Vec<Diagnostic>) {
+fn check(
+    filter: &WorkloadFilter,
+    policy: &Policy,
+    kinds: &PodKinds,
+    problems: &mut Vec<Diagnostic>,
+) {
     let found = filter
         .kinds
         .iter()

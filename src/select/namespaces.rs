@@ -2,13 +2,13 @@
 //! and anything else is an error, never decided by default.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{UnclearObject, NamespaceMeta};
+use crate::inventory::{NamespaceMeta, UnclearObject};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{WorkloadFilter, LabelSelector, Policy, SelectorRequirement};
+use crate::policy::{LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
 
 use super::filters::{FilterResult, list, matches_any, wanted, wanted_and_found};
-use super::{NotApplied, BaselineView, near};
+use super::{BaselineView, NotApplied, near_miss};
 
 /// The API server puts it on every Namespace, with its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -35,7 +35,7 @@ impl BaselineView<'_, '_> {
         if !matches_any(&filter.namespaces, namespace) {
             let wanted = list(&filter.namespaces);
             let reason = format!("namespaces wants {wanted}, the workload is in `{namespace}`");
-            let hint = near::glob(&filter.namespaces, namespace);
+            let hint = near_miss::glob(&filter.namespaces, namespace);
             return FilterResult::Fails(Box::new(
                 Skip::because(SkipCause::Match("namespaces"), reason)
                     .found_at(self.workload_field("namespace"))
@@ -73,9 +73,12 @@ impl BaselineView<'_, '_> {
         let labels = match self.namespace_object() {
             Ok(Some(object)) => &object.labels,
             Ok(None) => return FilterResult::Unknown(NamespaceUncertainty::Object),
-            Err(doubt) => return FilterResult::Unknown(NamespaceUncertainty::Contradiction(Box::new(doubt))),
+            Err(doubt) => {
+                return FilterResult::Unknown(NamespaceUncertainty::Contradiction(Box::new(doubt)));
+            }
         };
-        let value = |requirement: &SelectorRequirement| labels.get(&requirement.key).map(String::as_str);
+        let value =
+            |requirement: &SelectorRequirement| labels.get(&requirement.key).map(String::as_str);
         match by_object
             .into_iter()
             .find(|requirement| !requirement.is_met(value(requirement)))

@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::diagnostic::Diagnostic;
 use crate::inventory::NamespaceMeta;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{MetadataKey, OptRule, OptFrom, Policy};
+use crate::policy::{MetadataKey, OptFrom, OptRule, Policy};
 
 use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
-use super::{NotApplied, BaselineView};
+use super::{BaselineView, NotApplied};
 
 /// What says no without a policy's help.
 const NEGATIVE_VALUES: &[&str] = &["false", "disabled", "no", "off", "0"];
@@ -26,7 +26,8 @@ impl BaselineView<'_, '_> {
         }
         let object = self.namespace_object();
         let namespace = object.as_ref().ok().copied().flatten();
-        let find = |opt: &Option<OptRule>| opt.as_ref().and_then(|opt| self.find_mark(opt, namespace));
+        let find =
+            |opt: &Option<OptRule>| opt.as_ref().and_then(|opt| self.find_mark(opt, namespace));
         let (opt_in_mark, opt_out_mark) = (find(&policy.opt_in), find(&policy.opt_out));
         let accepted = |mark: &Option<(OptFrom, &str)>, opt: &Option<OptRule>| {
             let is_accepted = |value: &str| opt.as_ref().is_some_and(|opt| opt.accepts(value));
@@ -39,26 +40,34 @@ impl BaselineView<'_, '_> {
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = opt_out_mark.map(|(_, value)| value).unwrap_or_default();
-            let reason = format!("opted out: {} has {}: {value}", holder_name(out), key_of(opt));
+            let reason = format!(
+                "opted out: {} has {}: {value}",
+                holder_name(out),
+                key_of(opt)
+            );
             let skip = Skip::because(SkipCause::OptedOut, reason);
             let skip = skip.found_at(self.mark_span(out, &opt.mark));
             return Err(NotApplied::Skip(Box::new(skip)));
         }
         let unknown = || self.unknown(&object);
         if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
-            return Err(match (opt_in_mark, unknown().filter(|_| asks_namespace(opt))) {
-                (Some(mark), _) => NotApplied::Skip(Box::new(self.other_value(opt, mark))),
-                (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
-                (None, None) => {
-                    let reason = format!("not opted in: no `{}`", key_of(opt));
-                    let skip = Skip::because(SkipCause::NotOptedIn, reason);
-                    NotApplied::Skip(Box::new(skip.hint(self.near_mark(opt))))
-                }
-            });
+            return Err(
+                match (opt_in_mark, unknown().filter(|_| asks_namespace(opt))) {
+                    (Some(mark), _) => NotApplied::Skip(Box::new(self.other_value(opt, mark))),
+                    (None, Some(unknown)) => {
+                        does_not_hold(policy, self.workload, unknown, warnings)
+                    }
+                    (None, None) => {
+                        let reason = format!("not opted in: no `{}`", key_of(opt));
+                        let skip = Skip::because(SkipCause::NotOptedIn, reason);
+                        NotApplied::Skip(Box::new(skip.hint(self.near_mark(opt))))
+                    }
+                },
+            );
         }
         // What stands nearer to the pod than a Namespace that may say no has decided.
-        let is_open =
-            opt_out_mark.is_none() && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
+        let is_open = opt_out_mark.is_none()
+            && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
         match unknown() {
             Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => Err(
                 undecided(policy, self.workload, unknown, ("the `optOut`", None)),
@@ -88,7 +97,8 @@ impl BaselineView<'_, '_> {
             key_of(opt)
         );
         // Whoever writes the mark with anything but a clear no wants something.
-        let is_no = value.is_empty() || NEGATIVE_VALUES.contains(&value.to_ascii_lowercase().as_str());
+        let is_no =
+            value.is_empty() || NEGATIVE_VALUES.contains(&value.to_ascii_lowercase().as_str());
         let near = opt.values.first().filter(|_| !is_no);
         let hint = near.map(|near| format!("did you mean `{}: \"{near}\"`?", key_of(opt)));
         Skip::because(SkipCause::NotOptedIn, reason)
@@ -133,7 +143,9 @@ impl BaselineView<'_, '_> {
                 .is_some()
         });
         if elsewhere {
-            return Some(format!("`{key}` stands in `{other_field}`: put it in `{field}`"));
+            return Some(format!(
+                "`{key}` stands in `{other_field}`: put it in `{field}`"
+            ));
         }
         holders
             .iter()
@@ -151,7 +163,9 @@ impl BaselineView<'_, '_> {
                 OptFrom::Pod => self.mark_in(self.workload.pod_metadata(), &opt.mark),
                 OptFrom::Workload => self.mark_in(self.workload.metadata(), &opt.mark),
                 OptFrom::Namespace => match &opt.mark {
-                    MetadataKey::Annotation(key) => namespace?.annotations.get(key).map(String::as_str),
+                    MetadataKey::Annotation(key) => {
+                        namespace?.annotations.get(key).map(String::as_str)
+                    }
                     MetadataKey::Label(key) => namespace?.labels.get(key).map(String::as_str),
                 },
             };

@@ -83,7 +83,11 @@ impl WorkloadFacts<'_, '_> {
     fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, TemplateError> {
         match self.inventory.looked_up(name) {
             Ok(found) => Ok(found.cloned()),
-            Err(doubt) => Err(TemplateError::new(Code::UnclearObject, doubt.message, doubt.help)),
+            Err(doubt) => Err(TemplateError::new(
+                Code::UnclearObject,
+                doubt.message,
+                doubt.help,
+            )),
         }
     }
 
@@ -220,14 +224,16 @@ impl WorkloadFacts<'_, '_> {
         };
         map.retain(|key, _| {
             let node = self.workload.tree.get(mapping, key);
-            !key.starts_with(ANNOTATION_PREFIX) && node.is_none_or(|node| !self.base.left_out.contains(&node))
+            !key.starts_with(ANNOTATION_PREFIX)
+                && node.is_none_or(|node| !self.base.left_out.contains(&node))
         });
     }
 
     fn first_container(&self) -> Result<Option<Value>, TemplateError> {
         let containers = self.workload.containers();
         let is_seen = |container: &&Container<'_>| {
-            container.list == ContainerListKey::Containers && !self.base.left_out.contains(&container.node)
+            container.list == ContainerListKey::Containers
+                && !self.base.left_out.contains(&container.node)
         };
         containers
             .iter()

@@ -1,7 +1,7 @@
 //! A document with records in, the document without what they say out: the bytes that it had before.
 
 mod compose;
-mod places;
+mod text_differences;
 
 use serde_json::Value;
 
@@ -13,15 +13,17 @@ use crate::ownership::WorkloadKey;
 use crate::plan::draft::{Draft, Refusal};
 use crate::plan::reconcile::reconcile;
 use crate::record::lock::LockSet;
-use crate::record::{DriftHandling, MARKER, RecordPaths, RECORD, Record, RemovalResult, RecordError, take_out};
+use crate::record::{
+    DriftHandling, MARKER, RECORD, Record, RecordError, RecordPaths, RemovalResult, take_out,
+};
 use crate::verify::{Difference, verify};
-use crate::yaml::parse::{ReplacedRange, ParseError, ParseErrorKind, parse, reparse};
+use crate::yaml::parse::{ParseError, ParseErrorKind, ReplacedRange, parse, reparse};
 use crate::yaml::splice::{Edit, changes_of, splice};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
 pub(crate) use compose::compose;
-pub(crate) use places::places_between;
+pub(crate) use text_differences::places_between;
 
 /// An object with a record.
 #[derive(Debug, Clone)]
@@ -179,8 +181,12 @@ pub(crate) fn strip(
     for recorded_object in recorded {
         let taken_out = take_out(&recorded_object.record, &recorded_object.value, &leniency);
         let mut draft = Draft::new(tree, recorded_object.node);
-        reconcile(&mut draft, &recorded_object.value, &taken_out.value).map_err(RemovalObstacle::Refused)?;
-        edits.extend(lower(&draft, recorded_object.node, &mut written).map_err(RemovalObstacle::CannotWrite)?);
+        reconcile(&mut draft, &recorded_object.value, &taken_out.value)
+            .map_err(RemovalObstacle::Refused)?;
+        edits.extend(
+            lower(&draft, recorded_object.node, &mut written)
+                .map_err(RemovalObstacle::CannotWrite)?,
+        );
         taken.push(taken_out);
         drafts.push((recorded_object.node, draft));
     }
@@ -194,7 +200,10 @@ pub(crate) fn strip(
         taken,
         is_inexact: false,
     };
-    match recorded.iter().find(|recorded_object| recorded_object.record.text.is_some()) {
+    match recorded
+        .iter()
+        .find(|recorded_object| recorded_object.record.text.is_some())
+    {
         Some(noted) => give_back_text(tree, kinds, recorded, has_more, stripped, noted.at),
         None => Ok(stripped),
     }
@@ -209,17 +218,25 @@ fn give_back_text(
     stripped: StrippedDocument,
     noted: NodeId,
 ) -> Result<StrippedDocument, RemovalObstacle> {
-    let own = objects_of(tree, kinds);
+    let nodes = objects_of(tree, kinds);
     let records: Vec<(usize, &Record)> = recorded
         .iter()
-        .filter_map(|one| Some((own.iter().position(|node| *node == one.node)?, &one.record)))
+        .filter_map(|recorded_object| {
+            Some((
+                nodes
+                    .iter()
+                    .position(|node| *node == recorded_object.node)?,
+                &recorded_object.record,
+            ))
+        })
         .collect();
-    let places::RestoringEdits {
+    let text_differences::RestoringEdits {
         edits: mut further,
         is_as_it_was,
         has_lost,
-    } = places::edits_of(&stripped.text, kinds, &records).map_err(RemovalObstacle::Wrong)?;
-    let was_last = has_more && places::keep_line_end(&stripped.text, &mut further);
+    } = text_differences::edits_of(&stripped.text, kinds, &records)
+        .map_err(RemovalObstacle::Wrong)?;
+    let was_last = has_more && text_differences::keep_line_end(&stripped.text, &mut further);
     let original = spliced(&stripped.text, &further)?;
     if has_same_values(&stripped.text, &original) {
         return Ok(StrippedDocument {
@@ -326,11 +343,13 @@ fn check(
             "it cannot be parsed ({:?})",
             error.kind
         ))),
-        Ok(output) => verify(&output, tree, drafts, &[]).map_err(|Difference { node, description }| {
-            let at = node.map_or(String::new(), |node| {
-                format!(" at `{}`", output.slice(node))
-            });
-            RemovalObstacle::Wrong(format!("there is {description}{at}"))
-        }),
+        Ok(output) => {
+            verify(&output, tree, drafts, &[]).map_err(|Difference { node, description }| {
+                let at = node.map_or(String::new(), |node| {
+                    format!(" at `{}`", output.slice(node))
+                });
+                RemovalObstacle::Wrong(format!("there is {description}{at}"))
+            })
+        }
     }
 }

@@ -10,7 +10,7 @@ mod values;
 
 use self::files::{Folder, each_chunk};
 use self::mutants::{Random, mutate};
-use podgraft::yaml::doubt::{TextPosition, find_doubt, find_doubt_in_tree};
+use podgraft::yaml::ambiguity::{TextPosition, find_ambiguity, find_ambiguity_in_tree};
 use podgraft::yaml::parse::{ParseErrorKind, parse, parse_fast, parse_with_granit};
 use std::env;
 
@@ -249,7 +249,9 @@ fn mutants_have_sound_spans_and_the_values_of_another_parser() {
             return;
         };
         spans::check(text, &tree);
-        if find_doubt(text, TextPosition::Inside).is_none() && find_doubt_in_tree(&tree).is_none() {
+        if find_ambiguity(text, TextPosition::Inside).is_none()
+            && find_ambiguity_in_tree(&tree).is_none()
+        {
             values::compare(text, &tree, &mut counts);
         }
     });

@@ -1,7 +1,7 @@
 //! What holds for the spans of any tree, see the text of `yaml::tree`.
 
 use podgraft::yaml::parse::parse_with_granit;
-use podgraft::yaml::tree::{NodeKind, NodeId, Tree};
+use podgraft::yaml::tree::{NodeId, NodeKind, Tree};
 
 pub fn check(name: &str, tree: &Tree<'_>) {
     let mut floor = 0;
@@ -38,7 +38,10 @@ fn check_node(name: &str, tree: &Tree<'_>, id: NodeId) {
         floor = child_span.end;
         check_node(name, tree, child);
     }
-    if matches!(tree.kind(id), NodeKind::BlockMapping | NodeKind::BlockSequence) {
+    if matches!(
+        tree.kind(id),
+        NodeKind::BlockMapping | NodeKind::BlockSequence
+    ) {
         // The end is the last content's: at most an indicator or properties stand behind the last child's span.
         assert!(tree.children(id).next().is_some(), "{at}: empty");
         assert_eq!(span.end, floor, "{at}");

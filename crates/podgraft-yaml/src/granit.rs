@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::parse::{MAX_DEPTH, ParseError, ParseErrorKind};
-use super::tree::{NodeKind, Node, NodeId, NodeProperties, Tree, VERBATIM};
+use super::tree::{Node, NodeId, NodeKind, NodeProperties, Tree, VERBATIM};
 
 pub(super) fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
     build(text, text).or_else(|error| match without_marks(text) {
@@ -349,7 +349,11 @@ impl<'a> TreeBuilder<'a> {
             None => first_indent(&bytes[content..raw_end]),
         };
         let is_part_of_scalar = is_content(&bytes[last_line..raw_end], indent);
-        let end = if is_part_of_scalar { raw_end } else { last_line };
+        let end = if is_part_of_scalar {
+            raw_end
+        } else {
+            last_line
+        };
         let kept = indicators
             .contains(&b'+')
             .then_some(end)

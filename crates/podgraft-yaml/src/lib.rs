@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![warn(unreachable_pub)]
 
-pub mod doubt;
+pub mod ambiguity;
 mod fast;
 mod granit;
 pub mod parse;

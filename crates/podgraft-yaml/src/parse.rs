@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-pub use super::fast::{ReplacedRange, Outline};
+pub use super::fast::{Outline, ReplacedRange};
 use super::tree::Tree;
 use super::{fast, granit};
 
@@ -47,7 +47,7 @@ pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
 }
 
 /// Parses a text like [`parse_fast`], but for what stands in the `spec` of a pod template, where that can be passed over:
-/// it becomes a mapping without entries, of which [`Tree::was_asked_for_unread`] says whether anybody looked at it.
+/// it becomes a mapping without entries, of which [`Tree::has_unread_access`] says whether anybody looked at it.
 pub fn parse_outline(text: &str) -> Option<Outline<'_>> {
     if is_too_long(text) {
         None

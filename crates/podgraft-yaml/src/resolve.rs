@@ -5,7 +5,7 @@
 //! such a mapping counts as one with a key that is there twice.
 
 use super::scalar;
-use super::tree::{NodeKind, NodeId, Tree, VERBATIM};
+use super::tree::{NodeId, NodeKind, Tree, VERBATIM};
 
 /// Merge keys may lead to mappings with merge keys; real files use one or two levels.
 const MAX_MERGES: usize = 256;
@@ -35,7 +35,12 @@ impl Tree<'_> {
 
     /// `through` are the mappings that merge keys led through already: each is searched once, so that merge keys that
     /// name each other many times cost no more.
-    fn entry_within(&self, mapping: NodeId, key: &str, visited: &mut Vec<NodeId>) -> Option<MappingEntry> {
+    fn entry_within(
+        &self,
+        mapping: NodeId,
+        key: &str,
+        visited: &mut Vec<NodeId>,
+    ) -> Option<MappingEntry> {
         let mut merged = None;
         for (key_node, value) in self.entries(mapping) {
             let node = self.node(key_node);
@@ -58,7 +63,12 @@ impl Tree<'_> {
     }
 
     /// The entry that a merge key's value brings.
-    fn merged_entry(&self, value: NodeId, key: &str, visited: &mut Vec<NodeId>) -> Option<MappingEntry> {
+    fn merged_entry(
+        &self,
+        value: NodeId,
+        key: &str,
+        visited: &mut Vec<NodeId>,
+    ) -> Option<MappingEntry> {
         let source = self.follow(value);
         let sources = if self.kind(source).is_sequence() {
             self.children(source).collect()
@@ -180,7 +190,9 @@ impl Tree<'_> {
             .collect();
         if keys.len() <= 32 {
             let is_duplicate = |at: usize| keys[..at].iter().any(|(_, text)| *text == keys[at].1);
-            let second = (1..keys.len()).find(|&at| is_duplicate(at)).map(|at| keys[at].0);
+            let second = (1..keys.len())
+                .find(|&at| is_duplicate(at))
+                .map(|at| keys[at].0);
             return second.or_else(|| self.late_merge(mapping));
         }
         let mut seen = std::collections::BTreeSet::new();

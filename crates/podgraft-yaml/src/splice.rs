@@ -27,7 +27,7 @@ pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
     spliced
 }
 
-/// What edits, in order, do to a text, for [`parse_again`](super::parse::parse_again).
+/// What edits, in order, do to a text, for [`reparse`](super::parse::reparse).
 pub fn changes_of<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<parse::ReplacedRange> {
     let change = |edit: &Edit| (edit.at.clone(), edit.text.len());
     edits.into_iter().map(change).collect()

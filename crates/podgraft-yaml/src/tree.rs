@@ -409,12 +409,15 @@ pub fn is_same_text(left: &Tree<'_>, left_id: NodeId, right: &Tree<'_>, right_id
             && left_node.kind != NodeKind::Alias
             && !left_node.has_properties
             && !right_node.has_properties
-            && left_node.start.wrapping_sub(left_start) == right_node.start.wrapping_sub(right_start)
-            && left_node.end.wrapping_sub(left_node.start) == right_node.end.wrapping_sub(right_node.start)
+            && left_node.start.wrapping_sub(left_start)
+                == right_node.start.wrapping_sub(right_start)
+            && left_node.end.wrapping_sub(left_node.start)
+                == right_node.end.wrapping_sub(right_node.start)
             && left_node.after - left_id.0 == right_node.after - right_id.0
             && (left_node.extra == VERBATIM) == (right_node.extra == VERBATIM)
             && (left_node.extra == VERBATIM
-                || left.decoded[left_node.extra as usize] == right.decoded[right_node.extra as usize])
+                || left.decoded[left_node.extra as usize]
+                    == right.decoded[right_node.extra as usize])
     };
     left_nodes.len() == right_nodes.len()
         && left.slice(left_id) == right.slice(right_id)

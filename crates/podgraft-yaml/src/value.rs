@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::parse::MAX_DEPTH;
 pub use super::path::{Path, Step};
 use super::scalar;
-use super::tree::{NodeKind, NodeId, Tree};
+use super::tree::{NodeId, NodeKind, Tree};
 
 /// Most nodes that the aliases of one document may expand to ("billion laughs").
 pub const MAX_EXPANDED: usize = 1_000_000;
@@ -138,14 +138,17 @@ pub fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left.iter().zip(right).all(|((key, value), (right_key, right_value))| {
-                    let counterpart = if key == right_key {
-                        Some(right_value)
-                    } else {
-                        right.get(key)
-                    };
-                    counterpart.is_some_and(|counterpart| is_equal(value, counterpart))
-                })
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|((key, value), (right_key, right_value))| {
+                        let counterpart = if key == right_key {
+                            Some(right_value)
+                        } else {
+                            right.get(key)
+                        };
+                        counterpart.is_some_and(|counterpart| is_equal(value, counterpart))
+                    })
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()

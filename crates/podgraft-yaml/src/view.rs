@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Index;
 
 use super::scalar;
-use super::tree::{NodeKind, NodeId, Tree};
+use super::tree::{NodeId, NodeKind, Tree};
 
 /// Most keys of a mapping that are compared with each other.
 const FEW: usize = 32;
@@ -69,7 +69,7 @@ impl<'t> View<'t> {
                 NodeKind::Plain => text != "<<" && scalar::resolve_typed(text).is_none(),
                 _ => true,
             };
-            if !is_text || tree.tag(key).is_some() || fields.iter().any(|(own, _)| own == text) {
+            if !is_text || tree.tag(key).is_some() || fields.iter().any(|(name, _)| name == text) {
                 return None;
             }
             fields.push((Cow::Borrowed(text), Self::read(tree, value)?));
@@ -80,7 +80,7 @@ impl<'t> View<'t> {
     /// What stands under a key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let mut fields = self.as_object()?.iter();
-        fields.find_map(|(own, value)| (own == key).then_some(value))
+        fields.find_map(|(name, value)| (name == key).then_some(value))
     }
 
     /// The text, if it is one.

@@ -6,9 +6,9 @@ use podgraft::outcome::Outcome;
 use podgraft::report::text;
 
 use crate::args;
+use crate::diagnostics::Console;
 use crate::output::OutputTarget;
 use crate::run::{Exit, Purpose, RunRequest, check_target, conclude, graft_all, refuse};
-use crate::show::Console;
 
 /// `podgraft adopt`.
 pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
@@ -23,9 +23,9 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
     };
     let mut grafted = graft_all(&args.run, request)?;
     let is_refused = grafted.problems.iter().any(Diagnostic::is_error);
-    let is_known = grafted
-        .outcomes()
-        .any(|policy_report| policy_report.is_adopted() || policy_report.outcome == Outcome::UpToDate);
+    let is_known = grafted.outcomes().any(|policy_report| {
+        policy_report.is_adopted() || policy_report.outcome == Outcome::UpToDate
+    });
     if !is_refused && !is_known {
         let message =
             "there is nothing to adopt: in no workload stands all that a policy puts there";

@@ -9,10 +9,12 @@ use podgraft::patches;
 use podgraft::report::text;
 
 use crate::args::{self, ApplyFormat};
+use crate::diagnostics::Console;
 use crate::output::{GraftedFile, OutputTarget, print, write_component};
 use crate::pipeline::OutputTiming;
-use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all, refuse, usage};
-use crate::show::Console;
+use crate::run::{
+    Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all, refuse, usage,
+};
 
 /// `podgraft apply`.
 pub fn apply(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
@@ -28,7 +30,9 @@ fn check_format(args: &args::ApplyArgs) -> Result<(), clap::Error> {
     let conflict = |message: &str| Err(usage(ErrorKind::ArgumentConflict, message));
     match (args.output, &args.output_dir) {
         (ApplyFormat::Manifests, _) => Ok(()),
-        _ if args.in_place || args.stream => conflict("--in-place and --stream are for -o manifests"),
+        _ if args.in_place || args.stream => {
+            conflict("--in-place and --stream are for -o manifests")
+        }
         (ApplyFormat::JsonPatch, Some(_)) => {
             conflict("-o json-patch goes to stdout: leave out --output-dir")
         }

@@ -1,17 +1,17 @@
 //! The command line as clap reads it. Nothing is opened or read here.
 
 mod apply;
-pub mod fit;
 mod hosts;
 mod opentelemetry;
 mod output;
+pub mod relevant_flags;
 mod review;
 pub mod tools;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use podgraft::config::{ConfigParam, PolicySource, PolicyUse, CoverageRequirement};
+use podgraft::config::{ConfigParam, CoverageRequirement, PolicySource, PolicyUse};
 use podgraft::dangers::Danger;
 use podgraft::options::{
     Acknowledgement, FolderNamespaces, ImageEnv, PodTemplatePath, WorkloadPattern,
@@ -26,8 +26,8 @@ pub use hosts::{ArgocdCommand, GenerateArgs, HostArgs, ParametersArgs, PluginKin
 pub use opentelemetry::OpenTelemetryArgs;
 pub use output::{ColorWhen, DebugModeArg, DiagnosticsFormat, OutputArgs};
 pub use review::{
-    CheckArgs, CheckFormat, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, GroupByArg, InspectArgs, InspectFormat,
-    SortByArg,
+    CheckArgs, CheckFormat, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, GroupByArg,
+    InspectArgs, InspectFormat, SortByArg,
 };
 
 const EXAMPLES: &str = "\

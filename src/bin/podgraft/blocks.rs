@@ -138,6 +138,11 @@ mod tests {
 
     #[test]
     fn nothing_has_no_block() {
-        assert!(DocumentBlocks::new(&b""[..]).next(Vec::new()).unwrap().is_none());
+        assert!(
+            DocumentBlocks::new(&b""[..])
+                .next(Vec::new())
+                .unwrap()
+                .is_none()
+        );
     }
 }

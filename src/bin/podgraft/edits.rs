@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use podgraft::yaml::splice::Edit;
 
-use crate::hold::{SpoolReader, Spool};
+use crate::spool::{Spool, SpoolReader};
 
 /// So many bytes of edits are kept in memory.
 const IN_MEMORY: usize = 64 << 20;

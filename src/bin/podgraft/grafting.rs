@@ -6,15 +6,15 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::passing::StreamingGraft;
-use podgraft::graft::retire::not_taken_out;
+use podgraft::graft::prune::not_taken_out;
+use podgraft::graft::streaming::StreamingGraft;
 use podgraft::graft::{Options, graft_on_threads, graft_part};
 use podgraft::inventory::Inventory;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 
 use crate::manifests::manifests_of;
-use crate::pipeline::{OpenedInput, PipedText, OutputTiming, pipe};
+use crate::pipeline::{OpenedInput, OutputTiming, PipedText, pipe};
 use crate::progress;
 use crate::texts::InputBytes;
 use crate::threads::{map_in_order, number};

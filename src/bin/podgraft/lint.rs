@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 
 use crate::args::tools::{ImagesArgs, LintArgs, LintFormat};
 use crate::args::{PolicyArgs, RunArgs};
+use crate::diagnostics::show_in;
 use crate::output::print;
 use crate::policies::{builtin_names, load_to_look_at};
 use crate::run::Exit;
 use crate::settings::{Caller, complete};
-use crate::show::show_in;
 
 /// `podgraft policy lint`.
 pub fn lint(args: &LintArgs) -> Exit {

@@ -68,7 +68,10 @@ impl LockFiles {
                 .entry((folder, walked))
                 .or_insert_with_key(|(folder, walked)| {
                     let folder = canonical_folder(folder)?;
-                    let home = lock_folder_of(&folder, walked.as_deref().and_then(canonical_folder).as_deref());
+                    let home = lock_folder_of(
+                        &folder,
+                        walked.as_deref().and_then(canonical_folder).as_deref(),
+                    );
                     let index = found.files.iter().position(|file| file.folder == home);
                     let index = index.unwrap_or_else(|| {
                         let (lock, text) = read(&home.join(LOCK_FILE)).unwrap_or_else(|problem| {
@@ -108,7 +111,11 @@ impl LockFiles {
             .iter()
             .filter_map(|file| {
                 let (lock, path) = self.locks.files.get(&file.input.name)?;
-                let seen = file.report.records.iter().map(|record| record.name.as_str());
+                let seen = file
+                    .report
+                    .records
+                    .iter()
+                    .map(|record| record.name.as_str());
                 Some(((*lock, path.as_str()), (file, seen.collect())))
             })
             .collect();
@@ -214,7 +221,11 @@ fn lock_folder_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
     let current_folder = env::current_dir().and_then(fs::canonicalize).ok();
     let root = folder.ancestors().find(|above| above.join(".git").exists());
     let top = root
-        .or_else(|| current_folder.as_deref().filter(|current_folder| folder.starts_with(current_folder)))
+        .or_else(|| {
+            current_folder
+                .as_deref()
+                .filter(|current_folder| folder.starts_with(current_folder))
+        })
         .or(walked)
         .unwrap_or(folder);
     let upward = || {

@@ -1,18 +1,18 @@
 //! The program: arguments, files, terminal and exit status around the library.
 
 mod adopt;
-mod against;
 mod apply;
 mod args;
 mod blocks;
 mod charts;
+mod diagnostics;
 mod edits;
 mod explain;
-mod facts;
 mod findings;
+mod gather_inventory;
 mod grafting;
-mod hold;
 mod hosts;
+mod init;
 mod kustomization;
 mod lint;
 mod locks;
@@ -22,19 +22,19 @@ mod owners;
 mod pages;
 mod pipeline;
 mod policies;
+mod policy_diff;
 mod policy_test;
-#[cfg_attr(target_family = "wasm", path = "progress_nowhere.rs")]
+#[cfg_attr(target_family = "wasm", path = "progress_disabled.rs")]
 mod progress;
+mod protected_inputs;
 mod publish;
-mod reads;
 mod repository;
 mod reread;
 mod review;
 mod run;
 mod settings;
 mod shard;
-mod show;
-mod start;
+mod spool;
 mod stream;
 mod suggest;
 mod texts;
@@ -65,7 +65,9 @@ const NAMES: [(&str, &str); 2] = [
 /// The arguments, with the command that the program's own name stands for.
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    let name = arguments.first().and_then(|program| Path::new(program).file_stem());
+    let name = arguments
+        .first()
+        .and_then(|program| Path::new(program).file_stem());
     if let Some((_, command)) = NAMES
         .iter()
         .find(|(known, _)| name.is_some_and(|name| name == *known))
@@ -84,7 +86,7 @@ fn main() {
         );
         std::process::exit(Exit::Internal as i32);
     }));
-    let ended = match &args::fit::parse(arguments()).command {
+    let ended = match &args::relevant_flags::parse(arguments()).command {
         Command::Apply(args) => apply::apply(args),
         Command::Diff(args) => review::diff(args),
         Command::Debug(args) => run::debug(args),
@@ -100,7 +102,7 @@ fn main() {
         },
         Command::Inspect(args) => review::inspect(args),
         Command::Policy(command) => Ok(pages::policy(command)),
-        Command::Init(args) => Ok(start::init(args)),
+        Command::Init(args) => Ok(init::init(args)),
         Command::Completions { shell } => Ok(pages::completions(*shell)),
         Command::Man => Ok(pages::man()),
     };

@@ -14,11 +14,11 @@ use podgraft::yaml::splice::{Edit, splice, write_spliced};
 
 use crate::locks::NewLock;
 use crate::pipeline::PipedText;
-use crate::reads::RunInputs;
+use crate::protected_inputs::RunInputs;
 use crate::run::GraftOutcome;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
-use crate::write::{NewFile, FileReplacement, create, replace, remove_leftovers};
+use crate::write::{FileReplacement, NewFile, create, remove_leftovers, replace};
 
 /// The result is written in blocks of as many bytes.
 const BLOCK: usize = 256 << 10;
@@ -76,7 +76,10 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 }
 
 /// Writes all files, or, on any problem that can be seen before, none.
-pub fn write_result(target: OutputTarget<'_>, grafted: &GraftOutcome) -> Result<(), Vec<Diagnostic>> {
+pub fn write_result(
+    target: OutputTarget<'_>,
+    grafted: &GraftOutcome,
+) -> Result<(), Vec<Diagnostic>> {
     let files = grafted.files.as_slice();
     match target.output_dir {
         Some(folder) => write_tree(folder, files, &grafted.reads),
@@ -175,7 +178,11 @@ fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Di
     Ok(())
 }
 
-fn write_tree(folder: &Path, files: &[GraftedFile], reads: &RunInputs) -> Result<(), Vec<Diagnostic>> {
+fn write_tree(
+    folder: &Path,
+    files: &[GraftedFile],
+    reads: &RunInputs,
+) -> Result<(), Vec<Diagnostic>> {
     let new = files.iter().map(|file| NewFile {
         name: &file.input.name,
         path: folder.join(mirrored(&file.input.place)),

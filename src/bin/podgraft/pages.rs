@@ -6,14 +6,14 @@ use podgraft::policy::builtin::{BUILTINS, Group, find};
 use podgraft::policy::format::{FORMATS, Translator};
 use podgraft::policy::reference;
 
-use crate::args::{ConvertArgs, PolicyCommand, fit};
+use crate::args::{ConvertArgs, PolicyCommand, relevant_flags};
+use crate::init;
 use crate::lint;
 use crate::output::print;
 use crate::policies::{files_of, reading};
 use crate::policy_test;
 use crate::publish;
 use crate::run::Exit;
-use crate::start;
 use crate::suggest;
 
 /// `podgraft policy`.
@@ -30,7 +30,7 @@ pub fn policy(command: &PolicyCommand) -> Exit {
                     .map_err(|problem| *problem),
             )
         }
-        PolicyCommand::New(args) => print_page(start::policy(&args.answers).map(String::into_bytes)),
+        PolicyCommand::New(args) => print_page(init::policy(&args.answers).map(String::into_bytes)),
         PolicyCommand::Convert(args) => convert(args),
         PolicyCommand::Lint(args) => lint::lint(args),
         PolicyCommand::Images(args) => lint::images(args),
@@ -59,11 +59,11 @@ fn convert(args: &ConvertArgs) -> Exit {
     };
     match converted {
         Ok((text, warnings)) => {
-            warnings.iter().for_each(crate::show::show_plainly);
+            warnings.iter().for_each(crate::diagnostics::show_plainly);
             print_page(Ok(text.into_bytes()))
         }
         Err(problems) => {
-            problems.iter().for_each(crate::show::show_plainly);
+            problems.iter().for_each(crate::diagnostics::show_plainly);
             Exit::Refused
         }
     }
@@ -106,13 +106,18 @@ fn joint(width: usize) -> String {
 /// `podgraft completions SHELL`.
 pub fn completions(shell: clap_complete::Shell) -> Exit {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut fit::command(), "podgraft", &mut script);
+    clap_complete::generate(
+        shell,
+        &mut relevant_flags::command(),
+        "podgraft",
+        &mut script,
+    );
     print_page(Ok(script))
 }
 
 /// `podgraft man`: one page, a section for each command.
 pub fn man() -> Exit {
-    let mut command = fit::command();
+    let mut command = relevant_flags::command();
     command.build();
     let mut page = Vec::new();
     // Writing to memory cannot fail.
@@ -157,7 +162,7 @@ pub fn print_page(result: Result<Vec<u8>, Diagnostic>) -> Exit {
     match result.and_then(|text| print(&text)) {
         Ok(()) => Exit::Done,
         Err(problem) => {
-            crate::show::show_plainly(&problem);
+            crate::diagnostics::show_plainly(&problem);
             Exit::Refused
         }
     }

@@ -13,16 +13,16 @@ use std::thread::{self, Builder};
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::DocumentRun;
-use podgraft::graft::settle::WrittenObjects;
+use podgraft::graft::companion_writer::WrittenObjects;
 use podgraft::outcome::FileReport;
 use podgraft::yaml::splice::Edit;
 
 use crate::blocks::{DocumentBlock, DocumentBlocks};
 use crate::edits::SpooledEdits;
-use crate::hold::{Spool, temporary_file_problem_or};
 use crate::output::unbuffered;
 use crate::progress;
 use crate::reread::{FileReader, OriginalFile, PIECE, write_edited, write_edited_file};
+use crate::spool::{Spool, temporary_file_problem_or};
 use crate::walk::{Input, unreadable};
 
 /// As the main thread has it: parsing goes as deep as the text nests.
@@ -82,9 +82,11 @@ pub fn pipe(
         OpenedInput::Once(source) => (source, None),
     };
     let sink = match (release, original) {
-        (OutputTiming::Immediately, _) => Sink::Stdout(BufWriter::with_capacity(PIECE, io::stdout())),
-        (OutputTiming::AtTheEnd, Some(original)) => Sink::Original(original),
-        (OutputTiming::AtTheEnd, None) => Sink::Hold(Spool::in_memory_up_to(IN_MEMORY)),
+        (OutputTiming::Immediately, _) => {
+            OutputSink::Stdout(BufWriter::with_capacity(PIECE, io::stdout()))
+        }
+        (OutputTiming::AtTheEnd, Some(original)) => OutputSink::Original(original),
+        (OutputTiming::AtTheEnd, None) => OutputSink::Hold(Spool::in_memory_up_to(IN_MEMORY)),
     };
     let line = Pipeline {
         blocks: Mutex::new(DocumentBlocks::new(source)),
@@ -287,30 +289,30 @@ enum PipelineError {
 struct OrderedOutput {
     next: usize,
     waiting: BTreeMap<usize, (DocumentBlock, FileReport)>,
-    sink: Sink,
+    sink: OutputSink,
     report: FileReport,
     edits: SpooledEdits,
-    settling: WrittenObjects,
+    written_objects: WrittenObjects,
     length: usize,
     has_errors: bool,
     fault: Option<PipelineError>,
 }
 
-enum Sink {
+enum OutputSink {
     Original(Arc<OriginalFile>),
     Hold(Spool),
     Stdout(BufWriter<Stdout>),
 }
 
 impl OrderedOutput {
-    fn new(sink: Sink) -> Self {
+    fn new(sink: OutputSink) -> Self {
         OrderedOutput {
             next: 0,
             waiting: BTreeMap::new(),
             sink,
             report: FileReport::default(),
             edits: SpooledEdits::default(),
-            settling: WrittenObjects::default(),
+            written_objects: WrittenObjects::default(),
             length: 0,
             has_errors: false,
             fault: None,
@@ -335,19 +337,19 @@ impl OrderedOutput {
     fn add(&mut self, block: &DocumentBlock, mut report: FileReport) {
         self.length += block.text.len();
         progress::add(block.text.len());
-        self.settling.write_workloads(&mut report);
+        self.written_objects.write_companions(&mut report);
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
         let edits = std::mem::take(&mut report.edits);
         let written = match &mut self.sink {
-            Sink::Original(_) => self.edits.add(&edits),
-            Sink::Stdout(_) if self.has_errors => {
+            OutputSink::Original(_) => self.edits.add(&edits),
+            OutputSink::Stdout(_) if self.has_errors => {
                 self.fault = Some(PipelineError::Refused);
                 Ok(())
             }
-            Sink::Hold(hold) => hold
+            OutputSink::Hold(hold) => hold
                 .write_all(&block.text)
                 .and_then(|()| self.edits.add(&edits)),
-            Sink::Stdout(out) => write_spliced(block, edits, out),
+            OutputSink::Stdout(out) => write_spliced(block, edits, out),
         };
         self.report.append(report);
         self.report.limit_listed();
@@ -365,9 +367,9 @@ impl OrderedOutput {
             Some(PipelineError::Write(_) | PipelineError::Refused) | None => {}
         }
         let text = match self.sink {
-            Sink::Original(original) => RetainedText::InFile(original),
-            Sink::Hold(hold) => RetainedText::Held(hold),
-            Sink::Stdout(mut stdout) => {
+            OutputSink::Original(original) => RetainedText::InFile(original),
+            OutputSink::Hold(hold) => RetainedText::Held(hold),
+            OutputSink::Stdout(mut stdout) => {
                 ignore_broken_pipe(stdout.flush()).map_err(|error| not_written(&error))?;
                 RetainedText::Gone
             }
@@ -384,7 +386,11 @@ impl OrderedOutput {
 }
 
 /// Writes a block with its edits, whose places are the whole text's.
-fn write_spliced(block: &DocumentBlock, mut edits: Vec<Edit>, out: &mut impl Write) -> io::Result<()> {
+fn write_spliced(
+    block: &DocumentBlock,
+    mut edits: Vec<Edit>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     for edit in &mut edits {
         edit.at = edit.at.start - block.start..edit.at.end - block.start;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use podgraft::config::{ConfigParam, PolicySource, PolicyUse, choose};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
-use podgraft::policy::builtin::{Builtin, standalone_names, find};
+use podgraft::policy::builtin::{Builtin, find, standalone_names};
 use podgraft::policy::conversion::{DebugMode, ReadOptions};
 use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
 use podgraft::policy::schema::nearest;
@@ -54,7 +54,11 @@ pub fn load_to_look_at(args: &args::PolicyArgs) -> LoadedPolicies {
     )
 }
 
-fn load_as(args: &args::PolicyArgs, inputs: &[InputText<'_>], reading: ReadOptions) -> LoadedPolicies {
+fn load_as(
+    args: &args::PolicyArgs,
+    inputs: &[InputText<'_>],
+    reading: ReadOptions,
+) -> LoadedPolicies {
     if args.given.is_empty() && args.configured.inline.is_empty() {
         return LoadedPolicies::default();
     }
@@ -116,7 +120,11 @@ fn files_as_used(
 }
 
 /// The parameters that stand beside a policy in the configuration are for that policy.
-fn params_of(given: &Path, policy_use: &PolicyUse, inputs: &[InputText<'_>]) -> Vec<(PolicySource, ConfigParam)> {
+fn params_of(
+    given: &Path,
+    policy_use: &PolicyUse,
+    inputs: &[InputText<'_>],
+) -> Vec<(PolicySource, ConfigParam)> {
     let Some(owner) = files_of(given, inputs)
         .ok()
         .and_then(|files| declared(&files).into_iter().next())
@@ -153,7 +161,10 @@ fn settings(
 }
 
 /// What the flags say of resources of other operators.
-pub fn reading(debug_mode: args::DebugModeArg, opentelemetry: &args::OpenTelemetryArgs) -> ReadOptions {
+pub fn reading(
+    debug_mode: args::DebugModeArg,
+    opentelemetry: &args::OpenTelemetryArgs,
+) -> ReadOptions {
     let debug_mode = match debug_mode {
         args::DebugModeArg::Ephemeral => DebugMode::Ephemeral,
         args::DebugModeArg::Sidecar => DebugMode::Sidecar,
@@ -204,7 +215,10 @@ pub struct OfferedPolicies {
 ///
 /// # Errors
 /// A choice that is not offered.
-pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Result<OfferedPolicies, Vec<Diagnostic>> {
+pub fn choose_offered(
+    offers: &[PathBuf],
+    chosen: &[String],
+) -> Result<OfferedPolicies, Vec<Diagnostic>> {
     let mut offered = OfferedPolicies {
         files: Vec::new(),
         not_chosen: Vec::new(),

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::{Options, across, graft_on_threads};
+use podgraft::graft::{Options, graft_on_threads, run_notes};
 use podgraft::inventory::Inventory;
 use podgraft::options::parse_kube_version;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::params::ParamSetting;
 use podgraft::policy::read::{PolicyFile, read};
-use podgraft::policytest::{self, TestResult, KIND, PolicyTest, TestRun, judge, junit, table};
+use podgraft::policytest::{self, KIND, PolicyTest, TestResult, TestRun, judge, junit, table};
 use podgraft::report::merge_repeated;
 use podgraft::yaml::splice::splice;
 
 use crate::args::tools::{TestArgs, TestFormat, parse_setting};
-use crate::facts::{FactSources, gather};
+use crate::diagnostics::{show_in, stdout_paint, tell};
+use crate::gather_inventory::{FactSources, gather};
 use crate::output::print;
 use crate::policies::files_of;
 use crate::run::Exit;
-use crate::show::{show_in, stdout_paint, tell};
 use crate::stream::join;
 use crate::texts::{InputBytes, named, source_text};
 use crate::walk::{PathFilter, walk};
@@ -175,7 +175,7 @@ fn graft_all(
         problems.append(&mut report.diagnostics);
     }
     let all: Vec<&FileReport> = reports.iter().collect();
-    problems.extend(across::notes(policies, &all));
+    problems.extend(run_notes::notes(policies, &all));
     let grafted = texts.iter().zip(&reports);
     let spliced = grafted.map(|((_, text), report)| splice(text, &report.edits));
     let output = Some(join(spliced.collect()));

@@ -16,13 +16,18 @@ pub fn repository() -> Option<Repository> {
     let ceilings: Vec<PathBuf> = env::var_os("GIT_CEILING_DIRECTORIES")
         .map(|paths| env::split_paths(&paths).collect())
         .unwrap_or_default();
-    let is_open = |folder: &&Path| *folder == current_folder || !ceilings.iter().any(|ceiling| ceiling == folder);
+    let is_open = |folder: &&Path| {
+        *folder == current_folder || !ceilings.iter().any(|ceiling| ceiling == folder)
+    };
     let root = current_folder
         .ancestors()
         .take_while(is_open)
         .find(|folder| folder.join(".git").exists())?
         .to_path_buf();
-    Some(Repository { current_folder, root })
+    Some(Repository {
+        current_folder,
+        root,
+    })
 }
 
 impl Repository {

@@ -365,7 +365,8 @@ mod tests {
             {
                 let mut wanted = Vec::new();
                 podgraft::yaml::splice::write_spliced(text, edits, &mut wanted).unwrap();
-                let pieces = || PiecewiseSplice::new(text, edits.iter().cloned().map(Ok), 0, PIECE).unwrap();
+                let pieces =
+                    || PiecewiseSplice::new(text, edits.iter().cloned().map(Ok), 0, PIECE).unwrap();
                 let (mut alone, mut ahead) = (Vec::new(), Vec::new());
                 pieces().write(&mut alone).unwrap();
                 write_read_ahead(pieces(), &mut ahead).unwrap();
@@ -426,7 +427,8 @@ mod tests {
             at: 5..9,
             text: "x".into(),
         }];
-        let pieces = PiecewiseSplice::new(&b"abc"[..], edits.into_iter().map(Ok), 0, PIECE).unwrap();
+        let pieces =
+            PiecewiseSplice::new(&b"abc"[..], edits.into_iter().map(Ok), 0, PIECE).unwrap();
         assert!(pieces.write(&mut Vec::new()).is_err());
     }
 }

@@ -7,7 +7,7 @@ use podgraft::options::Options;
 use podgraft::outcome::{FileReport, ReportedFile};
 use podgraft::report::check::CheckedRun;
 use podgraft::report::inspect::{self, Columns, SortBy};
-use podgraft::report::reviewed::GroupBy;
+use podgraft::report::review::GroupBy;
 use podgraft::report::unified::DiffAudience;
 use podgraft::report::{
     check, diff_json, diff_sarif, explain, html, markdown, stat, summary, text, unified,
@@ -16,13 +16,13 @@ use podgraft::wording::Paint;
 use podgraft::{config, wording};
 use serde_json::Value;
 
-use crate::against::graft_against;
 use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
+use crate::diagnostics::{Console, stdout_columns};
 use crate::output::print;
 use crate::owners;
+use crate::policy_diff::graft_against;
 use crate::repository::repository;
 use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, graft_all, reads_stdin, refuse, usage};
-use crate::show::{Console, stdout_columns};
 
 /// Prints a result; a failure of that is the run's.
 fn print_result(voice: Console, shown: &str, exit: Exit) -> Exit {
@@ -105,12 +105,12 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     voice.show(&grafted.problems);
-    let told = [
+    let summary = [
         grafted.named_configuration(),
         text::skipped(&reported),
         text::totals(&reported, text::ReportMode::Shown),
     ];
-    voice.tell(&told.concat());
+    voice.tell(&summary.concat());
     let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
     Ok(if is_changed {
         Exit::Differences
@@ -225,7 +225,12 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         findings.extend(config::require::check(&demands.require, &reported));
     }
     let mut checked = CheckedRun::new(&reported, &findings);
-    checked.accept(|found| demands.acknowledged.iter().any(|acknowledgement| acknowledgement.covers(found)));
+    checked.accept(|found| {
+        demands
+            .acknowledged
+            .iter()
+            .any(|acknowledgement| acknowledgement.covers(found))
+    });
     if demands.is_whole {
         checked.add(&config::unused(&demands.acknowledged));
     }

@@ -2,16 +2,16 @@
 
 mod conclude;
 mod grafted;
-mod wish;
+mod request;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::prove::prune_proven;
-use podgraft::graft::settle::WrittenObjects;
-use podgraft::graft::{Options, across};
+use podgraft::graft::companion_writer::WrittenObjects;
+use podgraft::graft::verify_undo::prune_proven;
+use podgraft::graft::{Options, run_notes};
 use podgraft::inventory::{Inventory, SourceText};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::outcome::FileReport;
@@ -19,24 +19,24 @@ use podgraft::policy::Policy;
 use podgraft::report::merge_repeated;
 use podgraft::select::kinds::unknown_kinds;
 
-use crate::args::{self, fit};
-use crate::facts::{FactSources, Writers, gather};
+use crate::args::{self, relevant_flags};
 use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
+use crate::gather_inventory::{FactSources, Writers, gather};
 use crate::grafting::{GraftedText, graft_texts, pipe_text};
 use crate::locks::LockFiles;
 use crate::output::{GraftedFile, OutputTarget};
-use crate::pipeline::{OpenedInput, PipedText, OutputTiming};
+use crate::pipeline::{OpenedInput, OutputTiming, PipedText};
 use crate::policies::{self, LoadedPolicies, builtin_names, stdin_readers};
 use crate::settings::{self, Caller};
 use crate::shard::Shard;
 use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_of};
-use crate::walk::{Input, PathFilter, FileWalk, walk, reads_terminal};
+use crate::walk::{FileWalk, Input, PathFilter, reads_terminal, walk};
 use crate::{charts, progress};
 
 pub use conclude::{Exit, conclude, debug, refuse};
 pub use grafted::GraftOutcome;
-use wish::options_of;
-pub use wish::{Purpose, RunRequest};
+use request::options_of;
+pub use request::{Purpose, RunRequest};
 
 /// Only files can be replaced.
 pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
@@ -56,7 +56,7 @@ pub fn reads_stdin(paths: &[PathBuf]) -> bool {
 
 /// Wrong usage of the command that runs.
 pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
-    fit::running().error(kind, message)
+    relevant_flags::running().error(kind, message)
 }
 
 pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
@@ -89,7 +89,10 @@ pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter,
 }
 
 /// Reads everything and plans the whole result; nothing is written.
-pub fn graft_all(run: &args::RunArgs, request: RunRequest<'_>) -> Result<GraftOutcome, clap::Error> {
+pub fn graft_all(
+    run: &args::RunArgs,
+    request: RunRequest<'_>,
+) -> Result<GraftOutcome, clap::Error> {
     let run = &match settings::complete(run, Caller::CommandLine) {
         Ok(run) => run,
         Err(problems) => return Ok(GraftOutcome::refused(run, problems)),
@@ -101,7 +104,12 @@ pub fn graft_all(run: &args::RunArgs, request: RunRequest<'_>) -> Result<GraftOu
         ..
     } = walk(&run.paths, &filter);
     let (texts, pipe) = texts_of(run, inputs, request.pipe, &mut problems)?;
-    Ok(graft_given(run, texts, RunRequest { pipe, ..request }, problems))
+    Ok(graft_given(
+        run,
+        texts,
+        RunRequest { pipe, ..request },
+        problems,
+    ))
 }
 
 /// A run of a host, with its settings.
@@ -152,17 +160,17 @@ pub fn graft_given(
         problems.push(problem);
         None
     });
-    graft_loaded(run, Work { texts, opened }, request, &loaded, problems)
+    graft_loaded(run, RunInput { texts, opened }, request, &loaded, problems)
 }
 
 /// What a run works on.
-struct Work {
+struct RunInput {
     texts: Vec<InputBytes>,
     /// The one text, where it is not kept.
     opened: Option<(OutputTiming, OpenedInput)>,
 }
 
-impl Work {
+impl RunInput {
     fn is_stream(&self) -> bool {
         matches!(self.opened, Some((OutputTiming::Immediately, _)))
     }
@@ -187,23 +195,23 @@ impl Work {
 
     /// Leaves the texts of other shards, and what is generated beside them, to the runs over these.
     fn keep_shard(&mut self, shard: Option<Shard>, writers: Writers) -> WrittenObjects {
-        let mut settling = WrittenObjects::default();
+        let mut written_objects = WrittenObjects::default();
         let Some(shard) = shard else {
-            return settling;
+            return written_objects;
         };
         for (name, text) in writers {
             if !shard.has(text) {
-                settling.mark_written(name);
+                written_objects.mark_written(name);
             }
         }
         self.texts = shard.keep(std::mem::take(&mut self.texts));
-        settling
+        written_objects
     }
 }
 
 fn graft_loaded(
     run: &args::RunArgs,
-    mut work: Work,
+    mut work: RunInput,
     request: RunRequest<'_>,
     loaded: &LoadedPolicies,
     mut problems: Vec<Diagnostic>,
@@ -223,7 +231,7 @@ fn graft_loaded(
     let mut inventory = facts.inventory;
     inventory.add_locks(Arc::clone(&lock_files.locks));
     problems.extend(facts.problems);
-    let mut settling = work.keep_shard(run.manifests.shard, facts.writers);
+    let mut written_objects = work.keep_shard(run.manifests.shard, facts.writers);
     problems.extend(unknown_kinds(&loaded.policies, &PodKinds::of(&options)));
     // A file that is missing keeps no problem of the others back, but lets nothing out.
     let is_stream = work.is_stream();
@@ -239,7 +247,7 @@ fn graft_loaded(
         ),
     };
     for file in &mut files {
-        settling.write_workloads(&mut file.report);
+        written_objects.write_companions(&mut file.report);
     }
     let grafted = GraftOutcome {
         files,
@@ -251,7 +259,7 @@ fn graft_loaded(
 }
 
 fn graft_work(
-    work: Work,
+    work: RunInput,
     run: &args::RunArgs,
     policies: &[Policy],
     options: &Options,
@@ -298,11 +306,7 @@ fn finish(
             (name, file.text.as_slice(), &mut file.report)
         });
         let mut parts: Vec<_> = parts.collect();
-        problems.extend(prune_proven(
-            &mut parts,
-            options,
-            &grafted.lock_files.locks,
-        ));
+        problems.extend(prune_proven(&mut parts, options, &grafted.lock_files.locks));
     }
     for file in files.iter_mut() {
         problems.append(&mut file.report.diagnostics);
@@ -310,7 +314,7 @@ fn finish(
     // What an injection does is of no matter where nothing is injected.
     if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
-        problems.extend(across::notes(policies, &reports));
+        problems.extend(run_notes::notes(policies, &reports));
     }
     problems = merge_repeated(problems);
     charts::advise_rendering(&mut problems, &run.paths);

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use globset::GlobMatcher;
-use podgraft::config::{Config, ConfigParam, FILE_NAME, PolicySource, RecordMode, read, read_application};
+use podgraft::config::{
+    Config, ConfigParam, FILE_NAME, PolicySource, RecordMode, read, read_application,
+};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::FolderNamespaces;
 use podgraft::policy::read::PolicyFile;
@@ -117,7 +119,11 @@ fn folder_namespaces(globs: Vec<(GlobMatcher, String)>, folder: &Path) -> Option
     }
     let current_folder = env::current_dir().unwrap_or_default();
     let root = current_folder.join(folder);
-    Some(FolderNamespaces { current_folder, root, globs })
+    Some(FolderNamespaces {
+        current_folder,
+        root,
+        globs,
+    })
 }
 
 fn has_policy(policies: &args::PolicyArgs) -> bool {

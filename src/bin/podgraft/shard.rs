@@ -35,7 +35,8 @@ impl Shard {
 
     /// What this run works on: every N-th, so that each run gets as many, and the same in every run over the same files.
     pub fn keep<T>(self, items: Vec<T>) -> Vec<T> {
-        items.into_iter()
+        items
+            .into_iter()
             .skip(self.index)
             .step_by(self.count.get())
             .collect()

@@ -12,9 +12,9 @@ use podgraft::suggest::{Suggestion, read};
 use podgraft::wording::lines;
 
 use crate::args::tools::SuggestArgs;
+use crate::diagnostics::show_plainly;
 use crate::output::print;
 use crate::run::Exit;
-use crate::show::show_plainly;
 use crate::walk::{PathFilter, walk};
 
 /// Objects that are named of each policy.
@@ -28,7 +28,10 @@ pub fn suggest(args: &SuggestArgs) -> Exit {
         match input.read() {
             Ok(text) => {
                 for suggestion in read(&input.name, &text) {
-                    suggestions.entry(suggestion.policy).or_default().push(suggestion);
+                    suggestions
+                        .entry(suggestion.policy)
+                        .or_default()
+                        .push(suggestion);
                 }
             }
             Err(problem) => problems.push(problem),
@@ -52,7 +55,10 @@ pub fn suggest(args: &SuggestArgs) -> Exit {
 }
 
 fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
-    let (title, instructions) = match (find(policy), FORMATS.iter().find(|format| format.kind == policy)) {
+    let (title, instructions) = match (
+        find(policy),
+        FORMATS.iter().find(|format| format.kind == policy),
+    ) {
         (Ok(builtin), _) if builtin.group == Group::Operators => {
             let (_, kind) = builtin.source()?;
             let title = format!("{kind}  {}", builtin.summary());

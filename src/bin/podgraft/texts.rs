@@ -10,11 +10,11 @@ use podgraft::inventory::{InMemoryText, InventoryNeeds, SourceText};
 use podgraft::policy::Policy;
 
 use crate::args;
-use crate::hold::{Spool, temporary_file_problem_or};
 use crate::pipeline::{IN_MEMORY, OpenedInput, OutputTiming, open};
 use crate::policies::InputText;
 use crate::reread::OriginalFile;
 use crate::run::usage;
+use crate::spool::{Spool, temporary_file_problem_or};
 use crate::threads::map_in_order;
 use crate::walk::{Input, unreadable};
 
@@ -93,7 +93,8 @@ pub fn open_pipe(
         }
         Err(file) => Ok(OriginalFile::of(&input.name, file)?.ok()),
     });
-    let kept = kept.map_err(|error| temporary_file_problem_or(&error, || unreadable(&input.name, &error)))?;
+    let kept = kept
+        .map_err(|error| temporary_file_problem_or(&error, || unreadable(&input.name, &error)))?;
     Ok(kept.map(|original| (release, OpenedInput::Original(Arc::new(original)))))
 }
 

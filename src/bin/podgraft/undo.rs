@@ -43,7 +43,9 @@ fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
     let taken_out = |name: Option<&String>| {
         let mut outcomes = grafted.outcomes();
         let is_named = |policy: &str| name.is_none_or(|name| *name == policy);
-        outcomes.any(|policy_report| is_named(&policy_report.policy) && matches!(policy_report.outcome, Outcome::TakenOut(_)))
+        outcomes.any(|policy_report| {
+            is_named(&policy_report.policy) && matches!(policy_report.outcome, Outcome::TakenOut(_))
+        })
     };
     let nothing = |subject: &str| {
         let message = format!("{subject} to take out: no workload has a record of it");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use podgraft::diagnostic::{Code, Diagnostic};
 
-use crate::reads::{InputFiles, overwrites};
+use crate::protected_inputs::{InputFiles, overwrites};
 
 const TEMPORARY_END: &str = ".podgraft-tmp";
 /// The longest file name that file systems take.
@@ -79,9 +79,11 @@ pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
         stage(real, &file.new, Some(metadata), Durability::Yes)
             .map_err(|error| not_written(file.name, &error))
     }))?;
-    let checked = collect_all(chosen
-        .iter()
-        .map(|(file, (real, _))| check_unchanged(file, real)))?;
+    let checked = collect_all(
+        chosen
+            .iter()
+            .map(|(file, (real, _))| check_unchanged(file, real)),
+    )?;
     for (written, ((staged, (file, (real, _))), state)) in
         staged.iter().zip(&chosen).zip(checked).enumerate()
     {
@@ -171,7 +173,8 @@ pub fn create(
     }))?;
     for (written, staged_file) in staged.iter().enumerate() {
         let name = staged_file.target.to_string_lossy();
-        commit(staged_file).map_err(|error| vec![stopped_midway(&name, &error, written, staged.len())])?;
+        commit(staged_file)
+            .map_err(|error| vec![stopped_midway(&name, &error, written, staged.len())])?;
     }
     Ok(())
 }
@@ -228,7 +231,10 @@ pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
     // A link stays one: what it names gets the text.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let previous = fs::metadata(&real).ok();
-    if previous.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+    if previous
+        .as_ref()
+        .is_some_and(|metadata| !metadata.is_file())
+    {
         return fs::write(&real, text);
     }
     if previous.is_some() {
@@ -239,7 +245,9 @@ pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 /// All results, or all problems.
-fn collect_all<T>(results: impl Iterator<Item = Result<T, Diagnostic>>) -> Result<Vec<T>, Vec<Diagnostic>> {
+fn collect_all<T>(
+    results: impl Iterator<Item = Result<T, Diagnostic>>,
+) -> Result<Vec<T>, Vec<Diagnostic>> {
     let (mut values, mut problems) = (Vec::new(), Vec::new());
     for result in results {
         match result {
@@ -396,8 +404,8 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
             }
         }
     }))?;
-    collect_all(files.iter().map(
-        |file| match sources.insert(file.path.as_os_str(), file.name) {
+    collect_all(files.iter().map(|file| {
+        match sources.insert(file.path.as_os_str(), file.name) {
             None => Ok(()),
             Some(first_source) => Err(Diagnostic::error(
                 Code::File,
@@ -408,8 +416,8 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
                 ),
             )
             .help("name a folder above both, so that the tree is mirrored")),
-        },
-    ))
+        }
+    }))
     .map(|_| ())
 }
 
@@ -429,7 +437,9 @@ fn not_written(name: &str, error: &io::Error) -> Diagnostic {
 fn stopped_midway(name: &str, error: &io::Error, written: usize, total: usize) -> Diagnostic {
     let help = match written {
         0 => "no file was changed".to_owned(),
-        _ => format!("{written} of {total} files were written before; running again does the others"),
+        _ => {
+            format!("{written} of {total} files were written before; running again does the others")
+        }
     };
     not_written(name, error).help(help)
 }
@@ -482,7 +492,7 @@ fn identity(metadata: &Metadata) -> FileIdentity {
 
 /// Other systems offer no identity, so only the path counts.
 #[cfg(not(unix))]
-pub type Identity = ();
+pub type FileIdentity = ();
 
 /// What tells a file from others by whatever name; `None` where nothing does.
 pub fn identity_of(path: &Path) -> Option<FileIdentity> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Draft, DraftField, OpenedCollection, DraftValue};
+use super::{Draft, DraftField, DraftValue, OpenedCollection};
 
 /// Lists whose items are told apart by their name, so that of those that are as they were nothing else is read.
 const NAMED: [&str; 2] = ["containers", "initContainers"];
@@ -33,16 +33,24 @@ impl DraftComparison<'_, '_> {
         let is_named = NAMED.contains(&key);
         match later {
             DraftValue::Open(id) => match self.later.opened(*id) {
-                OpenedCollection::Mapping { fields, .. } => match fields_of(self.earlier, earlier) {
-                    Some(earlier) if !self.later.has_merge_key(fields) => self.mappings(&earlier, fields),
-                    _ => self.changed_pair(earlier, later),
-                },
-                OpenedCollection::List { items, .. } if is_named && self.earlier.is_list(earlier) => {
+                OpenedCollection::Mapping { fields, .. } => {
+                    match fields_of(self.earlier, earlier) {
+                        Some(earlier) if !self.later.has_merge_key(fields) => {
+                            self.mappings(&earlier, fields)
+                        }
+                        _ => self.changed_pair(earlier, later),
+                    }
+                }
+                OpenedCollection::List { items, .. }
+                    if is_named && self.earlier.is_list(earlier) =>
+                {
                     self.lists(earlier, items)
                 }
                 OpenedCollection::List { .. } => self.changed_pair(earlier, later),
             },
-            DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => self.changed_pair(earlier, later),
+            DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => {
+                self.changed_pair(earlier, later)
+            }
         }
     }
 
@@ -55,17 +63,30 @@ impl DraftComparison<'_, '_> {
         if earlier != later {
             return false;
         }
-        let DraftValue::Open(id) = later else { return true };
+        let DraftValue::Open(id) = later else {
+            return true;
+        };
         match (self.earlier.opened(*id), self.later.opened(*id)) {
-            (OpenedCollection::Mapping { fields: earlier, .. }, OpenedCollection::Mapping { fields: later, .. }) => {
+            (
+                OpenedCollection::Mapping {
+                    fields: earlier, ..
+                },
+                OpenedCollection::Mapping { fields: later, .. },
+            ) => {
                 let is_same = |(earlier, later): (&DraftField, &DraftField)| {
                     earlier.key == later.key && self.is_same(&earlier.value, &later.value)
                 };
                 earlier.len() == later.len() && earlier.iter().zip(later).all(is_same)
             }
-            (OpenedCollection::List { items: earlier, .. }, OpenedCollection::List { items: later, .. }) => {
+            (
+                OpenedCollection::List { items: earlier, .. },
+                OpenedCollection::List { items: later, .. },
+            ) => {
                 earlier.len() == later.len()
-                    && earlier.iter().zip(later).all(|(earlier, later)| self.is_same(earlier, later))
+                    && earlier
+                        .iter()
+                        .zip(later)
+                        .all(|(earlier, later)| self.is_same(earlier, later))
             }
             _ => false,
         }
@@ -78,7 +99,9 @@ impl DraftComparison<'_, '_> {
                 let tree = self.later.tree;
                 tree.kind(tree.follow(*node)).is_collection()
             }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => value.is_object() || value.is_array(),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                value.is_object() || value.is_array()
+            }
         };
         if is_collection {
             return Some((Value::Null, Value::Null));
@@ -178,7 +201,9 @@ fn fields_of(draft: &Draft<'_>, part: &DraftValue) -> Option<Vec<DraftField>> {
             OpenedCollection::Mapping { fields, .. } => fields.clone(),
             OpenedCollection::List { .. } => return None,
         },
-        DraftValue::Node(node) if draft.tree.kind(*node).is_mapping() => draft.fields_in(*node).collect(),
+        DraftValue::Node(node) if draft.tree.kind(*node).is_mapping() => {
+            draft.fields_in(*node).collect()
+        }
         DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => return None,
     };
     (!draft.has_merge_key(&fields)).then_some(fields)

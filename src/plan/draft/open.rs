@@ -3,10 +3,12 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::yaml::tree::{NodeKind, NodeId};
+use crate::yaml::tree::{NodeId, NodeKind};
 use crate::yaml::value::to_value;
 
-use super::{Draft, DraftField, DraftKey, OpenId, OpenedCollection, DraftValue, Refusal, RefusalReason};
+use super::{
+    Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection, Refusal, RefusalReason,
+};
 
 impl Draft<'_> {
     /// Opens the object itself.
@@ -138,7 +140,11 @@ impl Draft<'_> {
         }
     }
 
-    fn open(&mut self, part: DraftValue, shape: CollectionKind) -> Result<(OpenId, DraftValue), Refusal> {
+    fn open(
+        &mut self,
+        part: DraftValue,
+        shape: CollectionKind,
+    ) -> Result<(OpenId, DraftValue), Refusal> {
         let opened = match part {
             DraftValue::Open(id) => {
                 self.check_shape(id, shape)?;
@@ -161,11 +167,16 @@ impl Draft<'_> {
     /// What was opened as one is not the other.
     fn check_shape(&self, id: OpenId, shape: CollectionKind) -> Result<(), Refusal> {
         let (reason, origin) = match (self.opened(id), shape) {
-            (OpenedCollection::Mapping { .. }, CollectionKind::Mapping) | (OpenedCollection::List { .. }, CollectionKind::List) => {
+            (OpenedCollection::Mapping { .. }, CollectionKind::Mapping)
+            | (OpenedCollection::List { .. }, CollectionKind::List) => {
                 return Ok(());
             }
-            (OpenedCollection::Mapping { origin, .. }, CollectionKind::List) => (RefusalReason::NoList, origin),
-            (OpenedCollection::List { origin, .. }, CollectionKind::Mapping) => (RefusalReason::NoMapping, origin),
+            (OpenedCollection::Mapping { origin, .. }, CollectionKind::List) => {
+                (RefusalReason::NoList, origin)
+            }
+            (OpenedCollection::List { origin, .. }, CollectionKind::Mapping) => {
+                (RefusalReason::NoMapping, origin)
+            }
         };
         let node = origin
             .or_else(|| self.origin(&self.root))
@@ -326,7 +337,8 @@ impl Draft<'_> {
 
     /// Puts a new item into an opened list.
     pub fn insert(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) {
-        self.list_items(list).insert(index, DraftValue::New(value.into()));
+        self.list_items(list)
+            .insert(index, DraftValue::New(value.into()));
     }
 
     /// Replaces an item of an opened list.

@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use std::any::Any;
 use std::sync::LazyLock;
 
-use super::library::{CallArgs, Overload, CallResult, add_all, add_members, returned, text_arg};
+use super::library::{CallArgs, CallResult, Overload, add_all, add_members, returned, text_arg};
 use super::values::{checked_text, failed, number, opaque, reading};
 
 /// Adds all functions.
@@ -192,7 +192,10 @@ fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
     add_members(env, Network::kind, of_networks)
 }
 
-fn contains_address<'b, 'v>(args: &CallArgs<'b, 'v>, Address(address): Address) -> CallResult<'b, 'v> {
+fn contains_address<'b, 'v>(
+    args: &CallArgs<'b, 'v>,
+    Address(address): Address,
+) -> CallResult<'b, 'v> {
     returned(Network::arg(args, 0)?.contains(address, width(address)))
 }
 

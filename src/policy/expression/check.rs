@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
 use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
 use super::macros::{is_binding, lazily};
-use super::memo::{Memo, FieldReads, is_of_texts};
-use super::{MAX_DEPTH, MAX_WALKS, ObjectKinds, FieldReferences, cost, too_deep};
+use super::memo::{FieldReads, Memo, is_of_texts};
+use super::{FieldReferences, MAX_DEPTH, MAX_WALKS, ObjectKinds, cost, too_deep};
 use crate::diagnostic::Code;
 use crate::manifest::workload::group_of;
 use crate::policy::template::TemplateError;
@@ -61,7 +61,10 @@ impl<'c> ExpressionChecker<'c> {
     }
 
     /// What was found.
-    pub(super) fn checked(mut self, mut tree: IdedExpr) -> Result<ParsedExpression, Vec<TemplateError>> {
+    pub(super) fn checked(
+        mut self,
+        mut tree: IdedExpr,
+    ) -> Result<ParsedExpression, Vec<TemplateError>> {
         let reads = FieldReads::of(&tree);
         self.expression(&mut tree);
         if !self.faults.is_empty() {
@@ -197,7 +200,8 @@ impl<'c> ExpressionChecker<'c> {
             .and_then(|()| self.vocabulary.check_field(root, field, asked));
         match checked {
             Ok(()) => {
-                self.references.insert((root.to_owned(), Some(field.to_owned())));
+                self.references
+                    .insert((root.to_owned(), Some(field.to_owned())));
             }
             Err(fault) => self.faults.push(fault),
         }
@@ -322,9 +326,10 @@ impl<'c> ExpressionChecker<'c> {
                 !self.is_bound("variables") && !uses.outside
             }
             Expr::Comprehension(walk) => self.is_from_policy(&walk.iter_range),
-            Expr::Call(call) if call.func_name == "split" => {
-                call.target.as_ref().is_some_and(|text| self.is_from_policy(text))
-            }
+            Expr::Call(call) if call.func_name == "split" => call
+                .target
+                .as_ref()
+                .is_some_and(|text| self.is_from_policy(text)),
             _ => false,
         }
     }

@@ -14,13 +14,15 @@ use super::cost;
 use super::library::ENV;
 use super::lookups::{self, LookupCache};
 use super::memo::MemoEntry;
+use super::messages::{in_words, shortened};
 use super::order;
 use super::shared::{SharedValue, from_json, map_of, to_json};
-use super::words::{in_words, shortened};
-use super::{VariableBody, Expression, Facts, ExpressionResult, SOURCE, SOURCES, PolicyVariable, WHOLE};
+use super::{
+    Expression, ExpressionResult, Facts, PolicyVariable, SOURCE, SOURCES, VariableBody, WHOLE,
+};
 use crate::diagnostic::Code;
 use crate::policy::functions::MAX_TEXT;
-use crate::policy::template::{TemplateError, ParamValues};
+use crate::policy::template::{ParamValues, TemplateError};
 use crate::policy::vocabulary::fields_of;
 
 /// Objects that are looked up by what other looked-up objects say.
@@ -33,7 +35,7 @@ pub(super) type FieldValues = Vec<(String, SharedValue)>;
 pub(super) type Bindings = BTreeMap<String, FieldValues>;
 
 /// The value of an expression, and its memo entry.
-pub(super) struct Found {
+pub(super) struct Evaluation {
     value: SharedValue,
     pub(super) remembered: Option<Arc<MemoEntry>>,
 }
@@ -70,7 +72,11 @@ pub struct Evaluator<'e> {
 
 impl<'e> Evaluator<'e> {
     /// Evaluates with these names.
-    pub fn new(params: &'e ParamValues, variables: &'e [PolicyVariable], facts: &'e dyn Facts) -> Self {
+    pub fn new(
+        params: &'e ParamValues,
+        variables: &'e [PolicyVariable],
+        facts: &'e dyn Facts,
+    ) -> Self {
         Evaluator {
             params,
             variables,
@@ -96,7 +102,7 @@ impl<'e> Evaluator<'e> {
             .remembered
             .as_ref()
             .and_then(|found| found.outcome.get());
-        if let Some((_, known)) = known.filter(|(own, _)| *own == arranged) {
+        if let Some((_, known)) = known.filter(|(key, _)| *key == arranged) {
             return Ok(known.clone());
         }
         let outcome = self.in_json(expression, &found.value)?;
@@ -108,11 +114,20 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    fn in_json(&self, expression: &Expression, value: &SharedValue) -> Result<ExpressionResult, TemplateError> {
+    fn in_json(
+        &self,
+        expression: &Expression,
+        value: &SharedValue,
+    ) -> Result<ExpressionResult, TemplateError> {
         let mut left = MAX_TEXT;
-        let mut outcome = to_json(&**value, &mut left).map_err(|reason| failed(expression, &reason))?;
-        if let ExpressionResult::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome {
-            let variables = self.variables.iter().filter(|variable| variable.name != SOURCES);
+        let mut outcome =
+            to_json(&**value, &mut left).map_err(|reason| failed(expression, &reason))?;
+        if let ExpressionResult::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome
+        {
+            let variables = self
+                .variables
+                .iter()
+                .filter(|variable| variable.name != SOURCES);
             let written = variables.filter_map(|variable| variable.body.written());
             let written: Vec<&Value> = written.collect();
             if !written.is_empty() {
@@ -122,7 +137,7 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    pub(super) fn found(&self, expression: &Expression) -> Result<Found, TemplateError> {
+    pub(super) fn found(&self, expression: &Expression) -> Result<Evaluation, TemplateError> {
         let mut late = BTreeMap::new();
         let bound = self.bindings(expression, &mut late)?;
         let memo = expression.memo.as_ref().filter(|_| late.is_empty());
@@ -130,7 +145,7 @@ impl<'e> Evaluator<'e> {
             && let Some(left) = self.steps_left.get().checked_sub(found.steps)
         {
             self.steps_left.set(left);
-            return Ok(Found {
+            return Ok(Evaluation {
                 value: found.value.clone(),
                 remembered: Some(found),
             });
@@ -139,7 +154,7 @@ impl<'e> Evaluator<'e> {
         let value = self.resolve(expression, &bound, late)?;
         let steps = before - self.steps_left.get();
         let remembered = memo.map(|memo| memo.remember(&bound, &value, steps));
-        Ok(Found { value, remembered })
+        Ok(Evaluation { value, remembered })
     }
 
     fn resolve(
@@ -157,7 +172,11 @@ impl<'e> Evaluator<'e> {
             context.add_variable_as_val(root, Box::new(map_of(fields)));
         }
         for root in WHOLE {
-            if expression.references.iter().any(|(wanted, _)| wanted == root) {
+            if expression
+                .references
+                .iter()
+                .any(|(wanted, _)| wanted == root)
+            {
                 let object = self.find(root, "")?;
                 let object =
                     object.unwrap_or_else(|| SharedValue::from(Box::new(CelNull) as Box<dyn Val>));
@@ -174,13 +193,15 @@ impl<'e> Evaluator<'e> {
         } else {
             evaluate()
         };
-        resolved.map(SharedValue::from).map_err(|error| match &error {
-            ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
-                Some(fault) => fault,
-                None => failed(expression, &in_words(error)),
-            },
-            _ => failed(expression, &in_words(error)),
-        })
+        resolved
+            .map(SharedValue::from)
+            .map_err(|error| match &error {
+                ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
+                    Some(fault) => fault,
+                    None => failed(expression, &in_words(error)),
+                },
+                _ => failed(expression, &in_words(error)),
+            })
     }
 
     /// Evaluates until nothing is asked for that was not looked up.
@@ -200,7 +221,8 @@ impl<'e> Evaluator<'e> {
                 objects.borrow_mut().insert(wanted, found);
             }
         }
-        let reason = format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
+        let reason =
+            format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
         Err(failed(expression, &reason))
     }
 

@@ -80,7 +80,8 @@ pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
             let broken = check.and_then(|(_, check)| check(&text).err());
             Ok(CowVal::owned(match broken {
                 Some(reason) => {
-                    let reasons = Cel::List(Arc::new(vec![Cel::String(Arc::new(reason.to_owned()))]));
+                    let reasons =
+                        Cel::List(Arc::new(vec![Cel::String(Arc::new(reason.to_owned()))]));
                     let reasons: Box<dyn Val> = reasons.try_into()?;
                     CelOptional::of(reasons)
                 }

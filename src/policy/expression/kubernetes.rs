@@ -13,7 +13,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::{spend, spend_on_text};
-use super::library::{CallArgs, Overload, CallResult, add_all, add_members, arg, returned, text_arg};
+use super::library::{
+    CallArgs, CallResult, Overload, add_all, add_members, arg, returned, text_arg,
+};
 use super::macros::{KEYS, MAP_OF};
 use super::shared::{from_json, to_json};
 use crate::policy::expression::ExpressionResult;
@@ -89,16 +91,16 @@ fn add_sets(env: &mut Env) -> Result<(), DeclarationError> {
     let two = || vec![LIST_TYPE, LIST_TYPE];
     let functions: [Overload; 3] = [
         ("sets.contains", "podgraft_sets_contains", two(), |args| {
-            let (one, other) = two_lists(&args)?;
-            returned(other.iter().all(|entry| one.contains(entry)))
+            let (left, right) = two_lists(&args)?;
+            returned(right.iter().all(|entry| left.contains(entry)))
         }),
         (
             "sets.intersects",
             "podgraft_sets_intersects",
             two(),
             |args| {
-                let (one, other) = two_lists(&args)?;
-                returned(other.iter().any(|entry| one.contains(entry)))
+                let (left, right) = two_lists(&args)?;
+                returned(right.iter().any(|entry| left.contains(entry)))
             },
         ),
         (
@@ -106,9 +108,9 @@ fn add_sets(env: &mut Env) -> Result<(), DeclarationError> {
             "podgraft_sets_equivalent",
             two(),
             |args| {
-                let (one, other) = two_lists(&args)?;
+                let (left, right) = two_lists(&args)?;
                 let is_in = |list: &[Cel], of: &[Cel]| of.iter().all(|entry| list.contains(entry));
-                returned(is_in(&one, &other) && is_in(&other, &one))
+                returned(is_in(&left, &right) && is_in(&right, &left))
             },
         ),
     ];
@@ -462,7 +464,10 @@ fn add_quantities(env: &mut Env) -> Result<(), DeclarationError> {
     add_members(env, quantity_type, of_quantities)
 }
 
-fn combined<'b, 'v>(args: &CallArgs<'b, 'v>, operation: fn(i128, i128) -> Option<i128>) -> CallResult<'b, 'v> {
+fn combined<'b, 'v>(
+    args: &CallArgs<'b, 'v>,
+    operation: fn(i128, i128) -> Option<i128>,
+) -> CallResult<'b, 'v> {
     let made = operation(quantity_arg(args, 0)?.0, quantity_arg(args, 1)?.0);
     let made = made.ok_or_else(|| failed("quantity", "the quantity is too large"))?;
     Ok(CowVal::owned(Quantity(made)))

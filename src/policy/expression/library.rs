@@ -188,8 +188,8 @@ fn text_function<'b, 'v>(
     args: &CallArgs<'b, 'v>,
     function: impl FnOnce(&str) -> Result<String, String>,
 ) -> CallResult<'b, 'v> {
-    let made =
-        function(&text_arg(args, 0)?).map_err(|reason| ExecutionError::function_error(name, reason))?;
+    let made = function(&text_arg(args, 0)?)
+        .map_err(|reason| ExecutionError::function_error(name, reason))?;
     returned(made)
 }
 

@@ -33,7 +33,10 @@ thread_local! {
 }
 
 /// Evaluates with what is known, and gives back what was asked for beyond it.
-pub(super) fn within<T>(known: &mut LookupCache, evaluate: impl FnOnce() -> T) -> (T, BTreeSet<LookupKey>) {
+pub(super) fn within<T>(
+    known: &mut LookupCache,
+    evaluate: impl FnOnce() -> T,
+) -> (T, BTreeSet<LookupKey>) {
     let known_before = std::mem::take(known);
     let outer = STATE.replace(LookupState {
         known: known_before,

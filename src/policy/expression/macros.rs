@@ -120,7 +120,12 @@ fn expand(
 }
 
 /// A walk over the keys, with what is done for each.
-fn walk(build: &mut ExprBuilder<'_, '_>, key: String, step: IdedExpr, kind: MacroKind) -> ComprehensionExpr {
+fn walk(
+    build: &mut ExprBuilder<'_, '_>,
+    key: String,
+    step: IdedExpr,
+    kind: MacroKind,
+) -> ComprehensionExpr {
     let (init, condition) = match kind {
         MacroKind::All => (build.flag(true), Some(build.ident(RESULT))),
         MacroKind::Exists => {

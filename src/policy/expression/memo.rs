@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::evaluator::Bindings;
 use super::shared::SharedValue;
-use super::{ExpressionResult, WHOLE, FieldReferences};
+use super::{ExpressionResult, FieldReferences, WHOLE};
 
 /// Values that are kept of each expression.
 const CACHE_SIZE: usize = 4;
@@ -66,7 +66,12 @@ impl Memo {
     }
 
     /// Keeps what it came to.
-    pub(super) fn remember(&self, bound: &Bindings, value: &SharedValue, steps: usize) -> Arc<MemoEntry> {
+    pub(super) fn remember(
+        &self,
+        bound: &Bindings,
+        value: &SharedValue,
+        steps: usize,
+    ) -> Arc<MemoEntry> {
         let remembered = Arc::new(MemoEntry {
             read: self.inputs.iter().map(|input| input.read(bound)).collect(),
             value: value.clone(),
@@ -111,7 +116,9 @@ impl MemoInput {
             (left, right) => left.is_none() && right.is_none(),
         };
         match (self.entries(bound), read) {
-            (None, MemoRead::All(read)) => both(self.value(bound).map(|value| &**value), read.as_ref()),
+            (None, MemoRead::All(read)) => {
+                both(self.value(bound).map(|value| &**value), read.as_ref())
+            }
             (Some((keys, map)), MemoRead::Entries(read)) => keys
                 .iter()
                 .zip(read)

@@ -185,7 +185,9 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionRes
     }
     let mut inner = |value: &dyn Val| match to_json(value, left)? {
         ExpressionResult::Value(value) => Ok(value),
-        ExpressionResult::Absent => Err("an optional with nothing in it stands within a value".to_owned()),
+        ExpressionResult::Absent => {
+            Err("an optional with nothing in it stands within a value".to_owned())
+        }
     };
     let json = if let Some(list) = value.downcast_ref::<CelList>() {
         let entries = list.inner().iter().map(|entry| inner(entry.as_ref()));

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::spend_on_text;
-use super::library::{CallArgs, Overload, CallResult, add_members, returned, text_arg};
+use super::library::{CallArgs, CallResult, Overload, add_members, returned, text_arg};
 
 /// A type of values that only functions look into.
 macro_rules! opaque {

@@ -26,7 +26,11 @@ pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
 
 impl PolicyReader<'_, '_> {
     /// Reports what an API server would refuse in the value at a path.
-    pub(super) fn report(&mut self, at: &Path, check: impl FnOnce(&View<'_>) -> Vec<ValidationError>) {
+    pub(super) fn report(
+        &mut self,
+        at: &Path,
+        check: impl FnOnce(&View<'_>) -> Vec<ValidationError>,
+    ) {
         let value = at.get(&self.document.value).map(View::from);
         let found = value.as_ref().map(check).unwrap_or_default();
         for invalid in found {
@@ -38,7 +42,11 @@ impl PolicyReader<'_, '_> {
     }
 
     /// Of the entries of a list.
-    pub(super) fn report_each(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<ValidationError>) {
+    pub(super) fn report_each(
+        &mut self,
+        at: &Path,
+        check: impl Fn(&View<'_>) -> Vec<ValidationError>,
+    ) {
         for path in self.paths(at) {
             self.report(&path, &check);
         }

@@ -9,7 +9,7 @@ use super::{PreparedPolicy, prepare};
 use crate::diagnostic::Diagnostic;
 use crate::policy::conversion::{ConversionContext, literals};
 use crate::policy::document::Document;
-use crate::policy::expression::{Evaluator, Expression, NoFacts, ExpressionResult};
+use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts};
 use crate::policy::template::map_expressions;
 use crate::yaml::value::Step;
 
@@ -100,9 +100,9 @@ fn variables_read(
             if let Some(value) = constant(&name, prepared) {
                 variable = json!({"name": name, "value": literals(&value)});
             }
-            let mut own = json!({"variables": [variable]});
-            note_names(&mut own, read);
-            variable = own["variables"][0].take();
+            let mut wrapper = json!({"variables": [variable]});
+            note_names(&mut wrapper, read);
+            variable = wrapper["variables"][0].take();
             kept.insert(0, variable);
         }
     }
@@ -121,11 +121,11 @@ fn params_read(params: Option<Value>, prepared: &PreparedPolicy<'_>, read: &Read
         if !read.contains(&("params".to_owned(), name.clone())) {
             return None;
         }
-        let own = param.as_object_mut()?;
-        own.shift_remove("required");
-        own.shift_remove("default");
+        let fields = param.as_object_mut()?;
+        fields.shift_remove("required");
+        fields.shift_remove("default");
         if let Some(Some(value)) = prepared.vocabulary.params.get(&name) {
-            own.insert("default".to_owned(), Value::from(value.as_str()));
+            fields.insert("default".to_owned(), Value::from(value.as_str()));
         }
         Some(param)
     };

@@ -5,16 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::PolicyReader;
-use super::fill::{PendingTemplates, write_as_text};
+use super::evaluate::{PendingTemplates, write_as_text};
 use super::patches;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::parts::PolicyPart;
 use crate::policy::places::StoredPlaces;
-use crate::policy::schema::{SchemaProblem, Schema, TemplateMode};
-use crate::policy::stored::INJECTION_POLICY;
-use crate::policy::template::{TemplateError, Template, evaluate_all};
+use crate::policy::schema::{Schema, SchemaProblem, TemplateMode};
+use crate::policy::stored_schemas::INJECTION_POLICY;
+use crate::policy::template::{Template, TemplateError, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
 use crate::policy::{Injection, PatchScope, PolicyText};
 use crate::yaml::value::{Path, Step};
@@ -126,10 +126,12 @@ impl InjectionTemplate {
                 .as_array()
                 .filter(|_| key != "imagePullSecrets" && key != "patches")
             {
-                Some(entries) => parts.extend((0..).zip(entries).map(|(index, entry)| PolicyPart {
-                    value: Arc::new(entry.clone()),
-                    at: span(&at.index(index)),
-                })),
+                Some(entries) => {
+                    parts.extend((0..).zip(entries).map(|(index, entry)| PolicyPart {
+                        value: Arc::new(entry.clone()),
+                        at: span(&at.index(index)),
+                    }))
+                }
                 None => {
                     let value = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
                     parts.push(PolicyPart {
@@ -192,7 +194,10 @@ impl InjectionTemplate {
 
     /// The place of the first patch, or of the first variable of a container, label or annotation that is evaluated and
     /// that the policy reads: `reads` is asked about fields, and about fields with a key.
-    pub fn self_reference(&self, reads: impl Fn(&str, Option<&str>) -> bool) -> Option<Range<usize>> {
+    pub fn self_reference(
+        &self,
+        reads: impl Fn(&str, Option<&str>) -> bool,
+    ) -> Option<Range<usize>> {
         if self.has("patches") {
             return Some(self.places.find(&self.at.key("patches")).value);
         }
@@ -299,8 +304,9 @@ impl InjectionTemplate {
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
         if let Some(defaults) = inject.get_mut(DEFAULTS).and_then(Value::as_object_mut) {
-            defaults
-                .retain(|key, _| level == TemplateScope::Both || (level == TemplateScope::Pod) == (key == OF_POD));
+            defaults.retain(|key, _| {
+                level == TemplateScope::Both || (level == TemplateScope::Pod) == (key == OF_POD)
+            });
         }
         Document::with_only(&self.file, &self.places, &self.at, Value::Object(inject))
     }

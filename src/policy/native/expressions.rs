@@ -1,12 +1,12 @@
 //! `variables` and `matchConditions`: CEL without `${}`.
 
-use super::fill::{PendingTemplates, no_reference};
+use super::evaluate::{PendingTemplates, no_reference};
 use super::types::{self, NamedExpression};
 use super::{PolicyReader, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::MatchCondition;
 use crate::policy::document::Document;
-use crate::policy::expression::{VariableBody, Expression, PolicyVariable};
+use crate::policy::expression::{Expression, PolicyVariable, VariableBody};
 use crate::policy::params::is_name;
 use crate::policy::template::{self, TemplateError, ValueTemplate};
 use crate::policy::vocabulary::Vocabulary;
@@ -169,7 +169,11 @@ impl PolicyReader<'_, '_> {
         read
     }
 
-    pub(super) fn conditions(&mut self, conditions: Vec<NamedExpression>, at: &Path) -> Vec<MatchCondition> {
+    pub(super) fn conditions(
+        &mut self,
+        conditions: Vec<NamedExpression>,
+        at: &Path,
+    ) -> Vec<MatchCondition> {
         let mut read = Vec::new();
         for (index, condition) in conditions.into_iter().enumerate() {
             let at = at.index(index).key("expression");

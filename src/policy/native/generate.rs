@@ -3,16 +3,16 @@
 use serde_json::Value;
 use std::sync::Arc;
 
+use super::evaluate::write_as_text;
 use super::expressions::compile;
-use super::fill::write_as_text;
 use super::{PolicyReader, rules, source, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression};
 use crate::policy::objects::schema_of;
 use crate::policy::places::StoredPlaces;
-use crate::policy::put::ItemMoves;
-use crate::policy::schema::{SchemaProblem, Schema, TemplateMode};
+use crate::policy::replacement::ItemMoves;
+use crate::policy::schema::{Schema, SchemaProblem, TemplateMode};
 use crate::policy::template::{Template, evaluate_all, has_expression};
 use crate::policy::{GenerateEntry, PolicyText, names};
 use crate::yaml::value::Path;
@@ -215,7 +215,11 @@ impl ResourceTemplate {
             .cloned()
             .collect();
         let unquoted = found(schema, &of, document);
-        write_as_text(&mut document.value, &unquoted, &moves.all_new_paths(&evaluated));
+        write_as_text(
+            &mut document.value,
+            &unquoted,
+            &moves.all_new_paths(&evaluated),
+        );
         problems.extend(
             found(schema, &of, document)
                 .iter()

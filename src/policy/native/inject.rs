@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry, TextOp};
 use super::{PolicyReader, checks};
 use crate::diagnostic::Code;
-use crate::policy::validation::{self, ValidationError, ContainerRole};
+use crate::policy::validation::{self, ContainerRole, ValidationError};
 use crate::policy::{self, EnvChange, Injection, PolicyValue, Position, TextChange, names};
 use crate::yaml::value::{Path, leaves};
 use crate::yaml::view::View;
@@ -411,7 +411,11 @@ impl PolicyReader<'_, '_> {
     }
 
     /// The entries of the list at a path, each as an API server takes it.
-    fn checked(&mut self, at: &Path, check: impl Fn(&View<'_>) -> Vec<ValidationError>) -> Vec<PolicyValue> {
+    fn checked(
+        &mut self,
+        at: &Path,
+        check: impl Fn(&View<'_>) -> Vec<ValidationError>,
+    ) -> Vec<PolicyValue> {
         self.report_each(at, check);
         self.items(at)
     }

@@ -1,18 +1,18 @@
 //! `podgraft.dev/v1alpha1 InjectionPolicy` to the internal [`Policy`]: checked against the schema of its types,
 //! parameters filled in, checked again, translated.
 
-mod bounds;
 mod chains;
 pub mod checks;
 mod checksums;
 pub mod convert;
-mod each;
+mod evaluate;
 pub mod expand;
 mod expressions;
-mod fill;
+mod for_each;
 pub mod generate;
 mod inject;
 mod inject_types;
+mod limits;
 mod patches;
 mod rules;
 mod select;
@@ -29,13 +29,13 @@ use super::expression::PolicyVariable;
 use super::names;
 use super::params;
 use super::schema::{Schema, TemplateMode};
-use super::stored::INJECTION_POLICY;
+use super::stored_schemas::INJECTION_POLICY;
 use super::template;
 use super::vocabulary::{SourceState, Vocabulary};
 use super::{ConfigKey, Policy};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
-use fill::PendingTemplates;
+use evaluate::PendingTemplates;
 use source::PolicyInstance;
 use types::{InjectionPolicy, Param};
 
@@ -124,7 +124,7 @@ fn prepare<'t>(
     instance: Option<&PolicyInstance<'_, 't>>,
     broken: &mut Vec<Diagnostic>,
 ) -> Result<PreparedPolicy<'t>, Vec<Diagnostic>> {
-    bounds::check(&document)?;
+    limits::check(&document)?;
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
     // Nobody has the file of a policy that the program brings: what is wrong is shown in the resource.
@@ -132,8 +132,11 @@ fn prepare<'t>(
     let mut vocabulary = read_params(&document, given, of_builtin, &mut problems)?;
     vocabulary.source = source_known(&document, instance);
     refuse_expressions_elsewhere(&document, &mut problems);
-    let resources: Vec<PolicyVariable> = instance.into_iter().flat_map(PolicyInstance::variables).collect();
-    let made = each::expand_loops(&mut document, &vocabulary, &resources, &mut problems);
+    let resources: Vec<PolicyVariable> = instance
+        .into_iter()
+        .flat_map(PolicyInstance::variables)
+        .collect();
+    let made = for_each::expand_loops(&mut document, &vocabulary, &resources, &mut problems);
     if let Some(instance) = of_builtin {
         document = instance.places_of(document, &made);
     }
@@ -153,7 +156,7 @@ fn prepare<'t>(
     }
     let (not_noted, effects) = by_error(context.notes());
     problems.extend(not_noted);
-    let unfilled = fill::fill_in(&mut document, &vocabulary, &variables, &mut problems);
+    let unfilled = evaluate::fill_in(&mut document, &vocabulary, &variables, &mut problems);
     if !problems.is_empty() || vocabulary.source == SourceState::NotYet {
         expressions::check_conditions(&document, &vocabulary, &mut problems);
     }
@@ -286,9 +289,9 @@ fn refuse_expressions_in(
                 refuse_expressions_in(document, entry, &path.index(at), allowed, problems)
             });
         }
-        Value::Object(map) => map
-            .iter()
-            .for_each(|(key, entry)| refuse_expressions_in(document, entry, &path.key(key), allowed, problems)),
+        Value::Object(map) => map.iter().for_each(|(key, entry)| {
+            refuse_expressions_in(document, entry, &path.key(key), allowed, problems)
+        }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -7,7 +7,7 @@ use super::PolicyReader;
 use super::types::{OnConflict, RuleEntry};
 use crate::diagnostic::Code;
 use crate::policy::document::Document;
-use crate::policy::{ContainerChoice, WorkloadFilter, Rule};
+use crate::policy::{ContainerChoice, Rule, WorkloadFilter};
 use crate::yaml::value::Path;
 
 /// The paths of the entries of `rules`.

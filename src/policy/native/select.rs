@@ -10,8 +10,8 @@ use crate::diagnostic::Code;
 use crate::glob;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{
-    ContainerChoice, ContainerList, WorkloadFilter, KindPattern, LabelSelector, OtherInjector, MetadataKey, SelectorOperator,
-    OptRule, OptFrom, SelectorRequirement, Sample, names,
+    ContainerChoice, ContainerList, KindPattern, LabelSelector, MetadataKey, OptFrom, OptRule,
+    OtherInjector, Sample, SelectorOperator, SelectorRequirement, WorkloadFilter, names,
 };
 use crate::yaml::value::Path;
 

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::chains::{FieldChain, SOURCE, chains};
-use super::each::ExpandedEntry;
+use super::for_each::ExpandedEntry;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
 use crate::policy::document::{Document, Places};
-use crate::policy::expression::{self, VariableBody, PolicyVariable};
+use crate::policy::expression::{self, PolicyVariable, VariableBody};
 use crate::policy::names;
 use crate::policy::places::ResourcePlaces;
-use crate::policy::schema::{SchemaProblem, SchemaProblemKind, Schema, TemplateMode};
+use crate::policy::schema::{Schema, SchemaProblem, SchemaProblemKind, TemplateMode};
 use crate::policy::template::map_expressions;
 use crate::yaml::value::{Path, Step};
 
@@ -85,15 +85,20 @@ impl<'i, 't> PolicyInstance<'i, 't> {
     /// The same among all resources of its policy.
     pub fn with_siblings(mut self, siblings: &[Self], policy: &Document<'_>) -> Self {
         let namespace = |instance: &Self| {
-            instance.document
+            instance
+                .document
                 .text(&["metadata", "namespace"])
                 .map(str::to_owned)
         };
         let own_namespace = namespace(&self);
-        let meets = |instance: &&Self| !is_namespaced(&policy.value) || namespace(instance) == own_namespace;
+        let meets = |instance: &&Self| {
+            !is_namespaced(&policy.value) || namespace(instance) == own_namespace
+        };
         let mut instances: Vec<&Self> = siblings.iter().filter(meets).collect();
         instances.sort_by_cached_key(|instance| instance.document.identity());
-        let values = instances.into_iter().map(|instance| Value::clone(&instance.value));
+        let values = instances
+            .into_iter()
+            .map(|instance| Value::clone(&instance.value));
         self.sources = Arc::new(values.collect());
         self
     }
@@ -325,7 +330,10 @@ fn broken_bound(rules: &Map<String, Value>, value: &Value) -> Option<String> {
     };
     let (least, most) = match suffix {
         "" => (number("minimum"), number("maximum")),
-        suffix => (number(&format!("min{suffix}")), number(&format!("max{suffix}"))),
+        suffix => (
+            number(&format!("min{suffix}")),
+            number(&format!("max{suffix}")),
+        ),
     };
     let unit = match suffix {
         "Length" => " characters",

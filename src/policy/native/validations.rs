@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::expressions::compile;
 use super::source::PolicyInstance;
-use super::types::{Note, ValidationSeverity, Validation};
+use super::types::{Note, Validation, ValidationSeverity};
 use crate::diagnostic::{self, Code, Diagnostic};
 use crate::policy::document::{Document, Places};
-use crate::policy::expression::{Evaluator, NoFacts, ExpressionResult, PolicyVariable};
-use crate::policy::template::{TemplateError, Template, as_text};
+use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts, PolicyVariable};
+use crate::policy::template::{Template, TemplateError, as_text};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::Path;
 

@@ -6,7 +6,7 @@ use super::env::variable;
 use super::injector::Injector;
 use super::language::{Language, annotation};
 use super::pod::ContainerPosition;
-use super::resource::{LanguageAgent, Instrumentation};
+use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
 
@@ -17,7 +17,12 @@ const AUTO_HOME: &str = "OTEL_DOTNET_AUTO_HOME";
 
 impl Injector<'_> {
     /// Why the operator does not instrument a container.
-    pub(super) fn refusal_reason(&self, language: Language, agent: &LanguageAgent, at: ContainerPosition) -> Option<String> {
+    pub(super) fn refusal_reason(
+        &self,
+        language: Language,
+        agent: &LanguageAgent,
+        at: ContainerPosition,
+    ) -> Option<String> {
         let env = &self.pod.get(at).env;
         let options: &[&str] = match language {
             Language::Java => &["JAVA_TOOL_OPTIONS"],
@@ -47,7 +52,12 @@ impl Injector<'_> {
     }
 
     /// The resource's variables of the language, and the mount.
-    pub(super) fn add_env_and_mount(&mut self, language: Language, agent: &LanguageAgent, at: ContainerPosition) {
+    pub(super) fn add_env_and_mount(
+        &mut self,
+        language: Language,
+        agent: &LanguageAgent,
+        at: ContainerPosition,
+    ) {
         let container = self.pod.get_mut(at);
         container.env.append_unset(&agent.env);
         let path = language.agent_path();
@@ -75,7 +85,12 @@ impl Injector<'_> {
     }
 
     /// The variables that load the agent.
-    pub(super) fn defaults(&mut self, language: Language, agent: &LanguageAgent, at: ContainerPosition) {
+    pub(super) fn defaults(
+        &mut self,
+        language: Language,
+        agent: &LanguageAgent,
+        at: ContainerPosition,
+    ) {
         let path = language.agent_path();
         match language {
             Language::Java => {

@@ -32,7 +32,9 @@ impl<'a> Annotations<'a> {
 
     /// Whether the value that counts under a key is the pod's own.
     pub(super) fn is_of_pod(&self, key: &str) -> bool {
-        self.pod.get(key).is_some_and(|value| value == self.value(key))
+        self.pod
+            .get(key)
+            .is_some_and(|value| value == self.value(key))
     }
 
     /// What a language asks for: a resource's name, or `true`; `None` where nobody asks.

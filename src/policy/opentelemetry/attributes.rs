@@ -39,7 +39,11 @@ pub(super) fn owner_key(kind: &str) -> Option<&'static str> {
 
 impl Injector<'_> {
     /// The attributes of a container; what its own variable states is not stated again.
-    pub(super) fn attributes(&self, resource: &Instrumentation, app: ContainerPosition) -> Attributes {
+    pub(super) fn attributes(
+        &self,
+        resource: &Instrumentation,
+        app: ContainerPosition,
+    ) -> Attributes {
         let container = self.pod.get(app);
         let namespace = self.facts.namespace.unwrap_or_default();
         let existing = container.env.text(ATTRIBUTES).unwrap_or_default();
@@ -126,7 +130,11 @@ impl Injector<'_> {
     }
 
     /// The version of a container's service, if anything says so.
-    pub(super) fn service_version(&self, resource: &Instrumentation, app: ContainerPosition) -> Option<String> {
+    pub(super) fn service_version(
+        &self,
+        resource: &Instrumentation,
+        app: ContainerPosition,
+    ) -> Option<String> {
         let stated = self
             .annotated("service.version")
             .or_else(|| self.labelled(resource, &["app.kubernetes.io/version"]));

@@ -93,7 +93,7 @@ impl Catalog {
             .copied()
             .collect();
         match found[..] {
-            [one] => Ok(one),
+            [resource] => Ok(resource),
             [] => Err((
                 format!("there is no Instrumentation in namespace `{namespace}`"),
                 self.missing_resource_help(),
@@ -120,8 +120,8 @@ impl Catalog {
         namespace: &str,
         name: &str,
     ) -> Result<usize, (String, String)> {
-        let found =
-            candidate_namespaces(pod, namespace).find_map(|home| self.by_name.get(&(home, name.to_owned())));
+        let found = candidate_namespaces(pod, namespace)
+            .find_map(|home| self.by_name.get(&(home, name.to_owned())));
         found.copied().ok_or_else(|| {
             (
                 format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::language::Language;
-use super::resource::{LanguageAgent, Instrumentation};
+use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::conversion::{Conversion, ConversionContext, literal, literals};
 use crate::policy::document::Document;
@@ -33,7 +33,8 @@ fn not_converted(resource: &Instrumentation) -> Vec<String> {
         ),
     ];
     out.extend(
-        conditions.into_iter()
+        conditions
+            .into_iter()
             .filter(|(is_said, _)| *is_said)
             .map(|(_, part)| part),
     );
@@ -56,7 +57,10 @@ fn is_plain((key, value): &(&String, &String)) -> bool {
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn convert(document: &Document<'_>, given: &ConversionContext<'_>) -> Result<Conversion, Vec<Diagnostic>> {
+pub fn convert(
+    document: &Document<'_>,
+    given: &ConversionContext<'_>,
+) -> Result<Conversion, Vec<Diagnostic>> {
     let settings = &given.reading.opentelemetry;
     let mut problems = Vec::new();
     let resource = Instrumentation::read(document, settings, &mut problems)?;
@@ -144,7 +148,8 @@ fn init_container(resource: &Instrumentation, language: Language, agent: &Langua
 /// The variables that load an agent.
 fn loader_env(language: Language, path: &str) -> Vec<Value> {
     let joined = |name: &str, op: &str, separator: &str, text: String| json!({"name": name, "op": op, "separator": separator, "value": text});
-    let append_path = |name: &str, text: &str| joined(name, "Append", ":", format!("{path}/{text}"));
+    let append_path =
+        |name: &str, text: &str| joined(name, "Append", ":", format!("{path}/{text}"));
     match language {
         Language::Java => vec![joined(
             "JAVA_TOOL_OPTIONS",
@@ -221,7 +226,9 @@ fn common(resource: &Instrumentation) -> Vec<Value> {
         ));
     }
     let attributes = resource.attributes.iter().filter(is_plain);
-    let mut pairs: Vec<String> = attributes.map(|(key, value)| format!("{key}={value}")).collect();
+    let mut pairs: Vec<String> = attributes
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
     pairs.push(format!("k8s.node.name=$({node})"));
     pairs.push(format!("k8s.pod.name=$({pod})"));
     env.push(json!({

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::slice;
+use super::go_slice;
 
 /// The variables of an init container that was made from another container.
 pub(super) type SharedVariables = Rc<RefCell<Vec<Value>>>;
@@ -22,7 +22,7 @@ impl Env {
     /// As decoded from JSON, entry by entry.
     pub(super) fn of(items: Vec<Value>) -> Self {
         Env {
-            capacity: slice::decoded(ENV_VAR_SIZE, items.len()),
+            capacity: go_slice::decoded(ENV_VAR_SIZE, items.len()),
             items,
             shared: None,
         }
@@ -167,7 +167,7 @@ pub(super) fn normalized(item: &Value) -> Value {
 const ENV_VAR_SIZE: usize = 40;
 
 fn grown_capacity(capacity: usize, length: usize) -> usize {
-    slice::grown(ENV_VAR_SIZE, capacity, length)
+    go_slice::grown(ENV_VAR_SIZE, capacity, length)
 }
 
 #[cfg(test)]

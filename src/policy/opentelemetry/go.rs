@@ -8,7 +8,7 @@ use super::injector::Injector;
 use super::language::{Language, annotation};
 use super::operator::place_of;
 use super::pod::{ContainerPosition, InstrumentedContainer};
-use super::resource::{LanguageAgent, Instrumentation};
+use super::resource::{Instrumentation, LanguageAgent};
 
 const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 const VOLUME: &str = "kernel-debug";
@@ -17,7 +17,12 @@ const TARGET: &str = "OTEL_GO_AUTO_TARGET_EXE";
 
 impl Injector<'_> {
     /// Adds the sidecar for the container that is named first.
-    pub(super) fn go(&mut self, resource: &Instrumentation, agent: &LanguageAgent, names: &[String]) {
+    pub(super) fn go(
+        &mut self,
+        resource: &Instrumentation,
+        agent: &LanguageAgent,
+        names: &[String],
+    ) {
         let Some(name) = names.first() else { return };
         let refuse = |injector: &mut Self, reason: &str, help: &str| {
             injector.warn_not_instrumented(Language::Go, None, reason, help);

@@ -10,7 +10,7 @@ use super::language::Language;
 use super::operator::place_of;
 use super::pod::{ContainerPosition, InstrumentedContainer, InstrumentedPod};
 use super::release::OperatorSettings;
-use super::resource::{LanguageAgent, Instrumentation};
+use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::Code;
 use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{PodFacts, Remark};
@@ -137,7 +137,11 @@ impl Injector<'_> {
     }
 
     /// `initContainerSecurityContext`, or that of a container.
-    pub(super) fn security_context(&self, resource: &Instrumentation, at: ContainerPosition) -> Option<Value> {
+    pub(super) fn security_context(
+        &self,
+        resource: &Instrumentation,
+        at: ContainerPosition,
+    ) -> Option<Value> {
         let configured = resource.init_security_context.clone();
         configured.or_else(|| self.pod.get(at).field("securityContext").cloned())
     }
@@ -159,7 +163,11 @@ impl Injector<'_> {
     }
 
     /// The variables of every language. `to` gets them, `app` is what they speak of.
-    pub(super) fn sdk(&mut self, resource: &Instrumentation, (to, app): (ContainerPosition, ContainerPosition)) {
+    pub(super) fn sdk(
+        &mut self,
+        resource: &Instrumentation,
+        (to, app): (ContainerPosition, ContainerPosition),
+    ) {
         let mut attributes = self.attributes(resource, app);
         let service = self.service_name(resource, &attributes, app);
         if !self.pod.get(to).env.has(SERVICE_NAME) {
@@ -322,7 +330,8 @@ impl Injector<'_> {
     /// Puts an init container before another, or behind all; gives what [`InstrumentedPod::insert_init`] does.
     pub(super) fn insert_init(&mut self, container: &Value, before: &str) -> bool {
         let at = self.pod.find_init(before).unwrap_or(self.pod.init.len());
-        InstrumentedContainer::read(container).is_some_and(|container| self.pod.insert_init(at, container))
+        InstrumentedContainer::read(container)
+            .is_some_and(|container| self.pod.insert_init(at, container))
     }
 }
 

@@ -64,8 +64,11 @@ impl Language {
     /// # Errors
     /// The words that there are.
     pub fn with_image(word: &str) -> Result<Self, String> {
-        let mut languages = Self::ALL.into_iter().filter(|&language| language != Language::Sdk);
-        languages.clone()
+        let mut languages = Self::ALL
+            .into_iter()
+            .filter(|&language| language != Language::Sdk);
+        languages
+            .clone()
             .find(|language| language.word() == word)
             .ok_or_else(|| {
                 let words: Vec<&str> = languages.by_ref().map(Language::word).collect();

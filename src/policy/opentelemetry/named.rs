@@ -111,7 +111,11 @@ pub(super) fn unknown_names(
         unknown.join("`, `")
     );
     let key = language.containers_key();
-    let containers = pod.init.iter().chain(&pod.apps).map(|container| container.name());
+    let containers = pod
+        .init
+        .iter()
+        .chain(&pod.apps)
+        .map(|container| container.name());
     Some(
         Remark::warning(Code::UnknownContainer, message)
             .at(place_of(annotations, &key).or(place_of(annotations, &common_containers())))

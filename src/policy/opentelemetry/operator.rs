@@ -11,11 +11,11 @@ use super::injector::Injector;
 use super::language::{Language, annotation, is_unknown};
 use super::named::unknown_names;
 use super::pod::InstrumentedPod;
-use super::{oddities, parts};
+use super::{odd_results, parts};
 use crate::diagnostic::Code;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::images::ImageMirror;
-use crate::policy::mutation::{MutationResult, Mutation, PodFacts, Remark};
+use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
 use crate::policy::parts::PolicyPart;
 use crate::policy::schema::did_you_mean;
 use crate::yaml::value::Path;
@@ -176,7 +176,7 @@ impl InstrumentationMutation {
         }
         remarks.extend(unseen);
         remarks.extend(self.cluster_remarks(pod, &chosen));
-        remarks.extend(oddities::find(spec, &after));
+        remarks.extend(odd_results::find(spec, &after));
         MutationResult::Changed(after, remarks)
     }
 

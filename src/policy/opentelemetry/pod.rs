@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::env::{Env, SharedVariables};
-use super::slice;
+use super::go_slice;
 
 /// Bytes of Go's `corev1.Container`.
 const CONTAINER_SIZE: usize = 408;
@@ -48,11 +48,14 @@ impl InstrumentedPod {
     pub(super) fn read(spec: &Value) -> Option<Self> {
         let fields = spec.as_object()?.clone();
         let containers = |key: &str| -> Option<Vec<InstrumentedContainer>> {
-            list(&fields, key).iter().map(InstrumentedContainer::read).collect()
+            list(&fields, key)
+                .iter()
+                .map(InstrumentedContainer::read)
+                .collect()
         };
         let init = containers("initContainers")?;
         Some(InstrumentedPod {
-            init_room: slice::decoded(CONTAINER_SIZE, init.len()),
+            init_room: go_slice::decoded(CONTAINER_SIZE, init.len()),
             init,
             apps: containers("containers")?,
             volumes: list(&fields, "volumes").to_vec(),
@@ -62,7 +65,11 @@ impl InstrumentedPod {
 
     /// Puts it together again. A list that was not there and is empty stays away.
     pub(super) fn into_value(mut self) -> Value {
-        let containers = |list: Vec<InstrumentedContainer>| list.into_iter().map(InstrumentedContainer::into_value).collect();
+        let containers = |list: Vec<InstrumentedContainer>| {
+            list.into_iter()
+                .map(InstrumentedContainer::into_value)
+                .collect()
+        };
         put_list(&mut self.fields, "initContainers", containers(self.init));
         put_list(&mut self.fields, "containers", containers(self.apps));
         put_list(&mut self.fields, "volumes", self.volumes);
@@ -97,7 +104,11 @@ impl InstrumentedPod {
 
     /// The container of a name; one of `containers` comes before one of `initContainers`.
     pub(super) fn find(&self, name: &str) -> Option<ContainerPosition> {
-        let place = |containers: &[InstrumentedContainer]| containers.iter().position(|container| container.name() == name);
+        let place = |containers: &[InstrumentedContainer]| {
+            containers
+                .iter()
+                .position(|container| container.name() == name)
+        };
         place(&self.apps)
             .map(ContainerPosition::App)
             .or_else(|| place(&self.init).map(ContainerPosition::Init))
@@ -105,13 +116,15 @@ impl InstrumentedPod {
 
     /// The place of the init container of a name.
     pub(super) fn find_init(&self, name: &str) -> Option<usize> {
-        self.init.iter().position(|container| container.name() == name)
+        self.init
+            .iter()
+            .position(|container| container.name() == name)
     }
 
     /// Puts an init container at a place, and gives whether the others moved within their list: a reference of the
     /// operator's code to what stood there is then one to the new container.
     pub(super) fn insert_init(&mut self, at: usize, container: InstrumentedContainer) -> bool {
-        let room = slice::grown(CONTAINER_SIZE, self.init_room, self.init.len() + 1);
+        let room = go_slice::grown(CONTAINER_SIZE, self.init_room, self.init.len() + 1);
         let is_within = at < self.init.len() && room == self.init_room;
         self.init_room = room;
         self.init.insert(at, container);

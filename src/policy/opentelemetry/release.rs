@@ -146,7 +146,8 @@ impl OperatorSettings {
     pub fn image(&self, language: Language) -> &str {
         let at = language.index();
         let configured = self.images.get(at).and_then(Option::as_deref);
-        configured.or_else(|| self.release.images.get(at).copied())
+        configured
+            .or_else(|| self.release.images.get(at).copied())
             .unwrap_or_default()
     }
 

@@ -9,8 +9,8 @@ use super::language::Language;
 use super::release::OperatorSettings;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::policy::document::Document;
-use crate::policy::schema::{SchemaProblemKind, Schema, TemplateMode};
-use crate::policy::stored::INSTRUMENTATION;
+use crate::policy::schema::{Schema, SchemaProblemKind, TemplateMode};
+use crate::policy::stored_schemas::INSTRUMENTATION;
 use crate::yaml::value::Path;
 
 static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");

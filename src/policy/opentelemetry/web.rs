@@ -10,7 +10,7 @@ use super::env::{Env, field, variable};
 use super::injector::{Injector, addresses};
 use super::language::Language;
 use super::pod::{ContainerPosition, InstrumentedContainer};
-use super::resource::{LanguageAgent, Instrumentation};
+use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
 
@@ -156,7 +156,13 @@ impl Injector<'_> {
             .push(Remark::warning(Code::OddResult, message).help("instrument one of the two"));
     }
 
-    fn server(&mut self, server: &WebServer, resource: &Instrumentation, agent: &LanguageAgent, at: ContainerPosition) {
+    fn server(
+        &mut self,
+        server: &WebServer,
+        resource: &Instrumentation,
+        agent: &LanguageAgent,
+        at: ContainerPosition,
+    ) {
         let attributes = self.attributes(resource, at);
         let service = self.service_name(resource, &attributes, at);
         let context = self.security_context(resource, at);
@@ -191,7 +197,13 @@ impl Injector<'_> {
     }
 
     /// A copy of the container that saves its configuration; the container gets what comes of it.
-    fn clone_container(&mut self, server: &WebServer, agent: &LanguageAgent, at: ContainerPosition, context: Option<Value>) {
+    fn clone_container(
+        &mut self,
+        server: &WebServer,
+        agent: &LanguageAgent,
+        at: ContainerPosition,
+        context: Option<Value>,
+    ) {
         let is_nginx = server.language == Language::Nginx;
         self.pod.volumes.push(match is_nginx {
             true => json!({"name": server.conf_volume, "emptyDir": {}}),

@@ -413,7 +413,8 @@ impl<'v> Checker<'v> {
             .get("capabilities")
             .and_then(|capabilities| capabilities.get("add"))
             .and_then(View::as_array);
-        let is_admin = added.is_some_and(|added| added.iter().any(|capability| capability == "CAP_SYS_ADMIN"));
+        let is_admin =
+            added.is_some_and(|added| added.iter().any(|capability| capability == "CAP_SYS_ADMIN"));
         if is("allowPrivilegeEscalation", false) && (is("privileged", true) || is_admin) {
             self.add(
                 "`allowPrivilegeEscalation: false` does not go with `privileged` or CAP_SYS_ADMIN",
@@ -432,7 +433,9 @@ impl<'v> Checker<'v> {
                 );
                 let is_local = profile.get("type").is_some_and(|kind| kind == "Localhost");
                 if is_local == super::is_empty(profile.get("localhostProfile")) {
-                    checker.report_rule("has `localhostProfile` with `type: Localhost`, and only then");
+                    checker.report_rule(
+                        "has `localhostProfile` with `type: Localhost`, and only then",
+                    );
                 }
                 checker.text(profile, "localhostProfile", |name| match key {
                     "seccompProfile" => check_descending(name),

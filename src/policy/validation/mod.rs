@@ -206,7 +206,12 @@ impl<'v> Checker<'v> {
     }
 
     /// A text under a key, where there is one, keeps a rule.
-    fn text(&mut self, value: &'v View<'v>, key: &'static str, check: impl FnOnce(&str) -> RuleCheck) {
+    fn text(
+        &mut self,
+        value: &'v View<'v>,
+        key: &'static str,
+        check: impl FnOnce(&str) -> RuleCheck,
+    ) {
         self.visit_key(value, key, |checker, text| {
             if let Some(text) = text.as_str() {
                 checker.rule(check(text));
@@ -255,7 +260,9 @@ impl<'v> Checker<'v> {
             };
             match most {
                 i64::MAX => checker.report_rule(format!("must be at least {least}, not {number}")),
-                _ => checker.report_rule(format!("must be between {least} and {most}, not {number}")),
+                _ => {
+                    checker.report_rule(format!("must be between {least} and {most}, not {number}"))
+                }
             }
         });
     }

@@ -54,7 +54,10 @@ fn a_whole_container_is_taken() {
         "lifecycle": {"preStop": {"sleep": {"seconds": 0}}, "postStart": {"exec": {"command": ["true"]}}},
     });
     assert_eq!(app(fields.clone()), Vec::<String>::new());
-    assert_eq!(container(ContainerRole::NativeSidecar, fields), Vec::<String>::new());
+    assert_eq!(
+        container(ContainerRole::NativeSidecar, fields),
+        Vec::<String>::new()
+    );
 }
 
 /// Each container has one fault, which is named with its place.
@@ -238,7 +241,10 @@ fn init_containers_have_no_probes_and_ephemeral_ones_no_ports() {
         found,
         ["livenessProbe: an init container without `restartPolicy: Always` has no `livenessProbe`"]
     );
-    let found = container(ContainerRole::Ephemeral, json!({"ports": [{"containerPort": 1}]}));
+    let found = container(
+        ContainerRole::Ephemeral,
+        json!({"ports": [{"containerPort": 1}]}),
+    );
     assert_eq!(found, ["ports: an ephemeral container has no `ports`"]);
     let found = container(
         ContainerRole::Ephemeral,

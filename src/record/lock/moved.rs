@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::path::RecordPaths;
-use super::{Lock, LockedWorkload, LockedPolicy};
+use super::{Lock, LockedPolicy, LockedWorkload};
 use crate::ownership::WorkloadKey;
 
 /// A marked workload matches several records whose original values differ.
@@ -37,14 +37,18 @@ impl UnrecordedWorkload<'_> {
     ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecords> {
         let key = self.key;
         let is_namesake = |candidate: &WorkloadKey| {
-            (&candidate.kind, &candidate.namespace, &candidate.name) == (&key.kind, &key.namespace, &key.name)
+            (&candidate.kind, &candidate.namespace, &candidate.name)
+                == (&key.kind, &key.namespace, &key.name)
         };
         let is_of_file = |candidate: &WorkloadKey| candidate.file == key.file;
-        let is_gone = |candidate: &WorkloadKey| is_of_file(candidate) && !(self.is_present)(candidate);
+        let is_gone =
+            |candidate: &WorkloadKey| is_of_file(candidate) && !(self.is_present)(candidate);
         let matchers: [&dyn Fn(&WorkloadKey) -> bool; 3] = [&is_namesake, &is_gone, &is_of_file];
         let mut found = matchers.iter().map(|matcher| {
             let workloads = lock.workloads.iter();
-            workloads.filter(|(candidate, _)| matcher(candidate)).collect::<Vec<_>>()
+            workloads
+                .filter(|(candidate, _)| matcher(candidate))
+                .collect::<Vec<_>>()
         });
         let found = found.find(|found| !found.is_empty());
         found.map_or(Ok(None), |found| self.choose_candidate(found))
@@ -67,7 +71,10 @@ impl UnrecordedWorkload<'_> {
             }
         }
         let (first, locked) = found[0];
-        if found.iter().all(|(_, candidate)| self.is_same(locked, candidate)) {
+        if found
+            .iter()
+            .all(|(_, candidate)| self.is_same(locked, candidate))
+        {
             return Ok(Some(first));
         }
         if found.iter().any(|(_, locked)| self.has_originals(locked)) {
@@ -83,7 +90,10 @@ impl UnrecordedWorkload<'_> {
     fn has_all(&self, locked: &LockedWorkload) -> bool {
         self.policies_of(locked).all(|locked_policy| {
             let added = locked_policy.added.iter().chain(&locked_policy.shared);
-            let changed = locked_policy.joined.keys().chain(locked_policy.replaced.keys());
+            let changed = locked_policy
+                .joined
+                .keys()
+                .chain(locked_policy.replaced.keys());
             let mut paths = added.chain(changed);
             paths.all(|path| self.paths.get(self.value, path).is_some())
         })
@@ -95,12 +105,16 @@ impl UnrecordedWorkload<'_> {
 
     /// Whether what stood there before is known from the record alone.
     fn has_originals(&self, locked: &LockedWorkload) -> bool {
-        self.policies_of(locked)
-            .any(|locked_policy| !locked_policy.replaced.is_empty() || !locked_policy.removed.is_empty())
+        self.policies_of(locked).any(|locked_policy| {
+            !locked_policy.replaced.is_empty() || !locked_policy.removed.is_empty()
+        })
     }
 
     /// What is recorded of the policies of its mark, in their order.
-    fn policies_of<'l>(&self, locked: &'l LockedWorkload) -> impl Iterator<Item = &'l LockedPolicy> {
+    fn policies_of<'l>(
+        &self,
+        locked: &'l LockedWorkload,
+    ) -> impl Iterator<Item = &'l LockedPolicy> {
         let marked = self.marked.iter();
         marked.filter_map(|name| locked.policies.get(*name))
     }

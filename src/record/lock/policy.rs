@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{ContentKind, Lock, LockedJoin, LockedPolicy, ContentKey};
+use super::{ContentKey, ContentKind, Lock, LockedJoin, LockedPolicy};
 use crate::record::inverse::without;
 use crate::record::path::RecordPaths;
 use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue};
@@ -62,7 +62,7 @@ impl<'l> Known<'l> {
         let mut known: Vec<(&u64, &str)> = known
             .map(|(content, generation)| (generation, content.as_str()))
             .collect();
-        known.sort_by(|one, other| other.cmp(one));
+        known.sort_by(|left, right| right.cmp(left));
         known.into_iter().map(|(_, content)| content).collect()
     }
 
@@ -72,7 +72,7 @@ impl<'l> Known<'l> {
 }
 
 /// What was joined to a variable: of the known texts the one that is there, else the newest.
-fn joined_with(join: &LockedJoin, texts: &[&str], there: Option<&str>) -> JoinedText {
+fn joined_with(join: &LockedJoin, texts: &[&str], existing: Option<&str>) -> JoinedText {
     let LockedJoin {
         separator,
         before,
@@ -92,7 +92,8 @@ fn joined_with(join: &LockedJoin, texts: &[&str], there: Option<&str>) -> Joined
         text: text.to_owned(),
         ..joined.clone()
     };
-    let is_there = |text: &&&str| there.is_some_and(|there| without(there, &with(text)).is_some());
+    let is_there =
+        |text: &&&str| existing.is_some_and(|existing| without(existing, &with(text)).is_some());
     let text = texts.iter().find(is_there).or_else(|| texts.first());
     with(text.copied().unwrap_or_default())
 }
@@ -138,7 +139,9 @@ fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
         replaced,
         ..
     } = &record.effects;
-    let replaced = replaced.iter().map(|(path, own)| (path, &own.now));
+    let replaced = replaced
+        .iter()
+        .map(|(path, replacement)| (path, &replacement.now));
     let items = added.iter().chain(shared).chain(replaced);
     let items = items.flat_map(|(path, digests)| {
         let digests = digests.split(' ');
@@ -151,7 +154,10 @@ fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
         .chain(texts)
         .filter(|(.., content)| !content.is_empty());
     let place = |(kind, path, content): (ContentKind, &String, &str)| {
-        (ContentKey::of(kind, &record.policy, path), content.to_owned())
+        (
+            ContentKey::of(kind, &record.policy, path),
+            content.to_owned(),
+        )
     };
     all.map(place).collect()
 }

@@ -11,7 +11,7 @@ use crate::change::in_sentence;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadStatus, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 
 /// The findings of a run, by file and line.
 #[derive(Debug)]
@@ -53,8 +53,9 @@ impl<'a> CheckedRun<'a> {
             .collect();
         // Where an error says what is wrong with a workload, that nothing was done to it says no more.
         findings.retain(|finding| {
-            let is_error_of_workload =
-                |candidate: &Finding| candidate.diagnostic.is_error() && candidate.workload == finding.workload;
+            let is_error_of_workload = |candidate: &Finding| {
+                candidate.diagnostic.is_error() && candidate.workload == finding.workload
+            };
             finding.diagnostic.code != Code::LeftAlone || !reported.iter().any(is_error_of_workload)
         });
         // That a namespace is not known is why the policy only nearly applies.
@@ -132,7 +133,11 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
     let mut found = Vec::new();
     let title = workload.title();
     if workload.is_changed() {
-        let by: Vec<String> = workload.policies.iter().filter_map(pending_changes).collect();
+        let by: Vec<String> = workload
+            .policies
+            .iter()
+            .filter_map(pending_changes)
+            .collect();
         let by = if by.is_empty() {
             "its record would be another".to_owned()
         } else {
@@ -186,16 +191,21 @@ fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
     };
     match &policy_report.outcome {
         Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
-            let joiner = if policy_report.is_older { ", which" } else { "" };
+            let joiner = if policy_report.is_older {
+                ", which"
+            } else {
+                ""
+            };
             Some(format!(
                 "{older}{}{joiner} would {}",
                 policy_report.policy,
                 in_sentence(changes)
             ))
         }
-        Outcome::UpToDate if policy_report.is_older => {
-            Some(format!("{older}{}, with the same result", policy_report.policy))
-        }
+        Outcome::UpToDate if policy_report.is_older => Some(format!(
+            "{older}{}, with the same result",
+            policy_report.policy
+        )),
         Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }

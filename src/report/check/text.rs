@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::CheckedRun;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::report::alike::{group_alike, and_more_named};
+use crate::report::grouping::{and_more_named, group_alike};
 use crate::wording::{self, Paint, count, one_line};
 
 /// `a.yaml:44: error[out-of-date]: ...`, the help below it, and a line of totals.
@@ -46,7 +46,11 @@ pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
             );
         }
         if !others.is_empty() {
-            let _ = writeln!(text, "    {}", and_more_named(diagnostic, &others, "-o json"));
+            let _ = writeln!(
+                text,
+                "    {}",
+                and_more_named(diagnostic, &others, "-o json")
+            );
         }
     }
     text + &totals(checked)

@@ -9,9 +9,9 @@ use crate::change::ChangeVerb;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::ReportedFile;
 use crate::outcome::view::WorkloadView;
-use crate::report::alike::{group_alike, and_more};
+use crate::report::grouping::{and_more, group_alike};
 use crate::report::hunks::{Hunk, LineSign};
-use crate::report::reviewed::{GroupBy, ReviewedWorkload, groups, reviewed};
+use crate::report::review::{GroupBy, ReviewedWorkload, groups, reviewed};
 use crate::report::without_record;
 use crate::wording::{self, count, one_line};
 
@@ -99,7 +99,10 @@ fn warnings(problems: &[Diagnostic], page: &mut String) {
 fn head(reviews: &[ReviewedWorkload<'_>], seen: usize, page: &mut String) {
     let insertions: usize = reviews.iter().map(|review| review.insertions).sum();
     let deletions: usize = reviews.iter().map(|review| review.deletions).sum();
-    let changed = reviews.iter().filter(|review| !review.workload.is_generated).count();
+    let changed = reviews
+        .iter()
+        .filter(|review| !review.workload.is_generated)
+        .count();
     let title = format!("podgraft: {changed} of {} change", count(seen, "workload"));
     let _ = write!(
         page,
@@ -134,8 +137,12 @@ fn head(reviews: &[ReviewedWorkload<'_>], seen: usize, page: &mut String) {
 fn policies<'a>(reviews: &'a [ReviewedWorkload<'_>]) -> BTreeMap<&'a str, usize> {
     let mut policies = BTreeMap::new();
     for review in reviews {
-        let names: BTreeSet<&str> = review.changes_by_policy().map(|(policy, _)| policy).collect();
-        names.into_iter()
+        let names: BTreeSet<&str> = review
+            .changes_by_policy()
+            .map(|(policy, _)| policy)
+            .collect();
+        names
+            .into_iter()
             .for_each(|policy| *policies.entry(policy).or_default() += 1);
     }
     policies
@@ -143,7 +150,10 @@ fn policies<'a>(reviews: &'a [ReviewedWorkload<'_>]) -> BTreeMap<&'a str, usize>
 
 fn block(review: &ReviewedWorkload<'_>, page: &mut String) {
     let report = review.workload;
-    let policies: Vec<&str> = review.changes_by_policy().map(|(policy, _)| policy).collect();
+    let policies: Vec<&str> = review
+        .changes_by_policy()
+        .map(|(policy, _)| policy)
+        .collect();
     let names = escape(&serde_json::to_string(&policies).expect("strings are always JSON"));
     let _ = write!(
         page,

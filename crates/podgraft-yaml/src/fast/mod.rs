@@ -7,22 +7,22 @@
 //! here is narrower than YAML's, never wider: in doubt it gives up.
 //!
 //! This file has the lines and the indentation; [`scalar`], [`folding`], [`block_scalar`] and [`flow`] have what stands
-//! on a line; [`again`] reads an edited text around its edits, [`outline`] passes over what nobody may ask for.
+//! on a line; [`reparse`] reads an edited text around its edits, [`outline`] passes over what nobody may ask for.
 
-mod again;
 mod block_scalar;
 mod characters;
 mod flow;
 mod folding;
 mod outline;
+mod reparse;
 mod scalar;
 
-use super::tree::{NodeKind, Node, NodeId, Tree, VERBATIM};
-pub use again::ReplacedRange;
-use again::NOTHING_DUE;
-pub(super) use again::{Checkpoint, reparse};
+use super::tree::{Node, NodeId, NodeKind, Tree, VERBATIM};
 pub use outline::Outline;
 pub(super) use outline::parse_outline;
+use reparse::NOTHING_DUE;
+pub use reparse::ReplacedRange;
+pub(super) use reparse::{Checkpoint, reparse};
 use scalar::ScannedScalar;
 
 /// Far below the complete parser's limit, so that both agree on what is too deep.
@@ -204,7 +204,8 @@ impl<'a> Parser<'a> {
             open.column > column || (open.column == column && open.is_sequence && !is_item)
         });
         let innermost = self.open.last()?;
-        (innermost.column == column && innermost.is_sequence == is_item).then_some(NodePosition::Next)
+        (innermost.column == column && innermost.is_sequence == is_item)
+            .then_some(NodePosition::Next)
     }
 
     fn read_line(&mut self, mut place: NodePosition, line: ContentLine) -> Option<()> {
@@ -237,7 +238,9 @@ impl<'a> Parser<'a> {
                 }
                 self.read_entry(at, scalar, colon.get() as usize)
             }
-            None if place == NodePosition::New && !self.open.is_empty() => self.push_value(at, scalar),
+            None if place == NodePosition::New && !self.open.is_empty() => {
+                self.push_value(at, scalar)
+            }
             None => None,
         }
     }

@@ -203,10 +203,12 @@ impl MultilineMarkers<'_> {
         let rest = self.bytes.get(from..)?;
         let end = self.bytes.len();
         if self.quote_or_bracket <= from {
-            self.quote_or_bracket = memchr::memchr3(b'"', b'\'', b'[', rest).map_or(end, |at| from + at);
+            self.quote_or_bracket =
+                memchr::memchr3(b'"', b'\'', b'[', rest).map_or(end, |at| from + at);
         }
         if self.block_or_brace <= from {
-            self.block_or_brace = memchr::memchr3(b'{', b'|', b'>', rest).map_or(end, |at| from + at);
+            self.block_or_brace =
+                memchr::memchr3(b'{', b'|', b'>', rest).map_or(end, |at| from + at);
         }
         Some(self.quote_or_bracket.min(self.block_or_brace)).filter(|&first| first < end)
     }

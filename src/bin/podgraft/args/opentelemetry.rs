@@ -2,7 +2,7 @@
 
 use clap::Args;
 use podgraft::policy::opentelemetry::language::Language;
-use podgraft::policy::opentelemetry::release::{OperatorFeature, Release, OperatorSettings};
+use podgraft::policy::opentelemetry::release::{OperatorFeature, OperatorSettings, Release};
 
 /// The operator's release and its flags.
 #[derive(Debug, Default, Clone, Args)]

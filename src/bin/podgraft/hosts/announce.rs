@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use super::fail;
 use super::parameters::{PARAMS, POLICIES};
 use crate::args;
+use crate::diagnostics::Console;
 use crate::output::print;
 use crate::policies::{given_files, offered_files};
 use crate::run::Exit;
 use crate::settings::{Caller, complete};
-use crate::show::Console;
 
 /// Prints the announcement: the offered policies, and the parameters that an Application may set with their defaults.
 pub fn announce(args: &args::ParametersArgs) -> Exit {

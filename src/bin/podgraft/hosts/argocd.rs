@@ -12,13 +12,13 @@ use podgraft::outcome::FileReport;
 use super::announce::announce;
 use super::function::unplaced;
 use super::parameters::ApplicationParameters;
-use super::{TO_STDOUT, complete, local_config_warnings, fail};
+use super::{TO_STDOUT, complete, fail, local_config_warnings};
 use crate::args::{self, ArgocdCommand, DiagnosticsFormat, PluginKind};
+use crate::diagnostics::{Console, log_to_file};
 use crate::manifests::manifests_of;
 use crate::output::print;
 use crate::policies::choose_offered;
 use crate::run::{Exit, conclude, graft_host};
-use crate::show::{Console, log_to_file};
 use crate::walk::{Input, PathFilter, walk};
 
 /// `podgraft argocd ...`.
@@ -63,7 +63,10 @@ fn generate(args: &args::GenerateArgs) -> Exit {
 }
 
 /// The run as the operator and, as far as it may, the Application want it.
-fn prepare(args: &args::GenerateArgs, run: &mut args::RunArgs) -> Result<args::RunArgs, Vec<Diagnostic>> {
+fn prepare(
+    args: &args::GenerateArgs,
+    run: &mut args::RunArgs,
+) -> Result<args::RunArgs, Vec<Diagnostic>> {
     let parameters = ApplicationParameters::read(
         env::var("ARGOCD_APP_PARAMETERS").ok().as_deref(),
         &args.other_parameter,
@@ -102,7 +105,10 @@ fn prepare(args: &args::GenerateArgs, run: &mut args::RunArgs) -> Result<args::R
     Ok(run)
 }
 
-fn add_params(run: &mut args::RunArgs, parameters: ApplicationParameters) -> Result<(), Vec<Diagnostic>> {
+fn add_params(
+    run: &mut args::RunArgs,
+    parameters: ApplicationParameters,
+) -> Result<(), Vec<Diagnostic>> {
     let configured = &mut run.policies.configured;
     if parameters.params.is_empty() {
         return Ok(());
@@ -137,7 +143,8 @@ fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
         )]
     })?;
     let is_outside = |path: &&PathBuf| {
-        path.as_os_str() != "-" && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&current_folder))
+        path.as_os_str() != "-"
+            && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&current_folder))
     };
     let outside: Vec<Diagnostic> = paths
         .iter()
@@ -180,7 +187,8 @@ fn discover(sort: PluginKind) -> Exit {
             .find(|name| Path::new(name).is_file())
             .map(|&name| name.to_owned())
     };
-    let kustomization = || first_existing(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
+    let kustomization =
+        || first_existing(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
     let chart = || first_existing(&["Chart.yaml"]);
     let found = match sort {
         PluginKind::Kustomize => kustomization(),
@@ -195,7 +203,7 @@ fn discover(sort: PluginKind) -> Exit {
     ) {
         Ok(()) => Exit::Done,
         Err(problem) => {
-            crate::show::show_plainly(&problem);
+            crate::diagnostics::show_plainly(&problem);
             Exit::Refused
         }
     }

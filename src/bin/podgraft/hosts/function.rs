@@ -12,10 +12,10 @@ use podgraft::yaml::splice::{Edit, splice};
 
 use super::{complete, fail, read_stdin};
 use crate::args;
+use crate::diagnostics::{Console, log_to_file};
 use crate::output::print;
 use crate::run::{Exit, GraftOutcome, graft_read, refuse};
 use crate::settings::add;
-use crate::show::{Console, log_to_file};
 use crate::walk::Input;
 
 /// `podgraft fn`.

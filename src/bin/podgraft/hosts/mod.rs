@@ -12,10 +12,10 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::{Outcome, SkipCause, WorkloadReport};
 
 use crate::args;
+use crate::diagnostics::{Console, log_to_file};
 use crate::output::{OutputTarget, print};
 use crate::run::{Exit, GraftOutcome, conclude, graft_read};
 use crate::settings::{self, Caller};
-use crate::show::{Console, log_to_file};
 use crate::walk::Input;
 
 /// What a host reads.

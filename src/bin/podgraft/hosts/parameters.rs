@@ -55,7 +55,8 @@ impl ApplicationParameters {
         let Some(name) = entry["name"].as_str() else {
             return Err(invalid("an entry has no `name`"));
         };
-        let expected = |type_name: &str| invalid(&format!("the parameter `{name}` must be {type_name}"));
+        let expected =
+            |type_name: &str| invalid(&format!("the parameter `{name}` must be {type_name}"));
         match name {
             POLICIES => self.policies = texts(entry).ok_or_else(|| expected("a list"))?,
             PARAMS => self.params = map(entry).ok_or_else(|| expected("a map"))?,
@@ -142,7 +143,10 @@ mod tests {
 
     #[test]
     fn unset_null_and_empty_are_no_parameters() {
-        assert_eq!(ApplicationParameters::read(None, &[]).unwrap(), ApplicationParameters::default());
+        assert_eq!(
+            ApplicationParameters::read(None, &[]).unwrap(),
+            ApplicationParameters::default()
+        );
         for text in [
             "",
             "null",

@@ -8,9 +8,9 @@ use podgraft::report::{json, text};
 
 use super::{GraftOutcome, Purpose, RunRequest, graft_all};
 use crate::args::{self, DebugFormat};
+use crate::diagnostics::Console;
 use crate::output::{OutputTarget, check_apart, print, release_piped, write_result};
 use crate::pipeline::PipedText;
-use crate::show::Console;
 use crate::threads::number;
 use crate::write::write_whole;
 
@@ -28,7 +28,11 @@ pub enum Exit {
 }
 
 /// Writes the result, or says why there is none.
-pub fn conclude(mut grafted: GraftOutcome, output: &args::OutputArgs, target: OutputTarget<'_>) -> Exit {
+pub fn conclude(
+    mut grafted: GraftOutcome,
+    output: &args::OutputArgs,
+    target: OutputTarget<'_>,
+) -> Exit {
     let voice = Console::new(output);
     grafted.problems.extend(check_apart(
         target,
@@ -105,7 +109,8 @@ pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, voice: Console)
         .map(|problem| problem.severity)
         .max();
     let is_refused = highest_severity == Some(Severity::Error)
-        || (output.strict || grafted.demands.is_strict) && highest_severity == Some(Severity::Warning);
+        || (output.strict || grafted.demands.is_strict)
+            && highest_severity == Some(Severity::Warning);
     let verdict = if is_refused {
         RunVerdict::Refused
     } else {

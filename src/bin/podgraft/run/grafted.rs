@@ -12,7 +12,7 @@ use crate::args;
 use crate::locks::LockFiles;
 use crate::output::GraftedFile;
 use crate::pipeline::PipedText;
-use crate::reads::RunInputs;
+use crate::protected_inputs::RunInputs;
 use crate::repository::Repository;
 
 /// The grafted files of a run, and all its problems.
@@ -80,9 +80,12 @@ impl GraftOutcome {
         let mut workloads = self.files.iter().flat_map(|file| &file.report.workloads);
         let is_met =
             |outcome: &Outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate);
-        let is_met = workloads
-            .clone()
-            .any(|workload| workload.policies.iter().any(|policy_report| is_met(&policy_report.outcome)));
+        let is_met = workloads.clone().any(|workload| {
+            workload
+                .policies
+                .iter()
+                .any(|policy_report| is_met(&policy_report.outcome))
+        });
         if !is_met || workloads.any(|workload| !workload.ephemeral_containers.is_empty()) {
             return None;
         }

@@ -1,0 +1,303 @@
+//! The tree of an edited text, read again around its edits only.
+//!
+//! What the parser makes of a line depends on the lines from there on and on its own state, which is small: the open
+//! collections, and where a value is due. Behind an edit, once it stands at a line of the old text in the state in which
+//! it stood there before, it would do again what it did: so the nodes up to shortly before the next edit are taken over,
+//! with their places moved. A line may be looked at while the one before it is read, so reading begins a line earlier.
+
+use std::ops::Range;
+
+use super::super::tree::{Node, NodeId, NodeKind, ReusedNodes, Tree, VERBATIM};
+use super::{OpenBlockCollection, Parser, characters, offset};
+
+/// The state of the parser before a line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Checkpoint {
+    /// Where the line starts.
+    pub at: u32,
+    /// How many nodes there are.
+    pub nodes: u32,
+    /// Where a value is due, or [`NOTHING_DUE`].
+    pub due: u32,
+    /// The end of the last content.
+    pub end: u32,
+}
+
+pub(super) const NOTHING_DUE: u32 = u32::MAX;
+
+/// A byte range of the old text, and the length of its replacement.
+pub type ReplacedRange = (Range<usize>, usize);
+
+/// The tree of a text that came from another by changes, in order: the same that [`super::parse`] makes of it.
+pub(crate) fn reparse<'o>(
+    old: &Tree<'_>,
+    text: &'o str,
+    changes: &[ReplacedRange],
+) -> Option<Tree<'o>> {
+    if !are_known(old, text, changes) {
+        return None;
+    }
+    let mut parser = Parser::new(text);
+    parser.skip_separator()?;
+    let again = IncrementalParser {
+        old,
+        parser,
+        changes,
+        passed: 0,
+        moved: 0,
+        path: Vec::with_capacity(16),
+        known: None,
+    };
+    again.run()
+}
+
+/// [`characters::are_known`] of a text of which all was looked at but the changes. A change behind a carriage return may
+/// part it from its line feed.
+fn are_known(old: &Tree<'_>, text: &str, changes: &[ReplacedRange]) -> bool {
+    let is_behind_return = |at: usize| at > 0 && old.text.as_bytes()[at - 1] == b'\r';
+    if changes.iter().any(|(at, _)| is_behind_return(at.start)) {
+        return characters::are_known(text);
+    }
+    let mut moved = 0_isize;
+    changes.iter().all(|(at, length)| {
+        let start = at.start.wrapping_add_signed(moved);
+        moved += length.cast_signed() - at.len().cast_signed();
+        text.get(start..start + length)
+            .is_some_and(characters::are_known)
+    })
+}
+
+/// A collection that encloses the current line of the old text.
+#[derive(Debug, Clone, Copy)]
+struct EnclosingCollection {
+    id: u32,
+    column: usize,
+    is_sequence: bool,
+    /// Its child that is looked at.
+    child: u32,
+}
+
+struct IncrementalParser<'t, 'i, 'o> {
+    old: &'t Tree<'i>,
+    parser: Parser<'o>,
+    changes: &'t [ReplacedRange],
+    /// The changes that lie behind the parser.
+    passed: usize,
+    /// How far they have moved the text.
+    moved: isize,
+    /// The block collections that were open before the mark that was looked at last. Marks are looked at in order, so
+    /// that the way there is found by going on.
+    path: Vec<EnclosingCollection>,
+    /// That mark.
+    known: Option<usize>,
+}
+
+impl<'o> IncrementalParser<'_, '_, 'o> {
+    fn run(mut self) -> Option<Tree<'o>> {
+        loop {
+            if let Some(mark) = self.find_known_state() {
+                match self.last_safe_mark() {
+                    None => {
+                        self.copy_nodes(mark, None);
+                        self.parser.tree.roots.push(NodeId(0));
+                        return Some(self.parser.tree);
+                    }
+                    Some(until) if until > mark => self.copy_nodes(mark, Some(until)),
+                    Some(_) => {}
+                }
+            }
+            if !self.parser.read_next()? {
+                return Some(self.parser.finish());
+            }
+            self.skip_changes();
+        }
+    }
+
+    fn skip_changes(&mut self) {
+        while let Some((at, length)) = self.changes.get(self.passed) {
+            let end = at
+                .start
+                .checked_add_signed(self.moved)
+                .map(|start| start + length);
+            if end.is_none_or(|end| end > self.parser.next) {
+                return;
+            }
+            self.passed += 1;
+            self.moved += length.cast_signed() - at.len().cast_signed();
+        }
+    }
+
+    fn to_new(&self, at: u32) -> u32 {
+        offset((at as usize).wrapping_add_signed(self.moved))
+    }
+
+    /// The mark of the old text at which the parser stood as it does now, with all of the old text from there to the
+    /// next change before it.
+    fn find_known_state(&mut self) -> Option<usize> {
+        let at = self.parser.next.checked_add_signed(-self.moved)?;
+        let is_inside = self
+            .changes
+            .get(self.passed)
+            .is_some_and(|(change, _)| change.start < at);
+        let is_behind = self
+            .passed
+            .checked_sub(1)
+            .is_none_or(|last| self.changes[last].0.end <= at);
+        if is_inside || !is_behind {
+            return None;
+        }
+        let from = self.known.unwrap_or(0);
+        let marks = &self.old.marks;
+        let index = from
+            + marks[from..]
+                .binary_search_by_key(&at, |mark| mark.at as usize)
+                .ok()?;
+        let due = marks[index].due;
+        let is_same_due = match self.parser.due {
+            None => due == NOTHING_DUE,
+            Some(place) => due != NOTHING_DUE && self.to_new(due) as usize == place,
+        };
+        if !is_same_due {
+            return None;
+        }
+        self.open_at_mark(index);
+        let is_same = |(old, new): (&EnclosingCollection, &OpenBlockCollection)| {
+            old.column == new.column && old.is_sequence == new.is_sequence
+        };
+        let is_known = self.path.len() == self.parser.open.len()
+            && self.path.iter().zip(&self.parser.open).all(is_same);
+        is_known.then_some(index)
+    }
+
+    /// Two lines before the next change begins, counted from the start of the line that it is in; none without a change.
+    /// Nothing is due there: a dash alone in its line ends collections, which no node tells.
+    fn last_safe_mark(&self) -> Option<usize> {
+        let (change, _) = self.changes.get(self.passed)?;
+        let marks = &self.old.marks;
+        let from = self.known.unwrap_or(0);
+        let behind = from + marks[from..].partition_point(|mark| mark.at as usize <= change.start);
+        let last = behind.saturating_sub(2);
+        marks
+            .iter()
+            .take(last + 1)
+            .rposition(|mark| mark.due == NOTHING_DUE)
+            .or(Some(0))
+    }
+
+    /// Finds the block collections that were open before a mark: those around the last node before it.
+    fn open_at_mark(&mut self, mark: usize) {
+        self.known = Some(mark);
+        let nodes = &self.old.nodes;
+        let Some(last) = self.old.marks[mark].nodes.checked_sub(1) else {
+            return;
+        };
+        while self
+            .path
+            .pop_if(|around| nodes[around.id as usize].after <= last)
+            .is_some()
+        {}
+        loop {
+            let id = match self.path.last_mut() {
+                None => 0,
+                Some(around) if around.id == last => return,
+                Some(around) => {
+                    while nodes[around.child as usize].after <= last {
+                        around.child = nodes[around.child as usize].after;
+                    }
+                    around.child
+                }
+            };
+            let Node { kind, start, .. } = nodes[id as usize];
+            if !matches!(kind, NodeKind::BlockMapping | NodeKind::BlockSequence) {
+                return;
+            }
+            let before = &self.old.text.as_bytes()[..start as usize];
+            let column =
+                before.len() - memchr::memrchr(b'\n', before).map_or(0, |line_end| line_end + 1);
+            self.path.push(EnclosingCollection {
+                id,
+                column,
+                is_sequence: kind == NodeKind::BlockSequence,
+                child: id + 1,
+            });
+        }
+    }
+
+    /// Copies nodes of the old tree, with their new numbers and places.
+    fn move_nodes(&mut self, range: Range<u32>, renumbered: impl Fn(u32) -> u32) {
+        let old = self.old;
+        let moved = offset(self.moved.cast_unsigned() & u32::MAX as usize);
+        let Tree { nodes, decoded, .. } = &mut self.parser.tree;
+        let taken = &old.nodes[range.start as usize..range.end as usize];
+        nodes.extend(taken.iter().map(|node| {
+            let mut taken = *node;
+            taken.start = node.start.wrapping_add(moved);
+            taken.end = node.end.wrapping_add(moved);
+            taken.after = renumbered(node.after);
+            if node.extra != VERBATIM && !node.kind.is_collection() {
+                decoded.push(old.decoded[node.extra as usize].clone());
+                taken.extra = offset(decoded.len() - 1);
+            }
+            taken
+        }));
+    }
+
+    /// Takes the nodes from one mark to another, or to the end.
+    fn copy_nodes(&mut self, from: usize, until: Option<usize>) {
+        let old = self.old;
+        let first = old.marks[from];
+        let before: Vec<EnclosingCollection> = self.path.clone();
+        let (end, kept) = match until {
+            Some(until) => {
+                self.open_at_mark(until);
+                let is_before = |around: &&EnclosingCollection| around.id < first.nodes;
+                let kept = self.path.iter().take_while(is_before).count();
+                (old.marks[until].nodes, kept)
+            }
+            None => (offset(old.nodes.len()), 0),
+        };
+        let base = offset(self.parser.tree.nodes.len());
+        let renumbered = |id: u32| id.wrapping_sub(first.nodes).wrapping_add(base);
+        self.close(&before[kept..], first, renumbered);
+        let taken = ReusedNodes {
+            from: NodeId(first.nodes),
+            to: NodeId(base),
+            count: end - first.nodes,
+        };
+        self.parser.tree.taken.push(taken);
+        self.move_nodes(first.nodes..end, renumbered);
+        let Some(until) = until else { return };
+        let mark = old.marks[until];
+        self.parser.open.truncate(kept);
+        let opened = self.path[kept..].iter().map(|around| OpenBlockCollection {
+            id: renumbered(around.id),
+            column: around.column,
+            is_sequence: around.is_sequence,
+        });
+        self.parser.open.extend(opened);
+        self.parser.next = self.to_new(mark.at) as usize;
+        self.parser.due = (mark.due != NOTHING_DUE).then(|| self.to_new(mark.due) as usize);
+        self.parser.end = self.to_new(mark.end);
+    }
+
+    /// Ends the collections that are closed in what is taken over. One that got nothing more ends where it ends now.
+    fn close(
+        &mut self,
+        closed: &[EnclosingCollection],
+        first: Checkpoint,
+        renumbered: impl Fn(u32) -> u32,
+    ) {
+        let open = self.parser.open.len() - closed.len();
+        for (around, open) in closed.iter().zip(&self.parser.open[open..]) {
+            let node = self.old.nodes[around.id as usize];
+            let end = if node.end <= first.end {
+                self.parser.end
+            } else {
+                self.to_new(node.end)
+            };
+            let collection = &mut self.parser.tree.nodes[open.id as usize];
+            collection.end = end;
+            collection.after = renumbered(node.after);
+        }
+    }
+}

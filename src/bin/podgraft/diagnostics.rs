@@ -1,0 +1,426 @@
+//! Diagnostics to stderr, for people (by miette) and for machines.
+
+mod excerpts;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write as _};
+use std::sync::OnceLock;
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use podgraft::diagnostic::{Code, Diagnostic, Severity};
+use podgraft::report::grouping::{self, group_alike};
+use podgraft::report::json::render_diagnostic;
+use podgraft::report::unified::wrap_options;
+use podgraft::wording::{Paint, brief, for_log, is_unsafe, lines, one_line};
+
+use textwrap::{WordSeparator, WordSplitter};
+
+use crate::args;
+use excerpts::DiagnosticView;
+
+/// So many diagnostics of one code are shown to people; the others are counted.
+const MOST_OF_A_CODE: usize = 100;
+const WIDTH: usize = 110;
+
+/// Asks the system for the width of a terminal.
+#[cfg(not(target_family = "wasm"))]
+macro_rules! columns_of {
+    ($stream:expr) => {
+        terminal_size::terminal_size_of($stream).map(|(columns, _)| usize::from(columns.0).max(40))
+    };
+}
+
+/// WebAssembly has no terminals.
+#[cfg(target_family = "wasm")]
+macro_rules! columns_of {
+    ($stream:expr) => {
+        None::<usize>
+    };
+}
+
+/// The width of the terminal that stdout goes to, at least 40; `None` where it goes elsewhere.
+pub fn stdout_columns() -> Option<usize> {
+    columns_of!(io::stdout())
+}
+
+/// The same of stderr.
+fn stderr_columns() -> Option<usize> {
+    columns_of!(io::stderr())
+}
+
+/// The terminal's width where stderr is one and it is narrower.
+fn width() -> usize {
+    stderr_columns().map_or(WIDTH, |columns| WIDTH.min(columns))
+}
+
+/// Lines that a terminal would tear in the middle of a word, folded between words.
+fn wrapped(text: &str) -> String {
+    let Some(width) = stderr_columns() else {
+        return text.to_owned();
+    };
+    let fold = |line: &str| textwrap::fill(line, wrap_options(width, "    ")) + "\n";
+    text.lines().map(fold).collect()
+}
+
+/// Prints messages on stderr and stdout.
+#[derive(Debug, Clone, Copy)]
+pub struct Console {
+    color: args::ColorWhen,
+    diagnostics: args::DiagnosticsFormat,
+    is_quiet: bool,
+}
+
+impl Console {
+    /// What the flags ask for.
+    pub fn new(output: &args::OutputArgs) -> Self {
+        Console {
+            color: output.color,
+            diagnostics: output.diagnostics.unwrap_or(args::DiagnosticsFormat::Text),
+            is_quiet: output.quiet,
+        }
+    }
+
+    /// Colours on stdout.
+    pub fn stdout_paint(self) -> Paint {
+        self.paint(io::stdout().is_terminal())
+    }
+
+    fn paint(self, is_terminal: bool) -> Paint {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_forced = is_set("CLICOLOR_FORCE")
+            && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let has_colours = match self.color {
+            args::ColorWhen::Always => true,
+            args::ColorWhen::Never => false,
+            args::ColorWhen::Auto => !is_set("NO_COLOR") && (is_forced || is_terminal && !is_dumb),
+        };
+        if has_colours {
+            Paint::Colours
+        } else {
+            Paint::Plain
+        }
+    }
+
+    /// Shows diagnostics, the errors last, each kind in the order of files and lines.
+    pub fn show(self, diagnostics: &[Diagnostic]) {
+        let is_wanted = |diagnostic: &&Diagnostic| diagnostic.is_error() || !self.is_quiet;
+        let mut sorted: Vec<&Diagnostic> = diagnostics.iter().filter(is_wanted).collect();
+        sorted.sort_by_key(|diagnostic| diagnostic.severity);
+        let shown = match self.diagnostics {
+            args::DiagnosticsFormat::Json => sorted
+                .iter()
+                .map(|diagnostic| render_diagnostic(&with_short_quotes(diagnostic)) + "\n")
+                .collect(),
+            args::DiagnosticsFormat::Text => render_text(&sorted, &self.renderer()),
+            args::DiagnosticsFormat::Short => {
+                for_log(sorted.iter().copied().map(render_short).collect())
+            }
+        };
+        write_stderr(&shown);
+    }
+
+    /// Says something for people; nothing where only errors, or only JSON, are wanted.
+    pub fn tell(self, text: &str) {
+        if !self.is_quiet && self.diagnostics != args::DiagnosticsFormat::Json {
+            write_stderr(&for_log(wrapped(&lines(text))));
+        }
+    }
+
+    /// `podgraft: 2 errors, 1 warning; nothing was written`.
+    pub fn conclude(self, diagnostics: &[Diagnostic], outcome: &str) {
+        if self.diagnostics != args::DiagnosticsFormat::Json {
+            write_stderr(&format!(
+                "podgraft: {}; {outcome}\n",
+                severity_counts(diagnostics)
+            ));
+        }
+    }
+
+    fn renderer(self) -> GraphicalReportHandler {
+        let theme = match (supports_unicode(), self.paint(io::stderr().is_terminal())) {
+            (true, Paint::Colours) => GraphicalTheme::unicode(),
+            (true, Paint::Plain) => GraphicalTheme::unicode_nocolor(),
+            (false, Paint::Colours) => GraphicalTheme::ascii(),
+            (false, Paint::Plain) => GraphicalTheme::none(),
+        };
+        GraphicalReportHandler::new_themed(theme)
+            .with_width(width())
+            .with_break_words(false)
+            .with_word_separator(WordSeparator::AsciiSpace)
+            .with_word_splitter(WordSplitter::NoHyphenation)
+            .with_links(false)
+    }
+}
+
+/// Says something for people, of a command without flags for it.
+pub fn tell(text: &str) {
+    write_stderr(&lines(text));
+}
+
+/// Shows one diagnostic of a command without flags for it.
+pub fn show_plainly(diagnostic: &Diagnostic) {
+    show_in(std::slice::from_ref(diagnostic), args::ColorWhen::Auto);
+}
+
+/// Colours on stdout for a command that has a flag for colours only.
+pub fn stdout_paint(color: args::ColorWhen) -> Paint {
+    Console {
+        color,
+        diagnostics: args::DiagnosticsFormat::Text,
+        is_quiet: false,
+    }
+    .stdout_paint()
+}
+
+/// Shows diagnostics of a command that has a flag for colours only.
+pub fn show_in(diagnostics: &[Diagnostic], color: args::ColorWhen) {
+    Console {
+        color,
+        diagnostics: args::DiagnosticsFormat::Text,
+        is_quiet: false,
+    }
+    .show(diagnostics);
+}
+
+/// The first of the variables that is set decides, as in POSIX.
+fn supports_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(std::env::var_os)
+        .find(|value| !value.is_empty());
+    let locale = locale
+        .map(|value| value.to_string_lossy().to_lowercase())
+        .unwrap_or_default();
+    cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// Where everything that is said goes as well: some programs that run podgraft do not show its stderr.
+static LOG: OnceLock<File> = OnceLock::new();
+
+/// Also writes to the file of `PODGRAFT_LOG_FILE`, behind what is in it.
+pub fn log_to_file() {
+    let Some(path) = std::env::var_os("PODGRAFT_LOG_FILE").filter(|path| !path.is_empty()) else {
+        return;
+    };
+    match File::options().append(true).create(true).open(&path) {
+        Ok(file) => {
+            let _ = LOG.set(file);
+        }
+        Err(error) => write_stderr(&format!(
+            "podgraft: PODGRAFT_LOG_FILE `{}` cannot be written: {error}\n",
+            path.display()
+        )),
+    }
+}
+
+/// The same problem in fewer words, where it quotes a very long value.
+fn with_short_quotes(diagnostic: &Diagnostic) -> Diagnostic {
+    let mut shortened = diagnostic.clone();
+    shortened.message = brief(&shortened.message).into_owned();
+    shortened.help = shortened.help.map(|help| brief(&help).into_owned());
+    shortened
+        .labels
+        .iter_mut()
+        .for_each(|label| label.text = brief(&label.text).into_owned());
+    shortened
+}
+
+/// Three lines at most a place, and nothing of the text that stands there.
+fn render_short(diagnostic: &Diagnostic) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    };
+    let mut shown = format!(
+        "{severity}[{}]: {}\n",
+        diagnostic.code.name(),
+        sentence(&diagnostic.message)
+    );
+    for label in &diagnostic.labels {
+        let _ = writeln!(
+            shown,
+            "  at {}: {}",
+            one_line(&label.place.link()),
+            sentence(&label.text)
+        );
+    }
+    if let Some(help) = &diagnostic.help {
+        let _ = writeln!(shown, "  help: {}", sentence(help));
+    }
+    let _ = writeln!(shown, "  more: podgraft explain {}", diagnostic.code.name());
+    shown
+}
+
+fn write_stderr(text: &str) {
+    if let Some(mut log) = LOG.get() {
+        let _ = log.write_all(text.as_bytes());
+    }
+    // Nobody is left to tell when stderr is closed.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// `2 errors, 1 warning`.
+fn severity_counts(diagnostics: &[Diagnostic]) -> String {
+    let count_of = |severity: Severity| {
+        diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == severity)
+            .count()
+    };
+    let plural = |number: usize, word: &str| {
+        format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+    };
+    let parts = [
+        (count_of(Severity::Error), "error"),
+        (count_of(Severity::Warning), "warning"),
+    ];
+    let parts = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| plural(*number, word));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -> String {
+    let mut shown = String::new();
+    let mut counts: BTreeMap<Code, usize> = BTreeMap::new();
+    for (diagnostic, others) in group_alike(diagnostics) {
+        let number = counts.entry(diagnostic.code).or_default();
+        *number += 1;
+        if *number <= MOST_OF_A_CODE {
+            render_one(diagnostic, &others, renderer, &mut shown);
+        }
+    }
+    for (code, number) in counts
+        .iter()
+        .filter(|(_, number)| **number > MOST_OF_A_CODE)
+    {
+        let more = number - MOST_OF_A_CODE;
+        let _ = writeln!(
+            shown,
+            "... and {more} more of `{}`; --diagnostics json lists all\n",
+            code.name()
+        );
+    }
+    shown
+}
+
+fn render_one(
+    diagnostic: &Diagnostic,
+    others: &[&Diagnostic],
+    renderer: &GraphicalReportHandler,
+    shown: &mut String,
+) {
+    let view = DiagnosticView::of(diagnostic);
+    let mut rendered = String::new();
+    if renderer.render_report(&mut rendered, &view).is_err() {
+        rendered = format!("{}: {}\n", diagnostic.code.name(), view.message);
+    }
+    shown.push_str(&for_log(rendered));
+    if !others.is_empty() {
+        let _ = writeln!(
+            shown,
+            "  {}",
+            grouping::and_more_named(diagnostic, others, "--diagnostics json")
+        );
+    }
+    let _ = writeln!(
+        shown,
+        "  more: podgraft explain {}\n",
+        diagnostic.code.name()
+    );
+}
+
+/// A sentence as people get it.
+fn sentence(text: &str) -> String {
+    one_line(&brief(text))
+}
+
+/// Without what people must not get, and with every other byte where it was: places in the text stay right.
+fn without_unsafe(text: &str) -> String {
+    let is_unsafe = |char: char| is_unsafe(char) && char != '\t';
+    let blanked = |char: char| {
+        if is_unsafe(char) {
+            "?".repeat(char.len_utf8())
+        } else {
+            char.to_string()
+        }
+    };
+    text.chars().map(blanked).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use podgraft::source::Source;
+
+    fn shown(diagnostics: &[Diagnostic]) -> String {
+        let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_links(false);
+        render_text(&diagnostics.iter().collect::<Vec<_>>(), &handler)
+    }
+
+    #[test]
+    fn places_in_several_files_are_all_shown_with_their_lines() {
+        let policy = Source {
+            name: "policy.yaml".into(),
+            text: "  name: agent\n",
+            first_line: 7,
+        };
+        let manifest = Source::new("a.yaml", "x: 1\n  - name: agent\n");
+        let text = shown(&[
+            Diagnostic::error(Code::Conflict, "two containers are called `agent`")
+                .at(policy.place(8..13), "this one")
+                .at(manifest.place(15..20), "is there already")
+                .help("rename one"),
+        ]);
+        for part in [
+            "conflict",
+            "policy.yaml:7:9",
+            "7 |   name: agent",
+            "a.yaml:2:11",
+            "2 |   - name: agent",
+            "this one",
+            "is there already",
+            "rename one",
+        ] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_line_and_the_end_of_a_line_can_be_shown() {
+        let source = Source::new("a.yaml", "");
+        assert!(
+            shown(&[Diagnostic::error(Code::NoManifests, "empty").at(source.place(0..0), "here")])
+                .contains("a.yaml:1:1")
+        );
+        let source = Source::new("b.yaml", "a: 1\n");
+        assert!(
+            shown(&[Diagnostic::error(Code::NotYaml, "x").at(source.place(4..4), "here")])
+                .contains("b.yaml:1:5")
+        );
+    }
+
+    #[test]
+    fn no_folded_line_is_a_command() {
+        let text = "  help: a\n        ::error::x ::\n    a::b\n".to_owned();
+        assert_eq!(
+            for_log(text),
+            "  help: a\n        \\u{3a}:error::x ::\n    a::b\n"
+        );
+    }
+
+    #[test]
+    fn a_flood_of_one_code_is_cut_and_counted() {
+        let many: Vec<Diagnostic> = (0..103)
+            .map(|number| Diagnostic::error(Code::Conflict, format!("n{number};")))
+            .collect();
+        let text = shown(&many);
+        assert!(text.contains("n99;") && !text.contains("n100;"));
+        assert!(text.contains("and 3 more of `conflict`"));
+    }
+}

@@ -1,0 +1,178 @@
+//! A diagnostic as miette wants it, with the lines that it shows.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use podgraft::diagnostic::{Diagnostic, Severity};
+use podgraft::wording::one_line;
+
+use super::{sentence, without_unsafe};
+
+/// A diagnostic in the form that miette renders.
+#[derive(Debug)]
+pub(super) struct DiagnosticView<'a> {
+    diagnostic: &'a Diagnostic,
+    excerpts: Excerpts,
+    pub(super) message: String,
+    help: Option<String>,
+}
+
+/// The lines that a diagnostic shows. They may come from several files, so they are laid out in one imagined text, and
+/// each is read from it alone, with its own file and line.
+#[derive(Debug, Default)]
+struct Excerpts {
+    pieces: Vec<Excerpt>,
+}
+
+#[derive(Debug)]
+struct Excerpt {
+    start: usize,
+    /// The line, with a line end.
+    text: String,
+    source: Arc<str>,
+    line: usize,
+    /// Columns that were cut off the front of a long line.
+    cut: usize,
+}
+
+impl Excerpt {
+    fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+}
+
+impl<'a> DiagnosticView<'a> {
+    pub(super) fn of(diagnostic: &'a Diagnostic) -> Self {
+        let mut excerpts = Excerpts::default();
+        for label in &diagnostic.labels {
+            excerpts.add(&label.place);
+        }
+        let help = diagnostic.help.as_deref().map(sentence);
+        DiagnosticView {
+            diagnostic,
+            excerpts,
+            message: sentence(&diagnostic.message),
+            help,
+        }
+    }
+
+    fn spans(&self) -> impl Iterator<Item = LabeledSpan> {
+        self.diagnostic
+            .labels
+            .iter()
+            .enumerate()
+            .filter_map(|(index, label)| {
+                let piece = self.excerpts.piece_of(&label.place)?;
+                let text = (!label.text.is_empty()).then(|| sentence(&label.text));
+                let len = label.place.end.saturating_sub(label.place.start);
+                let start = piece.start + label.place.start.min(piece.text.len() - 1);
+                Some(match index {
+                    0 => LabeledSpan::new_primary_with_span(text, (start, len)),
+                    _ => LabeledSpan::new(text, start, len),
+                })
+            })
+    }
+}
+
+impl Excerpts {
+    fn piece_of(&self, place: &podgraft::source::Place) -> Option<&Excerpt> {
+        let is_same = |piece: &&Excerpt| {
+            piece.source == place.source
+                && piece.line == place.line
+                && piece.text.trim_end_matches('\n') == without_unsafe(&place.excerpt)
+        };
+        self.pieces.iter().find(is_same)
+    }
+
+    fn add(&mut self, place: &podgraft::source::Place) {
+        if self.piece_of(place).is_some() {
+            return;
+        }
+        let column = place
+            .excerpt
+            .get(..place.start)
+            .map_or(0, |before| before.chars().count());
+        self.pieces.push(Excerpt {
+            start: self.pieces.last().map_or(0, Excerpt::end),
+            text: without_unsafe(&place.excerpt) + "\n",
+            source: Arc::clone(&place.source),
+            line: place.line,
+            cut: (place.column - 1).saturating_sub(column),
+        });
+    }
+}
+
+impl SourceCode for Excerpts {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        context_before: usize,
+        _context_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let holds = |piece: &&Excerpt| {
+            piece.start <= span.offset() && span.offset() + span.len() <= piece.end()
+        };
+        let holds = |piece: &&Excerpt| holds(piece) && span.offset() < piece.end();
+        let piece = self
+            .pieces
+            .iter()
+            .find(holds)
+            .ok_or(MietteError::OutOfBounds)?;
+        // Without context, miette asks for the place itself, for the heading.
+        let column = match context_before {
+            0 => {
+                piece.cut
+                    + piece
+                        .text
+                        .get(..span.offset() - piece.start)
+                        .map_or(0, |before| before.chars().count())
+            }
+            _ => 0,
+        };
+        Ok(Box::new(MietteSpanContents::new_named(
+            one_line(&piece.source),
+            piece.text.as_bytes(),
+            (piece.start, piece.text.len()).into(),
+            piece.line - 1,
+            column,
+            1,
+        )))
+    }
+}
+
+impl Display for DiagnosticView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for DiagnosticView<'_> {}
+
+impl miette::Diagnostic for DiagnosticView<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        Some(Box::new(self.diagnostic.code.name()))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.diagnostic.severity {
+            Severity::Note => miette::Severity::Advice,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Error => miette::Severity::Error,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        (!self.excerpts.pieces.is_empty()).then_some(&self.excerpts as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.spans()))
+    }
+}

@@ -1,0 +1,161 @@
+//! What is read for facts: the manifests, `--context`, and what stands beside policies in their files.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use podgraft::diagnostic::Diagnostic;
+use podgraft::graft::{Options, generated_companions};
+use podgraft::inventory::{
+    DataIndex, Inventory, InventoryNeeds, SourceRole, SourceText, read, read_part,
+};
+use podgraft::outcome::ObjectName;
+use podgraft::policy::Policy;
+use podgraft::policy::read::PolicyFile;
+
+use crate::policies::InputText;
+use crate::threads::map_in_order;
+use crate::walk::{FileWalk, PathFilter, unreadable, walk};
+
+/// The sources that are searched for facts.
+pub struct FactSources<'s> {
+    /// The manifests.
+    pub manifests: Vec<Arc<dyn SourceText>>,
+    /// The files of the policies.
+    pub policy_files: &'s [PolicyFile],
+    /// `--context`.
+    pub context: &'s [PathBuf],
+    /// The manifests go by once, and nobody knows what they hold.
+    pub is_stream: bool,
+}
+
+/// By object, the number of a text.
+pub type Writers = BTreeMap<ObjectName, usize>;
+
+/// The facts of all sources of a run.
+#[derive(Default)]
+pub struct RunFacts {
+    /// What policies ask for.
+    pub inventory: Inventory,
+    /// Each object that policies generate, and the number of the first text with a workload that wants it, which is
+    /// where it is written.
+    pub writers: Writers,
+    /// What is wrong.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read. Policies
+/// generate beside the workloads of `texts`, which are the manifests.
+pub fn gather(
+    sources: FactSources<'_>,
+    texts: &[InputText<'_>],
+    policies: &[Policy],
+    options: &Options,
+    threads: Option<NonZeroUsize>,
+) -> RunFacts {
+    // A path that is not there is wrong, whether or not a policy asks.
+    let context = match sources.context {
+        [] => FileWalk::default(),
+        paths => walk(paths, &PathFilter::default()),
+    };
+    let mut facts = RunFacts {
+        problems: context.problems,
+        ..RunFacts::default()
+    };
+    let asking = InventoryRequest {
+        needs: &InventoryNeeds::of(policies),
+        options,
+        threads,
+    };
+    if asking.needs.is_nothing() {
+        return facts;
+    }
+    let of_manifests = asking.read_manifests(&sources.manifests);
+    let of_policy_files = sources.policy_files.iter();
+    let of_policy_files =
+        of_policy_files.map(|file| asking.read_context(&file.name, file.text.as_bytes()));
+    let of_context = map_in_order(&context.inputs, threads, |input| match input.read() {
+        Ok(text) => asking.read_context(&input.name, &text),
+        Err(problem) => (Inventory::default(), vec![problem]),
+    });
+    let all = of_manifests.into_iter().chain(of_policy_files);
+    for (found, part_problems) in all.chain(of_context) {
+        facts.inventory.add(found);
+        facts.problems.extend(part_problems);
+    }
+    if asking.needs.data && !sources.is_stream {
+        facts.inventory.index = Some(DataIndex::of(sources.manifests, options)).into();
+    }
+    facts.foresee(texts, policies, options, threads);
+    facts
+}
+
+impl RunFacts {
+    /// Adds what policies generate beside the workloads of the texts.
+    fn foresee(
+        &mut self,
+        texts: &[InputText<'_>],
+        policies: &[Policy],
+        options: &Options,
+        threads: Option<NonZeroUsize>,
+    ) {
+        let (single_thread, inventory) = (NonZeroUsize::MIN, &self.inventory);
+        let foreseen = map_in_order(texts, threads, |text| {
+            generated_companions(
+                single_thread,
+                text.name,
+                text.text,
+                policies,
+                options,
+                inventory,
+            )
+        });
+        for (number, companions) in foreseen.into_iter().enumerate() {
+            for companion in companions {
+                let writer = self.writers.entry(companion.name.clone());
+                writer.or_insert(number);
+                self.inventory.add_companion(companion);
+            }
+        }
+    }
+}
+
+/// What is asked of every source.
+struct InventoryRequest<'a> {
+    needs: &'a InventoryNeeds,
+    options: &'a Options,
+    threads: Option<NonZeroUsize>,
+}
+
+/// What a source says, and what is wrong with it.
+type SeenProblems = (Inventory, Vec<Diagnostic>);
+
+impl InventoryRequest<'_> {
+    fn read_context(&self, name: &Arc<str>, text: &[u8]) -> SeenProblems {
+        read(name, text, SourceRole::Context, self.needs, self.options)
+    }
+
+    /// What ConfigMaps and Secrets of the manifests hold is read when a workload asks for it.
+    fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<SeenProblems> {
+        let needs = InventoryNeeds {
+            data: false,
+            ..self.needs.clone()
+        };
+        if needs.is_nothing() {
+            return Vec::new();
+        }
+        map_in_order(manifests, self.threads, |text| {
+            let (mut found, mut problems) = SeenProblems::default();
+            let scanned = text.scan(&mut |part| {
+                let (name, part) = (text.name(), (part.text, part.first_line));
+                let (facts, wrong) =
+                    read_part(name, part, SourceRole::Manifest, &needs, self.options);
+                found.add(facts);
+                problems.extend(wrong);
+            });
+            problems.extend(scanned.err().map(|error| unreadable(text.name(), &error)));
+            (found, problems)
+        })
+    }
+}

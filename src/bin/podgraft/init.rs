@@ -1,0 +1,237 @@
+//! `podgraft init` and `podgraft policy new`: answers in, a commented first policy and configuration out.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use podgraft::config::FILE_NAME;
+use podgraft::diagnostic::{Code, Diagnostic};
+
+use crate::args::tools::{InitArgs, StarterPolicyArgs};
+use crate::diagnostics::{show_plainly, tell};
+use crate::run::Exit;
+
+/// Where `init` puts a policy.
+const FOLDER: &str = "podgraft";
+
+/// `podgraft init`.
+pub fn init(args: &InitArgs) -> Exit {
+    match write_all(args) {
+        Ok(()) => Exit::Done,
+        Err(problem) => {
+            show_plainly(&problem);
+            Exit::Refused
+        }
+    }
+}
+
+fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
+    let config = args.folder.join(FILE_NAME);
+    if config.exists() {
+        return Err(already_exists(&config));
+    }
+    let used = match &args.used {
+        Some(used) => used.clone(),
+        None => {
+            let text = policy(&args.answers)?;
+            let name = name_of(&args.answers);
+            let path = args.folder.join(FOLDER).join(format!("{name}.yaml"));
+            write_new(&path, &text)?;
+            format!("{FOLDER}/{name}.yaml")
+        }
+    };
+    write_new(&config, &configuration(&used))?;
+    tell("next: podgraft diff PATH, with the folder of your rendered manifests as PATH\n");
+    Ok(())
+}
+
+fn already_exists(path: &Path) -> Diagnostic {
+    let message = format!("`{}` is there already", path.display());
+    Diagnostic::error(Code::File, message).help("change it by hand, or take it away first")
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    let problem = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => already_exists(path),
+        _ => {
+            let message = format!("`{}` cannot be written: {error}", path.display());
+            Diagnostic::error(Code::File, message)
+        }
+    };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(problem)?;
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(problem)?;
+    file.write_all(text.as_bytes()).map_err(problem)?;
+    let shown = path.strip_prefix(".").unwrap_or(path);
+    tell(&format!("wrote {}\n", shown.display()));
+    Ok(())
+}
+
+fn configuration(used: &str) -> String {
+    let schema = "podgraft policy schema Config > config.schema.json";
+    format!(
+        "\
+# What is the same in every run of podgraft in this repository; paths are from this folder, and flags win.
+# For editors: `{schema}`, and as the first line
+# yaml-language-server: $schema=config.schema.json
+apiVersion: podgraft.dev/v1alpha1
+kind: Config
+
+# As -p takes them. An entry may change a policy:
+# - use: {used}
+#   params: {{}}
+#   match: {{selector: {{matchLabels: {{runtime: java}}}}}}
+policies:
+- {used}
+
+# Warnings fail, as in a gate they should.
+# strict: true
+
+# The namespace of objects that state none, by folder; the first that fits counts.
+# namespaces:
+#   apps/*/prod: prod
+
+# What must be true of all workloads together, or `podgraft check` fails.
+# require:
+# - {{policy: NAME, atLeast: 1}}
+
+# Findings that somebody has looked at and accepted.
+# acknowledge:
+# - {{code: hidden-env, workload: deploy/NAMESPACE/NAME, reason: WHY}}
+
+# Other places for the images that policies inject.
+# imageMirrors:
+# - {{name: docker.io/library/busybox, newName: registry.example.com/busybox}}
+"
+    )
+}
+
+fn name_of(answers: &StarterPolicyArgs) -> &str {
+    let names = [&answers.agent, &answers.sidecar, &answers.scrape];
+    let name = names.into_iter().flatten().next();
+    name.map_or("policy", String::as_str)
+}
+
+/// The text of a first policy.
+///
+/// # Errors
+/// When an answer is missing.
+pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
+    let label = |key: &str, value: &str| match &answers.label {
+        Some((key, value)) => format!("{key}: {}", quoted(value)),
+        None => format!("{key}: {value}"),
+    };
+    let name = name_of(answers);
+    let (description, label, inject) = if answers.scrape.is_some() {
+        let port = answers.port.unwrap_or(9090);
+        (
+            "Scrape annotations for Prometheus.",
+            label("metrics", "scrape"),
+            SCRAPE.replace("PORT", &port.to_string()),
+        )
+    } else {
+        let Some(image) = &answers.image else {
+            let message = "the image is missing: add --image IMAGE";
+            return Err(Diagnostic::error(Code::BadPolicy, message).help(
+                "with a version, or better with a digest: --image registry.example.com/NAME:1.2.3",
+            ));
+        };
+        let (description, label, inject) = match answers.agent {
+            Some(_) => (
+                "An agent that an init container copies into a volume and a variable loads.",
+                label("runtime", "java"),
+                AGENT,
+            ),
+            None => (
+                "A sidecar beside the application's containers.",
+                label("logs", "ship"),
+                SIDECAR,
+            ),
+        };
+        (description, label, inject.replace("IMAGE", &quoted(image)))
+    };
+    Ok(HEAD
+        .replace("WHAT", description)
+        .replace("LABEL", &label)
+        .replace("INJECT", inject.trim_end())
+        .replace("NAME", name))
+}
+
+/// Quoted where YAML would read something else than a string.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string is always JSON")
+}
+
+const HEAD: &str = "\
+# WHAT
+# See what it would do: podgraft diff -p NAME.yaml MANIFESTS; every word: docs/policy.md.
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata:
+  name: NAME
+spec:
+  match:
+    # Which workloads: those whose pod template has this label.
+    selector:
+      matchLabels: {LABEL}
+INJECT
+";
+
+const AGENT: &str = "  containers:
+    mode: First # of several containers only the first gets the agent
+  inject:
+    volumes:
+    - name: NAME
+      emptyDir: {sizeLimit: 64Mi}
+    initContainers:
+    - name: NAME
+      image: IMAGE
+      command: [cp, /agent.jar, /agent/agent.jar]
+      volumeMounts:
+      - {name: NAME, mountPath: /agent}
+      resources:
+        requests: {cpu: 10m, memory: 32Mi}
+        limits: {memory: 32Mi}
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        runAsNonRoot: true
+        runAsUser: 65532
+        seccompProfile: {type: RuntimeDefault}
+        capabilities: {drop: [ALL]}
+    volumeMounts:
+    - {name: NAME, mountPath: /agent, readOnly: true}
+    env:
+    - name: JAVA_TOOL_OPTIONS
+      op: Append # behind what is there, once
+      value: -javaagent:/agent/agent.jar
+";
+
+const SIDECAR: &str = "  inject:
+    sidecars:
+    - name: NAME
+      type: Native # starts before the application; Kubernetes 1.29
+      image: IMAGE
+      resources:
+        requests: {cpu: 10m, memory: 32Mi}
+        limits: {memory: 64Mi}
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        runAsNonRoot: true
+        runAsUser: 65532
+        seccompProfile: {type: RuntimeDefault}
+        capabilities: {drop: [ALL]}
+";
+
+const SCRAPE: &str = "  inject:
+    podAnnotations:
+      prometheus.io/scrape: \"true\"
+      prometheus.io/port: \"PORT\"
+      prometheus.io/path: /metrics
+";

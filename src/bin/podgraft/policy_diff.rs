@@ -1,0 +1,141 @@
+//! `diff --against-policy`: the manifests as the old policies leave them, compared with what the new ones make of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use podgraft::diagnostic::Diagnostic;
+use podgraft::graft::policy_diff::{PolicyVersions, against};
+use podgraft::policy::params::DeclaredParams;
+use podgraft::policy::read::declared;
+use podgraft::yaml::splice::splice;
+
+use crate::args;
+use crate::output::GraftedFile;
+use crate::policies::offered_files;
+use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given};
+use crate::settings::{self, Caller};
+use crate::texts::{InputBytes, read_texts};
+use crate::walk::{FileWalk, walk};
+
+/// The set that the old policies are of, so that those which are not among the new ones go.
+const SET: &str = "against";
+
+/// Reads everything and plans both results; nothing is written.
+pub fn graft_against(
+    run: &args::RunArgs,
+    old: &[PathBuf],
+    request: RunRequest<'_>,
+) -> Result<GraftOutcome, clap::Error> {
+    let run = &match settings::complete(run, Caller::CommandLine) {
+        Ok(run) => run,
+        Err(problems) => return Ok(GraftOutcome::refused(run, problems)),
+    };
+    let filter = check_usage(run, request.purpose)?;
+    let old_run = &match with_policies(run, old) {
+        Ok(run) => run,
+        Err(problems) => return Ok(refused(run, old, problems)),
+    };
+    let FileWalk {
+        inputs,
+        mut problems,
+        ..
+    } = walk(&run.paths, &filter);
+    let texts = read_texts(inputs, run.output.threads, &mut problems);
+    let request = RunRequest {
+        purpose: &Purpose::Elsewhere,
+        ..request
+    };
+    let before = graft_given(old_run, copies(&texts), request, Vec::new());
+    if before.problems.iter().any(Diagnostic::is_error) {
+        problems.extend(before.problems);
+        return Ok(refused(run, old, problems));
+    }
+    let mut after = graft_given(run, copies(&texts), request, problems);
+    after.reads.add(old);
+    if after.problems.iter().any(Diagnostic::is_error) {
+        return Ok(after);
+    }
+    let recorded = graft_given(&recording(old_run), texts, request, Vec::new());
+    let recorded = recorded.files.into_iter().map(|file| {
+        let text = splice(&file.text, &file.report.edits);
+        (file.input, Arc::new(text))
+    });
+    let upgrade = graft_given(&recording(run), recorded.collect(), request, Vec::new());
+    Ok(compare(&before.files, after, &upgrade.files))
+}
+
+fn refused(run: &args::RunArgs, old: &[PathBuf], problems: Vec<Diagnostic>) -> GraftOutcome {
+    let mut refused = GraftOutcome::refused(run, problems);
+    refused.reads.add(old);
+    refused
+}
+
+/// The run with other policies; what is said of parameters and policies that these do not have goes.
+fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs, Vec<Diagnostic>> {
+    let known: Vec<DeclaredParams> = declared(&offered_files(given)?);
+    let mut run = run.clone();
+    let policies = &mut run.policies;
+    policies.given = given.to_vec();
+    policies.configured.inline.clear();
+    let declares =
+        |policy: &DeclaredParams, name: &str| policy.names.iter().any(|declared| declared == name);
+    policies
+        .params
+        .retain(|param| known.iter().any(|policy| declares(policy, &param.name)));
+    let is_known = |name: &String| known.iter().any(|policy| policy.identity == *name);
+    policies.only.retain(is_known);
+    policies.skip.retain(is_known);
+    Ok(run)
+}
+
+fn recording(run: &args::RunArgs) -> args::RunArgs {
+    let mut run = run.clone();
+    let policies = &mut run.policies;
+    (
+        policies.record,
+        policies.no_record,
+        policies.no_marker,
+        policies.prune,
+    ) = (true, false, false, true);
+    policies.set = Some(SET.to_owned());
+    run.output.strict = false;
+    run
+}
+
+fn copies(texts: &[InputBytes]) -> Vec<InputBytes> {
+    texts
+        .iter()
+        .map(|(input, text)| (input.clone(), text.clone()))
+        .collect()
+}
+
+/// The old result in the place of each text, and the way to the new one in the place of each report.
+fn compare(
+    before: &[GraftedFile],
+    mut after: GraftOutcome,
+    upgrade: &[GraftedFile],
+) -> GraftOutcome {
+    let report_of = |files: &[GraftedFile], file: &GraftedFile| {
+        files
+            .iter()
+            .find(|old_file| old_file.input.name == file.input.name)
+            .map(|old_file| old_file.report.clone())
+    };
+    let files = std::mem::take(&mut after.files).into_iter().map(|file| {
+        let (old, upgrade) = (report_of(before, &file), report_of(upgrade, &file));
+        let (old, upgrade) = (old.unwrap_or_default(), upgrade.unwrap_or_default());
+        let versions = PolicyVersions {
+            old: &old,
+            new: &file.report,
+            upgrade: &upgrade,
+        };
+        let (text, report) = against(&file.text, versions);
+        GraftedFile {
+            text: Arc::new(text),
+            report,
+            ..file
+        }
+    });
+    after.files = files.collect();
+    after
+}

@@ -1,0 +1,188 @@
+//! Which policy wrote which bytes of a workload's edits: the text is written as it is after each policy, and each line
+//! is followed from one text to the next, as `git blame` does.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp};
+
+use crate::edit::{TextCache, lower};
+use crate::outcome::Author;
+use crate::plan::draft::Draft;
+use crate::yaml::splice::{Edit, splice};
+use crate::yaml::tree::NodeId;
+
+/// The draft of a workload after one policy, with the index of that policy.
+pub(super) type PolicyStep<'t> = (usize, Draft<'t>);
+
+/// For each edit, who wrote which bytes of its text. Empty where one policy alone did, or where it cannot be told.
+pub(super) fn authors(
+    text: &str,
+    object: NodeId,
+    steps: &[PolicyStep<'_>],
+    edits: &[Edit],
+) -> Vec<Vec<Author>> {
+    let (Some(first), Some(last)) = (edits.first(), edits.last()) else {
+        return Vec::new();
+    };
+    if steps.len() < 2 {
+        return Vec::new();
+    }
+    let start = text[..first.at.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[last.at.end..]
+        .find('\n')
+        .map_or(text.len(), |at| last.at.end + at + 1);
+    let mut blame = Blame::new(&text[start..end]);
+    for (policy, draft) in steps {
+        let Ok(step_edits) = lower(draft, object, &mut TextCache::default()) else {
+            return Vec::new();
+        };
+        let Some(new) = spliced_within(text, start..end, &step_edits) else {
+            return Vec::new();
+        };
+        blame.advance(&new, &[*policy]);
+    }
+    let all_policies: Vec<usize> = steps.iter().map(|(policy, _)| *policy).collect();
+    let Some(new) = spliced_within(text, start..end, edits) else {
+        return Vec::new();
+    };
+    blame.advance(&new, &all_policies);
+    let mut moved = 0;
+    let of_edit = |edit: &Edit| {
+        let at = (edit.at.start - start).saturating_add_signed(moved);
+        moved += edit.text.len() as isize - edit.at.len() as isize;
+        let remover = blame.remover_of(
+            &text[start..end],
+            &(edit.at.start - start..edit.at.end - start),
+        );
+        remover
+            .into_iter()
+            .chain(blame.authors_of(at, &edit.text))
+            .collect()
+    };
+    edits.iter().map(of_edit).collect()
+}
+
+/// A part of the text with those edits made; none where one of them is not in it.
+fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<String> {
+    let is_inside = |edit: &Edit| part.start <= edit.at.start && edit.at.end <= part.end;
+    if !edits.iter().all(is_inside) {
+        return None;
+    }
+    let shifted = edits.iter().map(|edit| Edit {
+        at: edit.at.start - part.start..edit.at.end - part.start,
+        text: edit.text.clone(),
+    });
+    String::from_utf8(splice(
+        &text.as_bytes()[part.clone()],
+        &shifted.collect::<Vec<_>>(),
+    ))
+    .ok()
+}
+
+/// A line of the current text, with its origin and the policies that wrote it.
+#[derive(Clone)]
+struct BlameLine {
+    text: String,
+    /// The line of the first text that it still is.
+    origin: Option<usize>,
+    /// Who wrote it, or a part of it.
+    policies: Vec<usize>,
+}
+
+struct Blame {
+    lines: Vec<BlameLine>,
+    /// Who took or changed each line of the first text.
+    removed_by: Vec<Vec<usize>>,
+}
+
+impl Blame {
+    fn new(text: &str) -> Self {
+        let line = |(index, text): (usize, &str)| BlameLine {
+            text: text.to_owned(),
+            origin: Some(index),
+            policies: Vec::new(),
+        };
+        let lines: Vec<BlameLine> = text.split_inclusive('\n').enumerate().map(line).collect();
+        let removed_by = vec![Vec::new(); lines.len()];
+        Blame { lines, removed_by }
+    }
+
+    /// Follows the lines to the next text, which these policies wrote.
+    fn advance(&mut self, new: &str, policies: &[usize]) {
+        let old: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
+        let new: Vec<&str> = new.split_inclusive('\n').collect();
+        let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
+        let mut lines: Vec<BlameLine> = Vec::with_capacity(new.len());
+        for op in ops {
+            let (before, after) = (op.old_range(), op.new_range());
+            if matches!(op, DiffOp::Equal { .. }) {
+                lines.extend(self.lines[before].iter().cloned());
+                continue;
+            }
+            for origin in self.lines[before.clone()]
+                .iter()
+                .filter_map(|line| line.origin)
+            {
+                self.removed_by[origin].extend(policies);
+            }
+            // As many lines as before: each is the one that stood there, changed once more.
+            let is_paired = before.len() == after.len();
+            let earlier = |index: usize| match is_paired {
+                true => self.lines[before.start + index].policies.clone(),
+                false => Vec::new(),
+            };
+            let line = |(index, text): (usize, &&str)| BlameLine {
+                text: (*text).to_owned(),
+                origin: None,
+                policies: [earlier(index).as_slice(), policies].concat(),
+            };
+            lines.extend(new[after].iter().enumerate().map(line));
+        }
+        self.lines = lines;
+    }
+
+    /// Who wrote the lines that a piece of the last text stands on.
+    fn authors_of(&self, at: usize, piece: &str) -> Vec<Author> {
+        let mut start = 0;
+        let ends = self.lines.iter().map(|line| {
+            start += line.text.len();
+            start
+        });
+        let ends: Vec<usize> = ends.collect();
+        let mut from = 0;
+        let author = |text: &str| {
+            let line = ends.partition_point(|&end| end <= at + from);
+            let bytes = from..from + text.len();
+            from = bytes.end;
+            Author {
+                bytes,
+                policies: self
+                    .lines
+                    .get(line)
+                    .map(|line| line.policies.clone())
+                    .unwrap_or_default(),
+            }
+        };
+        piece.split_inclusive('\n').map(author).collect()
+    }
+
+    /// Who took away what stood in a range of the first text.
+    fn remover_of(&self, first: &str, range: &Range<usize>) -> Option<Author> {
+        if range.is_empty() {
+            return None;
+        }
+        let line_of = |at: usize| first[..at].matches('\n').count();
+        let lines = line_of(range.start)..=line_of(range.end - 1);
+        let mut policies: Vec<usize> = lines
+            .filter_map(|line| self.removed_by.get(line))
+            .flatten()
+            .copied()
+            .collect();
+        policies.sort_unstable();
+        policies.dedup();
+        Some(Author {
+            bytes: 0..0,
+            policies,
+        })
+    }
+}

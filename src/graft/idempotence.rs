@@ -1,0 +1,147 @@
+//! Policies that would change their own result: a second run over what leaves would change more.
+
+use std::ops::Range;
+
+use memchr::memmem;
+use serde_json::Value;
+
+use crate::change::{Change, list};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::yaml_document;
+use crate::manifest::object::{DocumentContent, find_objects};
+use crate::manifest::pod::Workload;
+use crate::options::Options;
+use crate::outcome::{Outcome, PolicyReport};
+use crate::plan::draft::Draft;
+use crate::plan::plan;
+use crate::policy::Policy;
+use crate::source::Source;
+use crate::yaml::parse::parse;
+
+use super::document::DocumentTask;
+
+/// A policy that reads what it writes: where its file says so.
+type SelfReadingPolicy<'p> = (&'p Policy, Range<usize>);
+
+impl DocumentTask<'_> {
+    /// Plans the result once more, where policies that read what they write changed it.
+    pub(super) fn idempotence_problems(
+        &self,
+        workload: &Workload<'_>,
+        draft: &Draft<'_>,
+        reports: &[PolicyReport],
+    ) -> Vec<Diagnostic> {
+        let doubtful = self.doubtful(reports);
+        if doubtful.is_empty() {
+            return Vec::new();
+        }
+        let problem_of = draft
+            .value(&draft.root())
+            .and_then(|result| self.plan_result(&result))
+            .unwrap_or_default();
+        let repeated = |(policy, word): SelfReadingPolicy<'_>| {
+            let more = changes_of(policy, &problem_of)?.iter();
+            let more: Vec<Change> = more
+                .filter(|change| !change.is_generated())
+                .cloned()
+                .collect();
+            (!more.is_empty()).then(|| not_idempotent(workload, policy, word, &more))
+        };
+        doubtful.into_iter().filter_map(repeated).collect()
+    }
+
+    /// The policies that read what they write, and wrote something.
+    fn doubtful(&self, reports: &[PolicyReport]) -> Vec<SelfReadingPolicy<'_>> {
+        let policies = self.setting.policies.iter();
+        policies
+            .filter_map(|policy| Some((policy, self_reference(policy)?)))
+            .filter(|(policy, _)| changes_of(policy, reports).is_some())
+            .collect()
+    }
+
+    /// What every policy comes to with a workload of this value.
+    fn plan_result(&self, value: &Value) -> Option<Vec<PolicyReport>> {
+        let text = yaml_document(value);
+        let tree = parse(&text).ok()?;
+        let source = Source::new(self.setting.name.clone(), &text);
+        let found = find_objects(&tree, self.setting.kinds);
+        let [DocumentContent::Object(object)] = found.as_slice() else {
+            return None;
+        };
+        let result = self.read_workload(object, &tree, &source)?;
+        let options = Options {
+            details: true,
+            ..self.setting.options.clone()
+        };
+        let (policies, inventory) = (self.setting.policies, self.setting.inventory);
+        Some(plan(&result, policies, &options, inventory, None).policies)
+    }
+}
+
+/// What a policy injected.
+fn changes_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r [Change]> {
+    let mut reports = reports.iter();
+    let report = reports.find(|report| *report.policy == *policy.identity)?;
+    match &report.outcome {
+        Outcome::Injected(changes) => Some(changes),
+        Outcome::UpToDate | Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
+}
+
+fn not_idempotent(
+    workload: &Workload<'_>,
+    policy: &Policy,
+    word: Range<usize>,
+    more: &[Change],
+) -> Diagnostic {
+    let message = format!(
+        "applied to its own result, policy `{}` would change {} once more: {}",
+        policy.identity,
+        workload.title(),
+        list(more)
+    );
+    Diagnostic::error(Code::NotIdempotent, message)
+        .at(policy.text.place(word), "this reads what it writes")
+        .help(
+            "ask first whether it is done: a `test` in the patch, or a condition in the expression",
+        )
+}
+
+/// The first word of a policy that may read what the policy writes: a patch, a variable of a container where the policy
+/// reads `env`, or the text of a label or an annotation where it reads those and names the key elsewhere, too.
+fn self_reference(policy: &Policy) -> Option<Range<usize>> {
+    let text = policy.text.text.as_bytes();
+    let is_named = |key: &str| memmem::find_iter(text, key.as_bytes()).count() > 1;
+    let reads = |field: &str, key: Option<&str>| {
+        key.is_none_or(is_named) && (reads_field(text, field) || names(text, "object"))
+    };
+    policy.rules.iter().find_map(|rule| {
+        let patch = rule.inject.patches.first();
+        let of_template = || rule.template.as_ref()?.self_reference(reads);
+        patch
+            .map(|patch| patch.item.at.clone())
+            .or_else(of_template)
+    })
+}
+
+/// Whether an expression asks for a field: `pod.labels`, `c.?labels`, `c['labels']`; not of the policy's own names.
+fn reads_field(text: &[u8], field: &str) -> bool {
+    memmem::find_iter(text, field.as_bytes()).any(|at| {
+        let before = &text[..at];
+        let is_asked = matches!(before.last(), Some(b'.' | b'?' | b'\'' | b'"'));
+        let is_policy_name = before.ends_with(b"variables.") || before.ends_with(b"params.");
+        is_asked && !is_policy_name && ends_word(text, at + field.len())
+    })
+}
+
+/// Whether a word stands in a text.
+fn names(text: &[u8], word: &str) -> bool {
+    memmem::find_iter(text, word.as_bytes()).any(|at| {
+        let begins = at.checked_sub(1).is_none_or(|at| ends_word(text, at));
+        begins && ends_word(text, at + word.len())
+    })
+}
+
+fn ends_word(text: &[u8], at: usize) -> bool {
+    !text.get(at).is_some_and(u8::is_ascii_alphanumeric)
+}

@@ -1,0 +1,331 @@
+//! What changes when some policies take the place of others: a file's text with the old ones applied, and the report
+//! that leads from there to the text with the new ones.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp};
+
+use crate::outcome::{Author, FileReport, Outcome, PolicyReport, WorkloadReport};
+use crate::yaml::splice::{Edit, splice};
+
+/// The same file after the old and after the new policies, and what became of its workloads where the new ones followed
+/// the old ones.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicyVersions<'r> {
+    /// With the old policies.
+    pub old: &'r FileReport,
+    /// With the new ones.
+    pub new: &'r FileReport,
+    /// With the new ones on what the old ones had recorded.
+    pub upgrade: &'r FileReport,
+}
+
+/// The text with the old policies, and the way from there to the one with the new.
+pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileReport) {
+    let PolicyVersions { old, new, upgrade } = versions;
+    let old_text = splice(text, &old.edits);
+    let mut report = FileReport {
+        documents: new.documents,
+        objects: new.objects,
+        list_metadata: new.list_metadata.clone(),
+        is_hypothetical: true,
+        ..FileReport::default()
+    };
+    let old_at = OffsetShifts::by(&old.edits);
+    let upgraded: Vec<&WorkloadReport> = upgrade.input_workloads().collect();
+    let mut number = 0;
+    for (before, after) in pairs(old, new) {
+        let Some(workload) = after.or(before) else {
+            continue;
+        };
+        let is_same_workload =
+            |upgraded: &&&WorkloadReport| upgraded.name == workload.name && !workload.is_generated;
+        let policies = policies(
+            before,
+            workload,
+            upgraded.get(number).filter(is_same_workload).copied(),
+        );
+        number += usize::from(!workload.is_generated);
+        let sides = WorkloadVersions {
+            text,
+            old: WorkloadVersion::of(old, before),
+            new: WorkloadVersion::of(new, after),
+            policies: &policies,
+        };
+        let first = report.edits.len();
+        let (edits, authors) = sides.edits(&old_at);
+        report.edits.extend(edits);
+        let moved = |range: &Range<usize>| {
+            old_at.output_offset(range.start)..old_at.output_offset(range.end)
+        };
+        report.workloads.push(WorkloadReport {
+            document: moved(&workload.document),
+            extent: moved(&workload.extent),
+            edits: first..report.edits.len(),
+            authors,
+            view: before
+                .and_then(|before| before.view_after.clone().or_else(|| before.view.clone())),
+            view_after: workload
+                .view_after
+                .clone()
+                .or_else(|| workload.view.clone()),
+            patch: None,
+            policies,
+            ..workload.clone()
+        });
+    }
+    (old_text, report)
+}
+
+type WorkloadPair<'r> = (Option<&'r WorkloadReport>, Option<&'r WorkloadReport>);
+
+/// The workloads of both reports, told apart by their place in the file and their names.
+fn pairs<'r>(old: &'r FileReport, new: &'r FileReport) -> Vec<WorkloadPair<'r>> {
+    let mut pairs: BTreeMap<(usize, bool, &str), WorkloadPair<'r>> = BTreeMap::new();
+    let key = |workload: &'r WorkloadReport| {
+        (
+            workload.extent.start,
+            workload.is_generated,
+            workload.name.as_str(),
+        )
+    };
+    old.workloads
+        .iter()
+        .for_each(|workload| pairs.entry(key(workload)).or_default().0 = Some(workload));
+    new.workloads
+        .iter()
+        .for_each(|workload| pairs.entry(key(workload)).or_default().1 = Some(workload));
+    pairs.into_values().collect()
+}
+
+/// What each policy does on the way: as the upgrade says, where there was something to upgrade.
+fn policies(
+    old: Option<&WorkloadReport>,
+    new: &WorkloadReport,
+    upgrade: Option<&WorkloadReport>,
+) -> Vec<PolicyReport> {
+    let is_injected = |workload: &WorkloadReport| {
+        workload
+            .policies
+            .iter()
+            .any(|policy_report| matches!(policy_report.outcome, Outcome::Injected(_)))
+    };
+    match upgrade {
+        Some(upgrade) if old.is_some_and(is_injected) => upgrade.policies.clone(),
+        Some(_) | None => new.policies.clone(),
+    }
+}
+
+/// By how many bytes edits shift the text behind them.
+struct OffsetShifts(Vec<(usize, isize)>);
+
+impl OffsetShifts {
+    fn by(edits: &[Edit]) -> Self {
+        let mut moved = 0;
+        let steps = edits.iter().map(|edit| {
+            moved += edit.text.len() as isize - edit.at.len() as isize;
+            (edit.at.end, moved)
+        });
+        OffsetShifts(steps.collect())
+    }
+
+    /// Where a byte stands that no edit touches; what is inserted at it stands before.
+    fn output_offset(&self, at: usize) -> usize {
+        let behind = self.0.partition_point(|(end, _)| *end <= at);
+        let moved = behind
+            .checked_sub(1)
+            .and_then(|last| self.0.get(last))
+            .map_or(0, |(_, moved)| *moved);
+        at.saturating_add_signed(moved)
+    }
+
+    /// Where a byte stands before what is inserted at it.
+    fn output_offset_before(&self, at: usize) -> usize {
+        let behind = self.0.partition_point(|(end, _)| *end < at);
+        let moved = behind
+            .checked_sub(1)
+            .and_then(|last| self.0.get(last))
+            .map_or(0, |(_, moved)| *moved);
+        at.saturating_add_signed(moved)
+    }
+}
+
+/// The edits of a workload in one version.
+struct WorkloadVersion<'r> {
+    edits: &'r [Edit],
+    workload: Option<&'r WorkloadReport>,
+}
+
+impl<'r> WorkloadVersion<'r> {
+    fn of(report: &'r FileReport, workload: Option<&'r WorkloadReport>) -> Self {
+        let edits = workload
+            .and_then(|workload| report.edits.get(workload.edits.clone()))
+            .unwrap_or_default();
+        WorkloadVersion { edits, workload }
+    }
+
+    fn spliced(&self, text: &[u8], piece: &Range<usize>) -> Vec<u8> {
+        splice(&text[piece.clone()], &self.shifted(piece))
+    }
+
+    fn shifted(&self, piece: &Range<usize>) -> Vec<Edit> {
+        let shift = |edit: &Edit| Edit {
+            at: edit.at.start - piece.start..edit.at.end - piece.start,
+            text: edit.text.clone(),
+        };
+        self.edits.iter().map(shift).collect()
+    }
+
+    /// The policies that wrote some bytes of the piece with the edits made.
+    fn authors(&self, piece: &Range<usize>, bytes: &Range<usize>) -> Vec<&'r str> {
+        let Some(workload) = self.workload else {
+            return Vec::new();
+        };
+        let (mut moved, mut authors) = (0, Vec::new());
+        for (index, edit) in self.shifted(piece).iter().enumerate() {
+            let start = edit.at.start.saturating_add_signed(moved);
+            moved += edit.text.len() as isize - edit.at.len() as isize;
+            let overlap = bytes.start.max(start)..bytes.end.min(start + edit.text.len());
+            if overlap.start >= overlap.end {
+                continue;
+            }
+            let overlap = overlap.start - start..overlap.end - start;
+            let edit_authors = workload
+                .authors
+                .get(index)
+                .map(Vec::as_slice)
+                .unwrap_or_default()
+                .iter();
+            let edit_authors = edit_authors.filter(|author| {
+                author.bytes.start < overlap.end && overlap.start < author.bytes.end
+            });
+            let edit_authors: Vec<usize> = edit_authors
+                .flat_map(|author| &author.policies)
+                .copied()
+                .collect();
+            let named = edit_authors
+                .into_iter()
+                .filter_map(|policy| Some(&*workload.policies.get(policy)?.policy));
+            let named: Vec<&str> = named.collect();
+            authors.extend(if named.is_empty() {
+                injected(workload)
+            } else {
+                named
+            });
+        }
+        authors
+    }
+}
+
+fn injected(workload: &WorkloadReport) -> Vec<&str> {
+    let is_injected =
+        |policy_report: &&PolicyReport| matches!(policy_report.outcome, Outcome::Injected(_));
+    workload
+        .policies
+        .iter()
+        .filter(is_injected)
+        .map(|policy_report| &*policy_report.policy)
+        .collect()
+}
+
+/// A workload in both versions.
+struct WorkloadVersions<'r> {
+    text: &'r [u8],
+    old: WorkloadVersion<'r>,
+    new: WorkloadVersion<'r>,
+    policies: &'r [PolicyReport],
+}
+
+impl WorkloadVersions<'_> {
+    /// The edits that lead from the old text to the new one, and who made each.
+    fn edits(&self, old_at: &OffsetShifts) -> (Vec<Edit>, Vec<Vec<Author>>) {
+        let edits = || self.old.edits.iter().chain(self.new.edits);
+        let (Some(start), Some(end)) = (
+            edits().map(|edit| edit.at.start).min(),
+            edits().map(|edit| edit.at.end).max(),
+        ) else {
+            return (Vec::new(), Vec::new());
+        };
+        let piece = start..end;
+        let (old, new) = (
+            self.old.spliced(self.text, &piece),
+            self.new.spliced(self.text, &piece),
+        );
+        let (old_lines, new_lines) = (lines(&old), lines(&new));
+        let texts = |text: &'_ [u8], lines: &[Range<usize>]| -> Vec<Vec<u8>> {
+            lines
+                .iter()
+                .map(|line| text[line.clone()].to_vec())
+                .collect()
+        };
+        let (old_texts, new_texts) = (texts(&old, &old_lines), texts(&new, &new_lines));
+        let ops = similar::capture_diff_slices(Algorithm::Myers, &old_texts, &new_texts);
+        let (mut edits, mut authors) = (Vec::new(), Vec::new());
+        for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+            let removed = bytes_of(
+                &old_lines[op.old_range()],
+                || old_lines.get(op.old_range().start),
+                old.len(),
+            );
+            let inserted = bytes_of(&new_lines[op.new_range()], || None, 0);
+            let Ok(text) = std::str::from_utf8(&new[inserted.clone()]) else {
+                continue;
+            };
+            let from = old_at.output_offset_before(start);
+            edits.push(Edit {
+                at: from + removed.start..from + removed.end,
+                text: text.into(),
+            });
+            let removers = self.places(self.old.authors(&piece, &removed));
+            let remover = (!removed.is_empty()).then_some(Author {
+                bytes: 0..0,
+                policies: removers,
+            });
+            let writers = new_lines[op.new_range()].iter().map(|line| Author {
+                bytes: line.start - inserted.start..line.end - inserted.start,
+                policies: self.places(self.new.authors(&piece, line)),
+            });
+            authors.push(remover.into_iter().chain(writers).collect());
+        }
+        (edits, authors)
+    }
+
+    fn places(&self, names: Vec<&str>) -> Vec<usize> {
+        let mut places: Vec<usize> = names
+            .iter()
+            .filter_map(|name| {
+                self.policies
+                    .iter()
+                    .position(|policy_report| *policy_report.policy == **name)
+            })
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+fn lines(text: &[u8]) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let lines = text.split_inclusive(|&byte| byte == b'\n').map(|line| {
+        start += line.len();
+        start - line.len()..start
+    });
+    lines.collect()
+}
+
+/// The bytes of lines that follow each other; for none, where they would stand.
+fn bytes_of<'l>(
+    lines: &[Range<usize>],
+    next: impl FnOnce() -> Option<&'l Range<usize>>,
+    end: usize,
+) -> Range<usize> {
+    match (lines.first(), lines.last()) {
+        (Some(first), Some(last)) => first.start..last.end,
+        _ => {
+            let at = next().map_or(end, |next| next.start);
+            at..at
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! Objects that an earlier run generated and that no record names any more: taken out of the files they stand in.
+
+use memchr::memmem;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::companion::unwrap_list;
+use crate::inventory::written_name;
+use crate::manifest::object::{DocumentContent, Object, find_objects};
+use crate::manifest::workload::PodKinds;
+use crate::options::Options;
+use crate::outcome::{FileReport, GeneratedRecord, WorkloadReport};
+use crate::ownership::TextAdjustment;
+use crate::plan::companions::MANAGED_BY;
+use crate::record::live::as_created;
+use crate::record::words::undo_command;
+use crate::record::{RECORD, Record, digest};
+use crate::source::{Place, Source};
+use crate::undo::{compose, read_record};
+use crate::yaml::parse::parse;
+use crate::yaml::splice::{Edit, splice};
+use crate::yaml::stream::{ChunkGraft, chunks};
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::to_value;
+
+use super::record_refusals::unreadable;
+use super::removal::{merge_overlapping, remove, separator_of};
+use super::removed_objects::{add, describe, placed};
+
+/// A file of a run: its name, its text, and what came of it.
+pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
+
+/// Takes the objects out that no workload of the run needs any more. All that the run does beside is in the reports.
+pub fn prune(files: &mut [RunFile<'_>], options: &Options) {
+    let mut needed: BTreeSet<(String, String)> = files
+        .iter()
+        .flat_map(|(.., report)| &report.needed)
+        .map(GeneratedRecord::key)
+        .collect();
+    // Where an object stays because others need it, it may stand elsewhere than where room was made for it.
+    let has_room = options.take_out.is_undo()
+        && files
+            .iter()
+            .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
+    // Where a policy failed, what it still needs is not known.
+    if is_refused(files) || dropped(files, &needed).is_empty() && !has_room {
+        return;
+    }
+    let kinds = PodKinds::of(options);
+    for (name, text, report) in files.iter_mut() {
+        match needed_by_others(name, text, &kinds) {
+            Ok(more) => needed.extend(more.iter().map(GeneratedRecord::key)),
+            Err(problem) => report.diagnostics.push(problem),
+        }
+    }
+    let dropped = dropped(files, &needed);
+    if is_refused(files) || dropped.is_empty() && !has_room {
+        return;
+    }
+    let retiring = Pruner {
+        dropped,
+        needed: needed.into_iter().map(|(name, _)| name).collect(),
+        kinds,
+        options,
+    };
+    retiring.files(files);
+}
+
+fn is_refused(files: &[RunFile<'_>]) -> bool {
+    let mut problems = files.iter().flat_map(|(.., report)| &report.diagnostics);
+    problems.any(Diagnostic::is_error)
+}
+
+/// What the records of the input name and nothing needs, by name.
+fn dropped(
+    files: &[RunFile<'_>],
+    needed: &BTreeSet<(String, String)>,
+) -> BTreeMap<String, Vec<GeneratedRecord>> {
+    let mut dropped: BTreeMap<String, Vec<GeneratedRecord>> = BTreeMap::new();
+    let all = files.iter().flat_map(|(.., report)| &report.dropped);
+    for generated in all.filter(|generated| !needed.contains(&generated.key())) {
+        let alike = dropped.entry(generated.name.clone()).or_default();
+        alike.push(generated.clone());
+    }
+    dropped
+}
+
+/// What objects of kinds that podgraft does not know have from an earlier run, which did: their documents are let through
+/// unread.
+fn needed_by_others(
+    name: &Arc<str>,
+    text: &[u8],
+    kinds: &PodKinds,
+) -> Result<Vec<GeneratedRecord>, Diagnostic> {
+    let mut needed = Vec::new();
+    for chunk in chunks(text).filter(|chunk| memmem::find(chunk.text, RECORD.as_bytes()).is_some())
+    {
+        let Some(tree) = std::str::from_utf8(chunk.text)
+            .ok()
+            .and_then(|text| parse(text).ok())
+        else {
+            continue;
+        };
+        for found in find_objects(&tree, kinds) {
+            let DocumentContent::Object(object) = found else {
+                continue;
+            };
+            if kinds.find(&object.api_version, &object.kind).is_some() {
+                continue;
+            }
+            match read_record(&tree, object.node) {
+                Ok(recorded_object) => needed.extend(
+                    recorded_object
+                        .iter()
+                        .flat_map(|recorded_object| generated(&recorded_object.record)),
+                ),
+                Err((node, error)) => {
+                    let span = tree.span(node);
+                    let decoded = String::from_utf8_lossy(text);
+                    let source = Source::new(Arc::clone(name), &decoded);
+                    return Err(unreadable(
+                        &error,
+                        source.place(chunk.start + span.start..chunk.start + span.end),
+                    ));
+                }
+            }
+        }
+    }
+    Ok(needed)
+}
+
+/// A generated object to prune, its value, and its record.
+type PrunedObject<'r> = (Object, Value, &'r GeneratedRecord);
+
+struct Pruner<'r> {
+    /// By name.
+    dropped: BTreeMap<String, Vec<GeneratedRecord>>,
+    /// The names of what stays.
+    needed: BTreeSet<String>,
+    kinds: PodKinds,
+    options: &'r Options,
+}
+
+/// What goes from a text.
+#[derive(Default)]
+struct PrunedText {
+    /// Of what was found, whether it goes or not.
+    names: Vec<String>,
+    problems: Vec<Diagnostic>,
+    described: Vec<WorkloadReport>,
+    /// Ranges are bytes of the file's result.
+    edits: Vec<Edit>,
+}
+
+/// A file and its result so far: what stands beside the objects may change, too, so they are taken out of the result.
+struct ChangedFile<'f> {
+    name: &'f Arc<str>,
+    text: &'f [u8],
+    edits: &'f [Edit],
+    output: &'f [u8],
+}
+
+impl ChangedFile<'_> {
+    /// Where in the file something of the result stands.
+    fn before(&self, at: usize) -> usize {
+        offset_in_input(self.edits, at)
+    }
+
+    fn place(&self, at: usize) -> Place {
+        let at = self.before(at);
+        let whole = String::from_utf8_lossy(self.text);
+        Source::new(Arc::clone(self.name), &whole).place(at..at)
+    }
+}
+
+impl Pruner<'_> {
+    fn files(&self, files: &mut [RunFile<'_>]) {
+        let mut found = BTreeSet::new();
+        for (name, text, report) in files.iter_mut() {
+            found.extend(self.prune_file(name, text, report));
+        }
+        let is_missing = |generated: &&GeneratedRecord| !found.contains(&generated.name);
+        let missing = self.dropped.values().filter_map(|ones| ones.first());
+        if let Some((.., report)) = files.first_mut() {
+            let warnings = missing.filter(is_missing).map(missing_object);
+            report.diagnostics.extend(warnings);
+        }
+    }
+
+    /// Takes objects out of a file. Returns the names of those that stand in there.
+    fn prune_file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
+        let output = splice(text, &report.edits);
+        let file = ChangedFile {
+            name,
+            text,
+            edits: &report.edits,
+            output: &output,
+        };
+        let is_managed =
+            |chunk: &ChunkGraft<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
+        let mut retired = PrunedText::default();
+        for chunk in chunks(&output).filter(is_managed) {
+            let text = std::str::from_utf8(chunk.text).ok();
+            if let Some(tree) = text.and_then(|text| parse(text).ok()) {
+                retired = self.document(&file, &chunk, &tree, retired);
+            }
+        }
+        report.diagnostics.extend(retired.problems);
+        if retired.edits.is_empty() && report.rooms.is_empty() {
+            return retired.names;
+        }
+        let removals = merge_overlapping(retired.edits);
+        let room = self.rooms(report, &splice(&output, &removals), &removals);
+        let removals = compose(output.len(), &removals, &room);
+        report.set_edits(compose(text.len(), &report.edits, &removals));
+        add(report, retired.described);
+        retired.names
+    }
+
+    /// Adds what goes of a document.
+    fn document(
+        &self,
+        file: &ChangedFile<'_>,
+        chunk: &ChunkGraft<'_>,
+        tree: &Tree<'_>,
+        mut retired: PrunedText,
+    ) -> PrunedText {
+        let (gone, changed) = self.prunable_objects(tree);
+        for (node, generated) in changed {
+            retired.names.push(generated.name.clone());
+            let place = file.place(chunk.start + tree.span(node).start);
+            let problem = changed_since(generated, file.name);
+            retired.problems.push(problem.at(place, "this object"));
+        }
+        if self.options.details {
+            let described = gone.iter().map(|(object, value, generated)| {
+                let span = tree.span(object.node);
+                let span =
+                    file.before(chunk.start + span.start)..file.before(chunk.start + span.end);
+                let described = describe(object, value, generated, self.options);
+                placed(described, object, span, file.text)
+            });
+            retired.described.extend(described);
+        }
+        let objects: Vec<&Object> = gone.iter().map(|(object, ..)| object).collect();
+        let rest = &file.output[chunk.start + chunk.text.len()..];
+        match remove(tree, &objects, separator_of(rest)) {
+            Some(edits) => {
+                let edits = edits.into_iter().map(|edit| shifted(chunk.start, edit));
+                retired.edits.extend(edits);
+            }
+            None => {
+                let staying = gone.iter().map(|(.., generated)| cannot_remove(generated));
+                retired.problems.extend(staying);
+            }
+        }
+        let names = gone
+            .into_iter()
+            .map(|(.., generated)| generated.name.clone());
+        retired.names.extend(names);
+        retired
+    }
+
+    /// The edits of what is left that take back the room of objects that are gone.
+    fn rooms(&self, report: &FileReport, left: &[u8], gone: &[Edit]) -> Vec<Edit> {
+        let rooms = report.rooms.iter().filter_map(|(at, room)| {
+            // Where the workload stands in what is left.
+            let at = offset_in_output(gone, offset_in_output(&report.edits, *at));
+            self.undo_room(left, at, room)
+        });
+        let mut room: Vec<Edit> = rooms.flatten().collect();
+        room.sort_by_key(|edit| edit.at.start);
+        room
+    }
+
+    /// The objects of a document that go, and those that would if nobody had changed them.
+    fn prunable_objects(
+        &self,
+        tree: &Tree<'_>,
+    ) -> (Vec<PrunedObject<'_>>, Vec<(NodeId, &GeneratedRecord)>) {
+        let (mut prunable, mut changed) = (Vec::new(), Vec::new());
+        for found in find_objects(tree, &self.kinds) {
+            let DocumentContent::Object(object) = found else {
+                continue;
+            };
+            let Some(value) = to_value(tree, object.node).ok() else {
+                continue;
+            };
+            let name = written_name(&value);
+            let Some(dropped) = self.dropped.get(&name) else {
+                continue;
+            };
+            let is_as_written = dropped
+                .iter()
+                .any(|generated| digest(&as_created(&value)) == generated.digest);
+            // Another with the name of one that is still needed is the user's, or the new one.
+            if !is_as_written && self.needed.contains(&name) {
+                continue;
+            }
+            // Whoever wrote the record: what does not say that podgraft manages it stays.
+            match is_managed(&value) && (is_as_written || self.options.force) {
+                true => prunable.push((object, value, &dropped[0])),
+                false => changed.push((object.node, &dropped[0])),
+            }
+        }
+        (prunable, changed)
+    }
+
+    /// What was done to make room for objects that are gone is undone, in the document of the workload at `at`.
+    fn undo_room(&self, output: &[u8], at: usize, room: &TextAdjustment) -> Option<Vec<Edit>> {
+        let document = chunks(output)
+            .take_while(|chunk| chunk.start <= at)
+            .last()?;
+        if room.list
+            && let Some(edits) = unwrap_list(&parse(std::str::from_utf8(document.text).ok()?).ok()?)
+        {
+            return Some(edits.map(|edit| shifted(document.start, edit)).to_vec());
+        }
+        // Behind another document the end is not the workload's.
+        let is_last = document.start + document.text.len() == output.len();
+        let text = std::str::from_utf8(document.text)
+            .ok()
+            .filter(|_| is_last)?;
+        let edits = restore_end(text, room, &self.kinds, Some(at - document.start));
+        Some(
+            edits
+                .into_iter()
+                .map(|edit| shifted(document.start, edit))
+                .collect(),
+        )
+    }
+}
+
+/// What gives a text back the end that it had before something was written behind its last workload, the one at `at` where
+/// that is known.
+pub(super) fn restore_end(
+    text: &str,
+    room: &TextAdjustment,
+    kinds: &PodKinds,
+    at: Option<usize>,
+) -> Vec<Edit> {
+    let Some(unended) = text.strip_suffix('\n').filter(|_| room.unended) else {
+        return Vec::new();
+    };
+    let unended = unended.strip_suffix('\r').unwrap_or(unended);
+    let Some(last) = chunks(unended.as_bytes()).last() else {
+        return Vec::new();
+    };
+    let Some(tree) = parse(&unended[last.start..]).ok() else {
+        return Vec::new();
+    };
+    // Behind anything else the line end is somebody's.
+    let is_workload = find_objects(&tree, kinds)
+        .pop()
+        .is_some_and(|found| match found {
+            DocumentContent::Object(object) => {
+                let is_wanted = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
+                is_wanted && kinds.find(&object.api_version, &object.kind).is_some()
+            }
+            DocumentContent::Untyped { .. } => false,
+        });
+    if !is_workload {
+        return Vec::new();
+    }
+    vec![Edit {
+        at: unended.len()..text.len(),
+        text: "".into(),
+    }]
+}
+
+fn is_managed(object: &Value) -> bool {
+    let (key, value) = MANAGED_BY;
+    object
+        .pointer("/metadata/labels")
+        .and_then(|labels| labels.get(key)?.as_str())
+        == Some(value)
+}
+
+/// The edit of a text that is part of another.
+fn shifted(start: usize, edit: Edit) -> Edit {
+    Edit {
+        at: edit.at.start + start..edit.at.end + start,
+        ..edit
+    }
+}
+
+/// Where in the result something of the text stands that no edit touches.
+fn offset_in_output(edits: &[Edit], at: usize) -> usize {
+    let before = edits.iter().take_while(|edit| edit.at.end <= at);
+    before.fold(at, |at, edit| at + edit.text.len() - edit.at.len())
+}
+
+/// Where in the text something of its result stands.
+fn offset_in_input(edits: &[Edit], at: usize) -> usize {
+    let (mut result_offset, mut text_offset) = (0, 0);
+    for edit in edits {
+        let kept = edit.at.start - text_offset;
+        if at < result_offset + kept {
+            break;
+        }
+        result_offset += kept + edit.text.len();
+        text_offset = edit.at.end;
+    }
+    text_offset + at.saturating_sub(result_offset)
+}
+
+/// What is to go stands in a text that is written already.
+pub fn not_taken_out(generated: &GeneratedRecord) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
+        generated.name, generated.policy
+    );
+    Diagnostic::error(Code::TooLate, message).help("leave out --stream")
+}
+
+fn changed_since(generated: &GeneratedRecord, file: &str) -> Diagnostic {
+    let message = format!(
+        "the {} was changed since policy `{}` generated it",
+        generated.name, generated.policy
+    );
+    let help = format!(
+        "to take it out all the same: {}, with the file of its workload if that is another",
+        undo_command(&generated.policy, file, true)
+    );
+    Diagnostic::error(Code::ChangedSince, message).help(help)
+}
+
+/// There is no safe way to take it out.
+fn cannot_remove(generated: &GeneratedRecord) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated, cannot be taken out of where it stands",
+        generated.name, generated.policy
+    );
+    let problem = Diagnostic::error(Code::CannotEdit, message);
+    problem.help("write it as a document of its own, behind a line `---`, or take it out by hand")
+}
+
+/// Nothing of this name is among the files.
+fn missing_object(generated: &GeneratedRecord) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated and nothing needs any more, is in none of these files",
+        generated.name, generated.policy
+    );
+    let problem = Diagnostic::warning(Code::MissingObject, message);
+    problem.help("if it stands in another file, take it out there")
+}
+
+/// The objects that a record names.
+pub(super) fn generated(record: &Record) -> impl Iterator<Item = GeneratedRecord> + '_ {
+    record.policies.iter().flat_map(|policy| {
+        policy
+            .generated
+            .iter()
+            .map(|(name, digest)| GeneratedRecord {
+                name: name.clone(),
+                digest: digest.clone(),
+                policy: policy.policy.clone(),
+            })
+    })
+}

@@ -1,0 +1,111 @@
+//! What the report says of generated objects that go.
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{Patch, PatchOperation, RemoveOperation};
+use serde_json::Value;
+use std::ops::Range;
+
+use crate::change::{Change, ChangeTarget, Operation};
+use crate::manifest::object::Object;
+use crate::options::Options;
+use crate::outcome::{FileReport, GeneratedRecord, Outcome, PolicyReport, WorkloadReport};
+use crate::yaml::splice::Edit;
+use crate::yaml::stream::chunks;
+
+/// An object that goes, without its place.
+pub(super) fn describe(
+    object: &Object,
+    value: &Value,
+    generated: &GeneratedRecord,
+    options: &Options,
+) -> WorkloadReport {
+    let text = |key: &str| value["metadata"][key].as_str();
+    let removal = Change::new(
+        Operation::TakeOut,
+        ChangeTarget::Object(generated.name.clone()),
+    );
+    let policy_report = PolicyReport {
+        policy: generated.policy.as_str().into(),
+        outcome: Outcome::TakenOut(vec![removal]),
+        rules: Vec::new(),
+        is_older: false,
+    };
+    let remove_whole = RemoveOperation {
+        path: PointerBuf::new(),
+    };
+    WorkloadReport {
+        api_version: object.api_version.clone(),
+        kind: object.kind.clone(),
+        namespace: text("namespace")
+            .or(options.namespace.as_deref())
+            .map(str::to_owned),
+        states_namespace: text("namespace").is_some(),
+        name: text("name").unwrap_or_default().to_owned(),
+        policies: vec![policy_report],
+        is_generated: true,
+        patch: options
+            .patches
+            .then(|| Patch(vec![PatchOperation::Remove(remove_whole)])),
+        ..WorkloadReport::default()
+    }
+}
+
+/// The object with its lines, and its bytes of the file.
+pub(super) fn placed(
+    described: WorkloadReport,
+    object: &Object,
+    span: Range<usize>,
+    text: &[u8],
+) -> WorkloadReport {
+    let document = chunks(text).map(|chunk| chunk.start..chunk.start + chunk.text.len());
+    let document = document
+        .take_while(|document| document.start <= span.start)
+        .last()
+        .unwrap_or(0..text.len());
+    let line = 1 + memchr::memchr_iter(b'\n', &text[..span.start]).count();
+    let extent = if object.within.is_some() {
+        span
+    } else {
+        document.clone()
+    };
+    WorkloadReport {
+        line,
+        document,
+        extent,
+        ..described
+    }
+}
+
+/// Puts the objects that go among the file's workloads, each with its edits.
+pub(super) fn add(report: &mut FileReport, removed: Vec<WorkloadReport>) {
+    for mut object in removed {
+        let at = report
+            .workloads
+            .partition_point(|workload| workload.line <= object.line);
+        let first = report.workloads[..at]
+            .iter()
+            .map(|workload| workload.edits.end)
+            .max()
+            .unwrap_or_default();
+        let next = report.workloads[at..]
+            .iter()
+            .map(|workload| workload.edits.start)
+            .find(|&start| start >= first);
+        let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
+        let from = report.edits.partition_point(is_before).max(first);
+        let to = report
+            .edits
+            .partition_point(|edit| edit.at.start < object.extent.end);
+        let to = to.min(next.unwrap_or(report.edits.len()));
+        if from >= to {
+            continue;
+        }
+        object.edits = from..to;
+        report.workloads.insert(at, object);
+        report
+            .companions
+            .iter_mut()
+            .filter(|placed| placed.workload >= at)
+            .for_each(|placed| placed.workload += 1);
+    }
+}

@@ -1,0 +1,73 @@
+//! What only all files of a run together show.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::outcome::{FileReport, Outcome};
+use crate::policy::Policy;
+
+/// So many workloads are named in a message.
+const MOST_NAMES: usize = 5;
+
+/// What the policies say about what they have done, once each, and what is doubtful about all of it together.
+pub fn notes(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
+    let mut notes = broad_names(policies, reports);
+    for policy in policies.iter().filter(|policy| !policy.effects.is_empty()) {
+        let mut policy_reports = reports
+            .iter()
+            .flat_map(|report| &report.workloads)
+            .flat_map(|workload| &workload.policies);
+        if policy_reports.any(|policy_report| {
+            *policy_report.policy == *policy.identity
+                && matches!(policy_report.outcome, Outcome::Injected(_))
+        }) {
+            notes.extend(policy.effects.iter().cloned());
+        }
+    }
+    notes
+}
+
+/// Warnings about parts of names that fit more than one workload.
+fn broad_names(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
+    let mut warnings: Vec<Diagnostic> = Vec::new();
+    for policy in policies {
+        for (index, rule) in policy.rules.iter().enumerate() {
+            let Some((part, at)) = &rule.name_part else {
+                continue;
+            };
+            let titles = titles(policy, index, reports);
+            if titles.len() < 2 {
+                continue;
+            }
+            let more = titles.len().saturating_sub(MOST_NAMES);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let names = titles
+                .iter()
+                .take(MOST_NAMES)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ");
+            let message = format!("`{part}` fits {} workloads: {names}{more}", titles.len());
+            let warning = Diagnostic::warning(Code::BroadName, message).at(
+                policy.text.place(at.clone()),
+                "any name that contains this is meant",
+            );
+            warnings.push(warning.help(
+                "if one of them is meant, say more of its name, its namespace or its labels",
+            ));
+        }
+    }
+    warnings
+}
+
+fn titles(policy: &Policy, rule: usize, reports: &[&FileReport]) -> Vec<String> {
+    let workloads = reports.iter().flat_map(|report| &report.workloads);
+    let is_meant = workloads.filter(|workload| {
+        workload.policies.iter().any(|policy_report| {
+            *policy_report.policy == *policy.identity && policy_report.rules.contains(&rule)
+        })
+    });
+    is_meant.map(|workload| workload.title()).collect()
+}

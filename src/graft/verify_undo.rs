@@ -1,0 +1,417 @@
+//! The proof that undo gives back the bytes, made before anything leaves: of each document, and of all files together
+//! where objects are generated beside workloads.
+
+use memchr::memmem;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::TextCache;
+use crate::inventory::Inventory;
+use crate::options::{Options, RemovalSelection};
+use crate::outcome::FileReport;
+use crate::record::lock::LockSet;
+use crate::record::{Drift, DriftHandling, RECORD, Record, TextDifferences};
+use crate::source::Source;
+use crate::undo::{
+    RecordedObject, RemovalObstacle, StrippedDocument, objects_of, places_between, read_record,
+    strip,
+};
+use crate::yaml::parse::reparse;
+use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::to_value;
+
+use super::document::DocumentTask;
+use super::graft_on_threads;
+use super::pending::{PendingObject, Plan};
+use super::prune::{RunFile, prune, restore_end};
+use super::record_refusals::changed_since;
+use super::recorded::RecordedDocument;
+use super::write::WrittenWorkload;
+
+/// What undoing a result comes to.
+enum UndoProof {
+    /// The bytes that stood there.
+    Exact,
+    /// Other bytes, unless the records say this beside.
+    Texts(Vec<Option<TextDifferences>>),
+    /// Something else, and why.
+    Not(String),
+}
+
+/// The edits of the workloads of a document, of which it is known what undo makes of them.
+#[derive(Default)]
+pub(super) struct ProvenEdits<'t> {
+    pub written: Vec<WrittenWorkload<'t>>,
+    pub problems: Vec<Diagnostic>,
+}
+
+impl<'a> DocumentTask<'a> {
+    /// Undoes the document that leaves, where it has records, and notes in them what undo needs beside.
+    pub(super) fn prove_all<'t>(
+        &self,
+        pair: &RecordedDocument<'t>,
+        plan: &mut Plan<'t>,
+        written: Vec<WrittenWorkload<'t>>,
+        texts: &mut TextCache,
+    ) -> ProvenEdits<'t>
+    where
+        'a: 't,
+    {
+        let mut proven = ProvenEdits {
+            written,
+            problems: Vec::new(),
+        };
+        let has_record = |pending: &PendingObject<'_>| pending.record().is_some();
+        let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
+        let is_changed = plan.pending.iter().any(PendingObject::is_changed);
+        let is_wrong =
+            |pending: &WrittenWorkload<'_>| pending.problems.iter().any(Diagnostic::is_error);
+        let is_refused = plan.is_refused() || proven.written.iter().any(is_wrong);
+        if !has_records || !is_changed || is_refused {
+            return proven;
+        }
+        let problem = match self.prove(pair, &plan.pending, &proven.written) {
+            UndoProof::Exact => return proven,
+            UndoProof::Not(why) => why,
+            UndoProof::Texts(found) => {
+                self.note_texts(pair, &mut plan.pending, found);
+                proven.written = self.write_all(pair, plan, texts);
+                match self.prove(pair, &plan.pending, &proven.written) {
+                    UndoProof::Exact => return proven,
+                    UndoProof::Not(why) => why,
+                    UndoProof::Texts(_) => "the bytes differ".to_owned(),
+                }
+            }
+        };
+        proven.problems = report_inexact_undo(pair, &plan.pending, &problem);
+        if proven.problems.iter().any(Diagnostic::is_error) {
+            proven
+                .written
+                .iter_mut()
+                .for_each(|pending| pending.edits.clear());
+        }
+        proven
+    }
+
+    fn note_texts(
+        &self,
+        pair: &RecordedDocument<'_>,
+        pending: &mut [PendingObject<'_>],
+        texts: Vec<Option<TextDifferences>>,
+    ) {
+        let nodes = objects_of(pair.tree, self.setting.kinds);
+        let texts = texts.into_iter().chain(std::iter::repeat(None));
+        for (node, text) in nodes.into_iter().zip(texts) {
+            let mut pending = pending.iter_mut();
+            let pending_object =
+                pending.find(|pending_object| pending_object.workload.object.node == node);
+            let beside = pending_object.and_then(|pending_object| pending_object.beside.as_mut());
+            if let Some(record) = beside.and_then(|beside| beside.record.as_mut()) {
+                record.text = text;
+            }
+        }
+    }
+
+    fn prove(
+        &self,
+        pair: &RecordedDocument<'_>,
+        pending: &[PendingObject<'_>],
+        written: &[WrittenWorkload<'_>],
+    ) -> UndoProof {
+        let edits = flatten_edits(written);
+        let output = splice_text(pair.source.text, &edits);
+        let Ok(tree) = reparse(pair.tree, &output, &changes_of(&edits)) else {
+            return UndoProof::Not("it cannot be parsed".to_owned());
+        };
+        let objects = objects_of(pair.tree, self.setting.kinds);
+        let pending: Vec<Option<&PendingObject<'_>>> = objects
+            .iter()
+            .map(|node| {
+                pending
+                    .iter()
+                    .find(|entry| *node == entry.workload.object.node)
+            })
+            .collect();
+        let mut recorded = self.recorded_after(&tree, &pending);
+        let matters = |index: usize| {
+            let entry = pending.get(index).copied().flatten();
+            entry.is_some_and(|entry| entry.record().is_some() || entry.is_base())
+        };
+        let mut texts = (0..).zip(match self.undo(pair, &tree, &recorded, &pending) {
+            Ok(texts) => texts,
+            // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
+            Err(RemovalObstacle::Forged(_)) => {
+                return self.prove_anew(pair, &tree, &mut recorded, &pending);
+            }
+            Err(obstacle) => return UndoProof::Not(format!("{obstacle:?}")),
+        });
+        match texts.any(|(index, text)| text.is_some() && matters(index)) {
+            true => self.prove_anew(pair, &tree, &mut recorded, &pending),
+            false => UndoProof::Exact,
+        }
+    }
+
+    /// What records must say that say nothing of the text so far.
+    fn prove_anew(
+        &self,
+        pair: &RecordedDocument<'_>,
+        tree: &Tree<'_>,
+        recorded: &mut [RecordedObject],
+        pending: &[Option<&PendingObject<'_>>],
+    ) -> UndoProof {
+        for recorded_object in recorded.iter_mut() {
+            recorded_object.record.text = None;
+        }
+        match self.undo(pair, tree, recorded, pending) {
+            Ok(texts) => UndoProof::Texts(texts),
+            Err(obstacle) => UndoProof::Not(format!("{obstacle:?}")),
+        }
+    }
+
+    /// The records of the document that leaves, of its annotations or beside it.
+    fn recorded_after(
+        &self,
+        tree: &Tree<'_>,
+        pending: &[Option<&PendingObject<'_>>],
+    ) -> Vec<RecordedObject> {
+        let mut recorded = Vec::new();
+        let nodes = objects_of(tree, self.setting.kinds);
+        for (node, pending_object) in nodes.into_iter().zip(pending) {
+            let Some(record) = pending_object.and_then(PendingObject::record) else {
+                continue;
+            };
+            let annotated = read_record(tree, node).ok().flatten();
+            recorded.extend(annotated.or_else(|| beside(tree, node, record)));
+        }
+        recorded
+    }
+
+    /// Where the undone document differs from what undo must give back.
+    fn undo(
+        &self,
+        pair: &RecordedDocument<'_>,
+        tree: &Tree<'_>,
+        recorded: &[RecordedObject],
+        pending: &[Option<&PendingObject<'_>>],
+    ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
+        let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
+        let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
+        let is_new = |changed: &&Drift| !changed_in(&pair.stripped).any(|drift| drift == *changed);
+        if let Some(changed) = changed_in(&undone).find(is_new) {
+            return Err(RemovalObstacle::Wrong(format!(
+                "`{}` of {} would be taken for changed",
+                changed.path, changed.policy
+            )));
+        }
+        let text = self.restore_end(&undone.text, pair, pending);
+        places_between(&text, pair.original(), kinds).map_err(RemovalObstacle::Wrong)
+    }
+
+    /// What is put right only when what was generated behind the document is gone.
+    fn restore_end(
+        &self,
+        undone: &str,
+        pair: &RecordedDocument<'_>,
+        pending: &[Option<&PendingObject<'_>>],
+    ) -> String {
+        let records = pending.iter().filter_map(|entry| entry.as_ref()?.record());
+        let mut rooms = records.map(|record| &record.room);
+        match rooms.find(|room| room.unended && !pair.original().ends_with('\n')) {
+            Some(room) => splice_text(undone, &restore_end(undone, room, self.setting.kinds, None)),
+            None => undone.to_owned(),
+        }
+    }
+}
+
+fn beside(tree: &Tree<'_>, node: NodeId, record: &Record) -> Option<RecordedObject> {
+    Some(RecordedObject {
+        node,
+        at: node,
+        is_annotated: false,
+        from: None,
+        record: record.clone(),
+        adopted: Vec::new(),
+        value: to_value(tree, node).ok()?,
+    })
+}
+
+fn changed_in(stripped: &StrippedDocument) -> impl Iterator<Item = &Drift> {
+    stripped.taken.iter().flat_map(|taken| &taken.changed)
+}
+
+/// All edits of a document, in order.
+fn flatten_edits(written: &[WrittenWorkload<'_>]) -> Vec<Edit> {
+    let edits = written
+        .iter()
+        .flat_map(|writing| writing.edits.iter().cloned());
+    let mut flat: Vec<Edit> = edits.collect();
+    flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+    flat
+}
+
+/// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
+fn report_inexact_undo(
+    pair: &RecordedDocument<'_>,
+    pending: &[PendingObject<'_>],
+    difference: &str,
+) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for (recorded, taken) in pair.recorded.iter().zip(&pair.stripped.taken) {
+        let workload = pending
+            .iter()
+            .map(|entry| &entry.workload)
+            .find(|workload| workload.object.node == recorded.node);
+        let changed = taken.changed.iter().zip(workload.into_iter().cycle());
+        problems
+            .extend(changed.map(|(changed, workload)| {
+                changed_since(workload, &changed.policy, &changed.path)
+            }));
+    }
+    if problems.is_empty() {
+        problems.push(inexact_undo(difference).at(pair.source.place(0..0), "in this document"));
+    }
+    problems
+}
+
+/// What a run writes is right all the same: only what undo makes of it is not what stood there.
+fn inexact_undo(difference: &str) -> Diagnostic {
+    let message =
+        format!("undo of what is written here would not give back every byte: {difference}");
+    Diagnostic::warning(Code::InexactUndo, message)
+        .help("commit before the run, so that the history has the bytes; this is a gap in podgraft, please report it")
+}
+
+/// Takes out what no workload of the run needs any more, and proves the whole of it.
+pub fn prune_proven(
+    files: &mut [RunFile<'_>],
+    options: &Options,
+    locks: &Arc<LockSet>,
+) -> Option<Diagnostic> {
+    prune(files, options);
+    prove_companions(files, options, locks)
+}
+
+/// Undoes the whole run where it wrote objects beside workloads, or took them out: what comes of it must be what undoing
+/// the input comes to. Nothing is wrong where something was refused already, and nothing can be said where a workload
+/// has no record, as beside others that an earlier run recorded.
+fn prove_companions(
+    files: &[RunFile<'_>],
+    options: &Options,
+    locks: &Arc<LockSet>,
+) -> Option<Diagnostic> {
+    let is_wrong = files
+        .iter()
+        .any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
+    let has_companions =
+        |report: &FileReport| !report.dropped.is_empty() || !report.needed.is_empty();
+    let companion_files: Vec<&RunFile<'_>> = files
+        .iter()
+        .filter(|(.., report)| has_companions(report))
+        .collect();
+    if is_wrong
+        || companion_files.is_empty()
+        || companion_files
+            .iter()
+            .all(|(.., report)| report.edits.is_empty())
+    {
+        return None;
+    }
+    if companion_files
+        .iter()
+        .any(|(.., report)| report.has_unrecorded)
+    {
+        return None;
+    }
+    // What somebody changed since cannot be undone before the run, either.
+    let before = without_records(&companion_files, options, locks)?;
+    let outputs = companion_files
+        .iter()
+        .map(|(name, text, report)| (Arc::clone(name), splice(text, &report.edits)));
+    let mut locks_after = LockSet::clone(locks);
+    let records = files.iter();
+    locks_after.put_all(records.map(|(name, _, report)| (&**name, report.records.as_slice())));
+    let after = undone(outputs.collect(), options, Arc::new(locks_after));
+    let index = match &after {
+        Some(after) => before
+            .iter()
+            .zip(after)
+            .position(|(before, after)| before != after)?,
+        None => 0,
+    };
+    let (name, text, _) = companion_files[index];
+    let place = Source::new(Arc::clone(name), &String::from_utf8_lossy(text)).place(0..0);
+    Some(
+        inexact_undo("the bytes differ beside the objects that are generated")
+            .at(place, "in this file"),
+    )
+}
+
+/// The input of files without what its records say; `None` where that is refused.
+fn without_records(
+    files: &[&RunFile<'_>],
+    options: &Options,
+    locks: &Arc<LockSet>,
+) -> Option<Vec<Vec<u8>>> {
+    let has_record = |(name, text, _): &&RunFile<'_>| {
+        memmem::find(text, RECORD.as_bytes()).is_some() || locks.has_file(name)
+    };
+    let inputs = files.iter();
+    match files.iter().any(has_record) {
+        true => undone(
+            inputs
+                .map(|(name, text, _)| (Arc::clone(name), text.to_vec()))
+                .collect(),
+            options,
+            Arc::clone(locks),
+        ),
+        false => Some(inputs.map(|(_, text, _)| text.to_vec()).collect()),
+    }
+}
+
+/// The texts without what their records say; `None` where that is refused.
+fn undone(
+    texts: Vec<(Arc<str>, Vec<u8>)>,
+    options: &Options,
+    locks: Arc<LockSet>,
+) -> Option<Vec<Vec<u8>>> {
+    let Options {
+        namespace,
+        pod_templates,
+        parse_all,
+        ..
+    } = options.clone();
+    let options = Options {
+        namespace,
+        pod_templates,
+        parse_all,
+        take_out: RemovalSelection::All,
+        details: false,
+        ..Options::default()
+    };
+    let mut inventory = Inventory::default();
+    inventory.add_locks(locks);
+    let graft = |name, text: &[u8]| {
+        graft_on_threads(NonZeroUsize::MIN, name, text, &[], &options, &inventory)
+    };
+    let mut reports: Vec<FileReport> = texts.iter().map(|(name, text)| graft(name, text)).collect();
+    let files = texts.iter().zip(&mut reports);
+    prune(
+        &mut files
+            .map(|((name, text), report)| (Arc::clone(name), text.as_slice(), report))
+            .collect::<Vec<_>>(),
+        &options,
+    );
+    let is_refused = reports
+        .iter()
+        .flat_map(|report| &report.diagnostics)
+        .any(Diagnostic::is_error);
+    (!is_refused).then(|| {
+        texts
+            .iter()
+            .zip(&reports)
+            .map(|((_, text), report)| splice(text, &report.edits))
+            .collect()
+    })
+}

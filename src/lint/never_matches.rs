@@ -1,0 +1,259 @@
+//! Policies and rules that fit no workload, whatever it says.
+
+use std::ops::Range;
+
+use globset::GlobMatcher;
+use serde_json::Value;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts};
+use crate::policy::{
+    ApplyRules, ContainerChoice, LabelSelector, MatchCondition, Policy, Rule, SelectorOperator,
+    SelectorRequirement, WorkloadFilter,
+};
+
+use super::ParamOrigin;
+
+/// Why a policy never matches, and the bytes that say so.
+type UnmatchedReason = (String, Range<usize>);
+
+pub(super) fn find(policy: &Policy, params: ParamOrigin) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let mut reasons = in_filter(&policy.selects, policy);
+    reasons.extend(
+        policy
+            .match_conditions
+            .iter()
+            .filter_map(|condition| constant(condition, policy, params)),
+    );
+    found.extend(
+        reasons
+            .into_iter()
+            .map(|reason| warning(policy, None, reason)),
+    );
+    for (index, rule) in policy.rules.iter().enumerate() {
+        let mut reasons = in_filter(&rule.selects, policy);
+        reasons.extend(
+            rule.match_conditions
+                .iter()
+                .filter_map(|condition| constant(condition, policy, params)),
+        );
+        reasons.extend(
+            in_containers(&rule.containers).map(|reason| (reason, rule.selects.at.clone())),
+        );
+        reasons.extend(shadowed(policy, index).map(|reason| (reason, rule.selects.at.clone())));
+        found.extend(
+            reasons
+                .into_iter()
+                .map(|reason| warning(policy, Some(rule), reason)),
+        );
+    }
+    found
+}
+
+fn warning(policy: &Policy, rule: Option<&Rule>, (reason, at): UnmatchedReason) -> Diagnostic {
+    let subject = match rule.and_then(|rule| rule.name.as_ref()) {
+        Some(name) => format!("the rule `{name}` of policy `{}`", policy.identity),
+        None => format!("policy `{}`", policy.identity),
+    };
+    let finding = Diagnostic::warning(
+        Code::NeverMatches,
+        format!("{subject} can never match: {reason}"),
+    );
+    finding
+        .at(policy.text.place(at), "here")
+        .help("`podgraft explain -p POLICY` shows for each workload what does not hold")
+}
+
+fn in_filter(filter: &WorkloadFilter, policy: &Policy) -> Vec<UnmatchedReason> {
+    let mut reasons = Vec::new();
+    let selectors = [&filter.selector, &filter.workload_selector];
+    reasons.extend(selectors.into_iter().flatten().filter_map(in_selector));
+    for globs in [&filter.names, &filter.namespaces] {
+        reasons.extend(in_globs(globs).map(|reason| (reason, filter.at.clone())));
+    }
+    if let Some(namespace) = &policy.namespace
+        && !filter.namespaces.is_empty()
+        && !filter
+            .namespaces
+            .iter()
+            .any(|glob| glob.is_match(namespace))
+    {
+        let reason =
+            format!("the policy touches the namespace `{namespace}` only, and wants others");
+        reasons.push((reason, filter.at.clone()));
+    }
+    if filter
+        .sample
+        .as_ref()
+        .is_some_and(|sample| sample.percent <= 0.0)
+    {
+        reasons.push(("its sample is 0 percent".to_owned(), filter.at.clone()));
+    }
+    // One of `any` must hold; all of them would have to be impossible.
+    let of_any: Vec<Vec<UnmatchedReason>> = filter
+        .any
+        .iter()
+        .map(|inner| in_filter(inner, policy))
+        .collect();
+    if !of_any.is_empty() && of_any.iter().all(|reasons| !reasons.is_empty()) {
+        reasons.extend(of_any.into_iter().flatten());
+    }
+    reasons
+}
+
+/// Globs with signs that no name in Kubernetes has: somebody thought of regular expressions.
+fn in_globs(globs: &[GlobMatcher]) -> Option<String> {
+    const SIGNS: [char; 7] = ['^', '$', '(', ')', '|', '+', '\\'];
+    let is_impossible = |glob: &GlobMatcher| glob.glob().glob().contains(SIGNS);
+    let first = globs.first()?.glob().glob();
+    globs.iter().all(is_impossible).then(|| {
+        let plain: String = first.replace(".*", "*").replace(SIGNS, "");
+        format!("`{first}` is a glob, not a regular expression: write `{plain}`")
+    })
+}
+
+fn in_selector(selector: &LabelSelector) -> Option<UnmatchedReason> {
+    let requirements = &selector.requirements;
+    let pairs = requirements
+        .iter()
+        .enumerate()
+        .flat_map(|(at, requirement)| {
+            requirements[at..]
+                .iter()
+                .map(move |other| (requirement, other))
+        });
+    let mut pairs = pairs.filter(|(requirement, other)| requirement.key == other.key);
+    let (requirement, _) = pairs.find(|(requirement, other)| {
+        contradict(requirement, other) || contradict(other, requirement)
+    })?;
+    Some((
+        format!(
+            "its conditions on the label `{}` contradict each other",
+            requirement.key
+        ),
+        requirement.at.clone(),
+    ))
+}
+
+fn contradict(requirement: &SelectorRequirement, other: &SelectorRequirement) -> bool {
+    let all_in = |values: &[String]| {
+        requirement
+            .values
+            .iter()
+            .all(|value| values.contains(value))
+    };
+    match (requirement.operator, other.operator) {
+        (SelectorOperator::In | SelectorOperator::Exists, SelectorOperator::DoesNotExist) => true,
+        (SelectorOperator::In, SelectorOperator::In) => !requirement
+            .values
+            .iter()
+            .any(|value| other.values.contains(value)),
+        (SelectorOperator::In, SelectorOperator::NotIn) => all_in(&other.values),
+        (SelectorOperator::In, SelectorOperator::Exists)
+        | (
+            SelectorOperator::Exists,
+            SelectorOperator::In | SelectorOperator::NotIn | SelectorOperator::Exists,
+        )
+        | (SelectorOperator::NotIn | SelectorOperator::DoesNotExist, _) => false,
+    }
+}
+
+/// A condition that asks nothing of the workload and comes to `false`.
+fn constant(
+    condition: &MatchCondition,
+    policy: &Policy,
+    params: ParamOrigin,
+) -> Option<UnmatchedReason> {
+    if condition.expression.uses.workload {
+        return None;
+    }
+    let evaluator = Evaluator::new(&policy.params, &policy.variables, &NoFacts);
+    let explanation = match evaluator.evaluate(&condition.expression) {
+        // Another value of a parameter may make it true.
+        Ok(ExpressionResult::Value(Value::Bool(false)))
+            if params == ParamOrigin::Set || !condition.expression.reads_params() =>
+        {
+            "is false for every workload"
+        }
+        Ok(ExpressionResult::Value(Value::Bool(_))) => return None,
+        Ok(ExpressionResult::Value(_)) => "is neither true nor false: it must come to a boolean",
+        Ok(_) | Err(_) => return None,
+    };
+    let reason = format!("the condition `{}` {explanation}", condition.name);
+    Some((reason, condition.at.clone()))
+}
+
+fn in_containers(choice: &ContainerChoice) -> Option<String> {
+    let is_excluded = |name: &globset::GlobMatcher| {
+        choice
+            .exclude_names
+            .iter()
+            .any(|excluded| excluded.glob() == name.glob() || excluded.glob().glob() == "*")
+    };
+    let names = &choice.names;
+    (!names.is_empty() && names.iter().all(is_excluded))
+        .then(|| "all containers that it names are excluded".to_owned())
+}
+
+/// With `applyRules: One`, a rule behind one that fits everything gets no container.
+fn shadowed(policy: &Policy, index: usize) -> Option<String> {
+    let containers = &policy.rules[index].containers;
+    let is_open = |rule: &&Rule| {
+        is_open(&rule.selects)
+            && rule.excludes.is_empty()
+            && rule.match_conditions.is_empty()
+            && takes_all(&rule.containers, containers)
+    };
+    let earlier = policy.rules[..index]
+        .iter()
+        .find(is_open)
+        .filter(|_| policy.apply_rules == ApplyRules::One)?;
+    let name = earlier.name.as_deref().unwrap_or_default();
+    Some(format!(
+        "the rule `{name}` before it takes every container, and `applyRules` is `One`"
+    ))
+}
+
+fn is_open(filter: &WorkloadFilter) -> bool {
+    let WorkloadFilter {
+        kinds,
+        names,
+        namespaces,
+        selector,
+        workload_selector,
+        annotations,
+        images,
+        sample,
+        any,
+        ..
+    } = filter;
+    let lists = [
+        names.is_empty(),
+        namespaces.is_empty(),
+        images.is_empty(),
+        annotations.is_empty(),
+        any.is_empty(),
+    ];
+    kinds.is_empty()
+        && lists.into_iter().all(|is_empty| is_empty)
+        && selector.is_none()
+        && workload_selector.is_none()
+        && sample.is_none()
+        && filter.hooks.is_none()
+}
+
+fn takes_all(choice: &ContainerChoice, other: &ContainerChoice) -> bool {
+    let lists = [
+        &choice.names,
+        &choice.images,
+        &choice.exclude_names,
+        &choice.exclude_images,
+    ];
+    lists.into_iter().all(Vec::is_empty)
+        && choice.with_env.is_empty()
+        && choice.without_env.is_empty()
+        && choice.names_from_annotation.is_none()
+        && choice.mode == crate::policy::ContainerMode::All
+        && choice.include == other.include
+}

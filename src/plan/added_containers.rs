@@ -1,0 +1,211 @@
+//! Containers that policies of this run add: `containers.include: [injected]` of a policy behind them.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::inventory::Inventory;
+use crate::manifest::pod::{Container, ContainerListKey, Workload};
+use crate::options::Options;
+use crate::policy::{ContainerList, Policy};
+use crate::select::{Baseline, InjectedContainer};
+use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
+
+use super::draft::{Draft, DraftValue, OpenId, Refusal};
+use super::equality::is_same;
+use super::{PlanContext, WorkloadPlan, baseline, order};
+
+/// A container that this run adds, or that an earlier run added in the same form.
+pub(super) struct AddedContainer {
+    /// Its own, or the pod's.
+    node: NodeId,
+    list: ContainerListKey,
+    index: usize,
+    value: Arc<Value>,
+}
+
+impl AddedContainer {
+    /// As rules choose it.
+    pub(super) fn container(&self) -> Container<'_> {
+        Container::added(self.node, self.list, self.index, &self.value)
+    }
+}
+
+/// Whether a rule of a policy is for containers that others add.
+fn asks(policy: &Policy) -> bool {
+    let mut rules = policy.rules.iter();
+    rules.any(|rule| rule.containers.include.contains(&ContainerList::Injected))
+}
+
+/// Those that stand in a draft before a policy that asks for them.
+pub(super) fn containers(
+    policy: &Policy,
+    draft: &Draft<'_>,
+    workload: &Workload<'_>,
+    base: &Baseline,
+) -> Vec<AddedContainer> {
+    if !asks(policy) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for list in [
+        ContainerListKey::InitContainers,
+        ContainerListKey::Containers,
+    ] {
+        for (index, item) in items(draft, workload, list).iter().enumerate() {
+            let known = match draft.origin(item).map(|node| workload.tree.follow(node)) {
+                None => draft
+                    .value(item)
+                    .map(|value| (workload.pod_spec, Arc::new(value))),
+                Some(node) => base
+                    .injected
+                    .get(&node)
+                    .and_then(|injected| injected.before.get(&policy.identity))
+                    .map(|value| (node, Arc::clone(value))),
+            };
+            found.extend(known.map(|(node, value)| AddedContainer {
+                node,
+                list,
+                index,
+                value,
+            }));
+        }
+    }
+    found
+}
+
+/// The items of a list of containers.
+fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ContainerListKey) -> Vec<DraftValue> {
+    let keys = workload.pod_kind.path.iter().map(String::as_str);
+    let list = keys
+        .chain(["spec", list.key()])
+        .try_fold(draft.root(), |part, key| draft.get(&part, key));
+    list.map(|list| draft.items(&list)).unwrap_or_default()
+}
+
+/// The base, where a container may be the work of several policies: those that stand there are taken out, and all policies
+/// applied. What comes back as it was is theirs.
+pub(super) fn base_of(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    inventory: &Inventory,
+) -> Baseline {
+    let (mut base, unlike) = baseline::base_of(workload, policies, inventory);
+    if !policies.iter().any(asks) {
+        return base;
+    }
+    let containers = workload.containers().iter();
+    let doubtful: Vec<&Container<'_>> = containers
+        .filter(|container| {
+            base.left_out.contains(&container.node) || unlike.contains(&container.node)
+        })
+        .collect();
+    if doubtful.is_empty() {
+        return base;
+    }
+    let Some(planned) = planned_without(workload, policies, inventory, &base, &doubtful) else {
+        return base;
+    };
+    let is_theirs = |container: &&Container<'_>| {
+        let existing = to_value(workload.tree, container.node).ok();
+        let pair = existing.zip(value_in(&planned.draft, workload, container));
+        !unlike.contains(&container.node) || pair.is_some_and(|(item, made)| is_same(&item, &made))
+    };
+    let injected_containers: Vec<&Container<'_>> = doubtful.into_iter().filter(is_theirs).collect();
+    base = Baseline::without(base.left_out);
+    for existing in injected_containers {
+        base.left_out.insert(existing.node);
+        let injected = injected(workload, existing, policies, &planned);
+        base.injected.insert(existing.node, injected);
+    }
+    base
+}
+
+/// All policies applied to the workload without what is left out and without the doubtful containers.
+fn planned_without<'t>(
+    workload: &Workload<'t>,
+    policies: &[Policy],
+    inventory: &Inventory,
+    base: &Baseline,
+    doubtful: &[&Container<'_>],
+) -> Option<WorkloadPlan<'t>> {
+    let nodes = doubtful.iter().map(|container| container.node);
+    let without = Baseline::without(base.left_out.iter().copied().chain(nodes).collect());
+    let options = Options {
+        authors: true,
+        ..Options::default()
+    };
+    let run = PlanContext {
+        workload,
+        policies,
+        base: &without,
+        options: &options,
+        inventory,
+        earlier: None,
+        is_recording: false,
+    };
+    let draft = draft_without(workload, doubtful).ok()?;
+    let applying = run.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
+    Some(applying.planned)
+}
+
+/// A container as it stands in a draft.
+fn value_in(
+    draft: &Draft<'_>,
+    workload: &Workload<'_>,
+    container: &Container<'_>,
+) -> Option<Value> {
+    let items = items(draft, workload, container.list);
+    let mut items = items.iter();
+    let item = items.find(|item| draft.is_text_at(item, "name", container.name))?;
+    draft.value(item)
+}
+
+/// A container as policies added it, and as it stood before each policy that asks for such containers.
+fn injected(
+    workload: &Workload<'_>,
+    container: &Container<'_>,
+    policies: &[Policy],
+    planned: &WorkloadPlan<'_>,
+) -> InjectedContainer {
+    let mut steps = planned.steps.iter();
+    let added = steps.find_map(|(_, draft)| value_in(draft, workload, container));
+    let before = |at: usize| {
+        let mut steps = planned.steps.iter().rev();
+        value_in(&steps.find(|(step, _)| *step < at)?.1, workload, container)
+    };
+    let asking = policies.iter().enumerate();
+    let asking = asking.filter(|(_, policy)| asks(policy));
+    let before =
+        asking.filter_map(|(at, policy)| Some((policy.identity.clone(), Arc::new(before(at)?))));
+    InjectedContainer {
+        added: Arc::new(added.unwrap_or_default()),
+        before: before.collect(),
+    }
+}
+
+/// The input without some of its containers.
+fn draft_without<'t>(
+    workload: &Workload<'t>,
+    containers: &[&Container<'_>],
+) -> Result<Draft<'t>, Refusal> {
+    let mut draft = Draft::new(workload.tree, workload.object.node);
+    let mut within: OpenId = draft.open_root()?;
+    for key in workload.pod_kind.path.iter().map(String::as_str) {
+        within = draft.open_mapping(within, key, order::OBJECT)?;
+    }
+    let pod_spec = draft.open_mapping(within, "spec", order::TEMPLATE)?;
+    for container in containers {
+        let list = draft.open_list(pod_spec, container.list.key(), order::POD_SPEC)?;
+        let items = draft.raw_items(list).iter();
+        let mut origins = items.map(|item| draft.origin(item));
+        let is_match = |node: Option<NodeId>| {
+            node.map(|node| workload.tree.follow(node)) == Some(container.node)
+        };
+        if let Some(at) = origins.position(is_match) {
+            draft.remove(list, at)?;
+        }
+    }
+    Ok(draft)
+}

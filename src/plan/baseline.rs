@@ -1,0 +1,272 @@
+//! What of the input is podgraft's own work, when no record says so: items of the given policies that stand in the
+//! input with the same content.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+use crate::inventory::Inventory;
+use crate::manifest::pod::{Container, Workload};
+use crate::policy::template::has_expression;
+use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
+use crate::select::{Baseline, choose_containers};
+use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
+
+use super::equality::is_same;
+use super::expand::expand;
+
+/// The base of a workload under the given policies, in one pass: what they put into the pod first, then what they put
+/// into the containers that remain. With the containers that have a name of theirs and other content.
+pub(super) fn base_of(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    inventory: &Inventory,
+) -> (Baseline, BTreeSet<NodeId>) {
+    let (mut base, mut unlike) = (Baseline::default(), BTreeSet::new());
+    let input = Baseline::default();
+    let looks_at_items = policies.iter().any(looks_at_items);
+    let run = (workload, policies, inventory);
+    each_rule(run, (&input, PassScope::Pod), |inject, _| {
+        leave_out_containers(workload, inject, &mut base, &mut unlike);
+        leave_out_texts(workload, inject, &mut base);
+        if looks_at_items {
+            leave_out_pod_items(workload, inject, &mut base);
+        }
+    });
+    if !looks_at_items {
+        return (base, unlike);
+    }
+    // Where nothing is left out, what was evaluated over the input holds on.
+    let of_pod = match base.left_out.is_empty() {
+        true => input,
+        false => Baseline::without(base.left_out.clone()),
+    };
+    each_rule(run, (&of_pod, PassScope::Container), |inject, chosen| {
+        for container in chosen {
+            leave_out_container_items(workload, container, inject, &mut base);
+        }
+    });
+    // What a policy looks up for another rule than those that apply is not missed.
+    let looks_up = policies.iter().any(|policy| !policy.looks_up.is_empty());
+    if of_pod.left_out == base.left_out && !looks_up {
+        return (of_pod, unlike);
+    }
+    (base, unlike)
+}
+
+/// Whether a policy could see what stands in lists other than those of containers.
+fn looks_at_items(policy: &Policy) -> bool {
+    let by_expression = |rule: &Rule| {
+        let choice = &rule.containers;
+        rule.template.is_some()
+            || !rule.match_conditions.is_empty()
+            || !choice.match_conditions.is_empty()
+            || choice.computed_names.iter().any(Option::is_some)
+    };
+    let by_env = |rule: &Rule| {
+        !rule.containers.with_env.is_empty() || !rule.containers.without_env.is_empty()
+    };
+    !policy.match_conditions.is_empty()
+        || policy
+            .rules
+            .iter()
+            .any(|rule| by_expression(rule) || by_env(rule))
+}
+
+/// The items that a pass visits.
+#[derive(Debug, Clone, Copy)]
+enum PassScope {
+    Pod,
+    Container,
+}
+
+fn each_rule(
+    (workload, policies, inventory): (&Workload<'_>, &[Policy], &Inventory),
+    (seen, level): (&Baseline, PassScope),
+    mut call: impl FnMut(&Injection, &[Container<'_>]),
+) {
+    for policy in policies.iter().filter(|policy| !policy.suspend) {
+        for rule in &policy.rules {
+            let template = rule.template.as_ref();
+            if template.is_some_and(|template| !may_be_present(workload, template.written(), level))
+            {
+                continue;
+            }
+            let chosen = match (template, level) {
+                (None, PassScope::Pod) => Vec::new(),
+                _ => {
+                    let chosen =
+                        choose_containers(policy, &rule.containers, workload, seen, inventory, &[]);
+                    let Ok(chosen) = chosen else { continue };
+                    chosen
+                }
+            };
+            // What cannot be evaluated was not put there; where it matters, planning says why.
+            if let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) {
+                call(&expanded.inject, &chosen);
+                for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
+                    call(inject, std::slice::from_ref(container));
+                }
+            }
+        }
+    }
+}
+
+/// Whether something of the input could be of an `inject`, as far as its names are written out: what is not there need
+/// not be evaluated.
+fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> bool {
+    let tree = workload.tree;
+    let holds = |holder: NodeId, list: &&str| {
+        inject.get(list).is_some() && tree.get(holder, list).is_some()
+    };
+    let mut containers = workload.containers().iter();
+    if let PassScope::Container = level {
+        let lists = ["env", "volumeMounts", "ports", "envFrom"];
+        return containers.any(|container| lists.iter().any(|list| holds(container.node, list)));
+    }
+    let mut is_present = |item: &Value| match item.get("name").and_then(Value::as_str) {
+        Some(name) if !has_expression(name) => {
+            containers.clone().any(|container| container.name == name)
+        }
+        Some(_) | None => true,
+    };
+    let lists = ["initContainers", "sidecars"];
+    let mut lists = lists.iter().filter_map(|list| inject.get(list));
+    let mut texts = texts_of(workload).into_iter();
+    lists.any(|list| {
+        list.as_array()
+            .is_none_or(|items| items.iter().any(&mut is_present))
+    }) || ["volumes", "imagePullSecrets"]
+        .iter()
+        .any(|list| holds(workload.pod_spec, list))
+        || texts.any(|(word, metadata, field)| {
+            let Some(entries) = inject.get(word) else {
+                return false;
+            };
+            let mapping = metadata.and_then(|metadata| tree.get(metadata, field));
+            let is_present = |mapping: NodeId, key: &str| {
+                has_expression(key) || tree.get(mapping, key).is_some()
+            };
+            mapping.is_some_and(|mapping| {
+                let entries = entries.as_object();
+                entries.is_none_or(|entries| entries.keys().any(|key| is_present(mapping, key)))
+            })
+        })
+}
+
+/// The words of `inject` for labels and annotations, and where these stand.
+fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static str); 4] {
+    let (pod, object) = (workload.pod_metadata(), workload.metadata());
+    [
+        ("podAnnotations", pod, "annotations"),
+        ("podLabels", pod, "labels"),
+        ("annotations", object, "annotations"),
+        ("labels", object, "labels"),
+    ]
+}
+
+fn leave_out_pod_items(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
+    let volumes = inject.volumes.iter().map(|(item, _)| item.clone());
+    let volumes: Vec<PolicyValue> = volumes.collect();
+    let lists = [
+        ("volumes", &volumes),
+        ("imagePullSecrets", &inject.image_pull_secrets),
+    ];
+    for (list, ours) in lists {
+        leave_out_items(workload, workload.pod_spec, list, ours, base);
+    }
+}
+
+fn leave_out_container_items(
+    workload: &Workload<'_>,
+    container: &Container<'_>,
+    inject: &Injection,
+    base: &mut Baseline,
+) {
+    let env = inject.env.iter();
+    let env = env.filter(|change| change.op != EnvOp::Remove);
+    let env: Vec<PolicyValue> = env.map(|change| change.item.clone()).collect();
+    let lists = [
+        ("env", &env),
+        ("volumeMounts", &inject.volume_mounts),
+        ("ports", &inject.ports),
+        ("envFrom", &inject.env_from),
+    ];
+    for (list, ours) in lists {
+        leave_out_items(workload, container.node, list, ours, base);
+    }
+}
+
+/// Items of a list that stand there as the policy has them.
+fn leave_out_items(
+    workload: &Workload<'_>,
+    holder: NodeId,
+    list: &str,
+    policy_items: &[PolicyValue],
+    base: &mut Baseline,
+) {
+    let Some(node) = workload
+        .tree
+        .get(holder, list)
+        .filter(|_| !policy_items.is_empty())
+    else {
+        return;
+    };
+    for item in workload.tree.items(node) {
+        if let Ok(value) = to_value(workload.tree, item)
+            && policy_items
+                .iter()
+                .any(|wanted| is_same(&value, &wanted.value))
+        {
+            base.left_out.insert(item);
+        }
+    }
+}
+
+fn leave_out_containers(
+    workload: &Workload<'_>,
+    inject: &Injection,
+    base: &mut Baseline,
+    unlike: &mut BTreeSet<NodeId>,
+) {
+    let init = inject.init_containers.iter().map(|(item, _)| item);
+    let policy_containers: Vec<&PolicyValue> = init
+        .chain(inject.sidecars.iter().map(|(item, ..)| item))
+        .collect();
+    // Who asks for containers asks an outline for too much, whatever is left out.
+    if policy_containers.is_empty() || workload.tree.is_outline() {
+        return;
+    }
+    for container in workload.containers() {
+        let counterpart = policy_containers
+            .iter()
+            .find(|item| item.value.get("name").and_then(Value::as_str) == Some(container.name));
+        let value = counterpart.and_then(|_| to_value(workload.tree, container.node).ok());
+        if let (Some(item), Some(value)) = (counterpart, value) {
+            match is_same(&value, &item.value) {
+                true => base.left_out.insert(container.node),
+                false => unlike.insert(container.node),
+            };
+        }
+    }
+}
+
+fn leave_out_texts(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
+    let policy_texts = [
+        &inject.pod_annotations,
+        &inject.pod_labels,
+        &inject.annotations,
+        &inject.labels,
+    ];
+    for ((_, metadata, field), policy_texts) in texts_of(workload).into_iter().zip(policy_texts) {
+        let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field)) else {
+            continue;
+        };
+        for (key, item) in policy_texts {
+            let found = workload.tree.get(mapping, key);
+            let has_policy_value =
+                |node: &NodeId| workload.tree.scalar(*node) == item.value.as_str();
+            base.left_out.extend(found.filter(has_policy_value));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Who else has to do with a workload: an operator that has been here, another policy of a group of which one is enough.
+
+use globset::GlobMatcher;
+use std::ops::Range;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Workload;
+use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
+use crate::policy::{MetadataKey, OtherInjector, Policy};
+
+use super::draft::Draft;
+use super::marks::is_marked;
+
+/// What another injector has left in the input, where podgraft's marker does not say that this policy put it there.
+pub(super) fn left_alone(
+    policy: &Policy,
+    workload: &Workload<'_>,
+    draft: &Draft<'_>,
+) -> Option<Skip> {
+    if policy.leave_alone.is_empty() || is_marked(draft, &policy.identity) {
+        return None;
+    }
+    let sign = |sign: &OtherInjector| match sign {
+        OtherInjector::Mark(mark, values) => foreign_mark(workload, mark, values),
+        OtherInjector::Container(name) => foreign_container(workload, name),
+    };
+    policy.leave_alone.iter().find_map(sign)
+}
+
+fn already_injected(by: String, at: Option<Range<usize>>) -> Skip {
+    let reason = format!("already injected by {by}");
+    Skip {
+        is_near_miss: true,
+        ..Skip::because(SkipCause::AlreadyInjected, reason).found_at(at)
+    }
+}
+
+fn foreign_mark(
+    workload: &Workload<'_>,
+    mark: &MetadataKey,
+    values: &[GlobMatcher],
+) -> Option<Skip> {
+    let tree = workload.tree;
+    let (field, word, key) = match mark {
+        MetadataKey::Annotation(key) => ("annotations", "annotation", key),
+        MetadataKey::Label(key) => ("labels", "label", key),
+    };
+    let holders = [(workload.pod_metadata(), "pod "), (workload.metadata(), "")];
+    holders.into_iter().find_map(|(metadata, prefix)| {
+        let node = tree.get(tree.get(metadata?, field)?, key)?;
+        let value = tree.scalar(node)?;
+        let is_meant = values.is_empty() || values.iter().any(|glob| glob.is_match(value));
+        is_meant.then(|| {
+            let by = format!("somebody else: the {prefix}{word} `{key}: {value}` says so");
+            already_injected(by, Some(tree.span(node)))
+        })
+    })
+}
+
+fn foreign_container(workload: &Workload<'_>, name: &GlobMatcher) -> Option<Skip> {
+    let containers = workload.containers();
+    let container = containers
+        .iter()
+        .find(|container| name.is_match(container.name))?;
+    let by = format!("somebody else: it has the container `{}`", container.name);
+    Some(already_injected(
+        by,
+        Some(workload.tree.span(container.node)),
+    ))
+}
+
+/// An earlier policy of the same group that is for this workload, too.
+pub(super) fn conflicting_policy(
+    policy: &Policy,
+    workload: &Workload<'_>,
+    earlier: &[Policy],
+    reports: &[PolicyReport],
+) -> Option<Diagnostic> {
+    let group = policy.alone_among.as_ref()?;
+    let applies = |report: &PolicyReport| !matches!(report.outcome, Outcome::Skipped(_));
+    let mut rivals = earlier.iter().zip(reports).filter(|(candidate, report)| {
+        candidate.alone_among.as_ref() == Some(group) && applies(report)
+    });
+    let (rival, _) = rivals.next()?;
+    let message = format!(
+        "only one of `{group}` may be for {}, and these are: `{}` and `{}`",
+        workload.title(),
+        rival.identity,
+        policy.identity
+    );
+    let problem = Diagnostic::error(Code::Conflict, message)
+        .at(workload.name_place(), "this workload")
+        .at(
+            policy.text.place(policy.selects.at.clone()),
+            format!("chosen here by `{}`", policy.identity),
+        )
+        .at(
+            rival.text.place(rival.selects.at.clone()),
+            format!("and here by `{}`", rival.identity),
+        );
+    Some(problem.help("let their selectors choose different workloads"))
+}

@@ -1,0 +1,68 @@
+//! What kept policies put back is part of the result, and validated like what the given ones put there.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::manifest::pod::Workload;
+use crate::options::Options;
+use crate::policy::Policy;
+use crate::record::words::undo_command;
+use crate::yaml::value::to_value;
+
+use super::faults::{ApiFault, faults_of};
+use super::recording::{EarlierRun, kept};
+
+/// What an API server would refuse because of what kept policies put back: it takes the manifest without them, and took it
+/// as it was before the run. What was told of the workload already is left out.
+pub fn faults_of_kept(
+    base: &Workload<'_>,
+    result: &Value,
+    earlier: &EarlierRun<'_>,
+    (policies, options): (&[Policy], &Options),
+    reported: &[Diagnostic],
+) -> Vec<Diagnostic> {
+    let kept: Vec<&str> = kept(policies, earlier, options).collect();
+    let Some(first) = kept.first() else {
+        return Vec::new();
+    };
+    let is_reported = |message: &str| {
+        reported
+            .iter()
+            .any(|problem| problem.message.ends_with(message))
+    };
+    let mut found = faults_of(result, base.pod_kind);
+    found.retain(|fault| !is_reported(&fault.message));
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let input = to_value(base.tree, base.object.node).unwrap_or_default();
+    let before = [&input, earlier.current].map(|value| faults_of(value, base.pod_kind));
+    let before: BTreeSet<&str> = before
+        .iter()
+        .flatten()
+        .map(|fault| &*fault.message)
+        .collect();
+    found.retain(|fault| !before.contains(&*fault.message));
+    let names = kept.iter().map(|name| format!("`{name}`"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let command = undo_command(first, &base.source.name, false);
+    let help = match options.take_out.is_undo() {
+        true => format!("take it out, too: {command}"),
+        false => format!("give it, too, or take it out: {command}"),
+    };
+    let severity = match options.force {
+        true => Severity::Warning,
+        false => Severity::Error,
+    };
+    let refuse = |fault: &ApiFault| {
+        let message = format!(
+            "no API server would take {} with what an earlier run put there for {names}: {}",
+            base.title(),
+            fault.message
+        );
+        let problem = Diagnostic::error(Code::Invalid, message);
+        problem.with_severity(severity).help(&*help)
+    };
+    found.iter().map(refuse).collect()
+}

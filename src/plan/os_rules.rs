@@ -1,0 +1,155 @@
+//! What pods of Windows and of Linux must not have, and what goes with processes of a Windows host.
+//! Sources: `validateWindows`, `validateLinux` and `validateWindowsHostProcessPod` of Kubernetes.
+
+use crate::yaml::value::Path;
+use crate::yaml::view::View;
+
+use super::containers::LINUX_ONLY;
+
+/// Fields of a pod spec that a pod of Windows must not state.
+const SPEC_LINUX_ONLY: [&str; 3] = ["hostUsers", "shareProcessNamespace", "resources"];
+
+/// Fields of a pod's security context that a pod of Windows must not have.
+const POD_LINUX_ONLY: [&str; 11] = [
+    "appArmorProfile",
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "runAsGroup",
+    "runAsUser",
+    "seLinuxChangePolicy",
+    "seLinuxOptions",
+    "seccompProfile",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "sysctls",
+];
+
+const OPTIONS: &str = "windowsOptions";
+
+/// The place of an entry of a list of the pod spec.
+#[derive(Clone, Copy)]
+pub(super) struct FieldPlace(pub &'static str, pub usize);
+
+impl FieldPlace {
+    pub(super) fn path(self) -> Path {
+        Path::of(&[self.0]).index(self.1)
+    }
+}
+
+/// Containers of all lists with their places.
+pub(super) fn containers<'v>(
+    spec: &'v View<'v>,
+) -> impl Iterator<Item = (FieldPlace, &'v View<'v>)> {
+    ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|list| {
+            let containers = spec.get(list).and_then(View::as_array);
+            let place = move |(at, container)| (FieldPlace(list, at), container);
+            containers.into_iter().flatten().enumerate().map(place)
+        })
+}
+
+/// The name of a container, for a sentence.
+pub(super) fn name<'v>(container: &'v View<'_>) -> &'v str {
+    container["name"].as_str().unwrap_or_default()
+}
+
+/// What is refused, as [`super::pod_rules::refused`] gives it.
+pub(super) fn refused(spec: &View<'_>) -> Vec<(Path, String)> {
+    let mut found = match spec["os"]["name"].as_str() {
+        Some("windows") => of_windows(spec),
+        Some("linux") => of_linux(spec),
+        _ => Vec::new(),
+    };
+    found.extend(host_processes(spec));
+    found
+}
+
+fn of_windows(spec: &View<'_>) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    let mut add = |at: Path, field: String| {
+        found.push((at, format!("a pod of Windows cannot have {field}")));
+    };
+    for field in ["hostPID", "hostIPC"] {
+        if spec[field] == true {
+            add(Path::of(&[field]), format!("`{field}: true`"));
+        }
+    }
+    for field in SPEC_LINUX_ONLY {
+        if !spec[field].is_null() {
+            add(Path::of(&[field]), format!("`{field}`"));
+        }
+    }
+    for field in POD_LINUX_ONLY {
+        let value = &spec["securityContext"][field];
+        if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {
+            let at = Path::of(&["securityContext", field]);
+            add(at, format!("`securityContext.{field}`"));
+        }
+    }
+    for (at, container) in containers(spec) {
+        for field in LINUX_ONLY {
+            if !container["securityContext"][field].is_null() {
+                let message = format!(
+                    "`securityContext.{field}` in container `{}`",
+                    name(container)
+                );
+                add(at.path().key("securityContext").key(field), message);
+            }
+        }
+    }
+    found
+}
+
+fn of_linux(spec: &View<'_>) -> Vec<(Path, String)> {
+    let root = Path::default();
+    let pod = Some((root, spec, String::new()));
+    let containers_with_paths = containers(spec).map(|(at, container)| {
+        (
+            at.path(),
+            container,
+            format!(" in container `{}`", name(container)),
+        )
+    });
+    let holders = pod.into_iter().chain(containers_with_paths);
+    holders
+        .filter(|(_, holder, _)| !holder["securityContext"][OPTIONS].is_null())
+        .map(|(at, _, place)| {
+            let message = format!("a pod of Linux cannot have `securityContext.{OPTIONS}`{place}");
+            (at.key("securityContext").key(OPTIONS), message)
+        })
+        .collect()
+}
+
+fn host_processes(spec: &View<'_>) -> Vec<(Path, String)> {
+    let stated = |holder: &View<'_>| holder["securityContext"][OPTIONS]["hostProcess"].as_bool();
+    let of_pod = stated(spec);
+    let is_host = |container: &View<'_>| stated(container).or(of_pod) == Some(true);
+    let mut found = Vec::new();
+    for (at, container) in containers(spec) {
+        if of_pod.is_some()
+            && stated(container).is_some_and(|of_container| Some(of_container) != of_pod)
+        {
+            let message = format!(
+                "container `{}` has another `windowsOptions.hostProcess` than the pod",
+                name(container)
+            );
+            found.push((at.path(), message));
+        }
+    }
+    if !containers(spec).any(|(_, container)| is_host(container)) {
+        return found;
+    }
+    if let Some((at, container)) = containers(spec).find(|(_, container)| !is_host(container)) {
+        let message = format!(
+            "container `{}` must be a process of the Windows host (`windowsOptions.hostProcess`) as others of the pod are",
+            name(container)
+        );
+        found.push((at.path(), message));
+    }
+    if spec["hostNetwork"] != true {
+        let message = "processes of the Windows host need `hostNetwork: true`".to_owned();
+        found.push((Path::of(&["hostNetwork"]), message));
+    }
+    found
+}

@@ -1,0 +1,181 @@
+//! What a patch must leave intact: what podgraft goes by, and what an API server takes.
+
+use serde_json::Value;
+use std::borrow::Cow;
+
+use crate::diagnostic::Code;
+use crate::policy::PatchEntry;
+use crate::policy::objects::schema_of;
+use crate::policy::schema::{POD_TEMPLATE, TemplateMode};
+use crate::yaml::tree::NodeId;
+
+use super::draft::DraftValue;
+use super::faults::{self, FaultOrigin};
+use super::planner::{PlanResult, Planner};
+
+/// The lists whose items other policies, and the record of this one, go by.
+const LISTS: [(&str, &str); 3] = [
+    ("containers", "container"),
+    ("initContainers", "init container"),
+    ("volumes", "volume"),
+];
+
+/// Texts of the object that say what it is, and podgraft's own marks.
+const TEXTS: [&[&str]; 7] = [
+    &["apiVersion"],
+    &["kind"],
+    &["metadata", "name"],
+    &["metadata", "generateName"],
+    &["metadata", "namespace"],
+    &["metadata", "annotations", super::MARKER],
+    &["metadata", "annotations", "podgraft.dev/record"],
+];
+
+/// The parts of a workload that a patch must not change.
+pub(super) struct ProtectedParts {
+    items: [Vec<ProtectedItem>; 3],
+    texts: [Option<String>; 7],
+}
+
+/// A container or volume: its name, what stands for it in the input, and the value of what a policy of this run put
+/// there.
+#[derive(PartialEq)]
+struct ProtectedItem {
+    name: String,
+    origin: Option<NodeId>,
+    planned: Option<Value>,
+}
+
+impl<'t> Planner<'_, 't> {
+    pub(super) fn identity(&self) -> ProtectedParts {
+        let items = LISTS.map(|(list, _)| {
+            let known = |(part, name): (DraftValue, Option<Cow<'_, str>>)| {
+                let origin = self.draft.origin(&part);
+                let planned = if origin.is_none() {
+                    self.draft.value(&part)
+                } else {
+                    None
+                };
+                ProtectedItem {
+                    name: name.unwrap_or_default().into_owned(),
+                    origin,
+                    planned,
+                }
+            };
+            self.pod_items(list, "name")
+                .into_iter()
+                .map(known)
+                .collect()
+        });
+        let texts = TEXTS.map(|path| {
+            let (last, parents) = path.split_last()?;
+            let part = self.draft.get_in(&self.draft.root(), parents)?;
+            self.draft
+                .text_at(&part, last)
+                .map(|text| text.into_owned())
+        });
+        ProtectedParts { items, texts }
+    }
+
+    /// A patch leaves the object's identity, our marks, and every container and volume in its place.
+    pub(super) fn check_identity(&self, before: &ProtectedParts, entry: &PatchEntry) -> PlanResult {
+        let after = self.identity();
+        let texts = TEXTS.iter().zip(before.texts.iter().zip(&after.texts));
+        for (path, (old, new)) in texts {
+            if old != new {
+                let message = format!("a patch must not change `{}`", path.join("."));
+                let help = "podgraft and the cluster know the object by it: take the operation out";
+                return Err(Box::new(
+                    self.problem(Code::BadPatch, message, &entry.item)
+                        .help(help),
+                ));
+            }
+        }
+        for ((_, word), (old, new)) in LISTS.iter().zip(before.items.iter().zip(&after.items)) {
+            let mut rest = new.iter();
+            let lost = old
+                .iter()
+                .find(|item| !rest.any(|candidate| candidate == *item));
+            let Some(ProtectedItem { name, .. }) = lost else {
+                continue;
+            };
+            let is_added = |item: &ProtectedItem| item.name == *name && item.planned.is_some();
+            let (message, help) = match new.iter().any(is_added) {
+                true => (
+                    format!(
+                        "a patch must not change the {word} `{name}`, which a policy of this run puts there"
+                    ),
+                    "the next run would take it for somebody else's: write it so in the policy's own item",
+                ),
+                false => (
+                    format!("a patch must not take out, rename or move the {word} `{name}`"),
+                    "change what is in it; what is not wanted at all is taken out of the manifest itself",
+                ),
+            };
+            return Err(Box::new(
+                self.problem(Code::BadPatch, message, &entry.item)
+                    .help(help),
+            ));
+        }
+        Ok(())
+    }
+
+    /// What an API server would refuse in the draft.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let found = faults::faults(
+            &self.draft,
+            &self.template_part(),
+            self.workload.pod_kind,
+            FaultOrigin::Policy,
+        )
+        .into_iter();
+        found
+            .map(|fault| fault.message)
+            .chain(self.faults_of_types())
+            .collect()
+    }
+
+    /// Fields that do not exist, and values of the wrong type.
+    fn faults_of_types(&self) -> Vec<String> {
+        let object = &self.workload.object;
+        let (part, schema) = match schema_of(&object.api_version, &object.kind) {
+            Some(schema) => (self.draft.root(), schema),
+            None => (self.template_part(), &POD_TEMPLATE),
+        };
+        let found = self
+            .draft
+            .value(&part)
+            .map(|value| schema.check(&value, TemplateMode::Filled));
+        found
+            .into_iter()
+            .flatten()
+            .map(|problem| format!("`{}`: {}", problem.path, problem.message))
+            .collect()
+    }
+
+    /// What was wrong before is not the patch's fault.
+    pub(super) fn refuse_new_faults(
+        &mut self,
+        before: &[String],
+        entry: &PatchEntry,
+    ) -> PlanResult {
+        let mut new: Vec<String> = self
+            .faults()
+            .into_iter()
+            .filter(|fault| !before.contains(fault))
+            .collect();
+        let Some(last) = new.pop() else { return Ok(()) };
+        let refuse = |planner: &Self, fault: String| {
+            let message = format!(
+                "no API server would take {} with this patch: {fault}",
+                planner.workload.title()
+            );
+            planner.problem(Code::Invalid, message, &entry.item)
+        };
+        for fault in new {
+            let problem = refuse(self, fault);
+            self.problems.push(problem);
+        }
+        Err(Box::new(refuse(self, last)))
+    }
+}

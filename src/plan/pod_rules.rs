@@ -1,0 +1,299 @@
+//! Fields of a pod spec that an API server takes each by itself and refuses together, or in a template of some kind.
+//! Sources: `pkg/apis/core/validation`, `pkg/apis/apps/validation` and `pkg/apis/batch/validation` of Kubernetes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::manifest::workload::PodKind;
+use crate::yaml::value::Path;
+use crate::yaml::view::View;
+
+use super::{os_rules, reference_rules};
+
+/// Kinds whose pods are always started again.
+const ALWAYS_RESTARTED: [(&str, &str); 5] = [
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("", "ReplicationController"),
+];
+
+/// Fields that [`refused`] looks at.
+pub(super) const FIELDS: [&str; 17] = [
+    "restartPolicy",
+    "activeDeadlineSeconds",
+    "dnsPolicy",
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "hostUsers",
+    "hostnameOverride",
+    "nodeName",
+    "os",
+    "resourceClaims",
+    "resources",
+    "schedulingGates",
+    "securityContext",
+    "setHostnameAsFQDN",
+    "shareProcessNamespace",
+    "terminationGracePeriodSeconds",
+];
+
+/// Fields of a pod spec that forbid others in its containers, or limit them.
+pub(super) const FIELDS_OF_ALL_CONTAINERS: [&str; 3] = ["os", "resources", "hostNetwork"];
+
+/// Kernel parameters of the namespace that a pod shares with its node by `hostIPC`.
+const IPC_SYSCTLS: [&str; 4] = ["kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue."];
+
+/// As long as all annotations of an object may be together (`TotalAnnotationSizeLimitB`).
+pub(super) const MAX_ANNOTATIONS: usize = 256 << 10;
+
+/// How the annotation with a container's profile of AppArmor begins.
+pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+
+/// How long a pod is given to end where it does not say so.
+const GRACE_SECONDS: i64 = 30;
+
+/// What is refused in the pod spec of a kind: where in it, and a sentence without a full stop.
+pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
+    let mut found = restart_policy(kind, spec);
+    let is_lasting = ALWAYS_RESTARTED.contains(&(kind.group.as_str(), kind.kind.as_str()));
+    let has = |key: &str| spec.get(key).is_some_and(|value| !value.is_null());
+    if is_lasting && has("activeDeadlineSeconds") {
+        found.push((
+            Path::of(&["activeDeadlineSeconds"]),
+            format!("a {} has no `activeDeadlineSeconds`", kind.kind),
+        ));
+    }
+    let nameservers = spec["dnsConfig"]["nameservers"].as_array();
+    if spec.get("dnsPolicy").is_some_and(|policy| policy == "None")
+        && nameservers.is_none_or(Vec::is_empty)
+    {
+        found.push((
+            Path::of(&["dnsPolicy"]),
+            "`dnsPolicy: None` needs `dnsConfig.nameservers`".to_owned(),
+        ));
+    }
+    if spec.get("hostNetwork") == Some(&View::Bool(true)) {
+        found.extend(host_ports(spec));
+    }
+    if spec.get("hostUsers") == Some(&View::Bool(false)) {
+        let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter();
+        let shared = shared.filter(|field| spec.get(field) == Some(&View::Bool(true)));
+        let sentence = |field| {
+            let message = format!("`{field}: true` does not go with `hostUsers: false`");
+            (Path::of(&[field]), message)
+        };
+        found.extend(shared.map(sentence));
+    }
+    found.extend(long_sleeps(spec));
+    found.extend(kernel_parameters(spec));
+    found.extend(names_and_nodes(spec));
+    found.extend(os_rules::refused(spec));
+    let has_claims = kind.kind == "StatefulSet";
+    found.extend(reference_rules::refused(spec, has_claims));
+    found
+}
+
+/// Kernel parameters of namespaces that are the node's (`ValidateHostSysctl`).
+fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
+    let sysctls = spec["securityContext"]["sysctls"].as_array();
+    let names = sysctls.into_iter().flatten();
+    let names = names.filter_map(|sysctl| Some(sysctl["name"].as_str()?.replace('/', ".")));
+    let shared = names.filter_map(|name| {
+        let field = match () {
+            () if name.starts_with("net.") => "hostNetwork",
+            () if IPC_SYSCTLS.iter().any(|begin| name.starts_with(begin)) => "hostIPC",
+            () => return None,
+        };
+        (spec[field] == true).then(|| {
+            let message =
+                format!("the kernel parameter `{name}` is the node's with `{field}: true`");
+            (Path::of(&["securityContext", "sysctls"]), message)
+        })
+    });
+    shared.collect()
+}
+
+/// `validatePodHostName`, and gates of a pod that has its node already.
+fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    for field in ["hostNetwork", "setHostnameAsFQDN"] {
+        if !spec["hostnameOverride"].is_null() && spec[field] == true {
+            let message = format!("`hostnameOverride` does not go with `{field}: true`");
+            found.push((Path::of(&["hostnameOverride"]), message));
+        }
+    }
+    let gates = spec["schedulingGates"].as_array();
+    let has_node = spec["nodeName"]
+        .as_str()
+        .is_some_and(|node| !node.is_empty());
+    if has_node && gates.is_some_and(|gates| !gates.is_empty()) {
+        let message = "a pod with `schedulingGates` has no `nodeName` yet".to_owned();
+        found.push((Path::of(&["nodeName"]), message));
+    }
+    found
+}
+
+/// Hooks that sleep for longer than the pod has to end (`validateSleepAction`).
+fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
+    let grace = spec
+        .get("terminationGracePeriodSeconds")
+        .and_then(View::as_i64)
+        .unwrap_or(GRACE_SECONDS);
+    let mut found = Vec::new();
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get(list).and_then(View::as_array);
+        for (at, container) in containers.into_iter().flatten().enumerate() {
+            for hook in ["postStart", "preStop"] {
+                let seconds = &container["lifecycle"][hook]["sleep"]["seconds"];
+                if seconds.as_i64().is_some_and(|seconds| seconds > grace) {
+                    let path = Path::of(&[list]).index(at).key("lifecycle").key(hook);
+                    let name = container["name"].as_str().unwrap_or_default();
+                    let message = format!(
+                        "container `{name}` sleeps {seconds} seconds in `{hook}`, longer than the {grace} of the pod's \
+                         `terminationGracePeriodSeconds`"
+                    );
+                    found.push((path, message));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Annotations of something are longer together than they may be.
+pub(super) fn too_long(annotations: &View<'_>, holder: &str) -> Option<(Path, String)> {
+    let texts = annotations.as_object().into_iter().flatten();
+    let length =
+        |(key, text): &(Cow<'_, str>, View<'_>)| key.len() + text.as_str().map_or(0, str::len);
+    (texts.map(length).sum::<usize>() > MAX_ANNOTATIONS).then(|| {
+        let message = format!(
+            "the annotations of the {holder} are longer than {MAX_ANNOTATIONS} bytes together"
+        );
+        (Path::default(), message)
+    })
+}
+
+/// What is refused in the annotations of a pod template: more of them than there may be (`ValidateAnnotationsSize`), and
+/// profiles of AppArmor that are none, are for no container (`ValidateAppArmorPodAnnotations`), or that the container's own
+/// field contradicts (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
+pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path, String)> {
+    let mut found: Vec<_> = too_long(annotations, "pod template").into_iter().collect();
+    for (key, profile) in annotations.as_object().into_iter().flatten() {
+        let Some(owner) = key.strip_prefix(APP_ARMOR) else {
+            continue;
+        };
+        if !os_rules::containers(spec).any(|(_, container)| os_rules::name(container) == owner) {
+            let message =
+                format!("the annotation `{key}` names a container that the pod does not have");
+            found.push((Path::default(), message));
+        }
+        let profile = profile.as_str().unwrap_or_default();
+        let is_known = ["", "runtime/default", "unconfined"].contains(&profile);
+        if !is_known && !profile.starts_with("localhost/") {
+            let message = format!(
+                "the annotation `{key}` is `runtime/default`, `unconfined` or `localhost/NAME`, not `{profile}`"
+            );
+            found.push((Path::default(), message));
+        }
+    }
+    for list in ["containers", "initContainers"] {
+        let containers = spec.get(list).and_then(View::as_array);
+        for (at, container) in containers.into_iter().flatten().enumerate() {
+            let name = container["name"].as_str().unwrap_or_default();
+            let field = &container["securityContext"]["appArmorProfile"];
+            let stated = match field["type"].as_str() {
+                Some("RuntimeDefault") => "runtime/default".to_owned(),
+                Some("Unconfined") => "unconfined".to_owned(),
+                Some("Localhost") => {
+                    format!(
+                        "localhost/{}",
+                        field["localhostProfile"].as_str().unwrap_or_default()
+                    )
+                }
+                _ => continue,
+            };
+            let annotation = annotations[&*format!("{APP_ARMOR}{name}")].as_str();
+            if let Some(annotation) = annotation.filter(|annotation| *annotation != stated) {
+                let message = format!(
+                    "the annotation `{APP_ARMOR}{name}: {annotation}` is not what container `{name}` says in \
+                     `securityContext.appArmorProfile`"
+                );
+                found.push((Path::of(&[list]).index(at), message));
+            }
+        }
+    }
+    found
+}
+
+fn restart_policy(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
+    let identity = (kind.group.as_str(), kind.kind.as_str());
+    let stated = spec.get("restartPolicy").and_then(View::as_str);
+    let sentence = match stated {
+        Some(policy) if ALWAYS_RESTARTED.contains(&identity) && policy != "Always" => {
+            format!(
+                "a {} takes `restartPolicy: Always` only, not `{policy}`",
+                kind.kind
+            )
+        }
+        None | Some("Always") if matches!(identity, ("batch", "Job" | "CronJob")) => {
+            format!(
+                "a {} needs `restartPolicy: OnFailure` or `Never`",
+                kind.kind
+            )
+        }
+        _ => return Vec::new(),
+    };
+    vec![(Path::of(&["restartPolicy"]), sentence)]
+}
+
+/// On the node's network, a container's port is the node's.
+fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
+    let (mut found, mut taken) = (Vec::new(), BTreeMap::new());
+    for (at, container) in reference_rules::list(spec, "containers").enumerate() {
+        let owner = os_rules::name(container);
+        let ports = reference_rules::list(container, "ports");
+        for (index, port) in ports.enumerate() {
+            let path = || {
+                let containers = Path::of(&["containers"]);
+                containers.index(at).key("ports").index(index)
+            };
+            let (host, container_port) = (
+                port_number(port, "hostPort"),
+                port_number(port, "containerPort"),
+            );
+            let text = |key: &str| port.get(key).and_then(View::as_str).unwrap_or_default();
+            let protocol = match text("protocol") {
+                "" => "TCP",
+                stated => stated,
+            };
+            let of_node = (host.or(container_port), protocol, text("hostIP"));
+            let (taken_by, other_owner) = *taken.entry(of_node).or_insert((at, owner));
+            // What stands twice in one container is told of that.
+            if let (Some(number), true) = (of_node.0, taken_by != at) {
+                let message = format!(
+                    "with `hostNetwork`, the containers `{other_owner}` and `{owner}` both want the port \
+                     {number}/{protocol} of the node"
+                );
+                found.push((path(), message));
+            }
+            if let (Some(host), Some(container_port)) = (host, container_port)
+                && host != container_port
+            {
+                let message = format!(
+                    "with `hostNetwork`, `hostPort: {host}` must be the port {container_port} itself"
+                );
+                found.push((path(), message));
+            }
+        }
+    }
+    found
+}
+
+/// A port that is stated; Kubernetes reads 0 as none.
+fn port_number(port: &View<'_>, key: &str) -> Option<i64> {
+    let number = port.get(key).and_then(View::as_i64);
+    number.filter(|number| *number != 0)
+}

@@ -1,0 +1,224 @@
+//! Names in a container that the pod has to know, and amounts of containers that the pod has to have room for.
+//! Sources: `validateResourceClaimNames`, `ValidateVolumeDevices`, `validateFileKeyRefVolumes`,
+//! `validatePodResourceConsistency`, `validateResizePolicy` and `ValidateSecurityContext` of Kubernetes.
+
+use std::collections::BTreeMap;
+
+use crate::policy::quantity;
+use crate::yaml::value::Path;
+use crate::yaml::view::View;
+
+use super::os_rules::{containers, name};
+
+/// Volumes that a container can have as a device.
+const DEVICES: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
+
+/// What is refused, as [`super::pod_rules::refused`] gives it; `has_claims` where volumes come from elsewhere, too.
+pub(super) fn refused(spec: &View<'_>, has_claims: bool) -> Vec<(Path, String)> {
+    let mut found = Vec::new();
+    for (at, container) in containers(spec) {
+        found.extend(claims(spec, container).map(|message| (at.path().key("resources"), message)));
+        found.extend(
+            devices(spec, container, has_claims)
+                .map(|message| (at.path().key("volumeDevices"), message)),
+        );
+        found.extend(files(spec, container).map(|message| (at.path().key("env"), message)));
+        found.extend(container_rules(spec, container).map(|message| (at.path(), message)));
+    }
+    found.extend(pod_level_resources(spec));
+    found
+}
+
+pub(super) fn list<'v>(
+    value: &'v View<'v>,
+    key: &str,
+) -> impl Iterator<Item = &'v View<'v>> + use<'v> {
+    value
+        .get(key)
+        .and_then(View::as_array)
+        .into_iter()
+        .flatten()
+}
+
+fn text<'v>(value: &'v View<'v>, key: &str) -> &'v str {
+    value.get(key).and_then(View::as_str).unwrap_or_default()
+}
+
+fn find_named<'v>(spec: &'v View<'v>, key: &str, wanted: &str) -> Option<&'v View<'v>> {
+    list(spec, key).find(|item| text(item, "name") == wanted)
+}
+
+fn claims<'v>(
+    spec: &'v View<'v>,
+    container: &'v View<'v>,
+) -> impl Iterator<Item = String> + use<'v> {
+    let unknown =
+        |claim: &&View<'_>| find_named(spec, "resourceClaims", text(claim, "name")).is_none();
+    let claims = list(&container["resources"], "claims");
+    claims.filter(unknown).map(|claim| {
+        format!(
+            "container `{}` claims `{}`, which the pod's `resourceClaims` do not have",
+            name(container),
+            text(claim, "name")
+        )
+    })
+}
+
+fn devices<'v>(
+    spec: &'v View<'v>,
+    container: &'v View<'v>,
+    has_claims: bool,
+) -> impl Iterator<Item = String> + use<'v> {
+    let owner = name(container);
+    list(container, "volumeDevices").filter_map(move |device| {
+        let (volume, path) = (text(device, "name"), text(device, "devicePath"));
+        let mut mounts = list(container, "volumeMounts");
+        if spec["hostUsers"] == false {
+            return Some(format!("container `{owner}` has a device, which does not go with `hostUsers: false`"));
+        }
+        match find_named(spec, "volumes", volume) {
+            None if !has_claims => {
+                return Some(format!("container `{owner}` has the volume `{volume}` as a device, which the pod does not have"));
+            }
+            Some(found) if DEVICES.iter().all(|source| found[*source].is_null()) => {
+                return Some(format!("container `{owner}` has the volume `{volume}` as a device, and it is no claim"));
+            }
+            _ => {}
+        }
+        mounts
+            .any(|mount| text(mount, "name") == volume || text(mount, "mountPath") == path)
+            .then(|| format!("container `{owner}` has the volume `{volume}` or its path `{path}` as a device and a mount"))
+    })
+}
+
+fn files<'v>(
+    spec: &'v View<'v>,
+    container: &'v View<'v>,
+) -> impl Iterator<Item = String> + use<'v> {
+    let sources = list(container, "env").map(|variable| &variable["valueFrom"]["fileKeyRef"]);
+    sources.filter(|source| !source.is_null()).filter_map(|source| {
+        let volume = text(source, "volumeName");
+        let is_valid = find_named(spec, "volumes", volume).is_some_and(|volume| !volume["emptyDir"].is_null());
+        (!is_valid).then(|| {
+            format!(
+                "container `{}` reads a variable from a file of the volume `{volume}`, and the pod has no `emptyDir` of that name",
+                name(container)
+            )
+        })
+    })
+}
+
+/// Rules of one container that depend on a field of the pod or of the container.
+fn container_rules(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item = String> + use<> {
+    let (owner, context) = (name(container), &container["securityContext"]);
+    let mut found = Vec::new();
+    if context["procMount"] == "Unmasked" && spec["hostUsers"] != false {
+        found.push(format!(
+            "container `{owner}` has `procMount: Unmasked`, which needs `hostUsers: false`"
+        ));
+    }
+    let restarts = |policy: &View<'_>| policy["restartPolicy"] == "RestartContainer";
+    if spec["restartPolicy"] == "Never" && list(container, "resizePolicy").any(restarts) {
+        found.push(format!(
+            "container `{owner}` has `resizePolicy` with `RestartContainer`, which does not go with the pod's \
+             `restartPolicy: Never`"
+        ));
+    }
+    found.into_iter()
+}
+
+type ResourceAmounts<'v> = BTreeMap<&'v str, i128>;
+
+fn amounts<'v>(resources: &'v View<'v>, kind: &str) -> ResourceAmounts<'v> {
+    let quantities = resources.get(kind).and_then(View::as_object);
+    quantities
+        .into_iter()
+        .flatten()
+        .filter_map(|(resource, amount)| Some((&**resource, quantity::of_view(amount)?)))
+        .collect()
+}
+
+/// What a container requests: a limit alone is the request, too.
+fn requests<'v>(container: &'v View<'v>) -> ResourceAmounts<'v> {
+    let mut total = amounts(&container["resources"], "limits");
+    total.extend(amounts(&container["resources"], "requests"));
+    total
+}
+
+fn add<'v>(sum: &mut ResourceAmounts<'v>, more: &ResourceAmounts<'v>) {
+    for (resource, amount) in more {
+        let sum = sum.entry(resource).or_default();
+        *sum = sum.saturating_add(*amount);
+    }
+}
+
+/// What containers need at any time together; what the pod says of all of them is not less.
+fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
+    let whole = &spec["resources"];
+    if whole.is_null() {
+        return Vec::new();
+    }
+    let peak = most_requested(spec);
+    let (requested, limits) = (amounts(whole, "requests"), amounts(whole, "limits"));
+    let is_above = |amounts: &ResourceAmounts<'_>, resource: &str, bound: &i128| {
+        amounts.get(resource).is_some_and(|amount| amount > bound)
+    };
+    let mut found = Vec::new();
+    for (resource, amount) in &requested {
+        if is_above(&peak, resource, amount) {
+            found.push(format!(
+                "the containers request more {resource} together than `resources.requests` of the pod"
+            ));
+        }
+    }
+    for (resource, limit) in &limits {
+        let requests = match requested.contains_key(resource) {
+            true => &requested,
+            false => &peak,
+        };
+        if is_above(requests, resource, limit) {
+            found.push(format!(
+                "the pod requests more {resource} than its limit in `resources`"
+            ));
+        }
+        for container in list(spec, "containers") {
+            let container_limits = amounts(&container["resources"], "limits");
+            if is_above(&container_limits, resource, limit) {
+                found.push(format!(
+                    "the limit of {resource} of container `{}` is above the pod's own",
+                    name(container)
+                ));
+            }
+        }
+    }
+    let at = |message| (Path::of(&["resources"]), message);
+    found.into_iter().map(at).collect()
+}
+
+/// The most that the containers request at any time. Native sidecars run beside what comes behind them; other init
+/// containers run alone.
+fn most_requested<'v>(spec: &'v View<'v>) -> ResourceAmounts<'v> {
+    let (mut beside, mut most) = (ResourceAmounts::new(), ResourceAmounts::new());
+    for container in list(spec, "initContainers") {
+        let mut now = requests(container);
+        if text(container, "restartPolicy") == "Always" {
+            add(&mut beside, &now);
+            now = beside.clone();
+        } else {
+            add(&mut now, &beside);
+        }
+        raise_to(&mut most, now);
+    }
+    for container in list(spec, "containers") {
+        add(&mut beside, &requests(container));
+    }
+    raise_to(&mut most, beside);
+    most
+}
+
+fn raise_to<'v>(peak: &mut ResourceAmounts<'v>, current: ResourceAmounts<'v>) {
+    for (resource, amount) in current {
+        let peak = peak.entry(resource).or_default();
+        *peak = amount.max(*peak);
+    }
+}

@@ -1,0 +1,99 @@
+//! Why nothing comes of a policy: for a whole workload without a plan, for its rules and their containers.
+
+use std::sync::Arc;
+
+use crate::inventory::Inventory;
+use crate::manifest::pod::Workload;
+use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
+use crate::policy::{ContainerList, Policy, Rule};
+use crate::select::{NotApplied, select};
+
+use super::added_containers;
+use super::draft::Draft;
+use super::marks::marked;
+
+/// What [`super::plan`] reports of each policy where none of them is for the workload; `None` where one is or may be, or where
+/// something is to be said.
+pub fn left_alone(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    inventory: &Inventory,
+) -> Option<Vec<PolicyReport>> {
+    if !marked(&Draft::new(workload.tree, workload.object.node)).is_empty() {
+        return None;
+    }
+    let base = added_containers::base_of(workload, policies, inventory);
+    let mut warnings = Vec::new();
+    let mut report =
+        |policy: &Policy| match select(policy, workload, &base, inventory, &mut warnings) {
+            Err(NotApplied::Skip(skip)) => Some(PolicyReport {
+                policy: Arc::from(policy.identity.as_str()),
+                outcome: Outcome::Skipped(*skip),
+                rules: Vec::new(),
+                is_older: false,
+            }),
+            Ok(()) | Err(NotApplied::Undecided(_)) => None,
+        };
+    let reports = policies
+        .iter()
+        .map(&mut report)
+        .collect::<Option<Vec<_>>>()?;
+    (warnings.is_empty() && base.missing.borrow().is_empty()).then_some(reports)
+}
+
+/// Why a rule that applies chooses no container.
+pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
+    let choice = &rule.containers;
+    let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
+    let wanted = match &choice.names_from_annotation {
+        Some(key) if workload.has_annotation(key) => format!(" (annotation `{key}` names others)"),
+        _ if names.is_empty() && choice.include == [ContainerList::Injected] => {
+            " that a policy before it added".to_owned()
+        }
+        _ if names.is_empty() => String::new(),
+        _ => format!(" (wants {})", names.join(", ")),
+    };
+    let container_names: Vec<&str> = workload
+        .containers()
+        .iter()
+        .map(|container| container.name)
+        .collect();
+    let at = workload
+        .tree
+        .get(workload.pod_spec, "containers")
+        .map(|containers| workload.tree.span(containers));
+    let skip = Skip::because(
+        SkipCause::NoContainer,
+        format!("matched, no container{wanted}"),
+    )
+    .found_at(at);
+    let hint = format!("its containers are {}", container_names.join(", "));
+    let hint = (!container_names.is_empty() && !wanted.is_empty()).then_some(hint);
+    Skip {
+        is_near_miss: true,
+        is_selected: true,
+        hint,
+        ..skip
+    }
+}
+
+/// Why none of the rules applies.
+pub(super) fn no_rule(skips: Vec<(&Rule, Skip)>) -> Skip {
+    let is_near_miss = skips.iter().any(|(_, skip)| skip.is_near_miss);
+    let is_selected = skips.iter().any(|(_, skip)| skip.is_selected);
+    let near = skips
+        .iter()
+        .find(|(_, skip)| skip.hint.is_some())
+        .or(skips.first());
+    let near = near.map(|(_, skip)| skip.clone()).unwrap_or_default();
+    let reasons = skips.into_iter().map(|(rule, skip)| match &rule.name {
+        Some(name) => format!("{name}: {}", skip.reason),
+        None => skip.reason,
+    });
+    Skip {
+        reason: reasons.collect::<Vec<_>>().join("; "),
+        is_near_miss,
+        is_selected,
+        ..near
+    }
+}

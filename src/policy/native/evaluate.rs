@@ -1,0 +1,204 @@
+//! `${...}` under `inject`: what depends on parameters alone is put in when the policy is read; the rest waits for a
+//! workload.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::generate::{choosing, holders, names_of_containers};
+use super::{SCHEMA, rules};
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::document::Document;
+use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts, PolicyVariable};
+use crate::policy::replacement::ItemMoves;
+use crate::policy::schema::{SchemaProblem, SchemaProblemKind, TemplateMode};
+use crate::policy::template::{self, Template, TemplateError};
+use crate::policy::vocabulary::Vocabulary;
+use crate::yaml::value::{Path, Step};
+
+const TEXT_ONLY: &str = "a parameter is text: for a number write `${int(params.NAME)}`, for a boolean `${bool(params.NAME)}`";
+
+const WRITE_OUT: &str =
+    "write the value itself: only values under `inject` and `generate` take `${...}`";
+
+/// Templates that are not evaluated yet.
+#[derive(Debug, Default)]
+pub(super) struct PendingTemplates {
+    /// Those that wait for a workload.
+    pub templates: Vec<(Path, Template)>,
+    /// Keys of checksums that wait for each of the objects that are summed, too.
+    pub of_each: Vec<(Path, Arc<Template>)>,
+    /// Those that were filled in when the policy was read.
+    pub evaluated: Vec<Path>,
+}
+
+impl PendingTemplates {
+    /// Items before them were spliced in, or left out.
+    pub(super) fn move_by(&mut self, moves: &ItemMoves) {
+        let templates = self.templates.iter_mut().map(|(path, _)| path);
+        let of_each = self.of_each.iter_mut().map(|(path, _)| path);
+        for path in templates.chain(of_each).filter(|_| !moves.is_empty()) {
+            *path = moves.new_paths(path).remove(0);
+        }
+    }
+}
+
+/// Fills in every `inject` and checks it again, now that the values are known. What waits is returned.
+pub(super) fn fill_in(
+    document: &mut Document<'_>,
+    vocabulary: &Vocabulary,
+    variables: &[PolicyVariable],
+    problems: &mut Vec<Diagnostic>,
+) -> PendingTemplates {
+    let mut unfilled = PendingTemplates::default();
+    let outcomes = match evaluate(document, vocabulary, variables, &mut unfilled) {
+        Ok(outcomes) => outcomes,
+        Err(faults) => {
+            problems.extend(faults.into_iter().map(|fault| document.fault(fault)));
+            return unfilled;
+        }
+    };
+    let filled: Vec<Path> = outcomes.iter().map(|(path, _)| path.clone()).collect();
+    let moves = document.put_all(outcomes);
+    unfilled.evaluated = moves.all_new_paths(&filled);
+    unfilled.move_by(&moves);
+    let found = SCHEMA.check(&document.value, TemplateMode::Filled);
+    write_as_text(&mut document.value, &found, &unfilled.evaluated);
+    problems.extend(check_filled(document, &unfilled));
+    unfilled
+}
+
+/// The texts with expressions, each once.
+fn texts_in(document: &Document<'_>) -> Vec<(Path, String)> {
+    let holders = holders(document);
+    let values = holders
+        .iter()
+        .filter(|path| {
+            // What stands in another holder is found there.
+            let is_within = |other: &&Path| *other != *path && path.starts_with(other);
+            !holders.iter().any(|other| is_within(&other))
+        })
+        .filter_map(|path| Some((path, path.get(&document.value)?)));
+    values
+        .flat_map(|(path, value)| template::texts(value, path))
+        .collect()
+}
+
+/// What comes of the texts that depend on no workload; those that wait for one are noted.
+fn evaluate(
+    document: &Document<'_>,
+    vocabulary: &Vocabulary,
+    variables: &[PolicyVariable],
+    unfilled: &mut PendingTemplates,
+) -> Result<Vec<(Path, ExpressionResult)>, Vec<TemplateError>> {
+    let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
+    let injects = rules::injects(document);
+    let (choosing, names) = (choosing(document), names_of_containers(document));
+    let (mut outcomes, mut faults) = (Vec::new(), Vec::new());
+    for (path, text) in texts_in(document) {
+        let template = match Template::parse(&text, vocabulary) {
+            Ok(template) => template,
+            Err(found) => {
+                let path = || path.clone();
+                faults.extend(found.into_iter().map(|fault| TemplateError {
+                    path: path(),
+                    ..fault
+                }));
+                continue;
+            }
+        };
+        let chooses = is_within(&path, &choosing) && !is_within(&path, &names);
+        let fault = match template.uses() {
+            uses if uses.reference && is_checksum_key(&path, &injects) => {
+                unfilled.of_each.push((path, Arc::new(template)));
+                continue;
+            }
+            uses if uses.reference => no_reference(),
+            uses if uses.workload && chooses && !vocabulary.is_open() => chosen_by_workload(),
+            uses if uses.workload => {
+                unfilled.templates.push((path, template));
+                continue;
+            }
+            _ => match template.evaluate(&evaluator) {
+                Err(fault) => fault,
+                Ok(outcome) => {
+                    outcomes.push((path, outcome));
+                    continue;
+                }
+            },
+        };
+        faults.push(TemplateError { path, ..fault });
+    }
+    if faults.is_empty() {
+        Ok(outcomes)
+    } else {
+        Err(faults)
+    }
+}
+
+fn is_within(path: &Path, holders: &[Path]) -> bool {
+    holders.iter().any(|holder| path.starts_with(holder))
+}
+
+fn chosen_by_workload() -> TemplateError {
+    let message = "what chooses workloads cannot depend on the workload";
+    let help = "ask for it in `matchConditions`";
+    TemplateError::new(Code::BadExpression, message, help)
+}
+
+/// What is wrong with the document as it is filled in; what waits for a workload as a whole is checked then.
+fn check_filled(document: &Document<'_>, unfilled: &PendingTemplates) -> Vec<Diagnostic> {
+    let waits = |problem: &SchemaProblem| {
+        let mut waiting = unfilled.templates.iter();
+        waiting.any(|(path, template)| template.is_whole() && problem.path.starts_with(path))
+    };
+    let tell = |problem: SchemaProblem| {
+        let text = problem.path.get(&document.value).and_then(Value::as_str);
+        let is_computed = document
+            .written(&problem.path)
+            .is_some_and(template::has_expression);
+        let diagnostic = document.problem(&problem);
+        match (text.filter(|_| is_computed), problem.kind) {
+            // Outside of what is filled in.
+            (Some(text), _) if template::has_expression(text) => diagnostic.help(WRITE_OUT),
+            (Some(_), SchemaProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
+            _ => diagnostic,
+        }
+    };
+    let found = SCHEMA
+        .check(&document.value, TemplateMode::Filled)
+        .into_iter();
+    found.filter(|problem| !waits(problem)).map(tell).collect()
+}
+
+/// `inject.checksums[N].annotation`.
+fn is_checksum_key(path: &Path, injects: &[Path]) -> bool {
+    injects
+        .iter()
+        .filter(|inject| path.starts_with(inject))
+        .any(|inject| {
+            matches!(&path.0[inject.0.len()..], [Step::Key(list), Step::Index(_), Step::Key(key)]
+            if list == "checksums" && key == "annotation")
+        })
+}
+
+/// `ref` stands where there is no object that it could be.
+pub(super) fn no_reference() -> TemplateError {
+    let help = "it is the ConfigMap or Secret of `references`, in the `annotation` of `checksums`";
+    TemplateError::new(Code::BadExpression, "`ref` is not known here", help)
+}
+
+/// Writes evaluated numbers and booleans as text where Kubernetes wants a string.
+pub(super) fn write_as_text(value: &mut Value, problems: &[SchemaProblem], evaluated: &[Path]) {
+    let unquoted = problems
+        .iter()
+        .filter(|problem| problem.kind == SchemaProblemKind::Unquoted);
+    for problem in
+        unquoted.filter(|problem| evaluated.iter().any(|path| problem.path.starts_with(path)))
+    {
+        if let Some(scalar) = problem.path.get_mut(value)
+            && let Some(text) = template::as_text(scalar)
+        {
+            *scalar = Value::String(text);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `forEach`: a rule or a validation for each entry of a list. It is written out before anything else is read: the name of
+//! the entry stands for the place of the entry in the list.
+
+use serde_json::Value;
+use std::sync::Arc;
+
+use super::chains::{replace, replace_within};
+use super::types::ForEach;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::document::{Document, Places};
+use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts, PolicyVariable};
+use crate::policy::params::is_name;
+use crate::policy::places::ValueOrigins;
+use crate::policy::template::TemplateError;
+use crate::policy::vocabulary::{ROOTS, Vocabulary};
+use crate::yaml::value::Path;
+
+/// Most entries that all loops of a rule may come to.
+const MAX_ENTRIES: usize = 1_000;
+
+/// The path of an expanded rule or validation, and the expression of its list entry.
+pub(super) type ExpandedEntry = (Path, String);
+
+/// Writes all of them out.
+pub(super) fn expand_loops(
+    document: &mut Document<'_>,
+    vocabulary: &Vocabulary,
+    resources: &[PolicyVariable],
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<ExpandedEntry> {
+    let evaluator = Evaluator::new(&vocabulary.params, resources, &NoFacts);
+    let mut writer = LoopExpander {
+        vocabulary,
+        evaluator: &evaluator,
+        made: Vec::new(),
+        origins: vec![(Path::default(), Path::default())],
+    };
+    for word in ["rules", "validations"] {
+        let list = Path::of(&["spec", word]);
+        let Some(Value::Array(entries)) = list.get(&document.value) else {
+            continue;
+        };
+        if entries.iter().all(|entry| entry.get("forEach").is_none()) {
+            continue;
+        }
+        let written = writer.write_list(document, &list, entries, problems);
+        // Rules for no entry are a policy that does nothing.
+        let is_suspended = written.is_empty() && word == "rules";
+        if let Some(entries) = list.get_mut(&mut document.value) {
+            *entries = Value::Array(written);
+        }
+        if is_suspended {
+            document.value["spec"]["suspend"] = Value::Bool(true);
+        }
+    }
+    if writer.origins.len() > 1 {
+        let places = Box::new(document.places.clone());
+        document.places = Places::Converted(Arc::new(ValueOrigins::new(writer.origins)), places);
+    }
+    writer.made
+}
+
+fn check_name(name: &str) -> Result<(), TemplateError> {
+    let is_taken = ROOTS.iter().any(|(root, _)| *root == name);
+    if is_name(name) && !is_taken {
+        return Ok(());
+    }
+    let message = format!("an entry of a list cannot be called `{name}`");
+    let help = "a name is letters, digits and `_`, and none that expressions know already";
+    Err(TemplateError::new(Code::BadPolicy, message, help))
+}
+
+struct LoopExpander<'w> {
+    vocabulary: &'w Vocabulary,
+    evaluator: &'w Evaluator<'w>,
+    made: Vec<ExpandedEntry>,
+    /// Where each entry came from.
+    origins: Vec<(Path, Path)>,
+}
+
+impl LoopExpander<'_> {
+    /// The entries of a list with each loop written out.
+    fn write_list(
+        &mut self,
+        document: &Document<'_>,
+        list: &Path,
+        entries: &[Value],
+        problems: &mut Vec<Diagnostic>,
+    ) -> Vec<Value> {
+        let mut written: Vec<Value> = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let at = list.index(index);
+            let found = self.made_of(entry).unwrap_or_else(|faults| {
+                let path = at.key("forEach");
+                let placed = |fault| TemplateError {
+                    path: path.clone(),
+                    ..fault
+                };
+                let faults = faults.into_iter().map(placed);
+                problems.extend(faults.map(|fault| document.fault(fault)));
+                Vec::new()
+            });
+            for (entry, of) in found {
+                let now = list.index(written.len());
+                self.origins.push((now.clone(), at.clone()));
+                if !of.is_empty() {
+                    self.made.push((now, of));
+                }
+                written.push(entry);
+            }
+        }
+        written
+    }
+
+    /// What a rule or a validation becomes.
+    fn made_of(&self, entry: &Value) -> Result<Vec<(Value, String)>, Vec<TemplateError>> {
+        let loops = match entry.get("forEach").cloned().map(serde_json::from_value) {
+            Some(Ok(loops)) => loops,
+            Some(Err(_)) | None => Vec::new(),
+        };
+        let mut entry = entry.clone();
+        if let Some(entry) = entry.as_object_mut() {
+            entry.shift_remove("forEach");
+        }
+        self.entries(&loops, entry, String::new())
+    }
+
+    /// What an entry becomes, each with the entry of the innermost list.
+    fn entries(
+        &self,
+        loops: &[ForEach],
+        entry: Value,
+        of: String,
+    ) -> Result<Vec<(Value, String)>, Vec<TemplateError>> {
+        let Some((first, rest)) = loops.split_first() else {
+            return Ok(vec![(entry, of)]);
+        };
+        let ForEach { name, list } = first;
+        check_name(name).map_err(|fault| vec![fault])?;
+        let expression = Expression::compile(list, self.vocabulary)?;
+        // Without a resource there is one entry to look at.
+        let count = match expression.uses.workload {
+            true if self.vocabulary.is_open() && !expression.names_workload() => 1,
+            true => {
+                let message = format!("`{list}` depends on the workload");
+                let help = "`forEach` goes through what the resource and the parameters say";
+                return Err(vec![TemplateError::new(Code::BadExpression, message, help)]);
+            }
+            false => self.count(&expression).map_err(|fault| vec![fault])?,
+        };
+        let mut made = Vec::new();
+        for index in 0..count {
+            let is_plain = |char: char| char.is_alphanumeric() || "_.[]".contains(char);
+            let with = match list.chars().all(is_plain) {
+                true => format!("{list}[{index}]"),
+                false => format!("({list})[{index}]"),
+            };
+            let rest: Vec<ForEach> = rest
+                .iter()
+                .map(|each| ForEach {
+                    name: each.name.clone(),
+                    list: replace(&each.list, name, &with),
+                })
+                .collect();
+            let mut entry = entry.clone();
+            substitute(&mut entry, name, &with);
+            made.extend(self.entries(&rest, entry, with)?);
+            if made.len() > MAX_ENTRIES {
+                let message = format!("`{list}` has more than {MAX_ENTRIES} entries");
+                let help = "a policy is read by people: make it a smaller one";
+                return Err(vec![TemplateError::new(Code::TooLong, message, help)]);
+            }
+        }
+        Ok(made)
+    }
+
+    fn count(&self, expression: &Expression) -> Result<usize, TemplateError> {
+        match self.evaluator.evaluate(expression)? {
+            ExpressionResult::Value(Value::Array(entries)) => Ok(entries.len()),
+            ExpressionResult::Absent => Ok(0),
+            ExpressionResult::Value(_) => {
+                let message = format!("`{}` is no list", expression.text());
+                let help = "`forEach` goes through a list";
+                Err(TemplateError::new(Code::BadExpression, message, help))
+            }
+        }
+    }
+}
+
+/// Puts an entry in the place of its name: in expressions, and in `${...}` of all other texts.
+fn substitute(entry: &mut Value, name: &str, with: &str) {
+    let Some(entry) = entry.as_object_mut() else {
+        return;
+    };
+    for (key, value) in entry {
+        match (key.as_str(), &mut *value) {
+            ("expression" | "path", Value::String(text)) => *text = replace(text, name, with),
+            ("matchConditions", Value::Array(conditions)) => conditions
+                .iter_mut()
+                .for_each(|condition| substitute(condition, name, with)),
+            ("containers", containers) => substitute(containers, name, with),
+            (_, value) => substitute_in_texts(value, name, with),
+        }
+    }
+}
+
+fn substitute_in_texts(value: &mut Value, name: &str, with: &str) {
+    match value {
+        Value::String(text) => *text = replace_within(text, name, with),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| substitute_in_texts(entry, name, with)),
+        Value::Object(map) => map
+            .values_mut()
+            .for_each(|entry| substitute_in_texts(entry, name, with)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,92 @@
+//! Findings that say the same of many workloads, shown once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Code, Diagnostic, Severity};
+
+use crate::wording::{count, one_line};
+
+/// The first of all that say the same of other workloads, with the others.
+pub fn group_alike<'d>(
+    diagnostics: &[&'d Diagnostic],
+) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {
+    let mut folded: Vec<(&Diagnostic, Vec<&Diagnostic>)> = Vec::new();
+    let mut known: BTreeMap<(Code, Severity, String, String), usize> = BTreeMap::new();
+    for diagnostic in diagnostics {
+        // Each error has to be mended by itself.
+        let Some(title) = diagnostic
+            .workload
+            .as_ref()
+            .filter(|_| !diagnostic.is_error())
+        else {
+            folded.push((diagnostic, Vec::new()));
+            continue;
+        };
+        let of_any = |text: &str| text.replace(&**title, "");
+        // The advice about what an image sets names the container at hand.
+        let help = diagnostic.help.as_deref();
+        let help = help.filter(|_| diagnostic.code != Code::HiddenEnv);
+        let key = (
+            diagnostic.code,
+            diagnostic.severity,
+            of_any(&diagnostic.message),
+            without_file(diagnostic, help.unwrap_or_default()),
+        );
+        match known.get(&key) {
+            Some(at) => folded[*at].1.push(diagnostic),
+            None => {
+                known.insert(key, folded.len());
+                folded.push((diagnostic, Vec::new()));
+            }
+        }
+    }
+    folded
+}
+
+/// Advice names the file at hand.
+fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
+    match diagnostic.labels.first() {
+        Some(label) => help.replace(&*label.place.source, ""),
+        None => help.to_owned(),
+    }
+}
+
+/// So many workloads of which the same is said are named.
+const MAX_NAMED: usize = 5;
+
+/// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`, and which flag lists them all.
+pub fn and_more_named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) -> String {
+    let name = |other: &&Diagnostic| {
+        let title = other.workload.as_deref().unwrap_or_default();
+        let place = other.labels.first().map_or(String::new(), |label| {
+            format!(" ({}:{})", label.place.source, label.place.line)
+        });
+        one_line(&format!("{title}{place}"))
+    };
+    let named: Vec<String> = others.iter().take(MAX_NAMED).map(name).collect();
+    let rest = match others.len() > MAX_NAMED {
+        true => format!(", ...; {all_with} lists all"),
+        false => String::new(),
+    };
+    let more = count_of_others(diagnostic, others);
+    format!("{more}: {}{rest}", named.join(", "))
+}
+
+/// `the same of 86 more workloads`, or of places where one workload has several.
+fn count_of_others(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
+    let mut titles: BTreeSet<_> = others.iter().map(|other| &other.workload).collect();
+    titles.insert(&diagnostic.workload);
+    let noun = match titles.len() > others.len() {
+        true => "more workload",
+        false => "more place",
+    };
+    format!("the same of {}", count(others.len(), noun))
+}
+
+/// The same in parentheses, where there are more.
+pub(super) fn and_more(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
+    match others {
+        [] => String::new(),
+        others => format!(" ({})", count_of_others(diagnostic, others)),
+    }
+}

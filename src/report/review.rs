@@ -1,0 +1,112 @@
+//! The changed workloads of a run with their hunks, one by one or in groups: what the formats for reviewers show.
+
+use std::collections::BTreeMap;
+
+use super::codeowners::Codeowners;
+use super::hunks::{Hunk, ReviewedFile, line_counts};
+use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+
+/// By what the workloads are grouped.
+#[derive(Debug, Clone, Copy)]
+pub enum GroupBy<'a> {
+    /// Not at all.
+    Nothing,
+    /// The namespace.
+    Namespace,
+    /// The file's folder.
+    Dir,
+    /// The owners of the file.
+    Owners(&'a Codeowners),
+}
+
+/// A workload that changes.
+pub(super) struct ReviewedWorkload<'a> {
+    pub(super) file: &'a str,
+    /// The lines of its hunks are those of the file.
+    pub(super) is_in_file: bool,
+    pub(super) workload: &'a WorkloadReport,
+    pub(super) hunks: Vec<Hunk<'a>>,
+    /// Lines that come and go.
+    pub(super) insertions: usize,
+    pub(super) deletions: usize,
+    /// The name of its group; empty without groups.
+    pub(super) group: String,
+}
+
+impl ReviewedWorkload<'_> {
+    /// The policies that change it and what each does.
+    pub(super) fn changes_by_policy(
+        &self,
+    ) -> impl Iterator<Item = (&str, &[crate::change::Change])> {
+        self.workload
+            .policies
+            .iter()
+            .filter_map(|policy_report| match &policy_report.outcome {
+                Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
+                    Some((&*policy_report.policy, changes.as_slice()))
+                }
+                Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+            })
+    }
+}
+
+/// All workloads that change, in the order of files and lines.
+pub(super) fn reviewed<'a>(
+    files: &'a [ReportedFile<'a>],
+    group_by: GroupBy<'_>,
+) -> Vec<ReviewedWorkload<'a>> {
+    let mut reviews = Vec::new();
+    for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
+        let by_workload = ReviewedFile::new(file);
+        for workload in file
+            .report
+            .workloads
+            .iter()
+            .filter(|workload| workload.is_changed())
+        {
+            let hunks = by_workload.hunks(workload);
+            let (insertions, deletions) = line_counts(&hunks);
+            let group = group_of(file.name, workload, group_by);
+            reviews.push(ReviewedWorkload {
+                file: file.name,
+                is_in_file: !file.report.is_hypothetical,
+                workload,
+                hunks,
+                insertions,
+                deletions,
+                group,
+            });
+        }
+    }
+    reviews
+}
+
+fn group_of(file: &str, workload: &WorkloadReport, group_by: GroupBy<'_>) -> String {
+    match group_by {
+        GroupBy::Nothing => String::new(),
+        GroupBy::Namespace => workload
+            .namespace
+            .clone()
+            .unwrap_or_else(|| "(no namespace)".to_owned()),
+        GroupBy::Dir => match file.rsplit_once('/') {
+            Some(("", _)) => "/".to_owned(),
+            Some((folder, _)) => folder.to_owned(),
+            None => ".".to_owned(),
+        },
+        GroupBy::Owners(owners) => match owners.of(file) {
+            [] => "(no owner)".to_owned(),
+            names => names.join(" "),
+        },
+    }
+}
+
+/// The groups by name, each in order.
+pub(super) fn groups<'r, 'a>(
+    reviews: &'r [ReviewedWorkload<'a>],
+) -> BTreeMap<&'r str, Vec<&'r ReviewedWorkload<'a>>> {
+    let mut groups: BTreeMap<&str, Vec<&ReviewedWorkload<'a>>> = BTreeMap::new();
+    for review in reviews {
+        groups.entry(&review.group).or_default().push(review);
+    }
+    groups
+}

@@ -1,0 +1,223 @@
+//! Where taking out alone leaves other bytes than there were: noted when the record is written, and put right by undo.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::ops::Range;
+
+use crate::manifest::workload::PodKinds;
+use crate::record::{Record, TextDifference, TextDifferences, digest_of_bytes};
+use crate::yaml::parse::parse;
+use crate::yaml::splice::Edit;
+
+use super::objects_of;
+
+/// Where each object begins and ends, and where the next begins or the text ends. What comes between two objects may be
+/// another thing by the time of undo: other objects come and go.
+struct ObjectRegion {
+    object: Range<usize>,
+    next: usize,
+}
+
+fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<ObjectRegion>, String> {
+    let tree = parse(text).map_err(|error| format!("it cannot be parsed ({:?})", error.kind))?;
+    let spans: Vec<Range<usize>> = objects_of(&tree, kinds)
+        .into_iter()
+        .map(|node| tree.span(node))
+        .collect();
+    let next = |index: usize| spans.get(index + 1).map_or(text.len(), |next| next.start);
+    Ok(spans
+        .iter()
+        .enumerate()
+        .map(|(index, span)| ObjectRegion {
+            object: span.start..span.end.min(next(index)),
+            next: next(index),
+        })
+        .collect())
+}
+
+/// What the text after taking out needs to have the bytes of the original, object by object; nothing where it has them.
+///
+/// # Errors
+/// When the two do not hold the same objects, in words.
+pub(crate) fn places_between(
+    undone: &str,
+    original: &str,
+    kinds: &PodKinds,
+) -> Result<Vec<Option<TextDifferences>>, String> {
+    if undone == original {
+        return Ok(Vec::new());
+    }
+    let (undone_regions, original_regions) =
+        (regions_of(undone, kinds)?, regions_of(original, kinds)?);
+    if undone_regions.len() != original_regions.len() {
+        return Err("it has another number of objects".to_owned());
+    }
+    let head = |text: &str, regions: &[ObjectRegion]| {
+        text[..regions.first().map_or(0, |first| first.object.start)].to_owned()
+    };
+    if head(undone, &undone_regions) != head(original, &original_regions) {
+        return Err("what stands before its objects is another".to_owned());
+    }
+    let pairs = undone_regions.into_iter().zip(original_regions);
+    Ok(pairs
+        .map(|(undone_region, original_region)| {
+            region_difference((undone, &undone_region), (original, &original_region))
+        })
+        .collect())
+}
+
+/// Within the object where that is enough.
+fn region_difference(
+    (undone, undone_region): (&str, &ObjectRegion),
+    (original, original_region): (&str, &ObjectRegion),
+) -> Option<TextDifferences> {
+    if undone[undone_region.object.end..undone_region.next]
+        == original[original_region.object.end..original_region.next]
+    {
+        return differences(
+            &undone[undone_region.object.clone()],
+            &original[original_region.object.clone()],
+        );
+    }
+    differences(
+        &undone[undone_region.object.start..undone_region.next],
+        &original[original_region.object.start..original_region.next],
+    )
+}
+
+fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
+    if undone == original {
+        return None;
+    }
+    let old: Vec<&str> = undone.split_inclusive('\n').collect();
+    let new: Vec<&str> = original.split_inclusive('\n').collect();
+    let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let places = changes
+        .iter()
+        .filter(|change| !matches!(change, DiffOp::Equal { .. }))
+        .map(|change| {
+            let (old_text, new_text) = (
+                old[change.old_range()].concat(),
+                new[change.new_range()].concat(),
+            );
+            changed_text(change.old_range().start, &old_text, &new_text)
+        });
+    Some(TextDifferences {
+        of: digest_of_bytes(undone.as_bytes()),
+        places: places.collect(),
+    })
+}
+
+/// Without what both begin and end with.
+fn changed_text(line: usize, old: &str, new: &str) -> TextDifference {
+    let same = old
+        .char_indices()
+        .zip(new.chars())
+        .find(|((_, old_char), new_char)| old_char != new_char);
+    let start = same.map_or(old.len().min(new.len()), |((at, _), _)| at);
+    let (old, new) = (&old[start..], &new[start..]);
+    let common = old
+        .chars()
+        .rev()
+        .zip(new.chars().rev())
+        .take_while(|(old_char, new_char)| old_char == new_char);
+    let end: usize = common.map(|(old_char, _)| old_char.len_utf8()).sum();
+    (
+        line,
+        start,
+        old[..old.len() - end].to_owned(),
+        new[..new.len() - end].to_owned(),
+    )
+}
+
+/// What the records' places come to on a text.
+pub(super) struct RestoringEdits {
+    /// In order, without overlaps.
+    pub edits: Vec<Edit>,
+    /// Every object is as it was when the places were noted.
+    pub is_as_it_was: bool,
+    /// Some places were left, as somebody changed the object since and they cannot be found without doubt.
+    pub has_lost: bool,
+}
+
+/// What the records' places come to on a text.
+pub(super) fn edits_of(
+    text: &str,
+    kinds: &PodKinds,
+    records: &[(usize, &Record)],
+) -> Result<RestoringEdits, String> {
+    let regions = regions_of(text, kinds)?;
+    let (mut edits, mut are_as_they_were, mut has_lost) = (Vec::new(), true, false);
+    for (at, record) in records {
+        let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else {
+            continue;
+        };
+        let region_text = &text[region.object.start..region.next];
+        let is_as_it_was = [&text[region.object.clone()], region_text]
+            .iter()
+            .any(|candidate| digest_of_bytes(candidate.as_bytes()) == texts.of);
+        are_as_they_were &= is_as_it_was;
+        // Where all texts still stand where they stood, somebody changed something else.
+        let has_text = texts.places.iter().any(|place| !place.2.is_empty());
+        let is_found = |place| offset_of(region_text, place).is_some();
+        let is_unmoved = is_as_it_was || has_text && texts.places.iter().all(is_found);
+        for place in &texts.places {
+            let found = if is_unmoved {
+                offset_of(region_text, place)
+            } else {
+                only_place_of(region_text, place)
+            };
+            has_lost |= found.is_none();
+            edits.extend(found.map(|offset| {
+                let start = region.object.start + offset;
+                Edit {
+                    at: start..start + place.2.len(),
+                    text: place.3.as_str().into(),
+                }
+            }));
+        }
+    }
+    edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+    edits.dedup_by(|next, before| next.at.start < before.at.end);
+    Ok(RestoringEdits {
+        edits,
+        is_as_it_was: are_as_they_were,
+        has_lost,
+    })
+}
+
+/// Makes edits that take a text's last line end leave it. Whether there are any.
+pub(super) fn keep_line_end(text: &str, edits: &mut Vec<Edit>) -> bool {
+    let line_end = if text.ends_with("\r\n") { "\r\n" } else { "\n" };
+    let Some(last) = edits
+        .last_mut()
+        .filter(|last| text.ends_with('\n') && last.at.end == text.len())
+    else {
+        return false;
+    };
+    let before = if last.text.is_empty() {
+        &text[..last.at.start]
+    } else {
+        &*last.text
+    };
+    if before.ends_with('\n') {
+        return false;
+    }
+    let kept: String = [&*last.text, line_end].concat();
+    match text[last.at.clone()] == kept {
+        true => drop(edits.pop()),
+        false => last.text = kept.into(),
+    }
+    true
+}
+
+fn offset_of(text: &str, (line, column, old, _): &TextDifference) -> Option<usize> {
+    let start: usize = text.split_inclusive('\n').take(*line).map(str::len).sum();
+    let at = start.checked_add(*column)?;
+    text.get(at..)?.starts_with(old.as_str()).then_some(at)
+}
+
+/// Whole lines that stand in the text once say by themselves where they belong.
+fn only_place_of(text: &str, (_, _, old, _): &TextDifference) -> Option<usize> {
+    let first = text.find(old.as_str()).filter(|_| old.trim().len() > 3)?;
+    (text.rfind(old.as_str()) == Some(first)).then_some(first)
+}
