@@ -1,4 +1,4 @@
-//! `adopt`: what stands in the manifests as the policies want it becomes theirs.
+//! `podgraft adopt`: records what stands in the manifests just as a policy would inject it, as injected by that policy.
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::Options;

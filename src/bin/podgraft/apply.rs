@@ -1,4 +1,4 @@
-//! `podgraft apply`: the manifests with what policies inject, or what is injected as patches.
+//! `podgraft apply`: prints the manifests with what policies inject, or the injections as patches.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
     Ok(conclude(grafted, &args.run.output, target))
 }
 
-/// Writes the patches of a run to their files.
+/// Writes the patches of a run in one format.
 type PatchWriter = fn(&args::ApplyArgs, &GraftOutcome) -> Result<(), Vec<Diagnostic>>;
 
 fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Error> {
@@ -128,7 +128,8 @@ fn component(args: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<D
     write_component(folder, component, &grafted.reads)
 }
 
-/// An object that an earlier run wrote there would be taken for one of the manifests, and not be written again.
+/// Refuses inputs in the folder of the Component: objects that an earlier run generated there would count as manifests,
+/// and would not be generated again.
 fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
     let Ok(folder) = std::fs::canonicalize(folder) else {
         return Ok(());

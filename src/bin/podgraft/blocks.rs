@@ -1,4 +1,4 @@
-//! A file or stdin in blocks that end where a document ends: a text of any size is worked on in little memory.
+//! Cuts a file or stdin into blocks that end at document boundaries, so that a text of any size needs little memory.
 
 use std::io::{self, Read};
 
@@ -6,24 +6,26 @@ use podgraft::yaml::stream::last_boundary;
 
 use crate::reread::fill;
 
-/// Long enough that handing it out costs nothing, short enough to stay in the cache and to keep all threads busy.
+/// Bytes of a block: long enough that handing it to a thread costs nothing, short enough to stay in the cache and to
+/// keep all threads busy.
 const LENGTH: usize = 256 << 10;
 
-/// The first block is short, and each may be twice as long as the one before: a small file needs little room.
+/// Bytes of the first block. Each later one may be twice as long as the one before, up to [`LENGTH`]: a small file
+/// needs little memory.
 const FIRST: usize = 16 << 10;
 
 /// Consecutive documents of a text.
 #[derive(Debug, Default)]
 pub struct DocumentBlock {
-    /// Which one, from 0.
+    /// The number of the block, from 0.
     pub index: usize,
-    /// Byte offset in the whole text.
+    /// Its byte offset in the whole text.
     pub start: usize,
-    /// The line of the whole text on which it begins, from 1.
+    /// The 1-based line of the whole text at which it begins.
     pub first_line: usize,
-    /// Its bytes.
+    /// The bytes of the block.
     pub text: Vec<u8>,
-    /// It is not the end of the whole text.
+    /// Whether more text follows it.
     pub has_more: bool,
 }
 
@@ -31,13 +33,14 @@ pub struct DocumentBlock {
 #[derive(Debug)]
 pub struct DocumentBlocks<R> {
     reader: R,
-    /// What was read behind the last block.
+    /// Bytes that were read after the end of the last block.
     rest: Vec<u8>,
+    /// The place of the next block; its text is empty.
     next: DocumentBlock,
 }
 
 impl<R: Read> DocumentBlocks<R> {
-    /// Nothing is read yet.
+    /// A cutter at the start of the text.
     pub fn new(reader: R) -> Self {
         let next = DocumentBlock {
             first_line: 1,
@@ -50,14 +53,14 @@ impl<R: Read> DocumentBlocks<R> {
         }
     }
 
-    /// The next block, in the room of a buffer that is not needed any more.
+    /// Returns the next block, in a reused buffer; `None` at the end of the text.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// Errors of the reader.
     pub fn next(&mut self, buffer: Vec<u8>) -> io::Result<Option<DocumentBlock>> {
         let mut text = buffer;
         let mut length = self.rest.len();
-        // What stands there from before is read over: only what is new of the room is filled.
+        // The old content of the buffer is overwritten: `resize` fills only the bytes that are new.
         text.resize(length.max(LENGTH.min(FIRST << self.next.index.min(16))), 0);
         text[..length].copy_from_slice(&self.rest);
         let end = loop {
@@ -68,7 +71,7 @@ impl<R: Read> DocumentBlocks<R> {
             if let Some(end) = last_boundary(&text) {
                 break end;
             }
-            // One document is longer than that.
+            // The buffer holds no document boundary: the document is longer, so read more of it.
             text.resize(length * 2, 0);
         };
         self.rest.clear();

@@ -1,4 +1,4 @@
-//! The templates of charts, and the command that renders them first.
+//! Help for templates of Helm charts: the command that renders them first.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::RENDER_FIRST;
 use podgraft::wording::shell_word;
 
-/// Names the chart and the command that was run where it is known that a template was read.
+/// Rewrites the help of problems with unrendered templates: it names the chart and the whole command to run.
 pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
     for problem in problems {
         if problem.help.as_deref() != Some(RENDER_FIRST) {
@@ -24,8 +24,8 @@ pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
     }
 }
 
-/// `helm template orders charts/orders | podgraft diff -p policies`: the command that runs, given the chart's objects in
-/// the place of its paths.
+/// The command line of this run with rendered manifests instead of its paths: `helm template orders charts/orders |
+/// podgraft diff -p policies -`.
 pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
     let (release, folder) = match chart {
         Some(chart) => {
@@ -46,7 +46,7 @@ pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
         .collect();
     for path in paths {
         let path = path.to_string_lossy();
-        // What a flag names comes before.
+        // The last occurrence: an equal word before it may be the value of a flag.
         if let Some(index) = words.iter().rposition(|word| *word == path) {
             words.remove(index);
         }

@@ -1,4 +1,4 @@
-//! Diagnostics to stderr, for people (by miette) and for machines.
+//! Prints diagnostics on stderr: for people (drawn by miette), as short lines, or as JSON.
 
 mod excerpts;
 
@@ -20,7 +20,7 @@ use textwrap::{WordSeparator, WordSplitter};
 use crate::args;
 use excerpts::DiagnosticView;
 
-/// So many diagnostics of one code are shown to people; the others are counted.
+/// The most diagnostics of one code that are shown to people; the others are counted.
 const MOST_OF_A_CODE: usize = 100;
 const WIDTH: usize = 110;
 
@@ -45,17 +45,17 @@ pub fn stdout_columns() -> Option<usize> {
     columns_of!(io::stdout())
 }
 
-/// The same of stderr.
+/// The width of the terminal that stderr goes to, at least 40; `None` where it goes elsewhere.
 fn stderr_columns() -> Option<usize> {
     columns_of!(io::stderr())
 }
 
-/// The terminal's width where stderr is one and it is narrower.
+/// The width of diagnostics in columns: [`WIDTH`], or that of the terminal if it is narrower.
 fn width() -> usize {
     stderr_columns().map_or(WIDTH, |columns| WIDTH.min(columns))
 }
 
-/// Lines that a terminal would tear in the middle of a word, folded between words.
+/// Folds long lines between words, as a terminal would break them inside words.
 fn wrapped(text: &str) -> String {
     let Some(width) = stderr_columns() else {
         return text.to_owned();
@@ -73,7 +73,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// What the flags ask for.
+    /// A console with the settings of the flags.
     pub fn new(output: &args::OutputArgs) -> Self {
         Console {
             color: output.color,
@@ -82,7 +82,7 @@ impl Console {
         }
     }
 
-    /// Colours on stdout.
+    /// Whether to colour what goes to stdout.
     pub fn stdout_paint(self) -> Paint {
         self.paint(io::stdout().is_terminal())
     }
@@ -104,7 +104,7 @@ impl Console {
         }
     }
 
-    /// Shows diagnostics, the errors last, each kind in the order of files and lines.
+    /// Shows diagnostics sorted by severity, the errors last; a severity keeps the order of files and lines.
     pub fn show(self, diagnostics: &[Diagnostic]) {
         let is_wanted = |diagnostic: &&Diagnostic| diagnostic.is_error() || !self.is_quiet;
         let mut sorted: Vec<&Diagnostic> = diagnostics.iter().filter(is_wanted).collect();
@@ -122,7 +122,7 @@ impl Console {
         write_stderr(&shown);
     }
 
-    /// Says something for people; nothing where only errors, or only JSON, are wanted.
+    /// Prints a message for people; nothing under `--quiet` or `--diagnostics json`.
     pub fn tell(self, text: &str) {
         if !self.is_quiet && self.diagnostics != args::DiagnosticsFormat::Json {
             write_stderr(&for_log(wrapped(&lines(text))));
@@ -155,17 +155,17 @@ impl Console {
     }
 }
 
-/// Says something for people, of a command without flags for it.
+/// Prints a message for people, for commands without output flags.
 pub fn tell(text: &str) {
     write_stderr(&lines(text));
 }
 
-/// Shows one diagnostic of a command without flags for it.
+/// Shows one diagnostic, for commands without output flags.
 pub fn show_plainly(diagnostic: &Diagnostic) {
     show_in(std::slice::from_ref(diagnostic), args::ColorWhen::Auto);
 }
 
-/// Colours on stdout for a command that has a flag for colours only.
+/// Whether to colour what goes to stdout, for commands whose only output flag is `--color`.
 pub fn stdout_paint(color: args::ColorWhen) -> Paint {
     Console {
         color,
@@ -175,7 +175,7 @@ pub fn stdout_paint(color: args::ColorWhen) -> Paint {
     .stdout_paint()
 }
 
-/// Shows diagnostics of a command that has a flag for colours only.
+/// Shows diagnostics, for commands whose only output flag is `--color`.
 pub fn show_in(diagnostics: &[Diagnostic], color: args::ColorWhen) {
     Console {
         color,
@@ -185,7 +185,7 @@ pub fn show_in(diagnostics: &[Diagnostic], color: args::ColorWhen) {
     .show(diagnostics);
 }
 
-/// The first of the variables that is set decides, as in POSIX.
+/// Whether the locale is UTF-8. The first of the variables that is set decides, as POSIX says.
 fn supports_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
@@ -197,10 +197,10 @@ fn supports_unicode() -> bool {
     cfg!(windows) || locale.contains("utf-8") || locale.contains("utf8")
 }
 
-/// Where everything that is said goes as well: some programs that run podgraft do not show its stderr.
+/// A copy of all that goes to stderr: some programs that run podgraft do not show its stderr.
 static LOG: OnceLock<File> = OnceLock::new();
 
-/// Also writes to the file of `PODGRAFT_LOG_FILE`, behind what is in it.
+/// Opens the file of `PODGRAFT_LOG_FILE` and appends all later messages to it.
 pub fn log_to_file() {
     let Some(path) = std::env::var_os("PODGRAFT_LOG_FILE").filter(|path| !path.is_empty()) else {
         return;
@@ -216,7 +216,7 @@ pub fn log_to_file() {
     }
 }
 
-/// The same problem in fewer words, where it quotes a very long value.
+/// The diagnostic with very long quoted values shortened.
 fn with_short_quotes(diagnostic: &Diagnostic) -> Diagnostic {
     let mut shortened = diagnostic.clone();
     shortened.message = brief(&shortened.message).into_owned();
@@ -228,7 +228,7 @@ fn with_short_quotes(diagnostic: &Diagnostic) -> Diagnostic {
     shortened
 }
 
-/// Three lines at most a place, and nothing of the text that stands there.
+/// A diagnostic in plain lines, without an excerpt of its source: manifests may hold secrets.
 fn render_short(diagnostic: &Diagnostic) -> String {
     let severity = match diagnostic.severity {
         Severity::Note => "note",
@@ -259,7 +259,7 @@ fn write_stderr(text: &str) {
     if let Some(mut log) = LOG.get() {
         let _ = log.write_all(text.as_bytes());
     }
-    // Nobody is left to tell when stderr is closed.
+    // A closed stderr leaves no way to report this.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -335,12 +335,12 @@ fn render_one(
     );
 }
 
-/// A sentence as people get it.
+/// A text on one line, with long values shortened and unsafe characters escaped.
 fn sentence(text: &str) -> String {
     one_line(&brief(text))
 }
 
-/// Without what people must not get, and with every other byte where it was: places in the text stay right.
+/// Replaces unsafe characters, such as control characters, by `?`, one for each byte: byte offsets stay right.
 fn without_unsafe(text: &str) -> String {
     let is_unsafe = |char: char| is_unsafe(char) && char != '\t';
     let blanked = |char: char| {

@@ -1,5 +1,5 @@
-//! The edits of a text of any size, from the run to its end: written down one behind the other in a [`Spool`], so that
-//! memory does not grow with their number.
+//! The edits of a text of any size, encoded one after the other in a [`Spool`], so that memory does not grow with their
+//! number.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
@@ -10,24 +10,25 @@ use podgraft::yaml::splice::Edit;
 
 use crate::spool::{Spool, SpoolReader};
 
-/// So many bytes of edits are kept in memory.
+/// Bytes of encoded edits that are kept in memory.
 const IN_MEMORY: usize = 64 << 20;
 
-/// So many texts that may come again are known by a number.
+/// The most inserted texts that are numbered. Many workloads get the same text, which is then stored once.
 const MOST_NUMBERED: usize = 4096;
 
-/// A longer text has none: all of them together take 16 MiB.
+/// Longer texts in bytes are not numbered, so all numbered ones take at most 16 MiB.
 const MOST_OF_NUMBERED: usize = 4 << 10;
 
-/// See the module's text. Edits are added in order and do not overlap.
+/// Encoded edits; see the module. They are added in order and do not overlap.
 #[derive(Debug)]
 pub struct SpooledEdits {
     tape: Spool,
     texts: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, usize, RandomState>,
     count: usize,
-    /// From the first edit to behind the last.
+    /// Start of the first edit.
     from: usize,
+    /// End of the last edit.
     to: usize,
 }
 
@@ -46,20 +47,20 @@ impl Default for SpooledEdits {
 }
 
 impl SpooledEdits {
-    /// Whether there is none.
+    /// Whether there are no edits.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// From the first edit to behind the last, in the text without them.
+    /// The byte range from the first edit to the end of the last, in the text before the edits.
     pub fn extent(&self) -> std::ops::Range<usize> {
         self.from..self.to
     }
 
-    /// Adds the edits that come next.
+    /// Appends edits. They must come after those that are there.
     ///
     /// # Errors
-    /// Those of the temporary file.
+    /// Errors of the temporary file.
     pub fn add(&mut self, edits: &[Edit]) -> io::Result<()> {
         edits.iter().try_for_each(|edit| self.add_one(edit))
     }
@@ -72,7 +73,8 @@ impl SpooledEdits {
         self.write_number(edit.at.start - self.to)?;
         self.write_number(edit.at.len())?;
         self.to = edit.at.end;
-        // An even number is that of a text, an odd one the length of a text that follows.
+        // An even number is twice the index of a numbered text; an odd one is twice the length of the text that
+        // follows, plus 1.
         match self.number_of(&edit.text) {
             Some(number) => self.write_number(2 * number),
             None => {
@@ -94,7 +96,7 @@ impl SpooledEdits {
         Some(self.texts.len() - 1)
     }
 
-    /// Seven bits a byte, the lowest first; all but the last have the highest bit set.
+    /// Writes a number as LEB128: seven bits a byte, the lowest first, and the high bit set on all bytes but the last.
     fn write_number(&mut self, number: usize) -> io::Result<()> {
         let (mut bytes, mut length, mut rest) = ([0_u8; 10], 0, number);
         loop {
@@ -108,10 +110,10 @@ impl SpooledEdits {
         }
     }
 
-    /// The edits as they came.
+    /// Ends adding and reads the edits in their order.
     ///
     /// # Errors
-    /// Those of the temporary file.
+    /// Errors of the temporary file.
     pub fn read(self) -> io::Result<SpooledEditReader> {
         let SpooledEdits {
             tape,

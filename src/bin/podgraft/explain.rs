@@ -1,4 +1,4 @@
-//! `podgraft explain`: a diagnostic code to its page.
+//! `podgraft explain CODE`: prints the page of a diagnostic code.
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::schema::meant_code;

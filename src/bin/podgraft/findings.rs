@@ -1,4 +1,4 @@
-//! What is to be said of a whole run: filters that fit nothing, and texts without manifests.
+//! Findings over a whole run: filters that match nothing, and texts without manifests.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use podgraft::policy::schema::nearest;
 use crate::output::GraftedFile;
 use crate::walk::{InputPlace, no_manifest};
 
-/// What `--workload` asks for and no manifest has: whoever misspells a name must not read that all is well.
+/// Errors for the `--workload` patterns that match nothing: a misspelt name must not look like success.
 pub fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnostic> {
     let unmet: Vec<&WorkloadPattern> = options
         .workloads
         .iter()
         .filter(|pattern| !pattern.is_met())
         .collect();
-    // What could not be read may hold it.
+    // A document that could not be read may hold the workload.
     let is_unread = |file: &GraftedFile| file.report.diagnostics.iter().any(Diagnostic::is_error);
     if unmet.is_empty() || files.iter().any(is_unread) {
         return Vec::new();
@@ -44,7 +44,7 @@ pub fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnost
     unmet.iter().map(problem).collect()
 }
 
-/// `--image-env` for a container that no workload has, of those that a policy was asked about.
+/// Warnings for each `--image-env` whose container is in no workload that a policy looked at.
 pub fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagnostic> {
     if problems.iter().any(Diagnostic::is_error) {
         return Vec::new();
@@ -62,7 +62,8 @@ pub fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagno
     of_flags.filter(|env| !env.is_met()).map(warning).collect()
 }
 
-/// Text without any Kubernetes object passes as it is; that is rarely what was meant.
+/// A warning if the input has text but no Kubernetes object. Such text passes unchanged, and that is rarely what was
+/// meant.
 pub fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
     let has_text = files.iter().any(|file| file.report.documents > 0);
     if !has_text || files.iter().any(|file| file.report.objects > 0) {
@@ -79,7 +80,7 @@ pub fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
     )
 }
 
-/// A pipeline must not go on with nothing.
+/// Errors for folders, or for a whole input, without a manifest: a pipeline must not go on with nothing.
 pub fn no_manifest_found(files: &[GraftedFile]) -> Vec<Diagnostic> {
     let mut folders: Vec<(&Path, bool)> = Vec::new();
     for file in files {

@@ -1,4 +1,5 @@
-//! What is read for facts: the manifests, `--context`, and what stands beside policies in their files.
+//! Gathers the inventory of a run from the manifests, `--context`, and the objects that stand beside policies in their
+//! files.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -18,7 +19,7 @@ use crate::policies::InputText;
 use crate::threads::map_in_order;
 use crate::walk::{FileWalk, PathFilter, unreadable, walk};
 
-/// The sources that are searched for facts.
+/// The texts that may hold what policies look up.
 pub struct FactSources<'s> {
     /// The manifests.
     pub manifests: Vec<Arc<dyn SourceText>>,
@@ -26,27 +27,27 @@ pub struct FactSources<'s> {
     pub policy_files: &'s [PolicyFile],
     /// `--context`.
     pub context: &'s [PathBuf],
-    /// The manifests go by once, and nobody knows what they hold.
+    /// The manifests are a stream and cannot be read ahead.
     pub is_stream: bool,
 }
 
-/// By object, the number of a text.
+/// For each generated object, the index of the text that it is written to.
 pub type Writers = BTreeMap<ObjectName, usize>;
 
 /// The facts of all sources of a run.
 #[derive(Default)]
 pub struct RunFacts {
-    /// What policies ask for.
+    /// What the policies look up.
     pub inventory: Inventory,
-    /// Each object that policies generate, and the number of the first text with a workload that wants it, which is
-    /// where it is written.
+    /// Each object that policies generate, with the index of the first text that has a workload for it. There it is
+    /// written.
     pub writers: Writers,
-    /// What is wrong.
+    /// Errors and warnings of reading the sources.
     pub problems: Vec<Diagnostic>,
 }
 
-/// What all sources say together, as far as the policies ask. Where they ask for nothing, nothing is read. Policies
-/// generate beside the workloads of `texts`, which are the manifests.
+/// Reads all sources, as far as the policies look something up; otherwise no source is read. `texts` are the manifests,
+/// beside whose workloads policies generate objects.
 pub fn gather(
     sources: FactSources<'_>,
     texts: &[InputText<'_>],
@@ -54,7 +55,7 @@ pub fn gather(
     options: &Options,
     threads: Option<NonZeroUsize>,
 ) -> RunFacts {
-    // A path that is not there is wrong, whether or not a policy asks.
+    // A missing `--context` path is an error even if no policy looks anything up.
     let context = match sources.context {
         [] => FileWalk::default(),
         paths => walk(paths, &PathFilter::default()),
@@ -92,7 +93,8 @@ pub fn gather(
 }
 
 impl RunFacts {
-    /// Adds what policies generate beside the workloads of the texts.
+    /// Adds the objects that policies will generate beside the workloads of the texts, so that lookups find them in any
+    /// text.
     fn foresee(
         &mut self,
         texts: &[InputText<'_>],
@@ -121,14 +123,14 @@ impl RunFacts {
     }
 }
 
-/// What is asked of every source.
+/// What to read from every source.
 struct InventoryRequest<'a> {
     needs: &'a InventoryNeeds,
     options: &'a Options,
     threads: Option<NonZeroUsize>,
 }
 
-/// What a source says, and what is wrong with it.
+/// The inventory of one source, and its problems.
 type SeenProblems = (Inventory, Vec<Diagnostic>);
 
 impl InventoryRequest<'_> {
@@ -136,7 +138,8 @@ impl InventoryRequest<'_> {
         read(name, text, SourceRole::Context, self.needs, self.options)
     }
 
-    /// What ConfigMaps and Secrets of the manifests hold is read when a workload asks for it.
+    /// Reads the manifests, but not the data of their ConfigMaps and Secrets: that is read lazily, through
+    /// [`DataIndex`].
     fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<SeenProblems> {
         let needs = InventoryNeeds {
             data: false,

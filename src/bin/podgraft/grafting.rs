@@ -1,5 +1,5 @@
-//! Texts and policies in, what came of each text out: small ones side by side, a large one on all threads, and one that
-//! need not be kept through a pipe.
+//! Grafts the texts of a run: small ones in parallel, a large one on all threads, and one that need not be kept through
+//! a pipe.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -20,13 +20,13 @@ use crate::texts::InputBytes;
 use crate::threads::{map_in_order, number};
 use crate::walk::Input;
 
-/// A text of more bytes is worked on by several threads.
+/// A text of more bytes is split among all threads.
 const LARGE: usize = 4 << 20;
 
-/// One text through a pipe. Where more than its edits is to be written, it is read as a whole after all.
+/// Grafts one text through a pipe. If generated objects have to be removed, the text is read again as a whole.
 ///
 /// # Errors
-/// When it cannot be read, or its result cannot be kept.
+/// If the text cannot be read, or its result cannot be kept.
 pub fn pipe_text(
     texts: &mut [InputBytes],
     opened: OpenedInput,
@@ -68,10 +68,10 @@ pub fn pipe_text(
     Ok(result)
 }
 
-/// What came of a text, and its parts that belong in a stream.
+/// The report of a text, and the byte ranges of it that go into a stream.
 pub type GraftedText = (FileReport, Vec<Range<usize>>);
 
-/// Small texts side by side, then each large one on all threads.
+/// Grafts the small texts in parallel, then each large one on all threads.
 pub fn graft_texts(
     texts: &[InputBytes],
     threads: Option<NonZeroUsize>,

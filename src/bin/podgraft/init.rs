@@ -11,7 +11,7 @@ use crate::args::tools::{InitArgs, StarterPolicyArgs};
 use crate::diagnostics::{show_plainly, tell};
 use crate::run::Exit;
 
-/// Where `init` puts a policy.
+/// The folder that `init` creates for a policy.
 const FOLDER: &str = "podgraft";
 
 /// `podgraft init`.
@@ -117,10 +117,10 @@ fn name_of(answers: &StarterPolicyArgs) -> &str {
     name.map_or("policy", String::as_str)
 }
 
-/// The text of a first policy.
+/// The commented text of a first policy.
 ///
 /// # Errors
-/// When an answer is missing.
+/// If an answer is missing.
 pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
     let label = |key: &str, value: &str| match &answers.label {
         Some((key, value)) => format!("{key}: {}", quoted(value)),
@@ -162,7 +162,7 @@ pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
         .replace("NAME", name))
 }
 
-/// Quoted where YAML would read something else than a string.
+/// A string as YAML: JSON quotes, which YAML reads alike.
 fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }

@@ -1,4 +1,5 @@
-//! What a kustomization says of the files beside it: a patch is a piece of a workload, and would be taken for a whole one.
+//! Reads which files a kustomization names as patches. A patch is a part of a workload, and must not be taken for a
+//! whole one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +9,11 @@ use podgraft::yaml::parse::parse;
 use podgraft::yaml::value::to_value;
 use serde_json::Value;
 
-/// The names that kustomize looks for.
+/// The file names that kustomize looks for.
 pub const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// The files that a kustomization names as patches; none where it cannot be read.
-/// Source: <https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/>, and its older words
+/// The canonical paths of the files that a kustomization names as patches; empty if it cannot be read.
+/// Source: <https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/patches/>, and its deprecated fields
 /// `patchesStrategicMerge` and `patchesJson6902`.
 pub fn patches_of(kustomization: &Path) -> Vec<PathBuf> {
     let Some(value) = read(kustomization) else {
@@ -43,7 +44,7 @@ fn read(path: &Path) -> Option<Value> {
     to_value(&tree, *tree.roots().first()?).ok()
 }
 
-/// A patch is passed over.
+/// The note for a patch that is not read.
 pub fn passed_over(path: &Path) -> Diagnostic {
     let message = format!(
         "`{}` is a patch of a kustomization, not a workload; it is not read",

@@ -1,4 +1,4 @@
-//! `podgraft policy lint` and `podgraft policy images`: policies in, what is to be known about them out.
+//! `podgraft policy lint` and `podgraft policy images`: print findings, needs and images of policies.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -68,13 +68,13 @@ pub fn lint(args: &LintArgs) -> Exit {
 /// Whether `imageMirrors` are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MirrorUse {
-    /// Images are those that nodes pull.
+    /// Report the images that nodes pull.
     Used,
-    /// Images are those that a mirror has to have.
+    /// Report the original images, which a mirror has to copy.
     LeftOut,
 }
 
-/// The policies of the flags or of `podgraft.yaml`, and what is wrong with them.
+/// Reads the policies of the flags or of `podgraft.yaml`, with their problems.
 fn read(
     args: &PolicyArgs,
     files: &[PathBuf],
@@ -189,7 +189,7 @@ pub fn images(args: &ImagesArgs) -> Exit {
     let (unknown, known): (Vec<&String>, Vec<&String>) =
         images.iter().partition(|image| image.contains("${"));
     for image in unknown {
-        // Nobody is left to tell when stderr is closed.
+        // A closed stderr leaves no way to report this.
         let _ = writeln!(
             std::io::stderr(),
             "podgraft: not listed, for it depends on the workload: {image}"
@@ -212,7 +212,7 @@ fn images_of(policy: &Policy) -> impl Iterator<Item = String> {
         .map(|need| need.name)
 }
 
-/// Parameters without which the list would lack an image.
+/// Errors for parameters without a value on which the name of an image depends.
 fn missing_params(policy: &Policy) -> Vec<Diagnostic> {
     let images: Vec<String> = images_of(policy)
         .filter(|image| image.contains("${"))

@@ -1,4 +1,5 @@
-//! The lock files of a run: found from the files upward, read before it, and written with its results.
+//! The lock files of a run: found from the folder of each input upward, read before the run, and written with its
+//! results.
 
 use std::collections::{HashMap, HashSet};
 use std::env;
@@ -21,30 +22,30 @@ use crate::write::FileReplacement;
 #[derive(Debug, Default)]
 pub struct LockFiles {
     files: Vec<LockFile>,
-    /// What they say.
+    /// Their content, and which lock each input belongs to.
     pub locks: Arc<LockSet>,
 }
 
-/// The folder of an input, and the one that was walked to find it.
+/// The folder of an input, and the folder that was walked to find it.
 type FolderOfInput = (PathBuf, Option<PathBuf>);
 
 #[derive(Debug)]
 struct LockFile {
     folder: PathBuf,
-    /// What was read; `None` where there is none yet.
+    /// Its text; `None` if it does not exist yet.
     text: Option<String>,
 }
 
-/// A lock file as it is, and as it is to be.
+/// A lock file that the run changes.
 #[derive(Debug)]
 pub struct NewLock {
     path: PathBuf,
     name: String,
-    /// As it is; empty where there is none.
+    /// The text before the run; empty if there is no file.
     pub old: String,
-    /// With what was there before the run and with what is there after it: it is right at every moment in between.
+    /// The records of before and after the run together. It is right at every moment while the manifests are replaced.
     pub merged: String,
-    /// With what is there after the run; empty where nothing is recorded.
+    /// The text after the run; empty if nothing is recorded.
     pub new: String,
 }
 
@@ -52,7 +53,7 @@ impl LockFiles {
     /// Finds and reads the lock files of the inputs.
     ///
     /// # Errors
-    /// When one cannot be read.
+    /// If a lock file cannot be read.
     pub fn of(texts: &[InputBytes]) -> Result<Self, Vec<Diagnostic>> {
         let mut found = LockFiles::default();
         let (mut locks, mut problems) = (LockSet::default(), Vec::new());
@@ -104,7 +105,7 @@ impl LockFiles {
         }
     }
 
-    /// The lock files that are others after the run.
+    /// The lock files that the run changes.
     pub fn changed_locks(&self, files: &[GraftedFile]) -> Vec<NewLock> {
         let mut locks = LockSet::clone(&self.locks);
         let of_run: HashMap<(usize, &str), (&GraftedFile, HashSet<&str>)> = files
@@ -120,6 +121,9 @@ impl LockFiles {
             })
             .collect();
         for (index, (lock, file)) in locks.locks.iter_mut().zip(&self.files).enumerate() {
+            // In a file of this run, a record goes if its workload was not seen and its name occurs nowhere in the
+            // text: a name that occurs may be a workload that was passed over. In another file, a record goes if the
+            // file is gone.
             lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
                 Some((_, seen)) if seen.contains(key.name.as_str()) => true,
                 Some((file, _)) => memmem::find(&file.text, key.name.as_bytes()).is_some(),
@@ -154,7 +158,7 @@ impl LockFiles {
 }
 
 impl NewLock {
-    /// Makes an empty file where there is none.
+    /// Creates an empty file if there is none, as only existing files can be replaced.
     ///
     /// # Errors
     /// Those of the file system.
@@ -169,7 +173,7 @@ impl NewLock {
         }
     }
 
-    /// What takes the place of a text of the file.
+    /// The replacement of the file's text `old` by `new`.
     pub fn replacement<'l>(&'l self, old: &'l str, new: &str) -> FileReplacement<'l> {
         FileReplacement {
             name: &self.name,
@@ -179,16 +183,16 @@ impl NewLock {
         }
     }
 
-    /// Removes the file that was made for a run which failed.
+    /// Removes the file that [`NewLock::create_empty`] made for a run that failed.
     pub fn remove_empty(&self) {
         let is_empty = fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == 0);
         if self.old.is_empty() && is_empty {
-            // What stays is an empty file, which says nothing.
+            // If this fails, an empty lock file stays, which records nothing.
             let _ = fs::remove_file(&self.path);
         }
     }
 
-    /// Removes the file, which has nothing to say any more.
+    /// Removes the file, which records nothing any more.
     ///
     /// # Errors
     /// Those of the file system.
@@ -204,7 +208,7 @@ impl NewLock {
     }
 }
 
-/// The folder as the system knows it; that of `file.yaml` is the current one.
+/// The canonical path of the folder. An empty path is the current folder: it is the parent of `file.yaml`.
 fn canonical_folder(folder: &Path) -> Option<PathBuf> {
     fs::canonicalize(if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -214,9 +218,9 @@ fn canonical_folder(folder: &Path) -> Option<PathBuf> {
     .ok()
 }
 
-/// The folder of the lock file for the files of a folder: where the nearest one upward stands; else that of the nearest
-/// `podgraft.yaml`, the repository's root, the folder that was named, or this one. Outside of a repository what lies above
-/// the current folder and the named one may be anybody's.
+/// The folder of the lock file for the files of `folder`. It is the nearest one upward with a lock file; else the
+/// nearest with a `podgraft.yaml`, the root of the repository, the folder that was walked, or `folder` itself. Outside
+/// of a repository, the search stops at the current or the walked folder, as what lies above may be anybody's.
 fn lock_folder_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
     let current_folder = env::current_dir().and_then(fs::canonicalize).ok();
     let root = folder.ancestors().find(|above| above.join(".git").exists());

@@ -50,19 +50,20 @@ use std::path::Path;
 use args::Command;
 use run::Exit;
 
-/// A document of a few kilobytes takes hundreds of small pieces of memory and gives them back: with the C library's own
-/// allocator a tenth of the time went there.
+/// Grafting a document of a few kilobytes makes hundreds of small, short-lived allocations. The allocator of the C
+/// library spent a tenth of the run time on them.
 #[cfg(not(target_family = "wasm"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Programs that call another without arguments, as kustomize does up to 5.6, call a link named `podgraft-fn`.
+/// Names of links to the program, each with the command it runs. Some callers start a program without arguments, for
+/// example kustomize up to 5.6.
 const NAMES: [(&str, &str); 2] = [
     ("podgraft-fn", "fn"),
     ("podgraft-post-render", "post-render"),
 ];
 
-/// The arguments, with the command that the program's own name stands for.
+/// Returns the arguments, with the command inserted that the name of the program stands for (see [`NAMES`]).
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let name = arguments

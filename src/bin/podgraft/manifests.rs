@@ -1,4 +1,4 @@
-//! Which documents of a file in a folder are manifests: Kubernetes objects other than podgraft's own.
+//! Decides which documents of a file found in a folder are manifests: Kubernetes objects other than podgraft's own.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const GROUP: &str = "podgraft.dev/";
 /// The role of a document in a run over a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DocumentRole {
-    /// A Kubernetes object, or something that cannot be told.
+    /// A Kubernetes object, or a document that may be one.
     Manifest,
     /// An object of podgraft.dev.
     Own,
@@ -25,7 +25,7 @@ enum DocumentRole {
     Blank,
 }
 
-/// The parts of a found file's text that belong in a stream; empty when it holds no manifest.
+/// The byte ranges of a found file that go into a stream of documents; empty if it holds no manifest.
 pub fn manifests_of(text: &[u8], report: &FileReport) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
     let mut has_manifest = false;
@@ -55,8 +55,8 @@ fn is_touched(chunk: &Range<usize>, report: &FileReport) -> bool {
         .any(|workload| chunk.contains(&workload.document.start))
 }
 
-/// The text with every document but policies blanked, so that places in it are those of the file; none when it holds no
-/// policy. Resources of other operators are policies and manifests both.
+/// Returns the text with every document but policies blanked, so that line numbers stay those of the file. `None` if it
+/// holds no policy. Resources of other operators are both policies and manifests.
 pub fn policies_in(text: &[u8]) -> Option<String> {
     let groups = FORMATS
         .iter()
@@ -85,7 +85,7 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether a document is an object of some format of policy.
+/// Whether the document, or an item of its list, is a policy in one of the formats.
 fn is_policy(chunk: &ChunkGraft<'_>) -> bool {
     let may_be = FORMATS
         .iter()
@@ -119,7 +119,7 @@ fn is_policy(chunk: &ChunkGraft<'_>) -> bool {
 
 fn role(chunk: &ChunkGraft<'_>) -> DocumentRole {
     let has_text = |word: &str| memchr::memmem::find(chunk.text, word.as_bytes()).is_some();
-    // An escape in a quoted key could spell either word.
+    // An escape in a double-quoted key (`"\u006bind"`) could spell either word, so such a document is always parsed.
     let may_be_object = has_text("apiVersion") && has_text("kind") || has_text("\\");
     if may_be_object && !has_text(GROUP) && !has_text("\\") {
         return role_by_parsing(chunk, ObjectCertainty::Object);
@@ -127,7 +127,7 @@ fn role(chunk: &ChunkGraft<'_>) -> DocumentRole {
     role_by_parsing(chunk, ObjectCertainty::Open)
 }
 
-/// Whether a document is certain to be an object.
+/// Whether the words of a document say that it is an object, if it has the two keys at the start of a line.
 enum ObjectCertainty {
     Object,
     Open,
@@ -137,7 +137,7 @@ fn role_by_parsing(chunk: &ChunkGraft<'_>, certainty: ObjectCertainty) -> Docume
     if is_blank(chunk.text) {
         return DocumentRole::Blank;
     }
-    // Most documents are objects with both keys at the start of a line: no need to parse them.
+    // Most documents are objects with both keys at the start of a line, and need no parsing.
     if matches!(certainty, ObjectCertainty::Object)
         && has_line(chunk.text, b"apiVersion:")
         && has_line(chunk.text, b"kind:")
@@ -150,7 +150,7 @@ fn role_by_parsing(chunk: &ChunkGraft<'_>, certainty: ObjectCertainty) -> Docume
     parsed.map_or(DocumentRole::Manifest, |tree| role_of_tree(&tree))
 }
 
-/// A chunk of several documents counts as its first manifest.
+/// A chunk that holds several documents is a manifest if one of them is.
 fn role_of_tree(tree: &Tree<'_>) -> DocumentRole {
     let roles = tree.roots().iter().map(|&root| {
         let entries: Vec<_> = tree.entries(root).collect();
@@ -160,7 +160,7 @@ fn role_of_tree(tree: &Tree<'_>) -> DocumentRole {
                 .find(|(name, _)| tree.scalar(*name) == Some(key));
             entry.and_then(|(_, value)| tree.scalar(*value))
         };
-        // A merge key may bring what is not written here.
+        // A merge key `<<` may bring the keys that are not written here.
         let is_merged = entries
             .iter()
             .any(|(name, _)| tree.scalar(*name) == Some("<<"));

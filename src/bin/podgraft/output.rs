@@ -1,4 +1,4 @@
-//! The result to where it goes: standard output, over the files, or into a folder.
+//! Writes the result of a run: to stdout, over the files, or into a folder.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -20,45 +20,46 @@ use crate::stream::join;
 use crate::walk::{Input, InputPlace};
 use crate::write::{FileReplacement, NewFile, create, remove_leftovers, replace};
 
-/// The result is written in blocks of as many bytes.
+/// Bytes of the buffer of stdout.
 const BLOCK: usize = 256 << 10;
 
-/// One file that went through.
+/// One file with its result.
 pub struct GraftedFile {
-    /// Where it is.
+    /// Where the file was found.
     pub input: Input,
-    /// The bytes by which a patch names it.
+    /// Its name in a patch, as bytes: a path need not be UTF-8.
     pub path: Vec<u8>,
-    /// What was read.
+    /// The text as it was read.
     pub text: Arc<Vec<u8>>,
-    /// What happened to it.
+    /// The edits, and what was done to each workload.
     pub report: FileReport,
-    /// The parts that belong in a stream; all of a file that was named.
+    /// The byte ranges of its manifests, which go into a stream of documents. A file that was named is one range; in a
+    /// file found in a folder, other documents are left out.
     pub parts: Vec<Range<usize>>,
 }
 
 /// The files or the stream to which the result is written.
 #[derive(Debug, Clone, Copy)]
 pub struct OutputTarget<'a> {
-    /// Over the files.
+    /// Replace the files.
     pub in_place: bool,
-    /// Into a folder.
+    /// Write a tree of results into this folder.
     pub output_dir: Option<&'a Path>,
 }
 
-/// The result to stdout. That nobody reads it to its end is no error.
+/// Prints a result on stdout. A reader that closes the pipe early (`| head`) is no error.
 pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
     print_with(|stdout| stdout.write_all(result))
 }
 
-/// Stdout without a buffer, for what comes in large pieces.
+/// Stdout without a buffer, for writes in large pieces.
 #[cfg(unix)]
 pub fn unbuffered() -> io::Result<std::fs::File> {
     use std::os::fd::AsFd;
     Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Stdout, for what comes in large pieces.
+/// Stdout, for writes in large pieces.
 #[cfg(not(unix))]
 pub fn unbuffered() -> io::Result<io::Stdout> {
     Ok(io::stdout())
@@ -75,7 +76,7 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
-/// Writes all files, or, on any problem that can be seen before, none.
+/// Writes the results to the target. Writes no file if a problem shows before the first rename.
 pub fn write_result(
     target: OutputTarget<'_>,
     grafted: &GraftOutcome,
@@ -90,7 +91,7 @@ pub fn write_result(
 
 fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
     match files {
-        // Nothing to join: the result need not be put together first.
+        // A single text needs no join, so it goes out without a copy of the whole result in memory.
         [only] if only.is_whole() => {
             print_with(|stdout| write_spliced(&only.text, &only.report.edits, stdout))
         }
@@ -99,7 +100,7 @@ fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
 }
 
 impl GraftedFile {
-    /// All of the text belongs in a stream.
+    /// Whether the whole text goes into a stream.
     fn is_whole(&self) -> bool {
         matches!(&self.parts[..], [only] if *only == (0..self.text.len()))
     }
@@ -108,7 +109,7 @@ impl GraftedFile {
         splice(&self.text, &self.report.edits)
     }
 
-    /// The manifests of the text with their edits.
+    /// The manifests of the text with their edits applied.
     fn stream_text(&self) -> Vec<u8> {
         if self.is_whole() {
             return self.spliced();
@@ -133,7 +134,8 @@ impl GraftedFile {
     }
 }
 
-/// An insertion between two documents belongs to the first: nothing is put before a `---` line.
+/// Whether the edit belongs to the part. An insertion at the boundary of two documents belongs to the first: nothing is
+/// inserted before a `---` line.
 fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
     match edit.at.start {
         start if !edit.at.is_empty() || start == 0 => part.contains(&start),
@@ -141,7 +143,9 @@ fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
     }
 }
 
-/// The lock files first know what was and what will be, and at the end only what is: a kill in between loses nothing.
+/// Replaces the files and their lock files. The lock files are first written with the records of before and after the
+/// run, then the manifests, and at the end the lock files with the records of after it. So a kill at any moment loses
+/// no record.
 fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Diagnostic>> {
     remove_leftovers(files.iter().filter_map(|file| file.input.path()));
     for lock in locks {
@@ -191,7 +195,7 @@ fn write_tree(
     create(folder, &new.collect::<Vec<_>>(), &reads.originals())
 }
 
-/// The report among the results: one of them would be lost.
+/// Returns an error if `--report` names the file of a result in the output folder: one of the two would be lost.
 pub fn check_apart(
     target: OutputTarget<'_>,
     report: Option<&Path>,
@@ -210,7 +214,7 @@ pub fn check_apart(
     Some(Diagnostic::error(Code::File, message).help("give --report another file"))
 }
 
-/// With the real path of its folder, as far as that is there.
+/// The path with its folder resolved: canonical if the folder exists, else absolute.
 fn absolute(path: &Path) -> Option<PathBuf> {
     let folder = path
         .parent()
@@ -222,7 +226,7 @@ fn absolute(path: &Path) -> Option<PathBuf> {
     Some(folder.join(path.file_name()?))
 }
 
-/// A kustomize Component into its folder.
+/// Writes a kustomize Component into its folder.
 pub fn write_component(
     folder: &Path,
     component: Component,
@@ -238,7 +242,7 @@ pub fn write_component(
     create(folder, &files, &reads.originals())
 }
 
-/// Where a file stands in the folder of results.
+/// The path of a result below the output folder.
 fn mirrored(place: &InputPlace) -> PathBuf {
     match place {
         InputPlace::Stdin => PathBuf::from("stdin.yaml"),

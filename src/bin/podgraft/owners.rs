@@ -7,8 +7,7 @@ use std::path::Path;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::report::codeowners::Codeowners;
 
-/// Where the file may stand, the first that is there counts.
-/// Source: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-file-location>
+/// The places that GitHub and GitLab look at, in this order.
 const PLACES: [&str; 4] = [
     ".github/CODEOWNERS",
     ".gitlab/CODEOWNERS",

@@ -1,4 +1,4 @@
-//! What podgraft says about itself: the built-in policies, completion scripts, the manual page.
+//! Prints the documentation of the program: built-in policies, completion scripts, the manual page.
 
 use clap_mangen::Man;
 use podgraft::diagnostic::Diagnostic;
@@ -93,7 +93,7 @@ fn list() -> String {
     groups.join("\n") + &joint(width)
 }
 
-/// The resources of operators that are policies themselves.
+/// Lists the resources of operators that podgraft reads as policies.
 fn joint(width: usize) -> String {
     let formats = FORMATS
         .iter()
@@ -143,7 +143,7 @@ fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
     }
     let _ = man.render_extra_section(&mut section);
     page.extend(format!(".SH \"{}\"\n", full.to_uppercase()).into_bytes());
-    // Its sections are parts of this one.
+    // Sections of a subcommand become subsections of this one.
     page.extend(
         String::from_utf8_lossy(&section)
             .replace(".SH ", ".SS ")
@@ -157,7 +157,7 @@ fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
     }
 }
 
-/// Prints a page, or says why there is none.
+/// Prints a page, or shows why there is none.
 pub fn print_page(result: Result<Vec<u8>, Diagnostic>) -> Exit {
     match result.and_then(|text| print(&text)) {
         Ok(()) => Exit::Done,

@@ -1,8 +1,9 @@
-//! One text of any size from its reader to stdout: read in blocks, grafted on several threads, put together in order.
+//! Grafts one text of any size from its reader to stdout. The text is read in blocks, the blocks are grafted on several
+//! threads, and the results are put together in the order of the text.
 //!
-//! A named file is read a second time when the run has succeeded, so only its edits are kept in between. What can be
-//! read only once is kept in a [`Spool`] beside them, or with `--stream` goes to stdout as it comes. What comes of either
-//! is [`PipedText`].
+//! A named file is read a second time when the run has succeeded, so only its edits are kept in between. Stdin and
+//! pipes can be read only once: their text is kept in a [`Spool`] beside the edits, or with `--stream` its result is
+//! written to stdout at once. The end of a pipeline is a [`PipedText`].
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,28 +26,29 @@ use crate::reread::{FileReader, OriginalFile, PIECE, write_edited, write_edited_
 use crate::spool::{Spool, temporary_file_problem_or};
 use crate::walk::{Input, unreadable};
 
-/// As the main thread has it: parsing goes as deep as the text nests.
+/// Stack size of a worker in bytes, that of the main thread on most systems: the parser recurses as deep as the text
+/// nests.
 const STACK: usize = 8 << 20;
 
-/// So much of a text that can be read only once is kept in memory.
+/// Bytes of a read-once text that are kept in memory; more go to a temporary file.
 pub const IN_MEMORY: usize = 256 << 20;
 
-/// So many finished blocks may wait for one before them.
+/// Finished blocks that may wait for an earlier one. A worker that finishes more waits too, so memory stays bounded.
 const MOST_WAITING: usize = 16;
 
 /// When the result is written to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputTiming {
-    /// When the run has succeeded.
+    /// Only when the whole run has succeeded: all or nothing.
     AtTheEnd,
-    /// As it comes.
+    /// Block by block (`--stream`), even if a later block fails.
     Immediately,
 }
 
 /// A text that the pipeline has processed.
 #[derive(Debug)]
 pub struct PipedText {
-    /// Its bytes.
+    /// The length of the input in bytes.
     pub length: usize,
     text: RetainedText,
     edits: SpooledEdits,
@@ -55,18 +57,18 @@ pub struct PipedText {
 /// Where a processed text can be read again.
 #[derive(Debug)]
 enum RetainedText {
-    /// In its file.
+    /// In the input file, which is read again.
     InFile(Arc<OriginalFile>),
-    /// Here.
+    /// In the spool.
     Held(Spool),
     /// Nowhere: its result is on stdout.
     Gone,
 }
 
-/// Reads and grafts a whole text.
+/// Reads a whole text and grafts it with `graft`, on this thread and `threads - 1` others.
 ///
 /// # Errors
-/// When it cannot be read, or its result cannot be kept.
+/// If the text cannot be read, or its result cannot be kept or written.
 pub fn pipe(
     input: &Input,
     opened: OpenedInput,
@@ -96,7 +98,7 @@ pub fn pipe(
         graft,
     };
     thread::scope(|scope| {
-        // Where the system gives no more threads, those that run do the work.
+        // If the system refuses another thread, the threads that run do all the work.
         for _ in 1..threads.get() {
             let _ = Builder::new()
                 .stack_size(STACK)
@@ -114,16 +116,16 @@ type InputStream = Box<dyn Read + Send>;
 
 /// An input that can be read.
 pub enum OpenedInput {
-    /// As often as is asked.
+    /// A regular file, which can be read any number of times.
     Original(Arc<OriginalFile>),
-    /// Once.
+    /// Stdin or a pipe, which can be read once.
     Once(InputStream),
 }
 
-/// Opens an input.
+/// Opens an input without reading its text.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be opened.
 pub fn open(input: &Input) -> Result<OpenedInput, Diagnostic> {
     let Some(path) = input.path() else {
         return Ok(OpenedInput::Once(Box::new(io::stdin())));
@@ -141,10 +143,10 @@ impl PipedText {
         matches!(self.text, RetainedText::Gone)
     }
 
-    /// The whole text as it was read; none that is on stdout already.
+    /// Returns the whole input text; empty if the result is on stdout already.
     ///
     /// # Errors
-    /// When the input's file is another by now, or cannot be read again.
+    /// If the input file has changed since it was read, or cannot be read again.
     pub fn read_again(self, name: &str) -> Result<Vec<u8>, Diagnostic> {
         let mut text = Vec::with_capacity(self.length);
         let read = match self.text {
@@ -164,7 +166,7 @@ impl PipedText {
     /// Writes the result to stdout.
     ///
     /// # Errors
-    /// When the input's file is another by now, or stdout takes nothing.
+    /// If the input file has changed since it was read, or stdout cannot be written.
     pub fn release(self, name: &str, threads: NonZeroUsize) -> Result<(), Diagnostic> {
         let mut stdout = unbuffered().map_err(|error| not_written(&error))?;
         let length = self.length;
@@ -210,7 +212,7 @@ fn not_written(error: &io::Error) -> Diagnostic {
     })
 }
 
-/// That nobody reads stdout to its end is no error.
+/// A reader that closes the pipe early (`| head`) is no error.
 fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -222,8 +224,9 @@ fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
 struct Pipeline<G> {
     blocks: Mutex<DocumentBlocks<InputStream>>,
     order: Mutex<OrderedOutput>,
+    /// Signals that a block was put in order, or that the pipeline stopped.
     has_moved: Condvar,
-    /// Rooms of blocks that are done.
+    /// Buffers of finished blocks, to be reused.
     buffers: Mutex<Vec<Vec<u8>>>,
     graft: G,
 }
@@ -233,7 +236,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<G: Fn(DocumentRun<'_>) -> FileReport> Pipeline<G> {
-    /// Takes blocks until there are no more.
+    /// The loop of a worker: grafts blocks until there are no more, or one of them fails.
     fn work(&self) {
         loop {
             let buffer = lock(&self.buffers).pop().unwrap_or_default();
@@ -261,7 +264,8 @@ impl<G: Fn(DocumentRun<'_>) -> FileReport> Pipeline<G> {
             let mut order = lock(&self.order);
             order.put(block, report, |buffer| lock(&self.buffers).push(buffer));
             self.has_moved.notify_all();
-            // Whoever holds the next block puts it there without waiting.
+            // No deadlock: the worker that holds the next block in order puts it before it waits, and that shortens the
+            // queue.
             while order.waiting.len() > MOST_WAITING && order.fault.is_none() {
                 order = self
                     .has_moved
@@ -281,13 +285,15 @@ impl<G: Fn(DocumentRun<'_>) -> FileReport> Pipeline<G> {
 enum PipelineError {
     Read(io::Error),
     Write(io::Error),
-    /// With `--stream` nothing goes out behind an error.
+    /// With `--stream`, nothing is written after a block with an error.
     Refused,
 }
 
 /// Collects the results of the blocks in their order.
 struct OrderedOutput {
+    /// The index of the block that comes next in the text.
     next: usize,
+    /// Finished blocks whose predecessors are not finished, by index.
     waiting: BTreeMap<usize, (DocumentBlock, FileReport)>,
     sink: OutputSink,
     report: FileReport,
@@ -385,7 +391,7 @@ impl OrderedOutput {
     }
 }
 
-/// Writes a block with its edits, whose places are the whole text's.
+/// Writes a block with its edits. The offsets of the edits are those of the whole text.
 fn write_spliced(
     block: &DocumentBlock,
     mut edits: Vec<Edit>,

@@ -1,4 +1,4 @@
-//! `-p`, `--param`, `--only` and `--skip` to policies.
+//! Loads the policies that `-p`, `--param`, `--only` and `--skip` name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::args;
 use crate::manifests::policies_in;
 use crate::walk::{Input, PathFilter, walk};
 
-/// A text of the input, for `@input`.
+/// A manifest file, in which `-p @input` looks for policies.
 pub struct InputText<'a> {
-    /// As the user calls it.
+    /// The path as the user wrote it.
     pub name: &'a Arc<str>,
     /// The whole file.
     pub text: &'a [u8],
@@ -29,20 +29,20 @@ pub struct InputText<'a> {
 pub struct LoadedPolicies {
     /// In the order in which they apply.
     pub policies: Vec<Policy>,
-    /// The identities of all that were given, chosen or not.
+    /// The identities of all policies that were given, also of those that `--only` and `--skip` left out.
     pub given: Vec<String>,
-    /// Their files: what stands there beside policies is context. Those of the input are not among them.
+    /// The files of the policies. Other objects in them are context. Files that are also manifests are left out.
     pub files: Vec<PolicyFile>,
-    /// What is wrong.
+    /// Errors and warnings of reading them.
     pub problems: Vec<Diagnostic>,
 }
 
-/// Reads, checks and chooses the policies.
+/// Reads and checks the policies, and keeps those that `--only` and `--skip` choose.
 pub fn load(args: &args::PolicyArgs, inputs: &[InputText<'_>]) -> LoadedPolicies {
     load_as(args, inputs, reading(args.debug_mode, &args.opentelemetry))
 }
 
-/// [`load`] for those who look at policies and apply none.
+/// Like [`load`], for commands that look at policies and do not apply them: parameters without a value are no error.
 pub fn load_to_look_at(args: &args::PolicyArgs) -> LoadedPolicies {
     load_as(
         args,
@@ -77,7 +77,7 @@ fn load_as(
     let (settings, misplaced) = settings(args, of_uses, &files);
     let is_looking = reading.params_stay_open;
     let (policies, diagnostics) = read_as(files.clone(), &settings, reading);
-    // A broken file hides its parameters: a setting for one of them is not a second mistake.
+    // A file that cannot be read hides the parameters it declares. A setting for one of them is not a second mistake.
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
         problems.extend(misplaced);
     }
@@ -105,7 +105,7 @@ fn load_as(
     }
 }
 
-/// The files of a policy, with what the configuration changes in it.
+/// The files that a `-p` names, changed as its entry in the configuration says.
 fn files_as_used(
     args: &args::PolicyArgs,
     given: &Path,
@@ -119,7 +119,7 @@ fn files_as_used(
     }
 }
 
-/// The parameters that stand beside a policy in the configuration are for that policy.
+/// The parameters that an entry of the configuration sets for its policy. They apply to that policy only.
 fn params_of(
     given: &Path,
     policy_use: &PolicyUse,
@@ -143,7 +143,7 @@ fn params_of(
     policy_use.params.iter().map(param).collect()
 }
 
-/// The parameters of the configuration, then those of the flags, which win.
+/// The parameter settings of the configuration, followed by those of the flags: of two settings the last one wins.
 fn settings(
     args: &args::PolicyArgs,
     of_uses: Vec<(PolicySource, ConfigParam)>,
@@ -160,7 +160,7 @@ fn settings(
     (settings, misplaced)
 }
 
-/// What the flags say of resources of other operators.
+/// The settings of the flags for reading resources of other operators.
 pub fn reading(
     debug_mode: args::DebugModeArg,
     opentelemetry: &args::OpenTelemetryArgs,
@@ -179,15 +179,15 @@ pub fn reading(
 /// The files of the given policies.
 ///
 /// # Errors
-/// What cannot be read.
+/// The files that cannot be read.
 pub fn given_files(args: &args::PolicyArgs) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     offered_files(&args.given)
 }
 
-/// The files of policies.
+/// The files of several `-p` values.
 ///
 /// # Errors
-/// What cannot be read.
+/// The files that cannot be read.
 pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in given {
@@ -203,18 +203,18 @@ pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnosti
     }
 }
 
-/// The offered policies that an application has chosen.
+/// The policies that an Argo CD Application has chosen among those that the operator offers.
 pub struct OfferedPolicies {
-    /// As `-p` takes them.
+    /// Files with a chosen policy, in the form that `-p` takes.
     pub files: Vec<PathBuf>,
-    /// The policies of these files that it did not choose.
+    /// The other policies of these files.
     pub not_chosen: Vec<String>,
 }
 
-/// Finds the chosen policies among the offered ones. A file of which none is chosen is not read any further.
+/// Finds the chosen policies among the offered ones. A file without a chosen policy is left out.
 ///
 /// # Errors
-/// A choice that is not offered.
+/// Chosen policies that are not offered.
 pub fn choose_offered(
     offers: &[PathBuf],
     chosen: &[String],
@@ -273,14 +273,14 @@ fn no_policy(names: &[Arc<str>]) -> Diagnostic {
         .help("a policy is an object such as `apiVersion: podgraft.dev/v1alpha1`, `kind: InjectionPolicy`")
 }
 
-/// A policy for resources does nothing without one.
+/// The error for a policy that needs a resource of its operator when none is given.
 fn no_resource(policy: &str) -> Diagnostic {
     let message = format!("no resource is given that the policy `{policy}` is for");
     Diagnostic::error(Code::BadPolicy, message)
         .help("give the resource with `-p`, too; `podgraft policy show` says of which kind it is")
 }
 
-/// Nothing in a folder may be a policy.
+/// The error for a folder of `-p` without YAML or JSON files.
 fn no_policy_in_folder(folder: &Path) -> Diagnostic {
     let message = format!("there is no policy in the folder `{}`", folder.display());
     Diagnostic::error(Code::NoMatch, message).help(
@@ -289,7 +289,7 @@ fn no_policy_in_folder(folder: &Path) -> Diagnostic {
     )
 }
 
-/// The files that a `-p` names.
+/// The files that a `-p` value names: `builtin:NAME`, `@input`, `-`, a file or a folder.
 pub fn files_of(
     given: &Path,
     inputs: &[InputText<'_>],
@@ -334,7 +334,8 @@ pub fn files_of(
     }
 }
 
-/// `-p jmx-exporter` was probably to be `-p builtin:jmx-exporter`.
+/// Adds help if the path is the name of a built-in policy: `-p jmx-exporter` was probably meant as `-p
+/// builtin:jmx-exporter`.
 fn hint_at_builtin(problem: Diagnostic, given: &str) -> Diagnostic {
     match find(given) {
         Ok(_) => problem.help(format!(
@@ -359,7 +360,7 @@ fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
     find(name).map(Builtin::file).map_err(|problem| *problem)
 }
 
-/// `jmx-exporter, rookout-java`.
+/// The names of the built-in policies for a message: `jmx-exporter, rookout-java`.
 pub fn builtin_names() -> String {
     standalone_names().join(", ")
 }
@@ -370,7 +371,7 @@ fn pick(
     args: &args::PolicyArgs,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
-    // With a policy that could not be read, a name that is missing here says nothing.
+    // A name that is missing may be that of a policy that could not be read.
     if !problems.iter().any(Diagnostic::is_error) {
         let flags = args
             .only
@@ -404,7 +405,7 @@ fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {
     .help(help)
 }
 
-/// Which of the paths that read stdin, as policies and as manifests, there are.
+/// Counts the readers of stdin: each `-p -`, and the manifests if no path or `-` is given.
 pub fn stdin_readers(policies: &[PathBuf], paths: &[PathBuf]) -> usize {
     let dashes = |paths: &[PathBuf]| paths.iter().filter(|path| path.as_os_str() == "-").count();
     dashes(policies) + usize::from(paths.is_empty() || dashes(paths) > 0)

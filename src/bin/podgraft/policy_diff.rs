@@ -1,4 +1,4 @@
-//! `diff --against-policy`: the manifests as the old policies leave them, compared with what the new ones make of them.
+//! `diff --against-policy`: compares the result of the old policies with that of the new ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::settings::{self, Caller};
 use crate::texts::{InputBytes, read_texts};
 use crate::walk::{FileWalk, walk};
 
-/// The set that the old policies are of, so that those which are not among the new ones go.
+/// The policy set of both recorded runs. `--prune` removes the old policies of the set that are not among the new ones.
 const SET: &str = "against";
 
-/// Reads everything and plans both results; nothing is written.
+/// Reads everything and plans both results. Nothing is written.
 pub fn graft_against(
     run: &args::RunArgs,
     old: &[PathBuf],
@@ -55,6 +55,7 @@ pub fn graft_against(
     if after.problems.iter().any(Diagnostic::is_error) {
         return Ok(after);
     }
+    // An upgrade is the new policies applied to the recorded result of the old ones.
     let recorded = graft_given(&recording(old_run), texts, request, Vec::new());
     let recorded = recorded.files.into_iter().map(|file| {
         let text = splice(&file.text, &file.report.edits);
@@ -70,7 +71,7 @@ fn refused(run: &args::RunArgs, old: &[PathBuf], problems: Vec<Diagnostic>) -> G
     refused
 }
 
-/// The run with other policies; what is said of parameters and policies that these do not have goes.
+/// The run with other policies. Parameters, `--only` and `--skip` that these do not know are dropped.
 fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs, Vec<Diagnostic>> {
     let known: Vec<DeclaredParams> = declared(&offered_files(given)?);
     let mut run = run.clone();
@@ -88,6 +89,7 @@ fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs
     Ok(run)
 }
 
+/// The run with records in annotations, as the upgrade needs them to remove what the old policies injected.
 fn recording(run: &args::RunArgs) -> args::RunArgs {
     let mut run = run.clone();
     let policies = &mut run.policies;
@@ -109,7 +111,8 @@ fn copies(texts: &[InputBytes]) -> Vec<InputBytes> {
         .collect()
 }
 
-/// The old result in the place of each text, and the way to the new one in the place of each report.
+/// Replaces each text by the result of the old policies, and each report by the changes from there to the result of the
+/// new ones.
 fn compare(
     before: &[GraftedFile],
     mut after: GraftOutcome,

@@ -1,4 +1,5 @@
-//! `podgraft policy test`: runs the policies of each test on its manifests, and compares.
+//! `podgraft policy test`: runs the policies of each test on its manifests and compares the result with what is
+//! expected.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,7 @@ pub fn test(args: &TestArgs) -> Exit {
     }
 }
 
-/// The tests below the paths, and what is wrong.
+/// Reads the tests in the paths, with their problems.
 fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
     let walked = walk(paths, &PathFilter::default());
     let (mut tests, mut problems) = (Vec::new(), walked.problems);
@@ -73,7 +74,7 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
                 continue;
             }
         };
-        // Manifests and policies stand beside tests; what is wrong with them is not said here.
+        // Manifests and policies may be in the same folder. Only files with tests are parsed here.
         if text.contains(KIND) {
             let (found, test_problems) = policytest::read(PolicyFile {
                 name: Arc::clone(&input.name),
@@ -95,7 +96,7 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
     (tests, problems)
 }
 
-/// What a run over the test's manifests comes to, and the text of the expected output.
+/// Runs a test, and reads its expected output unless that is to be updated.
 fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), Vec<Diagnostic>> {
     let folder = Path::new(&*test.file).parent().unwrap_or(Path::new(""));
     let spec = &test.spec;
@@ -131,7 +132,7 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), 
     Ok((result, expected))
 }
 
-/// The files of a test's policies: built-in ones by their names, others from the test's folder.
+/// The files of a test's policies: `builtin:NAME`, or paths relative to the test's folder.
 fn policy_files(policies: &[String], folder: &Path) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let mut files = Vec::new();
     for policy in policies {
@@ -158,7 +159,7 @@ fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<InputBytes>, Vec<
     texts.map_err(|problem: Diagnostic| vec![problem])
 }
 
-/// What comes of all inputs, and what is said of them.
+/// Grafts all inputs. Returns the joined output with the workloads, and the problems.
 fn graft_all(
     texts: &[InputBytes],
     policies: &[Policy],
@@ -188,7 +189,7 @@ fn graft_all(
     (ran, problems)
 }
 
-/// Writes what came out where it is expected, unless it stands there already.
+/// Writes the output to the file of the expected output, unless they are equal.
 fn update(path: &Path, output: &[u8]) -> Result<(), Diagnostic> {
     if std::fs::read(path).is_ok_and(|existing| existing == output) {
         return Ok(());

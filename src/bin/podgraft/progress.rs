@@ -1,4 +1,4 @@
-//! How far a long run is, on a terminal: nothing in the first second, and nothing left behind at the end.
+//! The progress bar of a long run on a terminal: not shown in the first second, and removed at the end.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -11,21 +11,21 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args;
 
-/// So long nobody waits yet.
+/// Runs that end within this time show no bar.
 const UNSEEN: Duration = Duration::from_secs(1);
-/// So often a second it is drawn.
+/// Frames a second, at most.
 const RATE: u8 = 10;
-/// It is drawn anew after that time, whether anything was done or not: a terminal may have changed its width.
+/// The bar is redrawn after this time even without progress, as the terminal may have changed its width.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The bar of the run; `None` where nobody looks.
+/// The bar of the current run; `None` if none is wanted.
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
-/// Whether there is one, asked for every text.
+/// Whether `BAR` is set. Checked for every text without the lock.
 static IS_THERE: AtomicBool = AtomicBool::new(false);
-/// How many runs have begun.
+/// Number of the current run. A delayed thread must not show the bar of a later run.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// Begins to count the bytes of a run.
+/// Starts the bar of a run over so many bytes.
 pub fn start(bytes: u64, output: &args::OutputArgs) {
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     let is_for_machines = output.diagnostics == Some(args::DiagnosticsFormat::Json);
@@ -44,7 +44,7 @@ pub fn start(bytes: u64, output: &args::OutputArgs) {
         IS_THERE.store(true, Ordering::Relaxed);
     }
     let run = RUNS.fetch_add(1, Ordering::Relaxed) + 1;
-    // Where the system gives no more threads, there is no bar.
+    // If the system refuses another thread, there is no bar.
     drop(Builder::new().spawn(move || show_later(run)));
 }
 
@@ -59,7 +59,7 @@ fn show_later(run: usize) {
     }
 }
 
-/// So many more bytes are done.
+/// Counts bytes that are done.
 pub fn add(bytes: usize) {
     if !IS_THERE.load(Ordering::Relaxed) {
         return;
@@ -68,7 +68,7 @@ pub fn add(bytes: usize) {
     bar.iter().for_each(|bar| bar.inc(bytes as u64));
 }
 
-/// Takes the bar away.
+/// Removes the bar.
 pub fn end() {
     IS_THERE.store(false, Ordering::Relaxed);
     let Ok(mut bar) = BAR.lock() else { return };

@@ -1,12 +1,12 @@
-//! No progress is shown where there are no threads that could draw it.
+//! The interface of `progress` for targets without threads, which could not draw a bar.
 
 use crate::args;
 
-/// Begins to count the bytes of a run.
+/// Does nothing.
 pub fn start(_bytes: u64, _output: &args::OutputArgs) {}
 
-/// So many more bytes are done.
+/// Does nothing.
 pub fn add(_bytes: usize) {}
 
-/// Ends the count.
+/// Does nothing.
 pub fn end() {}

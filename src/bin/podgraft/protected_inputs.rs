@@ -1,4 +1,4 @@
-//! What a run reads: nothing of it may be written over with something else.
+//! The files that a run reads, which none of its outputs may overwrite.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use crate::write::{FileIdentity, identity_of};
 pub struct RunInputs {
     manifests: Vec<PathBuf>,
     filters: args::ManifestArgs,
-    /// Policies, context and configuration.
+    /// Policies, `--context` and configuration.
     others: Vec<PathBuf>,
 }
 
@@ -31,7 +31,7 @@ pub struct InputFiles {
 }
 
 impl RunInputs {
-    /// What the run names, and its configuration.
+    /// The paths that the run names, and its configuration.
     pub fn of(run: &args::RunArgs) -> Self {
         let policies = &run.policies;
         let configured = policies.configured.file.clone();
@@ -48,12 +48,12 @@ impl RunInputs {
         }
     }
 
-    /// Adds files or folders that are read, too.
+    /// Adds further files or folders that the run reads.
     pub fn add(&mut self, more: &[PathBuf]) {
         self.others.extend_from_slice(more);
     }
 
-    /// The files that are there now.
+    /// Walks the paths and returns the files that exist now.
     pub fn originals(&self) -> InputFiles {
         let filter = PathFilter::new(&self.filters).unwrap_or_default();
         let mut originals = InputFiles::default();
@@ -70,10 +70,11 @@ impl RunInputs {
         originals
     }
 
-    /// A report must not take the place of what the run reads, unless that is an earlier report.
+    /// Refuses a report that would overwrite a file that the run reads. An earlier report among the inputs may be
+    /// overwritten.
     ///
     /// # Errors
-    /// When it would.
+    /// If the report would overwrite such a file.
     pub fn check_report(&self, path: &Path) -> Result<(), Diagnostic> {
         if !self.originals().holds(path) || is_report(path) {
             return Ok(());
@@ -84,7 +85,7 @@ impl RunInputs {
 
 impl InputFiles {
     fn add(&mut self, path: &Path) {
-        // A terminal or a pipe has nothing to lose.
+        // Writing to a terminal or a pipe loses nothing.
         if let Ok(real) = fs::canonicalize(path)
             && real.is_file()
         {
@@ -93,7 +94,7 @@ impl InputFiles {
         }
     }
 
-    /// Whether it is one of them, by any of its names.
+    /// Whether the path names one of these files, also by a link.
     pub fn holds(&self, path: &Path) -> bool {
         let Ok(real) = fs::canonicalize(path) else {
             return false;
@@ -103,7 +104,7 @@ impl InputFiles {
     }
 }
 
-/// The file would be lost.
+/// The error for an output that would overwrite an input.
 pub fn overwrites(path: &Path) -> Diagnostic {
     Diagnostic::error(
         Code::File,

@@ -1,16 +1,16 @@
-//! The git repository that podgraft runs in: a patch names files from its root, as git does.
+//! The git repository of the current folder. A patch names files relative to its root, as git does.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// A repository.
+/// A git repository, and the current folder in it.
 #[derive(Debug, Clone)]
 pub struct Repository {
     current_folder: PathBuf,
     root: PathBuf,
 }
 
-/// The repository of the folder that podgraft runs in. As with git, `GIT_CEILING_DIRECTORIES` ends the search.
+/// Finds the repository of the current folder. As with git, `GIT_CEILING_DIRECTORIES` limits the search.
 pub fn repository() -> Option<Repository> {
     let current_folder = env::current_dir().ok()?;
     let ceilings: Vec<PathBuf> = env::var_os("GIT_CEILING_DIRECTORIES")
@@ -31,12 +31,12 @@ pub fn repository() -> Option<Repository> {
 }
 
 impl Repository {
-    /// Whether podgraft runs in a folder of it rather than in its root.
+    /// Whether the current folder is below the root.
     pub fn is_below_root(&self) -> bool {
         self.current_folder != self.root
     }
 
-    /// The path of a file from the root; none where it is elsewhere.
+    /// The path of a file relative to the root; `None` if the file is outside.
     pub fn path_of(&self, path: &Path) -> Option<PathBuf> {
         let real = std::fs::canonicalize(self.current_folder.join(path.parent()?)).ok()?;
         let root = std::fs::canonicalize(&self.root).ok()?;

@@ -1,4 +1,4 @@
-//! A text that is read a second time, to be written with its edits: only these are kept in between.
+//! Reads a text a second time and writes it with its edits. Only the edits are kept between the two passes.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,24 +15,24 @@ use podgraft::yaml::splice::Edit;
 use crate::blocks::{DocumentBlock, DocumentBlocks};
 use crate::edits::SpooledEdits;
 
-/// A file is read and written in pieces of as many bytes: they stay in the cache in between.
+/// Bytes of a piece in which a text is read and written: small enough to stay in the cache in between.
 pub const PIECE: usize = 256 << 10;
 
-/// So many pieces may be ready to be written.
+/// Pieces that may be ready before they are written.
 const AHEAD: usize = 4;
 
 /// An input file that is read again, with the metadata that shows whether it has changed.
 #[derive(Debug)]
 pub struct OriginalFile {
     name: Arc<str>,
-    /// Whoever reads says where.
+    /// Its position is shared: every reader seeks first.
     file: Mutex<File>,
     length: u64,
     changed: Option<SystemTime>,
 }
 
 impl OriginalFile {
-    /// The file itself where it can be read only once.
+    /// Wraps a regular file. Gives the file back as `Err` if it is not regular and can be read only once.
     pub fn of(name: &Arc<str>, file: File) -> io::Result<Result<Self, File>> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -46,12 +46,12 @@ impl OriginalFile {
         }))
     }
 
-    /// Its bytes when it was opened.
+    /// The length in bytes when the file was opened.
     pub fn length(&self) -> usize {
         usize::try_from(self.length).unwrap_or(usize::MAX)
     }
 
-    /// Somebody may have edited the file while the result was computed.
+    /// Whether the file is as it was when it was opened. `read` is the number of bytes that were read of it.
     pub fn is_unchanged(&self, read: usize) -> io::Result<bool> {
         let metadata = self.file().metadata()?;
         Ok(metadata.len() == self.length
@@ -108,7 +108,7 @@ pub struct FileReader<O> {
 }
 
 impl<O> FileReader<O> {
-    /// Nothing is read yet.
+    /// A reader at the start of the file.
     pub fn of(original: O) -> Self {
         FileReader { original, at: 0 }
     }
@@ -122,11 +122,11 @@ impl<O: std::ops::Deref<Target = OriginalFile>> Read for FileReader<O> {
     }
 }
 
-/// What no edit touches for so many bytes the system copies by itself.
+/// From so many bytes without an edit, the file is copied by [`io::copy`], which lets the system do it where it can.
 const LONG: usize = 1 << 20;
 
-/// Writes a file with its edits to another file: what stands before the first and behind the last of them is not looked
-/// at again where that is much.
+/// Writes a file with its edits. The long stretches before the first and after the last edit are copied without looking
+/// at them.
 pub fn write_edited_file(
     original: &OriginalFile,
     edits: SpooledEdits,
@@ -166,7 +166,8 @@ fn copy(file: &File, length: usize, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Writes a piece of a text with its edits, whose places are the whole text's. With more than one thread another reads ahead.
+/// Writes the range `at` of a text with its edits. `text` begins at the range, while the offsets of the edits are those
+/// of the whole text. With more than one thread, a second thread reads ahead.
 pub fn write_edited(
     text: impl Read + Send,
     at: Range<usize>,
@@ -174,7 +175,7 @@ pub fn write_edited(
     threads: NonZeroUsize,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    // One more than there is, so that the end is seen.
+    // One byte more than a short text has: a piece that is not full is known to be the last.
     let piece = PIECE.min(at.len() + 1);
     let pieces = PiecewiseSplice::new(text, edits, at.start, piece)?;
     if threads.get() > 1 && piece == PIECE {
@@ -201,7 +202,7 @@ fn write_read_ahead<R: Read + Send, E: EditIterator + Send>(
                 let mut piece = given_back.try_recv().unwrap_or_default();
                 let next = pieces.read_into(&mut piece);
                 let is_last = !matches!(next, Ok(true));
-                // Nobody takes it where writing has failed.
+                // The receiver is gone if writing has failed.
                 if sender.send(next.map(|_| piece)).is_err() || is_last {
                     return;
                 }
@@ -213,12 +214,12 @@ fn write_read_ahead<R: Read + Send, E: EditIterator + Send>(
         for piece in receiver {
             let piece = piece?;
             out.write_all(&piece)?;
-            // The last is not wanted any more.
+            // The reading thread does not take buffers back after the last piece.
             let _ = give_back.send(piece);
         }
         io::Result::Ok(true)
     })?;
-    // Where the system gives no more threads, this one does the work.
+    // If the system refuses another thread, this one reads and writes by itself.
     if is_written {
         Ok(())
     } else {
@@ -234,21 +235,22 @@ impl<E: Iterator<Item = io::Result<Edit>>> EditIterator for E {}
 /// Applies edits to a text piece by piece.
 struct PiecewiseSplice<R, E> {
     text: R,
-    /// The first that is not written yet, and those behind it.
+    /// The first edit that is not written yet; `edits` has those after it.
     next: Option<Edit>,
     edits: E,
-    /// So much of the text is read.
+    /// Offset in the whole text up to which it is read.
     at: usize,
-    /// So much of it is written, or replaced.
+    /// Offset up to which the text is written or replaced. It is ahead of `at` if an edit replaces bytes of later
+    /// pieces.
     written_to: usize,
-    /// A piece without its edits.
+    /// The piece as it was read, before its edits.
     raw: Vec<u8>,
-    /// Bytes of a piece.
+    /// The length of a piece in bytes.
     piece: usize,
 }
 
 impl<R: Read, E: EditIterator> PiecewiseSplice<R, E> {
-    /// From this place of the text on, in pieces of so many bytes.
+    /// Starts at the offset `at` of the whole text.
     fn new(text: R, mut edits: E, at: usize, piece: usize) -> io::Result<Self> {
         let next = edits.next().transpose()?;
         Ok(PiecewiseSplice {
@@ -270,7 +272,7 @@ impl<R: Read, E: EditIterator> PiecewiseSplice<R, E> {
         out.write_all(&piece)
     }
 
-    /// Puts the next piece there instead; `false` for the last.
+    /// Replaces the content of `piece` by the next piece with its edits. Returns `false` for the last one.
     fn read_into(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
         piece.resize(self.piece, 0);
         let length = fill(&mut self.text, piece)?;
@@ -278,6 +280,7 @@ impl<R: Read, E: EditIterator> PiecewiseSplice<R, E> {
         let (start, end, is_last) = (self.at, self.at + length, length < self.piece);
         self.at = end;
         let is_in_piece = |edit: &Edit| edit.at.start < end || is_last && edit.at.start == end;
+        // Most pieces have no edit: they go out as they were read, without a copy.
         if self.written_to <= start
             && if is_last {
                 self.next.is_none()
@@ -307,7 +310,7 @@ impl<R: Read, E: EditIterator> PiecewiseSplice<R, E> {
     }
 }
 
-/// Reads until the room is full or there is no more, and says how much that was.
+/// Reads until the buffer is full or the reader ends. Returns the number of bytes read.
 pub fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < buffer.len() {

@@ -1,4 +1,4 @@
-//! `diff`, `explain`, `inspect` and `check`: what the pipeline found out, in the form that was asked for.
+//! `diff`, `explain`, `inspect` and `check`: print what the pipeline found in the requested format.
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Diagnostic, Severity};
@@ -24,7 +24,7 @@ use crate::policy_diff::graft_against;
 use crate::repository::repository;
 use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, graft_all, reads_stdin, refuse, usage};
 
-/// Prints a result; a failure of that is the run's.
+/// Prints a result and returns `exit`, or fails the run if that is not possible.
 fn print_result(voice: Console, shown: &str, exit: Exit) -> Exit {
     match print(shown.as_bytes()) {
         Ok(()) => exit,
@@ -35,7 +35,8 @@ fn print_result(voice: Console, shown: &str, exit: Exit) -> Exit {
     }
 }
 
-/// The patch of files is what `apply --in-place` does to them.
+/// The exact formats show what `apply --in-place` does to files: there, records go into lock files and not into
+/// annotations.
 fn purpose(args: &args::DiffArgs) -> &'static Purpose {
     let is_exact = matches!(
         args.output,
@@ -48,7 +49,7 @@ fn purpose(args: &args::DiffArgs) -> &'static Purpose {
     }
 }
 
-/// Takes what is wrong with workloads out of the problems that end a run.
+/// Moves the findings about workloads out of the problems. The errors that stay end the run.
 fn take_findings(grafted: &mut GraftOutcome) -> Vec<Diagnostic> {
     let problems = std::mem::take(&mut grafted.problems);
     let (findings, problems) = problems
@@ -147,7 +148,7 @@ fn render_diff(
     })
 }
 
-/// On a terminal nobody applies the patch.
+/// Who reads the diff: a person if stdout is a terminal, else a program that applies it.
 fn reader(is_below_root: bool) -> DiffAudience {
     let program = if is_below_root {
         DiffAudience::Git
@@ -177,7 +178,7 @@ pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
         ExplainFormat::Text => explain::render(&reported, voice.stdout_paint()),
         ExplainFormat::Json => explain::render_json(&reported),
     };
-    // What a warning says, the explanation says too; errors carry more than fits a line.
+    // The explanation covers warnings. Errors carry more than fits a line.
     let errors: Vec<Diagnostic> = findings.into_iter().filter(Diagnostic::is_error).collect();
     voice.show(&errors);
     voice.tell(&grafted.named_configuration());
@@ -308,7 +309,7 @@ fn sort_by(args: &args::InspectArgs) -> SortBy {
     }
 }
 
-/// Of the one list that was given.
+/// The metadata of the first list among the inputs.
 fn list_metadata<'f>(files: &[ReportedFile<'f>]) -> Option<&'f Value> {
     let metadata_of = |report: &'f FileReport| report.list_metadata.as_ref();
     files.iter().find_map(|file| metadata_of(file.report))

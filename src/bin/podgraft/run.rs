@@ -1,4 +1,4 @@
-//! `apply` and `diff`: paths and policies in; a result, a report and an exit status out.
+//! The run that all commands over manifests share: paths and policies in; a result, a report and an exit status out.
 
 mod conclude;
 mod grafted;
@@ -38,7 +38,7 @@ pub use grafted::GraftOutcome;
 use request::options_of;
 pub use request::{Purpose, RunRequest};
 
-/// Only files can be replaced.
+/// Refuses `--in-place` together with stdin, which cannot be replaced.
 pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
     let reads_stdin = reads_stdin(paths);
     if target.in_place && reads_stdin {
@@ -54,7 +54,7 @@ pub fn reads_stdin(paths: &[PathBuf]) -> bool {
     paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-")
 }
 
-/// Wrong usage of the command that runs.
+/// A usage error of the running command.
 pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
     relevant_flags::running().error(kind, message)
 }
@@ -112,10 +112,10 @@ pub fn graft_all(
     ))
 }
 
-/// A run of a host, with its settings.
+/// Grafts for a host (a program that calls podgraft). The settings of `run` are complete: no `podgraft.yaml` is read.
 ///
 /// # Errors
-/// A glob that cannot be read.
+/// If a glob of `--include` or `--exclude` does not compile.
 pub fn graft_host(run: &args::RunArgs) -> Result<GraftOutcome, clap::Error> {
     let filter = PathFilter::new(&run.manifests)
         .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
@@ -133,7 +133,7 @@ pub fn graft_host(run: &args::RunArgs) -> Result<GraftOutcome, clap::Error> {
     ))
 }
 
-/// Grafts a text that a host gave.
+/// Grafts one text that a host passed in.
 pub fn graft_read(run: &args::RunArgs, input: Input, text: Vec<u8>) -> GraftOutcome {
     graft_given(
         run,
@@ -143,7 +143,7 @@ pub fn graft_read(run: &args::RunArgs, input: Input, text: Vec<u8>) -> GraftOutc
     )
 }
 
-/// Grafts texts, beside the problems that reading them had.
+/// Grafts the texts and adds what is found to `problems`, the problems that reading them had.
 pub fn graft_given(
     run: &args::RunArgs,
     mut texts: Vec<InputBytes>,
@@ -166,7 +166,7 @@ pub fn graft_given(
 /// What a run works on.
 struct RunInput {
     texts: Vec<InputBytes>,
-    /// The one text, where it is not kept.
+    /// The only text of a run that is piped to stdout, opened but not read into `texts`.
     opened: Option<(OutputTiming, OpenedInput)>,
 }
 
@@ -175,7 +175,7 @@ impl RunInput {
         matches!(self.opened, Some((OutputTiming::Immediately, _)))
     }
 
-    /// Where facts may stand.
+    /// Where the inventory looks for Namespaces, ConfigMaps, Secrets and other objects.
     fn sources<'s>(&self, run: &'s args::RunArgs, loaded: &'s LoadedPolicies) -> FactSources<'s> {
         let is_stream = self.is_stream();
         let manifests = match &self.opened {
@@ -193,7 +193,8 @@ impl RunInput {
         }
     }
 
-    /// Leaves the texts of other shards, and what is generated beside them, to the runs over these.
+    /// Drops the texts of other shards. Objects that those texts generate count as written: the runs over the other
+    /// shards write them.
     fn keep_shard(&mut self, shard: Option<Shard>, writers: Writers) -> WrittenObjects {
         let mut written_objects = WrittenObjects::default();
         let Some(shard) = shard else {
@@ -233,7 +234,8 @@ fn graft_loaded(
     problems.extend(facts.problems);
     let mut written_objects = work.keep_shard(run.manifests.shard, facts.writers);
     problems.extend(unknown_kinds(&loaded.policies, &PodKinds::of(&options)));
-    // A file that is missing keeps no problem of the others back, but lets nothing out.
+    // A file that cannot be read does not stop the planning, so that the problems of the other files are reported too.
+    // The run still fails, because its error stays. A stream must stop: its result would already be on stdout.
     let is_stream = work.is_stream();
     let is_in_the_way =
         |problem: &Diagnostic| problem.is_error() && (is_stream || problem.code != Code::File);
@@ -290,7 +292,8 @@ fn graft_work(
     Ok((texts.into_iter().zip(reports).map(file).collect(), piped))
 }
 
-/// What is known only after every workload was planned: generated objects that go, findings over the whole run.
+/// Adds what is known only after every workload was planned: generated objects to remove, and findings over the whole
+/// run.
 fn finish(
     run: &args::RunArgs,
     policies: &[Policy],
@@ -299,7 +302,7 @@ fn finish(
 ) -> GraftOutcome {
     let files = &mut grafted.files;
     let mut problems = std::mem::take(&mut grafted.problems);
-    // A text that is piped has nothing beside its workloads that would go, or is on stdout already.
+    // In a piped text there is nothing to prune beside its workloads, or its result is on stdout already.
     if grafted.piped.is_none() {
         let parts = files.iter_mut().map(|file| {
             let name = file.input.name.clone();
@@ -311,14 +314,14 @@ fn finish(
     for file in files.iter_mut() {
         problems.append(&mut file.report.diagnostics);
     }
-    // What an injection does is of no matter where nothing is injected.
+    // `debug` injects nothing, so notes about the effects of an injection do not apply.
     if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
         problems.extend(run_notes::notes(policies, &reports));
     }
     problems = merge_repeated(problems);
     charts::advise_rendering(&mut problems, &run.paths);
-    // What one shard has nothing of, another may have.
+    // What this shard lacks, another shard may have.
     let is_whole = run.manifests.shard.is_none();
     if is_whole {
         problems.extend(unmet_workloads(options, files));
@@ -338,7 +341,7 @@ fn finish(
     }
 }
 
-/// Bytes of a text, which may not be read yet.
+/// The length of a text in bytes. A text that is not read yet is empty here, so its file is asked.
 fn length((input, text): &InputBytes) -> u64 {
     let of_file = || {
         input
@@ -353,7 +356,7 @@ fn length((input, text): &InputBytes) -> u64 {
     }
 }
 
-/// The bytes by which a patch names the file.
+/// The name of the file in a patch, as bytes: a path need not be UTF-8.
 fn patch_path(input: &Input) -> Vec<u8> {
     input.path().map_or_else(
         || b"stdin".to_vec(),

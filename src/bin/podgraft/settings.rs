@@ -1,4 +1,4 @@
-//! What the flags leave open, from the environment and from `podgraft.yaml`: flags win over the environment, the
+//! Completes the flags from the environment and from `podgraft.yaml`. Flags win over the environment, and the
 //! environment over the file.
 
 use std::env;
@@ -15,24 +15,25 @@ use podgraft::policy::read::PolicyFile;
 
 use crate::args;
 
-/// The operator's configuration, for hosts.
+/// Names the configuration file; how operators set one for hosts.
 const CONFIG: &str = "PODGRAFT_CONFIG";
-/// The operator's policies, for hosts: separated by commas or line ends.
+/// Names policies, separated by commas or line ends; how operators set them for hosts.
 const POLICY: &str = "PODGRAFT_POLICY";
 
 /// The caller of podgraft, which decides which settings count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
-    /// A person's or a pipeline's own: the nearest `podgraft.yaml` is theirs.
+    /// A person or a pipeline: the nearest `podgraft.yaml` is their own.
     CommandLine,
-    /// Another program runs podgraft in a folder that may be an application's: only what the operator names counts.
+    /// Another program, which runs podgraft in a folder that may be an application's: only files that the operator
+    /// names count.
     Host,
 }
 
-/// The flags with what the environment and the configuration add.
+/// Returns the flags completed by the environment and the configuration.
 ///
 /// # Errors
-/// All that is wrong with a configuration.
+/// All problems of the configuration.
 pub fn complete(run: &args::RunArgs, role: Caller) -> Result<args::RunArgs, Vec<Diagnostic>> {
     let mut run = run.clone();
     if !has_policy(&run.policies) {
@@ -54,7 +55,7 @@ pub fn complete(run: &args::RunArgs, role: Caller) -> Result<args::RunArgs, Vec<
     Ok(run)
 }
 
-/// Adds a configuration's settings behind those that are there and win; paths in it are from the folder.
+/// Adds the settings of a configuration. Settings that are there win. Relative paths are resolved against `folder`.
 pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
     let given = match has_policy(&run.policies) {
         true => PolicySource::Elsewhere,
@@ -79,7 +80,7 @@ pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
     policies.forbid.append(&mut config.forbid);
     run.output.strict |= config.strict;
     let configured = &mut policies.configured;
-    // Of two values for a parameter the last counts.
+    // Of two values for a parameter the last one counts, so those of the configuration go first.
     let params = config.params.drain(..).map(|param| (given, param));
     configured.params.splice(0..0, params);
     configured.image_mirrors.append(&mut config.image_mirrors);
@@ -93,7 +94,7 @@ pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
     add_manifests(&mut run.manifests, config, folder);
 }
 
-/// What a configuration says of the manifests.
+/// Adds the settings of a configuration about manifests.
 fn add_manifests(manifests: &mut args::ManifestArgs, config: Config, folder: &Path) {
     manifests.is_include_configured |= manifests.include.is_empty();
     for (flags, words) in [
@@ -112,7 +113,7 @@ fn add_manifests(manifests: &mut args::ManifestArgs, config: Config, folder: &Pa
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
 }
 
-/// Globs of folders are from the configuration's own.
+/// The globs match paths relative to the folder of the configuration.
 fn folder_namespaces(globs: Vec<(GlobMatcher, String)>, folder: &Path) -> Option<FolderNamespaces> {
     if globs.is_empty() {
         return None;
@@ -139,7 +140,7 @@ fn policies_of_environment() -> Vec<PathBuf> {
         .collect()
 }
 
-/// `builtin:NAME` and the like are no paths.
+/// Resolves a path against the folder; `builtin:NAME`, `@input` and `-` are no paths.
 fn from_folder(folder: &Path, policy: &str) -> PathBuf {
     let is_path = !policy.starts_with("builtin:") && policy != "@input" && policy != "-";
     if is_path {
@@ -149,7 +150,7 @@ fn from_folder(folder: &Path, policy: &str) -> PathBuf {
     }
 }
 
-/// The configuration of these flags.
+/// The path of the configuration: that of the flags, of the environment, or the nearest `podgraft.yaml`.
 pub fn find_file(flags: &args::ConfigArgs, role: Caller) -> Option<PathBuf> {
     if flags.no_config {
         return None;
@@ -166,7 +167,8 @@ pub fn find_file(flags: &args::ConfigArgs, role: Caller) -> Option<PathBuf> {
     flags.config.clone().or_else(named).or_else(nearest)
 }
 
-/// Upward to the repository's root; outside of a repository only here, for what lies above may be anybody's.
+/// Searches upward to the root of the repository. Outside of a repository, only the current folder is searched, as what
+/// lies above may be anybody's.
 fn find_nearest(start: &Path) -> Option<PathBuf> {
     let depth = start
         .ancestors()
@@ -180,11 +182,12 @@ fn find_nearest(start: &Path) -> Option<PathBuf> {
     (0..=depth).map(up).find(|path| path.is_file())
 }
 
-/// What the application says in the folder that podgraft runs in, unless that file is the operator's own.
+/// Reads the parameters of the application's `podgraft.yaml` in the current folder, unless that file is the operator's
+/// own.
 fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
     let path = Path::new(FILE_NAME);
     let is_operators = fs::canonicalize(path).ok() == fs::canonicalize(operator).ok();
-    // A link could lead out of the folder.
+    // A symbolic link could lead out of the application's folder, so it is not followed.
     let is_file = path
         .symlink_metadata()
         .is_ok_and(|metadata| metadata.is_file());

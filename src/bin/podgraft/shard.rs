@@ -1,9 +1,9 @@
-//! `--shard I/N`: one of several runs that divide the files among them.
+//! `--shard I/N`: several runs divide the files among them.
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-/// The I-th of N runs.
+/// The I-th of N runs; `index` counts from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
     index: usize,
@@ -28,12 +28,13 @@ impl FromStr for Shard {
 }
 
 impl Shard {
-    /// Whether this run works on the text of a number.
+    /// Whether this run works on the text with this number, counted from 0.
     pub fn has(self, number: usize) -> bool {
         number % self.count.get() == self.index
     }
 
-    /// What this run works on: every N-th, so that each run gets as many, and the same in every run over the same files.
+    /// The items that this run works on: every N-th. All runs get about as many, and every run over the same files
+    /// divides them in the same way.
     pub fn keep<T>(self, items: Vec<T>) -> Vec<T> {
         items
             .into_iter()

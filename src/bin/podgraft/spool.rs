@@ -1,5 +1,5 @@
-//! A text that can be read only once, to be read again when the run has succeeded: in memory, and where that is too much
-//! in a temporary file without a name, which is gone with the process.
+//! Keeps a text that can be read only once, so that it can be read again when the run has succeeded: in memory, and
+//! above a limit in a temporary file. The file has no name, so it is gone when the process ends.
 
 use std::collections::VecDeque;
 use std::env;
@@ -10,21 +10,21 @@ use std::path::PathBuf;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 
-/// Memory is taken in pieces of this size: a growing one would be copied, and be there twice.
+/// Bytes of a piece of memory. One growing buffer would be copied, and would need twice its size while it grows.
 const PIECE: usize = 1 << 20;
 
-/// See the module's text.
+/// Bytes that are written once and then read; see the module.
 #[derive(Debug)]
 pub struct Spool {
     pieces: Vec<Vec<u8>>,
     length: usize,
     memory_limit: usize,
     file: Option<BufWriter<File>>,
-    /// Where the file is to be.
+    /// The folder of the temporary file.
     folder: PathBuf,
 }
 
-/// The temporary file failed, not the input or the output.
+/// Marks an [`io::Error`] as one of the temporary file, not of the input or the output.
 #[derive(Debug)]
 struct SpoolError {
     folder: PathBuf,
@@ -44,7 +44,7 @@ impl Display for SpoolError {
 
 impl std::error::Error for SpoolError {}
 
-/// What to say of an error that may be that of a temporary file.
+/// The diagnostic for an error: that of the temporary file if it is a [`SpoolError`], else what `otherwise` returns.
 pub fn temporary_file_problem_or(
     error: &io::Error,
     otherwise: impl FnOnce() -> Diagnostic,
@@ -59,7 +59,7 @@ pub fn temporary_file_problem_or(
 }
 
 impl Spool {
-    /// Empty; more bytes than these go to a file.
+    /// An empty spool; a text of more bytes goes to a file.
     pub fn in_memory_up_to(memory_limit: usize) -> Self {
         // In WebAssembly there is no folder for temporary files.
         let (most, folder) = if cfg!(target_family = "wasm") {
@@ -76,10 +76,10 @@ impl Spool {
         }
     }
 
-    /// Reads all of it.
+    /// Ends writing and reads the text from its start.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the temporary file.
     pub fn reader(mut self) -> io::Result<SpoolReader> {
         match self.file.take() {
             Some(file) => {
@@ -95,10 +95,10 @@ impl Spool {
         }
     }
 
-    /// All of it in one piece, or the file that it is in.
+    /// The text as one buffer, or as `Err` the file that it is in.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Errors of the temporary file.
     pub fn finish(mut self) -> io::Result<Result<Vec<u8>, File>> {
         if let Some(file) = self.file.take() {
             let file = file.into_inner().map_err(io::IntoInnerError::into_error);
@@ -170,9 +170,9 @@ impl Write for Spool {
 
 /// Reads a spool from its start.
 pub enum SpoolReader {
-    /// In a file.
+    /// All of it is in a file.
     InFile(BufReader<File>),
-    /// The first piece is read up to `at`.
+    /// All of it is in memory; the first piece is read up to `at`.
     InMemory {
         pieces: VecDeque<Vec<u8>>,
         at: usize,

@@ -1,23 +1,24 @@
-//! Many texts to one stream of documents.
+//! Joins texts to one stream of YAML documents.
 
 use podgraft::yaml::stream::is_separator;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Puts the texts behind each other, each as it is. A missing last line end is added between two, and a `---` line where
-/// the next text does not begin with one.
+/// Concatenates the texts unchanged. Between two texts, a missing line end is added, and a `---` line if the next text
+/// does not begin with one.
 pub fn join(texts: Vec<Vec<u8>>) -> Vec<u8> {
     let mut texts = texts.into_iter().filter(|text| !text.is_empty());
     let mut stream = texts.next().unwrap_or_default();
     for text in texts {
-        // Readers take a byte order mark only at the very beginning.
+        // YAML readers accept a byte order mark only at the very beginning of a stream.
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
         if !stream.ends_with(b"\n") {
             let end = line_end(&stream);
             stream.extend_from_slice(end);
         }
         if begins_with_directive(text) {
-            // A directive is one only behind a document that was ended.
+            // A `%` line is a directive only after the end marker `...` of the document before it (YAML 1.2.2, chapter
+            // 9).
             stream.extend_from_slice(b"...");
             stream.extend_from_slice(line_end(text));
         } else if !is_separator(text) {
@@ -29,7 +30,7 @@ pub fn join(texts: Vec<Vec<u8>>) -> Vec<u8> {
     stream
 }
 
-/// The line end that the text uses first.
+/// The first line end of the text; LF if there is none.
 fn line_end(text: &[u8]) -> &'static [u8] {
     match memchr::memchr(b'\n', text) {
         Some(at) if text[..at].ends_with(b"\r") => b"\r\n",

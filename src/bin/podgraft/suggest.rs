@@ -1,4 +1,4 @@
-//! `podgraft policy suggest`: manifests in, the policies that they ask for out.
+//! `podgraft policy suggest`: lists the policies that annotations and resources of the manifests ask for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::output::print;
 use crate::run::Exit;
 use crate::walk::{PathFilter, walk};
 
-/// Objects that are named of each policy.
+/// The most objects, or files, that are named for each policy.
 const SHOWN: usize = 3;
 
 /// `podgraft policy suggest`.
@@ -98,7 +98,8 @@ fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
     Some(text)
 }
 
-/// The files that hold resources of a kind are given themselves; where there is none, a cluster has them.
+/// The command for a policy that is a resource: with the files that hold such resources, or with those of the cluster
+/// if there are none.
 fn with_resource(kind: &str, suggestions: &[Suggestion]) -> String {
     let files: BTreeSet<&str> = suggestions
         .iter()
@@ -118,7 +119,7 @@ fn with_resource(kind: &str, suggestions: &[Suggestion]) -> String {
     )
 }
 
-/// The parameters that have to be given.
+/// Flags for the parameters of a policy that have no default.
 fn params(builtin: &Builtin) -> String {
     let looking = ReadOptions {
         params_stay_open: true,

@@ -1,4 +1,4 @@
-//! Which texts are read as a whole, and which go through a pipe.
+//! Decides which texts are read as a whole, and which go through a pipe.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -21,7 +21,7 @@ use crate::walk::{Input, unreadable};
 /// An input file and its bytes.
 pub type InputBytes = (Input, Arc<Vec<u8>>);
 
-/// A text that is read for facts.
+/// The text as a source of the inventory.
 pub fn source_text((input, text): &InputBytes) -> Arc<dyn SourceText> {
     Arc::new(InMemoryText {
         name: Arc::clone(&input.name),
@@ -29,7 +29,7 @@ pub fn source_text((input, text): &InputBytes) -> Arc<dyn SourceText> {
     })
 }
 
-/// Every file with its text; one text that can go through a pipe stays where it is for now.
+/// Reads every file. A single text that can go through a pipe is not read yet: its bytes are empty.
 pub fn texts_of(
     run: &args::RunArgs,
     inputs: Vec<Input>,
@@ -59,12 +59,12 @@ pub fn texts_of(
     }
 }
 
-/// Opens the text that goes through a pipe. Facts may stand anywhere in a text, so where policies ask for some, what can
-/// be read only once is kept first, and where they generate objects beside workloads, the text is read as a whole. A
-/// stream cannot wait.
+/// Opens the text that goes through a pipe. The objects that policies look up may be anywhere in it. So if policies
+/// look anything up, a read-once text is first kept in a spool; and if policies generate objects beside workloads, the
+/// text is read as a whole. `--stream` does neither, as it must not wait for the end of the text.
 ///
 /// # Errors
-/// When it cannot be read or kept.
+/// If the text cannot be read or kept.
 pub fn open_pipe(
     texts: &mut [InputBytes],
     pipe: Option<OutputTiming>,
@@ -98,7 +98,7 @@ pub fn open_pipe(
     Ok(kept.map(|original| (release, OpenedInput::Original(Arc::new(original)))))
 }
 
-/// The whole of every file.
+/// Reads every file as a whole.
 pub fn read_texts(
     inputs: Vec<Input>,
     threads: Option<NonZeroUsize>,
@@ -126,7 +126,7 @@ pub fn named(texts: &[InputBytes]) -> Vec<InputText<'_>> {
         .collect()
 }
 
-/// One text that a stream holds as a whole.
+/// Whether the only input is stdin or a named file. Of a file found in a folder, only the manifests go into a stream.
 fn is_one_text(inputs: &[Input]) -> bool {
     matches!(inputs, [only] if !only.is_found())
 }

@@ -1,20 +1,21 @@
-//! Work on many things at once, with results in the order of the things.
+//! Maps items on several threads and keeps their order.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Builder};
 
-/// As the main thread has it: parsing goes as deep as the text nests.
+/// Stack size of a worker in bytes, that of the main thread on most systems: the parser recurses as deep as the text
+/// nests.
 const STACK: usize = 8 << 20;
 
-/// As many as are asked for, or as there are cores.
+/// The number of threads: as asked for, else one for each core.
 pub fn number(asked: Option<NonZeroUsize>) -> NonZeroUsize {
     asked
         .or_else(|| thread::available_parallelism().ok())
         .unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Maps all, on as many threads as are asked for or as there are cores.
+/// Maps all items on [`number`] threads. The results are in the order of the items.
 pub fn map_in_order<T: Sync, R: Send>(
     items: &[T],
     threads: Option<NonZeroUsize>,
@@ -41,7 +42,7 @@ pub fn map_in_order<T: Sync, R: Send>(
         }
     };
     let mut results = thread::scope(|scope| {
-        // Where the system gives no more threads, those that run do the work.
+        // If the system refuses another thread, the threads that run do all the work.
         let spawn = |_| {
             Builder::new()
                 .stack_size(STACK)

@@ -1,4 +1,4 @@
-//! `undo`: the manifests in, the manifests without what was injected out.
+//! `podgraft undo`: removes what earlier runs injected.
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::Outcome;
@@ -38,7 +38,7 @@ pub fn undo(args: &args::UndoArgs) -> Result<Exit, clap::Error> {
     Ok(conclude(grafted, &args.output, target))
 }
 
-/// Nothing was ever recorded here, or not of the policies that were named.
+/// Errors if no workload has a record, or none of a policy that `--only` names.
 fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
     let taken_out = |name: Option<&String>| {
         let mut outcomes = grafted.outcomes();

@@ -1,4 +1,5 @@
-//! The paths of the command line to files: folders are walked, sorted, and filtered; nothing is parsed here.
+//! Finds the files that the paths of the command line name: folders are walked, sorted and filtered. Nothing is parsed
+//! here.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -24,9 +25,9 @@ const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 /// One file to read.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// Where it is.
+    /// Where to read it from.
     pub place: InputPlace,
-    /// As the user calls it; lossy where the path is no text.
+    /// The path as the user wrote it, for messages. Lossy if it is not UTF-8.
     pub name: Arc<str>,
 }
 
@@ -37,11 +38,11 @@ pub enum InputPlace {
     Stdin,
     /// A file that was named.
     Named(PathBuf),
-    /// A file found in a folder that was named.
+    /// A file that was found in a folder of the command line.
     Found {
-        /// The folder.
+        /// The folder as it was named.
         folder: PathBuf,
-        /// The file, from the folder.
+        /// The path of the file relative to the folder.
         relative: PathBuf,
     },
 }
@@ -63,7 +64,7 @@ impl Input {
         Input { place, name }
     }
 
-    /// The path; none for stdin.
+    /// The path of the file; `None` for stdin.
     pub fn path(&self) -> Option<PathBuf> {
         match &self.place {
             InputPlace::Stdin => None,
@@ -93,12 +94,12 @@ impl Input {
 /// The inputs that a directory walk found, and problems with the paths.
 #[derive(Debug, Default)]
 pub struct FileWalk {
-    /// In the order of the command line; each folder sorted.
+    /// In the order of the command line; the files of a folder are sorted by path.
     pub inputs: Vec<Input>,
-    /// Errors and warnings.
+    /// Paths that cannot be read, and files that are passed over.
     pub problems: Vec<Diagnostic>,
     has_folders: bool,
-    /// The paths of the inputs; none stands for stdin.
+    /// The paths of `inputs`, so that a file is read once; `None` stands for stdin.
     seen: HashSet<Option<PathBuf>>,
 }
 
@@ -107,17 +108,18 @@ pub struct FileWalk {
 pub struct PathFilter {
     include: Vec<PathGlob>,
     exclude: Vec<PathGlob>,
-    /// A glob of `include` that no file fits is no mistake.
+    /// `include` comes from the configuration, so a glob that matches no file is no mistake of this command line.
     is_lenient: bool,
 }
 
-/// A glob with a `/` is compared with the path from the folder, one without with the file's name.
+/// A glob of `--include` or `--exclude`. With a `/` it is matched against the path relative to the folder, otherwise
+/// against the file name.
 #[derive(Debug)]
 struct PathGlob {
     text: String,
     matcher: GlobMatcher,
     is_path: bool,
-    /// A file that was found fits.
+    /// Whether a file that was found matches it.
     is_met: Cell<bool>,
 }
 
@@ -142,7 +144,7 @@ impl PathFilter {
     }
 
     fn includes(&self, relative: &Path) -> bool {
-        // Every glob is asked: one that fits nothing is an error.
+        // `count` and not `any`: every glob has to see the file, because a glob that matches none is reported.
         self.include.is_empty()
             || self
                 .include
@@ -152,9 +154,10 @@ impl PathFilter {
                 > 0
     }
 
-    /// `--include` globs that no file of the folders fits.
+    /// Diagnostics for the `--include` globs that match no file of the folders.
     fn unmet(&self) -> Vec<Diagnostic> {
-        // Other globs may be the ones that this folder has files for.
+        // A folder may have files for other globs only, so a single unmatched glob is a warning. It is an error if no
+        // glob matches.
         let is_all = self.include.iter().all(|glob| !glob.is_met.get());
         let problem = |glob: &PathGlob| {
             let message = format!("`--include {}` fits no file of the folders", glob.text);
@@ -198,7 +201,7 @@ impl PathGlob {
     }
 }
 
-/// Finds the files that the paths name. No path: stdin.
+/// Finds the files that the paths name. Without a path, it is stdin.
 pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
     let mut walk = FileWalk::default();
     if paths.is_empty() {
@@ -219,7 +222,7 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
     }
     if walk.has_folders {
         let unmet = filter.unmet();
-        // Where no file fits, that is why the folder is empty.
+        // The globs are why the folder seems empty, so this error replaces "no manifest in the folder".
         if unmet.iter().any(Diagnostic::is_error) {
             walk.problems
                 .retain(|problem| problem.code != Code::NoManifests);
@@ -229,13 +232,13 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
     walk
 }
 
-/// Whether a run without a path would wait for somebody to type manifests.
+/// Whether the run would wait for somebody to type manifests into the terminal.
 pub fn reads_terminal(paths: &[PathBuf]) -> bool {
     paths.is_empty() && io::stdin().is_terminal()
 }
 
 impl FileWalk {
-    /// A file that is named twice, or named and found, is one manifest.
+    /// Adds an input unless it is there already: a file that is named twice, or named and found, is one input.
     fn add(&mut self, place: InputPlace) {
         let input = Input::new(place);
         if self.seen.insert(input.path()) {
@@ -268,7 +271,7 @@ impl FileWalk {
     }
 }
 
-/// The folder holds nothing to work on.
+/// The error for a folder without manifests.
 pub fn no_manifest(folder: &Path) -> Diagnostic {
     Diagnostic::error(Code::NoManifests, format!("there is no manifest in the folder `{}`", folder.display()))
         .help("podgraft reads .yaml, .yml and .json files that hold Kubernetes objects; check the path, --include and --exclude")
@@ -325,7 +328,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
     (found, problems)
 }
 
-/// A link to a file that the folder holds anyway would be that file a second time, and a patch of it would not apply.
+/// Drops links to files that the folder holds anyway. A file that is in a patch twice makes the patch fail.
 fn keep_each_file_once(found: &mut Vec<PathBuf>, folder: &Path, root: &Path) {
     let real = |relative: &PathBuf| {
         fs::canonicalize(folder.join(relative)).unwrap_or_else(|_| root.join(relative))
@@ -363,7 +366,7 @@ fn is_kustomization(path: &Path) -> bool {
     name.is_some_and(|name| kustomization::NAMES.contains(&name))
 }
 
-/// Leaves out what kustomizations name as patches.
+/// Drops the files that kustomizations name as patches, with a note for each.
 fn pass_over_patches(
     found: &mut Vec<PathBuf>,
     folder: &Path,
@@ -388,7 +391,8 @@ fn pass_over_patches(
     notes
 }
 
-/// Templates are no manifests, and a chart is often kept beside what was rendered from it.
+/// Whether the entry is the `templates` folder of a Helm chart. Templates are no manifests, and a chart is often kept
+/// beside what was rendered from it.
 fn is_templates_of_chart(entry: &DirEntry) -> bool {
     entry.depth() > 0
         && entry.file_type().is_dir()
@@ -432,7 +436,8 @@ fn link_outside_warning(path: &Path) -> Diagnostic {
     .help("name its target to read it, or leave it out with --exclude")
 }
 
-/// A link that leads back to a folder above it holds nothing new; everything else that cannot be read is an error.
+/// The error for an entry that cannot be read; `None` if nothing is lost. A link that leads to one of its parent
+/// folders holds nothing new, and an entry that the walk would leave out is no loss.
 fn walk_problem(error: &walkdir::Error, folder: &Path, filter: &PathFilter) -> Option<Diagnostic> {
     if error.loop_ancestor().is_some() {
         return None;
@@ -458,7 +463,7 @@ fn walk_problem(error: &walkdir::Error, folder: &Path, filter: &PathFilter) -> O
     ))
 }
 
-/// The file cannot be read.
+/// The error for a file that cannot be read.
 pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
     Diagnostic::error(Code::File, format!("`{name}` cannot be read: {error}"))
 }

@@ -1,5 +1,6 @@
-//! Results to files: each is written beside its target under a hidden name, and takes the target's place when all are
-//! there. A killed run leaves a target as it was or as it shall be, and at most the hidden file, which the next sweeps.
+//! Writes results to files. Each result is written beside its target under a hidden name, and renamed to the target
+//! when all results of the run are written. A run that is killed leaves each target with its old or its new content,
+//! and at most hidden files, which the next run removes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -12,45 +13,45 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use crate::protected_inputs::{InputFiles, overwrites};
 
 const TEMPORARY_END: &str = ".podgraft-tmp";
-/// The longest file name that file systems take.
+/// The longest file name in bytes (`NAME_MAX` of most file systems).
 const LONGEST_NAME: usize = 255;
 
 /// A file that gets new content.
 #[derive(Debug)]
 pub struct FileReplacement<'a> {
-    /// As the user calls it.
+    /// The path as the user wrote it, for messages.
     pub name: &'a str,
-    /// The file; may be a symbolic link, then its target changes.
+    /// The file. If it is a symbolic link, its target is replaced and the link stays.
     pub path: PathBuf,
-    /// What was read.
+    /// The content that the run has read.
     pub old: &'a [u8],
-    /// What it shall be.
+    /// The new content.
     pub new: Vec<u8>,
 }
 
-/// A whole new file.
+/// A file to create, or to overwrite as a whole.
 #[derive(Debug)]
 pub struct NewFile<'a> {
-    /// Where it comes from, as the user calls it.
+    /// The input that it comes from, as the user wrote it.
     pub name: &'a str,
-    /// Where it goes.
+    /// The path to write to.
     pub path: PathBuf,
-    /// What it shall be.
+    /// Its content.
     pub text: Vec<u8>,
 }
 
-/// A file under its hidden name, ready to take its target's place. It is not kept open: a run may replace more files
-/// than a process may have open.
+/// A result under its hidden name, ready to be renamed. The file is not kept open: a run may replace more files than a
+/// process may have open.
 struct StagedFile {
     temporary: PathBuf,
     target: PathBuf,
-    /// The file that this run made, and not another of the same name.
+    /// Identifies the file that this run created, as another run may replace it by a file of the same name.
     identity: FileIdentity,
 }
 
 impl Drop for StagedFile {
     fn drop(&mut self) {
-        // After the renaming nothing is there any more; otherwise the run failed and leaves nothing behind.
+        // After the rename the hidden name does not exist. If it does, the run has failed and must not leave it behind.
         if self.is_in_place() {
             let _ = fs::remove_file(&self.temporary);
         }
@@ -58,13 +59,14 @@ impl Drop for StagedFile {
 }
 
 impl StagedFile {
+    /// Whether the hidden file still exists and is the one that this run created.
     fn is_in_place(&self) -> bool {
         fs::symlink_metadata(&self.temporary)
             .is_ok_and(|metadata| identity(&metadata) == self.identity)
     }
 }
 
-/// Replaces all files, or, on any problem that can be seen before, none.
+/// Replaces all files, or none of them if a problem shows before the first rename.
 pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
     let targets = collect_all(files.iter().map(check_target))?;
     let mut seen = BTreeSet::new();
@@ -109,18 +111,19 @@ pub fn remove_leftovers(paths: impl Iterator<Item = PathBuf>) {
         {
             continue;
         }
-        // What another run is writing stays.
+        // The lock fails if another run is writing in this folder: the hidden file may be that run's.
         if let Ok(_lock) = lock_folder(real.parent().unwrap_or(Path::new("."))) {
             let _ = fs::remove_file(&temporary);
         }
     }
 }
 
-/// Most folders that are locked at a time: a process may have 1024 files open, on some systems 256.
+/// The most folders to lock at a time. Each lock is an open file, and a process may have 1024, on some systems 256.
 const MOST_LOCKS: usize = 128;
 
-/// Two runs that replace files of one folder would use the same hidden names: the second is refused. A run over the
-/// same tree meets the first's locks in the same order, so the first folders will do where there are very many.
+/// Locks the folders of the targets. Two runs that replace files of one folder would use the same hidden names, so the
+/// second run is refused. Locks are taken in the order of paths, so a second run over the same tree fails at the first
+/// folders, and the cut at [`MOST_LOCKS`] is harmless.
 fn lock_folders<'a>(
     targets: impl Iterator<Item = &'a Path>,
 ) -> Result<Vec<Option<File>>, Diagnostic> {
@@ -132,7 +135,7 @@ fn lock_folders<'a>(
         .collect()
 }
 
-/// The folder, locked until the file is dropped, also by a kill; `None` where the system cannot lock folders.
+/// Locks a folder until the returned file is dropped or the process ends. `None` if the system cannot lock folders.
 fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
     let Ok(opened) = File::open(folder) else {
         return Ok(None);
@@ -151,7 +154,8 @@ fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
     }
 }
 
-/// Writes whole files into a folder, making the folders that they need; or, on any problem that can be seen before, none.
+/// Writes whole files below `root` and creates missing folders. Writes none of them if a problem shows before the first
+/// rename.
 pub fn create(
     root: &Path,
     files: &[NewFile<'_>],
@@ -179,7 +183,8 @@ pub fn create(
     Ok(())
 }
 
-/// Nothing stands where a file of the results, or a folder for it, is to be, and no link leads out of the folder of results.
+/// Checks that no folder is in the way of the target, no file in the way of its folders, and that no symbolic link
+/// leads out of `root`.
 fn check_target_free(root: &Path, target: &Path) -> Result<(), Diagnostic> {
     let real_root = fs::canonicalize(root);
     let below: Vec<&Path> = target
@@ -222,13 +227,13 @@ fn obstruction(path: &Path, problem: &str) -> Diagnostic {
         .help("move it away, or give --output-dir another folder")
 }
 
-/// Writes one file as a whole: whoever reads it meanwhile, or after a kill, finds the old text or the new one. What is no
-/// regular file (`/dev/stdout`, a pipe) is written to.
+/// Writes one file atomically: a reader, also after a kill, finds the old text or the new one. What is no regular file
+/// (`/dev/stdout`, a pipe) is written to directly.
 ///
 /// # Errors
-/// Those of the file system.
+/// Errors of the file system.
 pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
-    // A link stays one: what it names gets the text.
+    // A symbolic link stays a link; its target gets the text.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let previous = fs::metadata(&real).ok();
     if previous
@@ -238,13 +243,13 @@ pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
         return fs::write(&real, text);
     }
     if previous.is_some() {
-        // Renaming would replace what must not be written, too.
+        // A rename succeeds even if the target is not writable, so its permission is checked here.
         OpenOptions::new().write(true).open(&real)?;
     }
     commit(&stage(&real, text, previous.as_ref(), Durability::No)?)
 }
 
-/// All results, or all problems.
+/// Collects all values, or all problems: unlike `Result::from_iter`, it does not stop at the first one.
 fn collect_all<T>(
     results: impl Iterator<Item = Result<T, Diagnostic>>,
 ) -> Result<Vec<T>, Vec<Diagnostic>> {
@@ -262,7 +267,7 @@ fn collect_all<T>(
     }
 }
 
-/// The real file behind the path, when it may be written.
+/// Resolves the path and checks that its file may be replaced. Returns the resolved path and its metadata.
 fn check_target(file: &FileReplacement<'_>) -> Result<(PathBuf, Metadata), Diagnostic> {
     let fail = |error: io::Error| not_written(file.name, &error);
     let real = fs::canonicalize(&file.path).map_err(fail)?;
@@ -284,7 +289,8 @@ fn check_target(file: &FileReplacement<'_>) -> Result<(PathBuf, Metadata), Diagn
     Ok((real, metadata))
 }
 
-/// Somebody may have edited the file while the result was computed. Returns what it looks like, unchanged.
+/// Checks that the file still has the content that was read, as it may have been edited during the run. Returns its
+/// metadata for a later [`check_state`].
 fn check_unchanged(file: &FileReplacement<'_>, real: &Path) -> Result<Metadata, Diagnostic> {
     let state = fs::metadata(real).map_err(|error| not_written(file.name, &error))?;
     let content = fs::read(real).map_err(|error| not_written(file.name, &error))?;
@@ -301,7 +307,8 @@ fn check_unchanged(file: &FileReplacement<'_>, real: &Path) -> Result<Metadata, 
     .help("run podgraft again"))
 }
 
-/// Between the check of a file and its turn, many others are read and renamed.
+/// Checks by metadata alone that the file is as [`check_unchanged`] found it. In between, many other files are read and
+/// renamed.
 fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
     let metadata = fs::metadata(real)?;
     let is_same = identity(&metadata) == identity(before)
@@ -316,13 +323,13 @@ fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
     }
 }
 
-/// Whether a result must survive a power failure before it takes its target's place.
+/// Whether a result is synced to disk before the rename, so that it survives a power failure.
 enum Durability {
     Yes,
     No,
 }
 
-/// Writes the content under the hidden name, with the mode and owner of the file that it will replace.
+/// Writes the content under the hidden name, with the mode and owner of the file that it is to replace.
 fn stage(
     target: &Path,
     content: &[u8],
@@ -348,7 +355,8 @@ fn stage(
     Ok(staged)
 }
 
-/// Never opens what is there: it may be a link to somewhere else, or a pipe that nobody writes to.
+/// Creates the hidden file. It never opens an existing one, which may be a link to another place, or a pipe without a
+/// reader.
 fn create_fresh(temporary: &Path, previous: Option<&Metadata>) -> io::Result<File> {
     if fs::symlink_metadata(temporary).is_ok() {
         fs::remove_file(temporary)?;
@@ -444,11 +452,11 @@ fn stopped_midway(name: &str, error: &io::Error, written: usize, total: usize) -
     not_written(name, error).help(help)
 }
 
-/// The names, too, must survive a power failure.
+/// Syncs the folders: a rename survives a power failure only when its folder is on disk.
 fn sync_folders<'a>(targets: impl Iterator<Item = &'a Path>) {
     let folders: BTreeSet<&Path> = targets.filter_map(Path::parent).collect();
     for folder in folders {
-        // Some file systems cannot do this for a folder; the files themselves are safe.
+        // Some file systems cannot sync a folder. The content of the files is on disk already.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
 }
@@ -459,7 +467,7 @@ fn keep_owner(file: &File, previous: &Metadata) {
     let is_same = file
         .metadata()
         .is_ok_and(|metadata| (metadata.uid(), metadata.gid()) == (previous.uid(), previous.gid()));
-    // Only root may give a file to another user; a group of one's own, everybody may.
+    // Only root may change the owner of a file. Anybody may change the group to one of their own.
     if !is_same && fchown(file, Some(previous.uid()), Some(previous.gid())).is_err() {
         let _ = fchown(file, None, Some(previous.gid()));
     }
@@ -468,7 +476,8 @@ fn keep_owner(file: &File, previous: &Metadata) {
 #[cfg(not(unix))]
 fn keep_owner(_file: &File, _previous: &Metadata) {}
 
-/// A replacement may hold secrets that its target keeps from others: nobody else reads it before it has that mode.
+/// A replacement may hold secrets, and its target may be private. So the new file starts with mode 0600, and gets the
+/// mode of its target when it is written.
 #[cfg(unix)]
 fn restrict(options: &mut OpenOptions, previous: Option<&Metadata>) {
     use std::os::unix::fs::OpenOptionsExt;
@@ -480,7 +489,7 @@ fn restrict(options: &mut OpenOptions, previous: Option<&Metadata>) {
 #[cfg(not(unix))]
 fn restrict(_options: &mut OpenOptions, _previous: Option<&Metadata>) {}
 
-/// Device and number of a file.
+/// The device and inode of a file.
 #[cfg(unix)]
 pub type FileIdentity = (u64, u64);
 
@@ -490,11 +499,12 @@ fn identity(metadata: &Metadata) -> FileIdentity {
     (metadata.dev(), metadata.ino())
 }
 
-/// Other systems offer no identity, so only the path counts.
+/// Other systems offer no such numbers, so only the path counts.
 #[cfg(not(unix))]
 pub type FileIdentity = ();
 
-/// What tells a file from others by whatever name; `None` where nothing does.
+/// The identity of the file at a path, the same for all its hard links. `None` if there is no file, or the system has
+/// no identities.
 pub fn identity_of(path: &Path) -> Option<FileIdentity> {
     cfg!(unix)
         .then(|| fs::metadata(path).ok().map(|metadata| identity(&metadata)))

@@ -1,4 +1,4 @@
-//! A diagnostic as miette wants it, with the lines that it shows.
+//! A diagnostic as miette renders it, with excerpts of its sources.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(super) struct DiagnosticView<'a> {
     help: Option<String>,
 }
 
-/// The lines that a diagnostic shows. They may come from several files, so they are laid out in one imagined text, and
-/// each is read from it alone, with its own file and line.
+/// The source lines that a diagnostic shows. They may come from several files, and miette takes offsets into one text.
+/// So they are laid out one after the other in a virtual text, and each piece knows its file and line.
 #[derive(Debug, Default)]
 struct Excerpts {
     pieces: Vec<Excerpt>,
@@ -27,12 +27,13 @@ struct Excerpts {
 
 #[derive(Debug)]
 struct Excerpt {
+    /// Offset in the virtual text.
     start: usize,
-    /// The line, with a line end.
+    /// The line with its line end.
     text: String,
     source: Arc<str>,
     line: usize,
-    /// Columns that were cut off the front of a long line.
+    /// Columns cut off the front of a long line.
     cut: usize,
 }
 
@@ -119,7 +120,8 @@ impl SourceCode for Excerpts {
             .iter()
             .find(holds)
             .ok_or(MietteError::OutOfBounds)?;
-        // Without context, miette asks for the place itself, for the heading.
+        // miette reads the primary span without context to print `file:line:column` in the heading. Only there the
+        // column counts.
         let column = match context_before {
             0 => {
                 piece.cut

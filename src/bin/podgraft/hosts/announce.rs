@@ -1,4 +1,4 @@
-//! `podgraft argocd parameters`: what an Application may set, in the form in which Argo CD's UI takes it.
+//! `podgraft argocd parameters`: announces what an Application may set, as Argo CD's UI reads it.
 
 use podgraft::policy::read::declared;
 use serde_json::{Map, Value, json};

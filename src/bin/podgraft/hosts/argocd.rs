@@ -1,4 +1,4 @@
-//! `podgraft argocd`: what a config management plugin of Argo CD runs in an application's folder
+//! `podgraft argocd`: the commands that a config management plugin of Argo CD runs in the folder of an application
 //! (<https://argo-cd.readthedocs.io/en/stable/operator-manual/config-management-plugins/>).
 
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub fn argocd(command: &ArgocdCommand) -> Exit {
 
 fn generate(args: &args::GenerateArgs) -> Exit {
     let mut run = args.run.clone();
-    // What goes to stderr is shown to everybody who sees the Application: no lines of manifests.
+    // Argo CD shows stderr to everybody who sees the Application, so no lines of manifests may be in it.
     run.output.diagnostics = run.output.diagnostics.or(Some(DiagnosticsFormat::Short));
     let run = match prepare(args, &mut run) {
         Ok(prepared) => prepared,
@@ -62,7 +62,7 @@ fn generate(args: &args::GenerateArgs) -> Exit {
     conclude(grafted, &run.output, TO_STDOUT)
 }
 
-/// The run as the operator and, as far as it may, the Application want it.
+/// The settings of the operator, and of the Application as far as the operator allows them.
 fn prepare(
     args: &args::GenerateArgs,
     run: &mut args::RunArgs,
@@ -96,7 +96,7 @@ fn prepare(
     let offered = choose_offered(&args.offers.offered, &parameters.policies)?;
     let mut run = match args.offers.offered.is_empty() {
         true => complete(run)?,
-        // Somebody who offers policies need not prescribe one.
+        // An operator who offers policies need not prescribe one, so none may be chosen.
         false => crate::settings::complete(run, crate::settings::Caller::Host)?,
     };
     run.policies.given.extend(offered.files);
@@ -134,7 +134,7 @@ fn add_params(
     Ok(())
 }
 
-/// An application's files are its own: nothing outside of its folder is read as manifests.
+/// Refuses paths outside of the application's folder: what lies elsewhere is not its own.
 fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
     let current_folder = fs::canonicalize(".").map_err(|error| {
         vec![Diagnostic::error(
@@ -165,7 +165,7 @@ fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
     }
 }
 
-/// The first file here that holds a Kubernetes object.
+/// The first file in the current folder that holds a Kubernetes object.
 fn first_manifest() -> Option<String> {
     let inputs = walk(&[PathBuf::from(".")], &PathFilter::default()).inputs;
     let holds_object = |input: &&Input| {
@@ -179,7 +179,7 @@ fn first_manifest() -> Option<String> {
         .map(|input| input.name.to_string())
 }
 
-/// Argo CD takes any output for a yes.
+/// Prints a file name if the plugin is for this folder, otherwise nothing: Argo CD takes any output for a yes.
 fn discover(sort: PluginKind) -> Exit {
     let first_existing = |names: &[&str]| {
         names

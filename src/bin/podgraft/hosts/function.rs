@@ -1,5 +1,5 @@
-//! `podgraft fn`: a KRM function for kustomize and kpt. The list's text goes out as it came in but for what the policies
-//! change in its items, and for the results.
+//! `podgraft fn`: a KRM function for kustomize and kpt. It prints the ResourceList as it came, with the changes of the
+//! policies in its items and with its `results`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,14 +41,14 @@ pub fn function(args: &args::HostArgs) -> Exit {
         }
         Err(problems) => GraftOutcome::refused(&args.run(), problems),
     };
-    // A list without items is a list.
+    // A ResourceList without items is no error.
     grafted
         .problems
         .retain(|problem| problem.code != Code::NoManifests);
     print_list(&grafted, &list, &text, &args.output, voice)
 }
 
-/// The flags with what the functionConfig says, and the operator's environment and file for what both leave open.
+/// Completes the flags by the functionConfig, then by the environment and the operator's configuration.
 fn configure(
     mut run: args::RunArgs,
     list: &ResourceList<'_>,
@@ -65,7 +65,7 @@ fn configure(
         FunctionConfig::Values(values) => add_values(&mut run, values),
     }
     let mut run = complete(&run)?;
-    // The items are in the list, which is no file of policies.
+    // `@input` means the items of the list. The list itself is no policy file, so its policies are read here.
     let asked = run.policies.given.len();
     run.policies
         .given
@@ -76,7 +76,7 @@ fn configure(
     Ok((run, mode))
 }
 
-/// `mode: Check`: what applying the policies would change.
+/// `mode: Check`: an error for each workload that the policies would change.
 fn out_of_date(grafted: &GraftOutcome, list: &ResourceList<'_>) -> Vec<Diagnostic> {
     let workloads = grafted.files.iter().flat_map(|file| &file.report.workloads);
     let found = workloads
@@ -95,7 +95,7 @@ fn out_of_date(grafted: &GraftOutcome, list: &ResourceList<'_>) -> Vec<Diagnosti
     found.collect()
 }
 
-/// kpt's `-- key=value`: `policy` lists policies, all others are parameters.
+/// Adds the values of kpt's `-- key=value`: `policy` is a list of policies, any other key a parameter.
 fn add_values(run: &mut args::RunArgs, values: Vec<(String, String)>) {
     for (key, value) in values {
         if key == "policy" {
@@ -109,7 +109,7 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String)>) {
                 Some((policy, name)) => (Some(policy.to_owned()), name.to_owned()),
                 None => (None, key),
             };
-            // In front: flags win.
+            // Before the flags: of two values for a parameter the last one wins.
             run.policies.params.insert(
                 0,
                 ParamSetting {
@@ -122,7 +122,8 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String)>) {
     }
 }
 
-/// The list to stdout, with results; on failure as it came, for orchestrators show the results of a function that failed.
+/// Prints the list with its results. On failure the items are unchanged, but the list is printed all the same:
+/// orchestrators show the results of a function that failed.
 fn print_list(
     grafted: &GraftOutcome,
     list: &ResourceList<'_>,
@@ -156,7 +157,7 @@ fn print_list(
     refused.unwrap_or(Exit::Done)
 }
 
-/// A parameter as a configuration would have it.
+/// A parameter as a configuration sets it, with `origin` as its place.
 pub fn unplaced(policy: Option<String>, name: String, value: String, origin: &str) -> ConfigParam {
     let text = format!("{name}={value}");
     let at = podgraft::source::Source::new(origin, &text).place(0..name.len());

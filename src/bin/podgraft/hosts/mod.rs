@@ -1,5 +1,5 @@
-//! Programs that run podgraft: what is the same for kustomize, kpt, Helm and Argo CD. Only what the operator names
-//! counts there; the folder that podgraft runs in is an application's.
+//! Shared parts of the commands for hosts, the programs that run podgraft: kustomize, kpt, Helm and Argo CD. There,
+//! only settings that the operator names count: the current folder is an application's.
 
 mod announce;
 pub mod argocd;
@@ -18,13 +18,13 @@ use crate::run::{Exit, GraftOutcome, conclude, graft_read};
 use crate::settings::{self, Caller};
 use crate::walk::Input;
 
-/// What a host reads.
+/// Hosts read the result from stdout.
 const TO_STDOUT: OutputTarget<'_> = OutputTarget {
     in_place: false,
     output_dir: None,
 };
 
-/// `podgraft post-render`: Helm's manifests on stdin, the same with the policies applied on stdout.
+/// `podgraft post-render`: reads Helm's manifests from stdin and prints them with the policies applied.
 pub fn post_render(args: &args::HostArgs) -> Exit {
     log_to_file();
     let voice = Console::new(&args.output);
@@ -33,7 +33,7 @@ pub fn post_render(args: &args::HostArgs) -> Exit {
         Ok(text) => text,
         Err(problem) => return fail(&[problem], voice),
     };
-    // A chart of hooks alone has nothing for a post-renderer, and is not wrong.
+    // A chart that has only hooks gives the post-renderer empty input, which is no error.
     if is_blank(&text) {
         voice.tell("podgraft: there is no manifest to look at\n");
         return print(&text).map_or_else(|problem| fail(&[problem], voice), |()| Exit::Done);
@@ -47,7 +47,7 @@ pub fn post_render(args: &args::HostArgs) -> Exit {
     conclude(grafted, &args.output, TO_STDOUT)
 }
 
-/// The settings of flags, environment and the operator's file; there must be a policy.
+/// Completes the flags by the environment and the operator's configuration. Without a policy, this is an error.
 fn complete(run: &args::RunArgs) -> Result<args::RunArgs, Vec<Diagnostic>> {
     let run = settings::complete(run, Caller::Host)?;
     let policies = &run.policies;
@@ -65,8 +65,8 @@ fn fail(problems: &[Diagnostic], voice: Console) -> Exit {
     Exit::Refused
 }
 
-/// Workloads that say they are not for a cluster, in what goes to a cluster all the same: they would evade the policies.
-/// kustomize and kpt leave such objects out themselves; Helm and Argo CD do not.
+/// Errors for workloads annotated `config.kubernetes.io/local-config`. Policies skip these, so they would be deployed
+/// without injection. kustomize and kpt leave such objects out of their output; Helm and Argo CD do not.
 fn local_config_warnings(grafted: &GraftOutcome) -> Vec<Diagnostic> {
     let evades = |workload: &&WorkloadReport| {
         workload

@@ -1,4 +1,4 @@
-//! `ARGOCD_APP_PARAMETERS`: what an Application, or a file in its folder (`.argocd-source.yaml`), says to the plugin.
+//! Reads `ARGOCD_APP_PARAMETERS`, which an Application, or a file in its folder (`.argocd-source.yaml`), sets.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::schema::{did_you_mean, nearest};
 use serde_json::Value;
 
-/// The names that podgraft knows.
+/// The list of chosen policies.
 pub const POLICIES: &str = "policies";
 /// A map of parameters.
 pub const PARAMS: &str = "params";
@@ -16,20 +16,20 @@ pub const STRICT: &str = "strict";
 /// The parameters of an Argo CD Application.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ApplicationParameters {
-    /// Of the offered policies, these.
+    /// The names of the chosen policies, among those that the operator offers.
     pub policies: Vec<String>,
-    /// `[POLICY:]NAME` and value.
+    /// Values by `[POLICY:]NAME`.
     pub params: BTreeMap<String, String>,
     /// Fail on warnings.
     pub strict: bool,
 }
 
 impl ApplicationParameters {
-    /// Reads Argo CD's JSON: a list of `{name, string | array | map}`. Unset, empty and `null` are no parameters: Argo CD
-    /// sends all three.
+    /// Reads the JSON that Argo CD passes: a list of `{name, string | array | map}`. Unset, empty and `null` mean no
+    /// parameters; Argo CD sends all three. `others` are the names of parameters for other programs.
     ///
     /// # Errors
-    /// What is not that, and names that nobody knows; `others` are for other programs.
+    /// Text of another shape, and parameters with unknown names.
     pub fn read(text: Option<&str>, others: &[String]) -> Result<Self, Vec<Diagnostic>> {
         let text = text.unwrap_or_default();
         if text.trim().is_empty() {
@@ -72,7 +72,8 @@ impl ApplicationParameters {
     }
 }
 
-/// A list, or one text. The UI sends a list of one empty text for an empty one.
+/// The texts of an array, or of one string, separated by commas. For an empty list, the UI sends an array of one empty
+/// string.
 fn texts(entry: &Value) -> Option<Vec<String>> {
     let entries = match (&entry["array"], &entry["string"]) {
         (Value::Array(entries), _) => entries

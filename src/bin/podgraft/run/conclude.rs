@@ -1,4 +1,4 @@
-//! How a run ends: its result is written, or it is said why there is none.
+//! The end of a run: its result is written, or the problems are shown. Returns the exit status.
 
 use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
@@ -14,12 +14,12 @@ use crate::pipeline::PipedText;
 use crate::threads::number;
 use crate::write::write_whole;
 
-/// How the program ends.
+/// The exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done, and nothing to report.
+    /// The command succeeded, and `diff` found no differences.
     Done = 0,
-    /// `diff` found differences.
+    /// `diff` found differences, or `check`, `policy lint` or `policy test` has findings.
     Differences = 1,
     /// Refused or failed; nothing was written.
     Refused = 2,
@@ -27,7 +27,7 @@ pub enum Exit {
     Internal = 70,
 }
 
-/// Writes the result, or says why there is none.
+/// Writes the result and the reports, or shows why there is no result.
 pub fn conclude(
     mut grafted: GraftOutcome,
     output: &args::OutputArgs,
@@ -101,7 +101,8 @@ pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
     Ok(Exit::Done)
 }
 
-/// Shows the problems and ends the run, where there are any that do not let it go on.
+/// Ends the run with its problems if one of them is an error, or a warning under `--strict`. Returns `None` if the run
+/// may go on.
 pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, voice: Console) -> Option<Exit> {
     let highest_severity = grafted
         .problems

@@ -1,4 +1,4 @@
-//! What a run comes to, before anything of it is written.
+//! The outcome of a run, before anything of it is written.
 
 use std::path::PathBuf;
 
@@ -19,30 +19,30 @@ use crate::repository::Repository;
 pub struct GraftOutcome {
     /// In the order of the result.
     pub files: Vec<GraftedFile>,
-    /// Of all severities.
+    /// Diagnostics of all severities, from all stages.
     pub problems: Vec<Diagnostic>,
-    /// The `podgraft.yaml` that was read.
+    /// The path of the `podgraft.yaml` that was read.
     pub(super) configuration: Option<PathBuf>,
-    /// What it, and flags, demand of the result.
+    /// What the configuration and the flags require of the result.
     pub demands: RunRequirements,
-    /// What was read, and must not be written over.
+    /// The files that were read and must not be overwritten.
     pub reads: RunInputs,
-    /// Where the result is, when the one text was not kept.
+    /// The result of a run whose single text was piped instead of kept.
     pub(super) piped: Option<PipedText>,
-    /// What earlier runs put into the files.
+    /// The lock files beside the inputs: what earlier runs injected.
     pub lock_files: LockFiles,
 }
 
 /// Requirements that a run must meet beyond producing a result.
 #[derive(Debug, Default, Clone)]
 pub struct RunRequirements {
-    /// No warnings.
+    /// A warning fails the run (`--strict`).
     pub is_strict: bool,
-    /// Policies that must be for certain workloads.
+    /// Workloads that certain policies must cover.
     pub require: Vec<CoverageRequirement>,
-    /// Findings that are accepted.
+    /// Findings that the configuration accepts.
     pub acknowledged: Vec<Acknowledgement>,
-    /// All workloads of the place were looked at, by all its policies.
+    /// All workloads and all policies took part: neither `--workload`, `--shard`, `--only` nor `--skip` left any out.
     pub is_whole: bool,
 }
 
@@ -62,7 +62,7 @@ impl RunRequirements {
 }
 
 impl GraftOutcome {
-    /// Nothing but problems.
+    /// A run that ends with problems and has no files.
     pub fn refused(run: &args::RunArgs, problems: Vec<Diagnostic>) -> Self {
         GraftOutcome {
             files: Vec::new(),
@@ -75,7 +75,7 @@ impl GraftOutcome {
         }
     }
 
-    /// The policies are for some workload, and have nothing for its pods.
+    /// Returns a note if policies chose workloads but none of them has ephemeral containers.
     pub(super) fn without_ephemeral_containers(&self) -> Option<Diagnostic> {
         let mut workloads = self.files.iter().flat_map(|file| &file.report.workloads);
         let is_met =
@@ -98,13 +98,13 @@ impl GraftOutcome {
         )
     }
 
-    /// What every policy came to with every workload.
+    /// The outcome of every policy with every workload.
     pub fn outcomes(&self) -> impl Iterator<Item = &PolicyReport> {
         let workloads = self.files.iter().flat_map(|file| &file.report.workloads);
         workloads.flat_map(|workload| &workload.policies)
     }
 
-    /// Leaves the other workloads out of what is reported.
+    /// Keeps only workloads in the report that match a pattern; all of them if there are no patterns.
     pub fn keep_wanted(&mut self, patterns: &[WorkloadPattern]) {
         if patterns.is_empty() {
             return;
@@ -120,7 +120,7 @@ impl GraftOutcome {
             .for_each(|file| file.report.workloads.retain(is_wanted));
     }
 
-    /// Names files in patches from the root of a repository.
+    /// Makes the paths of files in patches relative to the root of the repository.
     pub fn name_from(&mut self, repository: &Repository) {
         for file in &mut self.files {
             let path = file.input.path().and_then(|path| repository.path_of(&path));
@@ -130,7 +130,7 @@ impl GraftOutcome {
         }
     }
 
-    /// Nobody named it, so the report does.
+    /// A line that names the configuration. It is found, not given on the command line, so the report has to say it.
     pub fn named_configuration(&self) -> String {
         self.configuration
             .as_ref()
@@ -139,7 +139,7 @@ impl GraftOutcome {
             })
     }
 
-    /// As the renderers take it.
+    /// The files in the form that the renderers of reports take.
     pub fn reported<'f>(&'f self) -> Vec<ReportedFile<'f>> {
         let reported = |file: &'f GraftedFile| ReportedFile {
             name: &file.input.name,

@@ -1,4 +1,4 @@
-//! What a command wants of a run, as the options of the library.
+//! What a command asks of a run, translated into the options of the library.
 
 use podgraft::graft::Options;
 use podgraft::options::RemovalSelection;
@@ -13,18 +13,18 @@ use crate::policies::LoadedPolicies;
 pub struct RunRequest<'p> {
     /// What the result is for.
     pub purpose: &'p Purpose,
-    /// Every workload with words about it.
+    /// Report every workload, with details, instead of counts only.
     pub details: bool,
-    /// The result goes to stdout, so one text need not be kept.
+    /// When the result goes to stdout. A single text is then not kept in memory. `None` if the result goes elsewhere.
     pub pipe: Option<OutputTiming>,
-    /// What is to be known beside.
+    /// Sets further options of the library.
     pub ask: fn(&mut Options),
-    /// Workloads that were injected by policies which are not given are named.
+    /// Report workloads that carry injections of policies that this run is not given.
     pub orphans: bool,
 }
 
 impl<'p> RunRequest<'p> {
-    /// Everything about every workload.
+    /// Asks for all details of every workload.
     pub fn of(purpose: &'p Purpose) -> Self {
         RunRequest {
             purpose,
@@ -35,7 +35,7 @@ impl<'p> RunRequest<'p> {
         }
     }
 
-    /// With what the report for people says, unless nobody is told.
+    /// Like [`RunRequest::of`], and also collects the needs that the text report lists, unless `--quiet` hides it.
     pub fn for_report(purpose: &'p Purpose, output: &args::OutputArgs) -> Self {
         let configure = if output.quiet {
             |_: &mut Options| {}
@@ -54,22 +54,22 @@ impl<'p> RunRequest<'p> {
 pub enum Purpose {
     /// A stream or other files: the source stays as it is.
     Elsewhere,
-    /// It takes the place of the files, or shows what would.
+    /// The result replaces the files, or shows what would replace them.
     InPlace,
-    /// Only to be looked at: no policy is asked.
+    /// The manifests are only read; no policy is applied.
     Read,
-    /// Nothing is injected, and what an earlier run injected goes.
+    /// Nothing is injected; what earlier runs injected is removed.
     TakeOut {
-        /// Only these policies; all when it is empty.
+        /// The policies to remove; all of them if it is empty.
         only: Vec<String>,
-        /// What somebody changed, too.
+        /// Remove injected values even if somebody has changed them since.
         force: bool,
-        /// The result takes the place of the files.
+        /// The result replaces the files.
         in_place: bool,
     },
 }
 
-/// The options of a run with these policies.
+/// The options of the library for a run with the loaded policies.
 pub(super) fn options_of(
     run: &args::RunArgs,
     wish: RunRequest<'_>,
@@ -80,7 +80,8 @@ pub(super) fn options_of(
         ..options(run, wish.purpose, loaded.given.clone())
     };
     (wish.ask)(&mut options);
-    // Which generated objects are needed is known from what is recorded of all workloads.
+    // A preview does not record every workload, but the records of all workloads decide which generated objects are
+    // needed.
     let generates = |policy: &Policy| !policy.generate.is_empty();
     options.preview &= !loaded.policies.iter().any(generates);
     options.given = wish.orphans.then(|| loaded.given.clone());
