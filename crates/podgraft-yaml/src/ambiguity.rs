@@ -1,8 +1,9 @@
-//! Text on which readers of YAML disagree: the same bytes are two documents to two programs, so no edit of them is safe.
+//! Finds text on which YAML readers disagree: the same bytes are two different documents to two programs, so no edit
+//! of them is safe.
 //!
-//! YAML 1.1 (libyaml, go-yaml, so kubectl and Helm) breaks lines at U+0085, U+2028 and U+2029, YAML 1.2 does not
-//! (1.2.2, 5.4). A CR alone breaks lines for both, but not for anything that looks for `\n`. Names and plain scalars in
-//! brackets end at other characters (go-yaml's `scannerc.go`).
+//! YAML 1.1 (libyaml, go-yaml, so kubectl and Helm) breaks lines at U+0085, U+2028 and U+2029; YAML 1.2 does not
+//! (1.2.2, 5.4). A lone CR is a line break to both, but not to tools that search for `\n`. Anchor names, and plain
+//! scalars in flow collections, end at different characters (go-yaml's `scannerc.go`).
 
 use std::ops::Range;
 
@@ -11,23 +12,22 @@ use super::tree::{NodeId, NodeKind, Tree};
 /// A place that YAML parsers read differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ambiguity {
-    /// The bytes in doubt.
+    /// The byte range that is ambiguous.
     pub at: Range<usize>,
-    /// What is in doubt, without a full stop.
+    /// Why it is ambiguous, without a full stop.
     pub description: &'static str,
 }
 
 /// The position of a text in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPosition {
-    /// It begins the file, so a byte order mark may begin it.
+    /// The text begins the file, so it may begin with a byte order mark.
     Start,
-    /// Something of the file comes before it.
+    /// Another part of the file precedes the text.
     Inside,
 }
 
-/// The first character of a text that readers disagree about. Looks at bytes only, so it holds for text that no parser
-/// has read yet.
+/// Finds the first ambiguity that the bytes alone show. The text need not be parsed or even be valid YAML.
 pub fn find_ambiguity(text: &str, place: TextPosition) -> Option<Ambiguity> {
     let first = if place == TextPosition::Start && text.starts_with('\u{feff}') {
         '\u{feff}'.len_utf8()
@@ -52,8 +52,8 @@ pub fn find_ambiguity(text: &str, place: TextPosition) -> Option<Ambiguity> {
         .min_by_key(|doubt| doubt.at.start)
 }
 
-/// `---x` at the start of a line is text to YAML, an error to kubectl (apimachinery's `YAMLReader`), and to Helm the end of
-/// a document (`releaseutil.SplitManifests`).
+/// Finds `---x` at the start of a line: text to YAML, an error to kubectl (apimachinery's `YAMLReader`), and the end
+/// of a document to Helm (`releaseutil.SplitManifests`).
 fn find_half_separator(bytes: &[u8]) -> Option<Ambiguity> {
     let begins_line = |&at: &usize| at == 0 || bytes[at - 1] == b'\n';
     let continues = |&at: &usize| {
@@ -80,8 +80,8 @@ fn find_character(text: &str, first: usize) -> Option<Ambiguity> {
     })
 }
 
-/// A line of a quoted text that begins in column 0: YAML 1.2 wants it indented (6.1), older readers take it, and to a
-/// tool that looks at lines it is a key of the document.
+/// Finds a line of a quoted scalar that begins in column 0: YAML 1.2 wants it indented (6.1), older readers accept
+/// it, and line-based tools take it for a key of the document.
 fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Ambiguity> {
     let quoted = tree.ids().filter(|&id| {
         matches!(
@@ -116,7 +116,7 @@ fn ambiguous(char: char) -> Option<&'static str> {
     }
 }
 
-/// The first node of a tree that readers disagree about.
+/// Finds the first node of a tree that readers disagree about.
 pub fn find_ambiguity_in_tree(tree: &Tree<'_>) -> Option<Ambiguity> {
     let doubts = [
         find_ambiguous_name(tree),
@@ -131,8 +131,8 @@ pub fn find_ambiguity_in_tree(tree: &Tree<'_>) -> Option<Ambiguity> {
         .min_by_key(|doubt| doubt.at.start)
 }
 
-/// YAML 1.2 lets a document that is a block scalar have its lines at the first column, libyaml takes a `#` there for a
-/// comment.
+/// Finds a block scalar that is a whole document and has lines at column 0: YAML 1.2 allows that, but libyaml reads a
+/// `#` there as a comment.
 fn find_ambiguous_block_scalar(tree: &Tree<'_>) -> Option<Ambiguity> {
     let is_at_first_column = |&&root: &&NodeId| {
         let is_block = matches!(tree.kind(root), NodeKind::Literal | NodeKind::Folded);
@@ -152,7 +152,8 @@ fn find_ambiguous_block_scalar(tree: &Tree<'_>) -> Option<Ambiguity> {
         })
 }
 
-/// YAML 1.2 lets a name run to the next blank or bracket, go-yaml ends it at these characters too.
+/// Finds an anchor name with a character at which go-yaml ends it. In YAML 1.2 a name runs to the next blank or
+/// bracket.
 fn find_ambiguous_name(tree: &Tree<'_>) -> Option<Ambiguity> {
     let mut anchors = tree
         .properties
@@ -168,8 +169,8 @@ fn find_ambiguous_name(tree: &Tree<'_>) -> Option<Ambiguity> {
         })
 }
 
-/// In brackets go-yaml takes every `?` and a leading `:` as an indicator, and a `:` before a bracket or comma as text;
-/// the other way round with YAML 1.2.
+/// Finds plain scalars in flow collections with a `?` or `:` that readers disagree about. go-yaml reads every `?` and
+/// a leading `:` as an indicator, and a `:` before a bracket or comma as text; YAML 1.2 does the opposite.
 fn find_ambiguous_flow_scalar(tree: &Tree<'_>) -> Option<Ambiguity> {
     let mut flow_until = 0;
     for (id, node) in (0_u32..).zip(&tree.nodes) {
@@ -194,7 +195,8 @@ fn find_ambiguous_flow_scalar(tree: &Tree<'_>) -> Option<Ambiguity> {
     None
 }
 
-/// `[? ]` is a pair without key and value to YAML 1.2; what stands behind the `?` decides whether others see text.
+/// Finds a `?` that begins a pair in a flow sequence. `[? ]` is a pair without key and value in YAML 1.2; for other
+/// readers it depends on the next character whether it is text.
 fn find_explicit_key_in_brackets(tree: &Tree<'_>) -> Option<Ambiguity> {
     let is_explicit =
         |&id: &NodeId| tree.kind(id) == NodeKind::FlowMapping && tree.slice(id).starts_with('?');

@@ -1,14 +1,15 @@
-//! With the file of `granit/` the only one that knows the `granit-parser` crate: its events become our [`Tree`], its
-//! spans our spans.
+//! Builds our [`Tree`] with our spans from the events of the `granit-parser` crate. Only this file and those in
+//! `granit/` use that crate.
 //!
-//! What is put right here, each seen with granit-parser 2.1: a block scalar's span starts at its content instead of
-//! the `|`, and ends in the next line's indentation; a block collection's span ends at the next token, behind comments;
-//! a value that is not written is the scalar `~` with an empty span somewhere before the `:`; a block sequence at its
-//! parent's indentation starts behind its first dash, and behind that dash's comment.
+//! The builder corrects four things, each seen with granit-parser 2.1: the span of a block scalar starts at its
+//! content instead of the `|`, and ends in the indentation of the next line; the span of a block collection ends at
+//! the next token, after comments; a value that is not written is reported as the scalar `~` with an empty span
+//! somewhere before the `:`; a block sequence at its parent's indentation starts after its first dash, and after that
+//! dash's comment.
 //!
-//! All four come out right by walking along: [`TreeBuilder::cursor`] passes the indicator (`-`, `?`, `:`, `,`) in front of
-//! every node, so it stands where a value that is not written would be, and the end of what has been read is the end
-//! of a block collection.
+//! To correct them the builder walks along the text: [`TreeBuilder::cursor`] passes the indicator (`-`, `?`, `:`,
+//! `,`) in front of every node. So it is at the position of a value that is not written, and the end of what has been
+//! read is the end of a block collection.
 
 mod passing;
 
@@ -27,8 +28,9 @@ pub(super) fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
     })
 }
 
-/// The text with line ends in the place of byte order marks that begin a document behind a `---` line: kubectl cuts a file
-/// into documents first and reads each as a text of its own.
+/// Returns a copy of the text in which line feeds replace the byte order marks at the start of a document, that is,
+/// after a `---` line; `None` if there are none. Kubectl splits a file into documents first, so a byte order mark may
+/// begin each. The replacement has as many bytes, so spans stay valid.
 fn without_marks(text: &str) -> Option<String> {
     const MARK: &str = "\u{feff}";
     if !text.contains(MARK) {
@@ -45,7 +47,7 @@ fn without_marks(text: &str) -> Option<String> {
     (read != text).then_some(read)
 }
 
-/// The tree of a text from what is read for it, which has as many bytes.
+/// Builds the tree of `text` from the events of `read`, which has the same length.
 fn build<'a>(text: &'a str, read: &str) -> Result<Tree<'a>, ParseError> {
     let options = granit_parser::options! {
         emit_anchor_events: true,
@@ -88,7 +90,7 @@ fn parse_error(error: &ScanError, text: &str) -> ParseError {
     }
 }
 
-/// A name ends at a blank, a line end or a flow indicator (YAML 1.2.2, 6.9.2).
+/// Returns the end of an alias. A name ends at a blank, a line end or a flow indicator (YAML 1.2.2, 6.9.2).
 fn alias_end(text: &str, start: usize) -> usize {
     text[start..]
         .find([' ', '\t', '\n', '\r', ',', '[', ']', '{', '}'])
@@ -106,10 +108,10 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).expect("parse() refuses texts over 4 GiB")
 }
 
-/// The number that the parser gives an anchor, and the bytes where it is written.
+/// The id that the parser gives an anchor, and the byte range of its name.
 type AnchorSpan = (usize, Range<u32>);
 
-/// A collection that is not closed yet, and how many children it has so far.
+/// An open collection, and the number of its children so far.
 struct OpenCollection {
     id: NodeId,
     children: u32,
@@ -117,11 +119,10 @@ struct OpenCollection {
 
 struct TreeBuilder<'a> {
     tree: Tree<'a>,
-    /// Innermost last.
+    /// The open collections, innermost last.
     open: Vec<OpenCollection>,
     anchors: BTreeMap<usize, NodeId>,
-    /// The end of what has been read, indicators included: the next token begins behind it, with only blanks and
-    /// comments between.
+    /// The end of what has been read, including indicators. Only blanks and comments separate it from the next token.
     cursor: usize,
 }
 
@@ -157,10 +158,10 @@ impl<'a> TreeBuilder<'a> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(target) => self.alias(target, span)?,
-            // The span of a document that begins without `---` is its first token's, which may be a block scalar's.
+            // Without a `---`, the span is that of the document's first token, which may be a block scalar's.
             Event::DocumentStart(false, _) => {}
             Event::DocumentStart(true, _) | Event::DocumentEnd => self.move_to(to_range(span).end),
-            // `non_exhaustive`: stream marks and whatever a later version adds carry no content.
+            // The enum is `non_exhaustive`: stream marks and events of later versions carry no content.
             _ => {}
         }
         Ok(())
@@ -184,7 +185,8 @@ impl<'a> TreeBuilder<'a> {
             range.start = offset(self.next_token());
         }
         self.move_to(range.start);
-        // A pair without braces in a flow sequence, `[a: b]`, begins at its key or `?`: nothing to pass yet.
+        // A pair without braces in a flow sequence, `[a: b]`, begins at its key or `?`, so there is no bracket to
+        // pass.
         let has_bracket =
             matches!(self.byte_at(range.start as usize), Some(b'[' | b'{')) && !range.is_empty();
         if kind.is_flow() && has_bracket {
@@ -200,10 +202,11 @@ impl<'a> TreeBuilder<'a> {
         };
         let range = to_range(span);
         let is_flow = self.tree.kind(id).is_flow();
-        // The end of a pair without braces has an empty span at the next token.
+        // A pair without braces ends with an empty span at the next token.
         if is_flow && !range.is_empty() {
             self.move_to(range.end);
         }
+        // A block collection ends at the cursor, since the span of its end event is at the next token.
         let after = offset(self.tree.nodes.len());
         let node = &mut self.tree.nodes[id.0 as usize];
         node.after = after;
@@ -217,7 +220,7 @@ impl<'a> TreeBuilder<'a> {
             .get(&target)
             .expect("the parser refuses an alias without an anchor");
         if self.open.iter().any(|open| open.id == target) {
-            // No value can be made of it: go-yaml says "value contains itself".
+            // It has no finite value. go-yaml reports "value contains itself".
             let kind =
                 ParseErrorKind::Syntax("an alias inside the node that its anchor names".to_owned());
             return Err(ParseError {
@@ -250,7 +253,7 @@ impl<'a> TreeBuilder<'a> {
             }
             ScalarStyle::Plain if raw.is_empty() => {
                 let is_placed = has_indicator || has_properties || !self.is_in_key();
-                // A key that is not written and has no `?`: where its `:` stands.
+                // An absent key without a `?` is at its `:`, which the parser's span gives.
                 let at = if is_placed {
                     offset(self.cursor)
                 } else {
@@ -329,7 +332,8 @@ impl<'a> TreeBuilder<'a> {
         id
     }
 
-    /// From the `|` or `>` to the end of the last content line; with `+` to the end of the last blank line.
+    /// Returns the span of a block scalar: from the `|` or `>` to the end of the last content line, or with `+` to
+    /// the end of the last blank line.
     fn block_scalar(&self, raw: &Range<u32>) -> Range<u32> {
         let bytes = self.tree.text.as_bytes();
         let start = self.next_token();
@@ -339,8 +343,8 @@ impl<'a> TreeBuilder<'a> {
                 .take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
                 .count();
         let content = line_after(bytes, start);
-        // The raw end may lie in the indentation of the next token's line, or in blanks without a line end at the end
-        // of the text: such a line is not ours.
+        // The parser's end may be in the indentation of the next token, or in blanks without a line end at the end of
+        // the text. Neither line is part of the scalar.
         let raw_end = (raw.end as usize).max(content);
         let last_line = line_start(bytes, content, raw_end);
         let indicators = &bytes[start + 1..header];
@@ -364,14 +368,15 @@ impl<'a> TreeBuilder<'a> {
         offset(start)..offset(end)
     }
 
-    /// The parser ends a block scalar's last line with a line feed even where the text ends without one. YAML (1.2.2,
-    /// 8.1.1.2, `b-chomped-last`), libyaml and go-yaml do not, but kubectl's reader of documents puts a line end there
-    /// before any of them reads it. Only a header without lines has none.
+    /// Removes the line feed that the parser adds if the text ends after the header. It ends the last line of a block
+    /// scalar with a line feed even if the text has none. YAML (1.2.2, 8.1.1.2, `b-chomped-last`), libyaml and
+    /// go-yaml do not, but kubectl's document reader adds a line end before any of them reads the text. So the added
+    /// one is right, except after a header without lines.
     fn without_invented_line_end<'v>(&self, id: NodeId, value: &'v str) -> &'v str {
         if self.tree.slice(id).contains(is_line_end_char) {
             return value;
         }
-        // Behind a header alone, a line of blanks is a line where blank lines are kept.
+        // After a header with `+`, a last line of blanks counts as a blank line, which is kept.
         let rest = &self.tree.text[self.tree.node(id).end as usize..];
         let ends_with_blanks = rest.contains(is_line_end_char) && rest.ends_with(' ');
         if ends_with_blanks && self.keeps_blanks(id) {
@@ -380,22 +385,22 @@ impl<'a> TreeBuilder<'a> {
         value.strip_suffix('\n').map_or(value, |_| "")
     }
 
-    /// Whether the header of a block scalar has the indicator `+`.
+    /// Whether a block scalar's header has the keep indicator `+`.
     fn keeps_blanks(&self, id: NodeId) -> bool {
         let header = self.tree.slice(id).split(is_line_end_char).next();
         let indicators = header.and_then(|header| header.split([' ', '\t', '#']).next());
         indicators.is_some_and(|indicators| indicators.contains('+'))
     }
 
-    /// Whether the text ends with blanks behind a scalar that keeps its blank lines (`|+`): kubectl's reader of documents
-    /// makes a line of them, which is one more line end in the value.
+    /// Whether only blanks without a line end follow a scalar that keeps its blank lines (`|+`). Kubectl's document
+    /// reader adds a line end to them, so the value has one more.
     fn ends_with_kept_blanks(&self, id: NodeId) -> bool {
         let rest = &self.tree.text.as_bytes()[self.tree.node(id).end as usize..];
         !rest.is_empty() && rest.iter().all(|&byte| byte == b' ') && self.keeps_blanks(id)
     }
 
-    /// The column at which the innermost block collection begins: an indentation indicator counts from there
-    /// (YAML 1.2.2, 8.1.1.1). A sequence at its parent's indentation has the same column as the parent.
+    /// Returns the column of the innermost open collection, from which an indentation indicator counts (YAML 1.2.2,
+    /// 8.1.1.1). A sequence at its parent's indentation has the same column as the parent.
     fn parent_column(&self) -> usize {
         self.open.last().map_or(0, |open| {
             self.column(self.tree.node(open.id).start as usize)
@@ -419,12 +424,12 @@ fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }
 
-/// The start of the line that `at` is in, no earlier than `floor`.
+/// The start of the line that contains `at`, but not before `floor`.
 fn line_start(bytes: &[u8], floor: usize, at: usize) -> usize {
     memchr::memrchr2(b'\n', b'\r', &bytes[floor..at]).map_or(floor, |found| floor + found + 1)
 }
 
-/// The start of the line after the one that `at` is in.
+/// The start of the line after the one that contains `at`.
 fn line_after(bytes: &[u8], at: usize) -> usize {
     let Some(length) = memchr::memchr2(b'\n', b'\r', &bytes[at..]) else {
         return bytes.len();
@@ -437,7 +442,7 @@ fn line_after(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The indentation of the first line that has more than spaces (YAML 1.2.2, 8.1.1.1).
+/// The indentation of the first line with more than spaces (YAML 1.2.2, 8.1.1.1).
 fn first_indent(bytes: &[u8]) -> usize {
     let mut lines = bytes.split(|&byte| is_line_end(byte));
     let spaces = |line: &[u8]| line.iter().take_while(|&&byte| byte == b' ').count();
@@ -446,12 +451,13 @@ fn first_indent(bytes: &[u8]) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// In a block scalar a line of more spaces than the indentation is content (YAML 1.2.2, 8.1.2).
+/// Whether a line of a block scalar is content. A line of spaces is content if it has more than the indentation (YAML
+/// 1.2.2, 8.1.2).
 fn is_content(line: &[u8], indent: usize) -> bool {
     line.len() > indent || line.iter().any(|&byte| byte != b' ')
 }
 
-/// The end, without the line end, of the last line of content.
+/// The end of the last line of content, without its line end. `None` if there is no content.
 fn last_content(bytes: &[u8], within: Range<usize>, indent: usize) -> Option<usize> {
     let mut end = within.end;
     loop {

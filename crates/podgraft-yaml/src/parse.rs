@@ -1,4 +1,4 @@
-//! Text to [`Tree`]: what can go wrong, and the limits that hold for every parser.
+//! Parses text into a [`Tree`]: the entry points, their errors, and the limits that both parsers share.
 
 use std::ops::Range;
 
@@ -6,23 +6,23 @@ pub use super::fast::{Outline, ReplacedRange};
 use super::tree::Tree;
 use super::{fast, granit};
 
-/// Deepest nesting of block collections, and of flow collections. Real manifests stay under 30; a hostile one must not
-/// overflow the stack of any later walk.
+/// The deepest nesting of block collections, and of flow collections. Real manifests stay under 30. The limit keeps
+/// hostile ones from overflowing the stack of a recursive walk.
 pub const MAX_DEPTH: usize = 256;
 
-/// Why a text is not YAML, and where.
+/// Why a text cannot be parsed, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
-    /// The bytes that the message speaks of.
+    /// The byte range of the problem.
     pub at: Range<usize>,
-    /// What is wrong there.
+    /// What is wrong.
     pub kind: ParseErrorKind,
 }
 
-/// The kinds of fault that need a different answer from the user.
+/// The kinds of parse errors, by what the user has to do about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseErrorKind {
-    /// Not YAML; the parser's words.
+    /// Not YAML, with the parser's message.
     Syntax(String),
     /// Nested deeper than [`MAX_DEPTH`].
     TooDeep,
@@ -37,7 +37,8 @@ pub fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
     parse_fast(text).map_or_else(|| parse_with_granit(text), Ok)
 }
 
-/// Parses a text if it is one document of the plain YAML that programs write; `None` says nothing about the text.
+/// Parses a text with the fast parser. `None` if it is not a single document of the plain YAML that programs write;
+/// it may still be valid YAML.
 pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
     if is_too_long(text) {
         None
@@ -46,8 +47,8 @@ pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
     }
 }
 
-/// Parses a text like [`parse_fast`], but for what stands in the `spec` of a pod template, where that can be passed over:
-/// it becomes a mapping without entries, of which [`Tree::has_unread_access`] says whether anybody looked at it.
+/// Parses a text like [`parse_fast`], but skips the `spec` of a pod template where it can. The skipped `spec` becomes
+/// a mapping without entries; [`Tree::has_unread_access`] says whether anything asked for its contents.
 pub fn parse_outline(text: &str) -> Option<Outline<'_>> {
     if is_too_long(text) {
         None
@@ -56,8 +57,9 @@ pub fn parse_outline(text: &str) -> Option<Outline<'_>> {
     }
 }
 
-/// Parses a text that came from a parsed one by changes: bytes of the old text, in order, and how many stand there
-/// instead. What lies between the changes is taken over from the old tree where that makes no difference.
+/// Parses a text that was made from a parsed one. `changes` are the replaced byte ranges of the old text, in order,
+/// with the lengths of their replacements. Nodes between the changes are copied from the old tree where the result is
+/// the same.
 pub fn reparse<'t>(
     old: &Tree<'_>,
     text: &'t str,
@@ -79,7 +81,7 @@ fn is_too_long(text: &str) -> bool {
     u32::try_from(text.len()).is_err()
 }
 
-/// Parses all documents of a text with the complete parser: also the oracle for tests of [`parse_fast`].
+/// Parses all documents of a text with the complete parser, `granit`. Tests use it as the oracle for [`parse_fast`].
 pub fn parse_with_granit(text: &str) -> Result<Tree<'_>, ParseError> {
     if is_too_long(text) {
         return Err(ParseError {
@@ -98,8 +100,8 @@ pub fn parse_with_granit(text: &str) -> Result<Tree<'_>, ParseError> {
     granit::parse(text)
 }
 
-/// The first character that YAML does not allow anywhere (1.2.2, 5.1). To the parser a NUL is the end of the text, and
-/// go-yaml refuses the others, as YAML says, in quotes too.
+/// Finds the first character that YAML does not allow anywhere (1.2.2, 5.1). Checked here because granit takes a NUL
+/// for the end of the text, and go-yaml refuses the other ones in quotes, too.
 fn find_unprintable(text: &str) -> Option<(usize, char)> {
     let is_suspect =
         |byte: &u8| (*byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte >= 0x7f;

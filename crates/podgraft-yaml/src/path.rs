@@ -1,4 +1,4 @@
-//! The way from a value to something in it, as keys and places in lists.
+//! The path from a value to a part of it, as mapping keys and list indices.
 
 use serde_json::Value;
 use std::borrow::Borrow;
@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Step {
     /// The value of a key.
     Key(String),
-    /// The entry of a list.
+    /// The entry of a list, counted from 0.
     Index(usize),
 }
 
@@ -17,7 +17,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Path(pub Vec<Step>);
 
-/// Paths are ordered as their steps are.
+/// Lets a map keyed by paths be searched with a slice of steps: a [`Path`] compares as its steps do.
 impl Borrow<[Step]> for Path {
     fn borrow(&self) -> &[Step] {
         &self.0
@@ -25,17 +25,17 @@ impl Borrow<[Step]> for Path {
 }
 
 impl Path {
-    /// The way over these keys.
+    /// The path through these keys, outermost first.
     pub fn of(keys: &[&str]) -> Self {
         Path(keys.iter().map(|&key| Step::Key(key.to_owned())).collect())
     }
 
-    /// One key further.
+    /// Returns this path with a key appended.
     pub fn key(&self, key: &str) -> Self {
         self.step(Step::Key(key.to_owned()))
     }
 
-    /// One list entry further.
+    /// Returns this path with a list index appended.
     pub fn index(&self, index: usize) -> Self {
         self.step(Step::Index(index))
     }
@@ -46,17 +46,17 @@ impl Path {
         Path(steps)
     }
 
-    /// Further, over all steps of another path.
+    /// Returns this path with all steps of `further` appended.
     pub fn join(&self, further: &Path) -> Self {
         Path(self.0.iter().chain(&further.0).cloned().collect())
     }
 
-    /// Whether the way goes through the end of another.
+    /// Whether the other path is a prefix of this one. Every path is a prefix of itself.
     pub fn starts_with(&self, other: &Path) -> bool {
         self.0.starts_with(&other.0)
     }
 
-    /// The last key with the indices behind it: `args[0]`. Empty for the root.
+    /// Returns the last key with the indices that follow it: `args[0]`. Empty for the root.
     pub fn name(&self) -> String {
         let from = self
             .0
@@ -66,7 +66,7 @@ impl Path {
         Path(self.0[from..].to_vec()).to_string()
     }
 
-    /// What is there, if anything is, to change it.
+    /// Returns the value at this path in `value`, mutably. `None` if there is none.
     pub fn get_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
         self.0.iter().try_fold(value, |value, step| match step {
             Step::Key(key) => value.get_mut(key),
@@ -74,7 +74,7 @@ impl Path {
         })
     }
 
-    /// What is there, if anything is.
+    /// Returns the value at this path in `value`. `None` if there is none.
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, step| match step {
             Step::Key(key) => value.get(key),

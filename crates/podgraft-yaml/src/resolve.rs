@@ -1,40 +1,41 @@
-//! What a reader sees at a place: aliases followed, merge keys (`<<`) looked through.
+//! Lookups in a tree as a YAML reader does them: aliases are followed, and merge keys (`<<`) are resolved.
 //!
 //! Merge keys work as in <https://yaml.org/type/merge.html>: a key of the mapping itself wins over a merged one, an
-//! earlier merged mapping over a later. To kubectl (go-yaml v2) a merged key wins over one that stands before the `<<`:
-//! such a mapping counts as one with a key that is there twice.
+//! earlier merged mapping over a later one. In kubectl (go-yaml v2) a merged key also wins over an explicit key
+//! before the `<<`. Because readers disagree, such a mapping is treated as one with a duplicate key.
 
 use super::scalar;
 use super::tree::{NodeId, NodeKind, Tree, VERBATIM};
 
-/// Merge keys may lead to mappings with merge keys; real files use one or two levels.
+/// The most mappings that one lookup visits through merge keys, which may be nested; real files use one or two
+/// levels.
 const MAX_MERGES: usize = 256;
 
-/// An entry of a mapping, its own or from a merge key.
+/// An entry of a mapping, written in it or merged into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappingEntry {
     /// The key's node.
     pub key: NodeId,
-    /// The value's node, not followed when it is an alias.
+    /// The value's node; an alias is not followed.
     pub value: NodeId,
-    /// It comes through a merge key, so it is written elsewhere.
+    /// Comes from a merge key, so it is written elsewhere.
     pub is_merged: bool,
 }
 
 impl Tree<'_> {
-    /// The value that a reader finds under the key, aliases followed; `None` when there is none or the node is no mapping.
+    /// Returns the value of the key, aliases followed. `None` if there is none or the node is no mapping.
     pub fn get(&self, mapping: NodeId, key: &str) -> Option<NodeId> {
         self.entry(mapping, key)
             .map(|entry| self.follow(entry.value))
     }
 
-    /// The entry that a reader finds under the key.
+    /// Returns the entry of the key, from the mapping itself or from its merge keys. `None` if there is none.
     pub fn entry(&self, mapping: NodeId, key: &str) -> Option<MappingEntry> {
         self.entry_within(self.follow(mapping), key, &mut Vec::new())
     }
 
-    /// `through` are the mappings that merge keys led through already: each is searched once, so that merge keys that
-    /// name each other many times cost no more.
+    /// `visited` are the mappings that were searched through merge keys. Each is searched once; otherwise nested
+    /// merge keys could make a lookup exponential.
     fn entry_within(
         &self,
         mapping: NodeId,
@@ -45,7 +46,7 @@ impl Tree<'_> {
         for (key_node, value) in self.entries(mapping) {
             let node = self.node(key_node);
             let length = (node.end - node.start) as usize;
-            // Most keys differ in length already, and none of the others is a merge key.
+            // Most keys have another length. Quoted keys and those with escapes have another length than their value.
             let may_be_key =
                 length == key.len() || node.kind != NodeKind::Plain || node.extra != VERBATIM;
             if may_be_key && self.is_text(key_node, key) {
@@ -62,7 +63,7 @@ impl Tree<'_> {
         self.merged_entry(merged?, key, visited)
     }
 
-    /// The entry that a merge key's value brings.
+    /// Looks the key up in the mappings that a merge key's value refers to, in order.
     fn merged_entry(
         &self,
         value: NodeId,
@@ -91,7 +92,7 @@ impl Tree<'_> {
         })
     }
 
-    /// Whether a key is the merge key: a plain `<<`, without a tag or with its own.
+    /// Whether a key is a merge key: a plain `<<` without a tag, or with the tag `!!merge`.
     pub fn is_merge_key(&self, key: NodeId) -> bool {
         let is_merge = self.node(key).kind == NodeKind::Plain && self.slice(key) == "<<";
         is_merge
@@ -100,7 +101,7 @@ impl Tree<'_> {
                 .is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
     }
 
-    /// Whether a merge key of the mapping brings a key, whether or not the mapping has its own.
+    /// Whether a merge key of the mapping provides the key, even if the mapping has that key itself.
     pub fn is_brought_by_merge(&self, mapping: NodeId, key: &str) -> bool {
         let mut merges = self
             .entries(mapping)
@@ -108,7 +109,7 @@ impl Tree<'_> {
         merges.any(|(_, value)| self.merged_entry(value, key, &mut Vec::new()).is_some())
     }
 
-    /// A `<<` that brings a key which stands before it: readers disagree about which one counts.
+    /// Finds a `<<` that provides a key which is also written before it: readers disagree about which of both wins.
     fn late_merge(&self, mapping: NodeId) -> Option<NodeId> {
         let mut before: Vec<&str> = Vec::new();
         for (key, value) in self.entries(mapping) {
@@ -124,22 +125,22 @@ impl Tree<'_> {
         None
     }
 
-    /// Whether a node is a scalar of this text.
+    /// Whether a node is a scalar with this value, aliases followed.
     pub fn is_text(&self, id: NodeId, text: &str) -> bool {
         let node = self.node(id);
         if node.kind != NodeKind::Plain || node.extra != VERBATIM {
             return self.scalar(id) == Some(text);
         }
-        // Most keys differ in length already.
+        // Compares slices, which differ in length for most keys.
         self.text.as_bytes()[node.start as usize..node.end as usize] == *text.as_bytes()
     }
 
-    /// Whether the mapping has a merge key of its own.
+    /// Whether a merge key is written in the mapping.
     pub fn has_merge_key(&self, mapping: NodeId) -> bool {
         self.entries(mapping).any(|(key, _)| self.is_merge_key(key))
     }
 
-    /// Whether a reader finds null: `~`, `null`, or nothing.
+    /// Whether the value is null: `~`, `null`, or not written.
     pub fn is_null(&self, id: NodeId) -> bool {
         let id = self.follow(id);
         match self.kind(id) {
@@ -161,7 +162,7 @@ impl Tree<'_> {
         children.into_iter().flatten().map(|item| self.follow(item))
     }
 
-    /// Whether the keys of a mapping are texts, each another, and none is `<<`; `false` where that takes a closer look.
+    /// Whether the keys of a mapping are distinct strings and none is `<<`. `false` if the quick check cannot tell.
     pub fn has_usual_keys(&self, mapping: NodeId) -> bool {
         let mut keys = self.entries(mapping).map(|(key, _)| key);
         let is_text = |key: NodeId| match self.kind(key) {
@@ -174,7 +175,8 @@ impl Tree<'_> {
         found.are_distinct && !found.may_merge && keys.all(is_text)
     }
 
-    /// The second of two equal keys of one mapping, if there are such; or a `<<` that brings a key which stands before it.
+    /// Returns the second of two equal keys of a mapping, or a `<<` that provides a key written before it. `None` if
+    /// there is neither.
     pub fn duplicate_key(&self, mapping: NodeId) -> Option<NodeId> {
         let keys = self.inspect_keys(mapping);
         if keys.are_distinct {
@@ -188,6 +190,7 @@ impl Tree<'_> {
             .entries(mapping)
             .filter_map(|(key, _)| Some((key, self.scalar(key)?)))
             .collect();
+        // Comparing all pairs is faster than a set for few keys.
         if keys.len() <= 32 {
             let is_duplicate = |at: usize| keys[..at].iter().any(|(_, text)| *text == keys[at].1);
             let second = (1..keys.len())
@@ -203,7 +206,8 @@ impl Tree<'_> {
         second.or_else(|| self.late_merge(mapping))
     }
 
-    /// What is certain of the keys, seen at a small price: different texts where each has a hash of its own.
+    /// A cheap check of the keys. `are_distinct` is only set if all have different hashes, so it may be `false` for
+    /// distinct keys.
     fn inspect_keys(&self, mapping: NodeId) -> KeySummary {
         let mut seen = [0_u64; HASHES / 64];
         let mut keys = KeySummary {
@@ -230,10 +234,10 @@ struct KeySummary {
     may_merge: bool,
 }
 
-/// So many that the keys of a usual mapping rarely share one.
+/// Enough that the keys of a usual mapping rarely share one.
 const HASHES: usize = 2048;
 
-/// A number under [`HASHES`], equal for equal texts: their length and both ends, mixed.
+/// Returns a number below [`HASHES`], from the length and both ends of the text.
 fn small_hash(text: &[u8]) -> usize {
     let (first, last) = match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
         (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),

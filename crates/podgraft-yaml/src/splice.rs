@@ -1,4 +1,4 @@
-//! Replacements of bytes, and texts with them made.
+//! Replacements of byte ranges, and their application to a text.
 
 use std::borrow::Borrow;
 use std::io::{self, Write};
@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use super::parse;
 
-/// One replacement of bytes.
+/// One replacement of a byte range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// The bytes that go; empty for an insertion.
+    /// The byte range that is replaced, in the old text; empty for an insertion.
     pub at: Range<usize>,
-    /// What stands there instead; what many workloads get is there once.
+    /// The replacement. Shared, because many workloads get the same text.
     pub text: Arc<str>,
 }
 
-/// The text with the edits made.
+/// Returns the text with the edits applied.
 ///
 /// # Panics
 /// When edits overlap or are out of order.
@@ -27,16 +27,17 @@ pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
     spliced
 }
 
-/// What edits, in order, do to a text, for [`reparse`](super::parse::reparse).
+/// The ranges that the edits replace and the lengths of their replacements, for [`reparse`](super::parse::reparse).
+/// The edits must be in order.
 pub fn changes_of<'e>(edits: impl IntoIterator<Item = &'e Edit>) -> Vec<parse::ReplacedRange> {
     let change = |edit: &Edit| (edit.at.clone(), edit.text.len());
     edits.into_iter().map(change).collect()
 }
 
-/// [`splice`] for text.
+/// [`splice`] for a `str`.
 ///
 /// # Panics
-/// As [`splice`], and when an edit cuts a character.
+/// As [`splice`], and when an edit begins or ends inside a character.
 pub fn splice_text<E: Borrow<Edit>>(text: &str, edits: &[E]) -> String {
     let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
     let mut spliced = String::with_capacity(text.len() + added);
@@ -50,7 +51,7 @@ pub fn splice_text<E: Borrow<Edit>>(text: &str, edits: &[E]) -> String {
     spliced
 }
 
-/// Writes the text with the edits made.
+/// Writes the text with the edits applied.
 ///
 /// # Errors
 /// Those of the writer.

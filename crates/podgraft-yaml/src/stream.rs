@@ -1,13 +1,13 @@
-//! A text of many documents, cut at its `---` lines. Nothing is parsed here.
+//! Cuts a stream of YAML documents at its `---` lines, without parsing it.
 //!
-//! A `---` at the start of a line, before a blank or the line's end, begins a document in every YAML reader: inside
-//! a block scalar all lines are indented, and inside quotes or brackets it is an error (YAML 1.2.2, 9.2).
+//! A `---` at the start of a line, followed by a blank or the line's end, begins a document in every YAML reader:
+//! inside a block scalar all lines are indented, and inside quotes or brackets it is an error (YAML 1.2.2, 9.2).
 
 use memchr::memmem::{Finder, FinderRev};
 use std::sync::LazyLock;
 
-/// The chunks of a text, in order; together they are the text, byte for byte. A chunk begins with its own `---` line,
-/// but for the first, and holds one document, or several where `...` ends one.
+/// Returns the chunks of a text in order; joined, they are the text byte for byte. Each chunk but the first begins
+/// with its `---` line. A chunk holds one document, or several where `...` ends one.
 pub fn chunks(text: &[u8]) -> Chunks<'_> {
     Chunks { text, start: 0 }
 }
@@ -19,10 +19,10 @@ pub struct Chunks<'a> {
     start: usize,
 }
 
-/// A piece of a text and where it begins.
+/// A piece of the text and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkGraft<'a> {
-    /// Byte offset in the whole text.
+    /// Byte offset of the piece in the whole text.
     pub start: usize,
     /// The piece.
     pub text: &'a [u8],
@@ -37,17 +37,17 @@ impl<'a> Iterator for Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// What is not cut yet.
+    /// The text after the chunks returned so far.
     pub fn rest(&self) -> &'a [u8] {
         &self.text[self.start..]
     }
 
-    /// Where that begins.
+    /// The byte offset of [`Self::rest`].
     pub fn start(&self) -> usize {
         self.start
     }
 
-    /// The next chunk, when somebody has found already where it ends.
+    /// Returns the next chunk, up to the byte offset `end`, which the caller has found already.
     pub fn cut(&mut self, end: usize) -> ChunkGraft<'a> {
         let start = std::mem::replace(&mut self.start, end);
         ChunkGraft {
@@ -56,7 +56,8 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Several chunks as one piece: the fewest that have together as many bytes, at least one, or all that are left.
+    /// Returns several chunks as one piece: the fewest that together have at least `bytes` bytes, but at least one.
+    /// If fewer bytes are left, all remaining chunks. `None` at the end of the text.
     pub fn next_run(&mut self, bytes: usize) -> Option<ChunkGraft<'a>> {
         if self.start >= self.text.len() {
             return None;
@@ -78,8 +79,8 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Where a text that may go on can be cut: the start of its last separator line behind its beginning. Dashes at the very
-/// end may go on, too.
+/// Returns where a text that may continue can be cut: the start of its last separator line, except one at offset 0.
+/// Dashes at the very end do not count, because the rest of their line is not known yet.
 pub fn last_boundary(text: &[u8]) -> Option<usize> {
     let mut end = text.len();
     while let Some(found) = LAST_SEPARATOR.rfind(&text[..end]) {
@@ -93,15 +94,16 @@ pub fn last_boundary(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// [`SEPARATOR`], looked for from the end.
+/// [`SEPARATOR`], searched backwards.
 static LAST_SEPARATOR: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(b"\n---"));
 
-/// Made once: to prepare a search takes as long as to search a document.
+/// Built once: preparing a search takes as long as searching a document.
 static SEPARATOR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n---"));
 
 /// The start of the next separator line at or behind `from`, or the text's end.
 fn next_separator(bytes: &[u8], from: usize) -> usize {
     let separator = &*SEPARATOR;
+    // The pattern includes the line feed before the dashes, which may be the byte before `from`.
     let mut at = from - 1;
     while let Some(found) = separator.find(&bytes[at..]) {
         let line = at + found + 1;
@@ -113,13 +115,14 @@ fn next_separator(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// Whether a line is a document separator: `---`, then a blank, the line's end or the text's.
+/// Whether a line is a document separator: `---`, then a blank, the end of the line or the end of the text.
 pub fn is_separator(line: &[u8]) -> bool {
     line.starts_with(b"---") && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 fn ends_in_directive(chunk: &[u8]) -> bool {
     let lines = chunk.rsplit(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+    // Directives stand before the `---` of their document; comments and empty lines may follow them.
     let mut content = lines.skip_while(|line| line.is_empty() || line.starts_with(b"#"));
     content.next().is_some_and(|line| {
         line.strip_prefix(b"\xef\xbb\xbf")

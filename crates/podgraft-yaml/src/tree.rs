@@ -1,14 +1,14 @@
-//! YAML text as a flat arena of nodes with byte spans: what is where, and in which style. Nothing is copied that
-//! can be read from the text.
+//! A YAML text as a flat arena of nodes with byte spans: where each node is and in which style it is written. Values
+//! are copied only if they differ from the text.
 //!
-//! Nodes stand in document order, a parent before its children, so a node and all that it holds are the ids from the
-//! node up to [`Tree::after`] it. A mapping's children are key, value, key, value.
+//! Nodes are in document order, parents before children, so a node and its descendants have the ids from the node's
+//! up to, and without, [`Tree::after`] it. The children of a mapping are key, value, key, value.
 //!
-//! Spans are the content's: a quoted scalar with its quotes, a block scalar from its `|` or `>` to the end of its last
-//! content line without the line end (with keep chomping, `|+`, with all its blank lines and the last line end), a flow
-//! collection with its brackets, a block mapping from its first key, a block sequence from its first dash, both to the
-//! end of their last content. A value that is not written at all has an empty span behind its `:` or `-`.
-//! Properties (anchor, tag) stand before the span.
+//! A span covers the content of a node: of a quoted scalar with its quotes; of a block scalar from its `|` or `>` to
+//! the end of its last content line without the line end (with keep chomping, `|+`, with all its blank lines and the
+//! last line end); of a flow collection with its brackets; of a block mapping from its first key and of a block
+//! sequence from its first dash, both to the end of their last content. A value that is not written at all has an
+//! empty span after its `:` or `-`. Properties (anchor, tag) are before the span.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -31,39 +31,39 @@ pub enum NodeKind {
     BlockSequence,
     /// `[item]`.
     FlowSequence,
-    /// Text without quotes.
+    /// A plain scalar: text without quotes.
     Plain,
     /// `'text'`.
     SingleQuoted,
     /// `"text"`.
     DoubleQuoted,
-    /// `|` and lines.
+    /// A literal block scalar: `|` and lines.
     Literal,
-    /// `>` and lines.
+    /// A folded block scalar: `>` and lines.
     Folded,
-    /// A value that is not written: `key:` and nothing.
+    /// A value that is not written, as after `key:`. It is null.
     Absent,
     /// `*name`.
     Alias,
 }
 
 impl NodeKind {
-    /// A mapping of either style.
+    /// Whether it is a mapping in block or flow style.
     pub fn is_mapping(self) -> bool {
         matches!(self, NodeKind::BlockMapping | NodeKind::FlowMapping)
     }
 
-    /// A sequence of either style.
+    /// Whether it is a sequence in block or flow style.
     pub fn is_sequence(self) -> bool {
         matches!(self, NodeKind::BlockSequence | NodeKind::FlowSequence)
     }
 
-    /// A collection in flow style.
+    /// Whether it is a mapping or sequence in flow style.
     pub fn is_flow(self) -> bool {
         matches!(self, NodeKind::FlowMapping | NodeKind::FlowSequence)
     }
 
-    /// A mapping or sequence.
+    /// Whether it is a mapping or sequence.
     pub fn is_collection(self) -> bool {
         self.is_mapping() || self.is_sequence()
     }
@@ -75,34 +75,34 @@ pub(crate) struct Node {
     pub kind: NodeKind,
     /// Has an entry in `properties`.
     pub has_properties: bool,
-    /// Some alias of the document points here.
+    /// An alias of the document refers to this node.
     pub is_aliased: bool,
     pub start: u32,
     pub end: u32,
-    /// The id after the last descendant.
+    /// The id that follows the last descendant's.
     pub after: u32,
-    /// Scalars: index into `decoded`, or `VERBATIM`. Aliases: the target.
+    /// Of a scalar: index into `decoded`, or [`VERBATIM`]. Of an alias: the id of its target.
     pub extra: u32,
 }
 
-/// `extra` of a scalar whose value is its text between the quotes, byte for byte.
+/// `extra` of a scalar whose value is its text, without the quotes, byte for byte.
 pub(crate) const VERBATIM: u32 = u32::MAX;
 
-/// `unread` of a tree that has all nodes; no node has this id.
+/// `unread` of a tree with all nodes. It is not the id of any node.
 pub(super) const ALL_READ: u32 = u32::MAX;
 
 /// The properties of a node: its anchor and its tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NodeProperties {
     pub node: NodeId,
-    /// Where the first of them begins.
+    /// The offset of the first property.
     pub start: u32,
     pub anchor: Option<Range<u32>>,
     /// The resolved tag, `tag:yaml.org,2002:str` for `!!str`.
     pub tag: Option<Box<str>>,
 }
 
-/// The documents of one piece of text. Two trees are equal if they have the same text, nodes and values.
+/// The parsed documents of a text. Two trees are equal if they have the same text, nodes and values.
 #[derive(Debug, Clone)]
 pub struct Tree<'a> {
     pub(crate) text: &'a str,
@@ -110,17 +110,17 @@ pub struct Tree<'a> {
     pub(crate) decoded: Vec<Box<str>>,
     pub(crate) properties: Vec<NodeProperties>,
     pub(crate) roots: Vec<NodeId>,
-    /// Read by the parser of plain YAML, which gives up on all that readers disagree about.
+    /// Made by the fast parser, which gives up on everything that YAML readers disagree about.
     pub(crate) is_plain: bool,
-    /// Of a plain tree: the parser's state before each line.
+    /// In a plain tree: the parser's state before each line, in order.
     pub(super) marks: Vec<Checkpoint>,
-    /// Of a text that was read again: nodes that were taken from the tree before.
+    /// In a tree made by reparsing: the nodes copied from the previous tree.
     pub(super) taken: Vec<ReusedNodes>,
-    /// Of an outline: a mapping that was not read, or [`ALL_READ`].
+    /// In an outline: the id of the mapping that was skipped. Otherwise [`ALL_READ`].
     pub(super) unread: u32,
-    /// Somebody looked for what it holds, or where it ends.
+    /// Set when the children or the end of the skipped mapping are asked for.
     pub(super) unread_access: AccessFlag,
-    /// The text's first line end, once somebody wants it.
+    /// The text's first line end, computed on first use.
     pub(super) line_end: OnceLock<&'static str>,
 }
 
@@ -140,7 +140,8 @@ impl Clone for AccessFlag {
     }
 }
 
-/// Nodes reused from another tree, with all descendants except those of nodes that were still open.
+/// A run of nodes copied from another tree. It has all descendants of its nodes, except of collections that were
+/// still open at its end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReusedNodes {
     pub from: NodeId,
@@ -177,22 +178,22 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether something of the document was passed over.
+    /// Whether a part of the document was skipped.
     pub fn is_outline(&self) -> bool {
         self.unread != ALL_READ
     }
 
-    /// Whether an outline was asked for something that was passed over, so that the answers were wrong.
+    /// Whether an outline was asked about its skipped part, so that some of its answers may be wrong.
     pub fn has_unread_access(&self) -> bool {
         self.unread_access.0.load(Ordering::Relaxed)
     }
 
-    /// Takes note that somebody asks for what may have been passed over.
+    /// Records an access to content that may have been skipped.
     pub fn record_full_access(&self) {
         self.unread_access.note();
     }
 
-    /// Takes note where something of these nodes was not read.
+    /// Records an access to nodes `first..after` if the skipped mapping is among them.
     #[inline(always)]
     fn record_access(&self, first: u32, after: u32) {
         if self.unread != ALL_READ {
@@ -208,7 +209,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether the text is of the plain YAML that programs write, on which all readers agree.
+    /// Whether the text is the plain YAML that programs write, on which all readers agree.
     pub fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -218,10 +219,11 @@ impl<'a> Tree<'a> {
         self.text
     }
 
-    /// The line end of the text's first line. A compact text is one long line, which is searched once.
+    /// Returns the line end of the text's first line. Cached, because a compact JSON text is one long line.
     pub fn line_end(&self) -> &'static str {
         self.line_end.get_or_init(|| {
             let text = self.text.as_bytes();
+            // A lone `\r` is not a line end to podgraft; it is refused as ambiguous.
             match memchr::memchr(b'\n', text) {
                 Some(at) if at > 0 && text[at - 1] == b'\r' => "\r\n",
                 _ => "\n",
@@ -246,12 +248,12 @@ impl<'a> Tree<'a> {
         &self.nodes[id.0 as usize]
     }
 
-    /// What the node is and how it is written.
+    /// The kind of a node and the style in which it is written.
     pub fn kind(&self, id: NodeId) -> NodeKind {
         self.node(id).kind
     }
 
-    /// The content's bytes, see the module's text.
+    /// The byte range of the content; see the module's documentation for what it includes.
     #[inline(always)]
     pub fn span(&self, id: NodeId) -> Range<usize> {
         let node = self.node(id);
@@ -259,7 +261,7 @@ impl<'a> Tree<'a> {
         node.start as usize..node.end as usize
     }
 
-    /// Where the content begins.
+    /// The byte offset at which the content begins.
     pub fn start(&self, id: NodeId) -> usize {
         self.node(id).start as usize
     }
@@ -270,18 +272,18 @@ impl<'a> Tree<'a> {
         &self.text[self.span(id)]
     }
 
-    /// The id behind the node and all that it holds.
+    /// The id that follows those of the node and its descendants.
     pub fn after(&self, id: NodeId) -> NodeId {
         NodeId(self.node(id).after)
     }
 
-    /// The node and all that it holds, in document order.
+    /// The node and its descendants, in document order.
     pub fn within(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
         self.record_access(id.0, self.node(id).after);
         (id.0..self.node(id).after).map(NodeId)
     }
 
-    /// The direct children; of a mapping keys and values in turn.
+    /// The direct children. Those of a mapping are keys and values in turn.
     pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
         let node = self.node(id);
         self.record_access(id.0, id.0 + 1);
@@ -312,7 +314,7 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// The target of an alias (never an alias itself), or the node as it is.
+    /// Returns the target of an alias, which is never an alias itself. Returns any other node unchanged.
     pub fn follow(&self, id: NodeId) -> NodeId {
         let node = self.node(id);
         if node.kind == NodeKind::Alias {
@@ -322,8 +324,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// A scalar's value as text, before any typing: quotes, escapes and folding undone. `None` for collections;
-    /// aliases are followed. Not written is the empty text.
+    /// Returns a scalar's value as text, before any typing: quotes, escapes and folding are undone, aliases followed.
+    /// `None` for collections. A value that is not written is the empty text.
     pub fn scalar(&self, id: NodeId) -> Option<&str> {
         let id = self.follow(id);
         let node = self.node(id);
@@ -342,8 +344,8 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// Whether a node and all that it holds was taken over, unread, from a node of the tree that this one was made from:
-    /// same bytes, same nodes.
+    /// Whether a node and its descendants were copied by [`reparse`](super::parse::reparse) from the node `original`
+    /// of the previous tree, so that both have the same bytes and nodes.
     pub fn is_taken_from(&self, id: NodeId, original: NodeId) -> bool {
         let Some(at) = self
             .taken
@@ -358,12 +360,12 @@ impl<'a> Tree<'a> {
             && original.0.checked_sub(taken.from.0) == Some(place)
     }
 
-    /// Whether an alias of the document points at the node.
+    /// Whether an alias of the document refers to the node.
     pub fn is_aliased(&self, id: NodeId) -> bool {
         self.node(id).is_aliased
     }
 
-    /// The anchor in front of the node, as it is written.
+    /// The name of the node's anchor, as it is written.
     pub fn anchor(&self, id: NodeId) -> Option<&'a str> {
         let anchor = self.properties_of(id)?.anchor.as_ref()?;
         Some(&self.text[anchor.start as usize..anchor.end as usize])
@@ -385,15 +387,15 @@ impl<'a> Tree<'a> {
         self.properties_of(id)?.tag.as_deref()
     }
 
-    /// Where the node begins with its properties.
+    /// The byte offset at which the node begins, including its properties.
     pub fn start_with_properties(&self, id: NodeId) -> usize {
         self.properties_of(id)
             .map_or(self.node(id).start, |properties| properties.start) as usize
     }
 }
 
-/// Whether two subtrees are written with the same bytes and read alike, node by node: kinds, places, values. Says no to
-/// whatever has anchors, tags or aliases.
+/// Whether two subtrees have the same bytes and the same nodes: kinds, relative positions and values. `false` if
+/// there is any anchor, tag or alias.
 pub fn is_same_text(left: &Tree<'_>, left_id: NodeId, right: &Tree<'_>, right_id: NodeId) -> bool {
     let nodes = |tree: &Tree<'_>, id: NodeId| id.0 as usize..tree.node(id).after as usize;
     let (left_nodes, right_nodes) = (

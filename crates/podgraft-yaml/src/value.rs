@@ -1,5 +1,5 @@
-//! A node of a tree as the JSON value that a reader of Kubernetes manifests makes of it, aliases and merge keys (`<<`)
-//! followed; and the way back, from a path in the value to its place in the text.
+//! Converts a node to the JSON value that a reader of Kubernetes manifests gets, with aliases and merge keys (`<<`)
+//! resolved, and finds the nodes of a path in that value.
 
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
@@ -10,33 +10,33 @@ pub use super::path::{Path, Step};
 use super::scalar;
 use super::tree::{NodeId, NodeKind, Tree};
 
-/// Most nodes that the aliases of one document may expand to ("billion laughs").
+/// The most nodes that the aliases of one document may expand to. Limits "billion laughs" documents.
 pub const MAX_EXPANDED: usize = 1_000_000;
 
-/// In a mapping of at most as many keys one is found by looking at all, in less than it takes to hash it.
+/// Up to this many keys, a linear search is faster than hashing the key.
 const FEW: usize = 16;
 
 /// Why a node has no value, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueError {
-    /// The bytes that the message speaks of.
+    /// The byte range of the problem.
     pub at: Range<usize>,
-    /// What is wrong there.
+    /// What is wrong.
     pub kind: ValueErrorKind,
 }
 
-/// The kinds of fault.
+/// The kinds of value errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueErrorKind {
-    /// A key stands twice in one mapping; the first is here.
+    /// A key occurs twice in one mapping. The range is that of the first one.
     DuplicateKey(String, Range<usize>),
     /// A key that is a mapping, a list or null.
     BadKey,
-    /// A tag that Kubernetes manifests do not have, or one that does not fit its value.
+    /// A tag that Kubernetes manifests do not use, or one that does not fit its value.
     BadTag(String),
-    /// `<<` with something else than mappings.
+    /// A `<<` whose value is neither a mapping nor a list of mappings.
     BadMerge,
-    /// An alias within its own anchor.
+    /// An alias inside the node that its anchor names.
     Cyclic,
     /// Aliases expand to more than [`MAX_EXPANDED`] nodes.
     TooLarge,
@@ -44,7 +44,7 @@ pub enum ValueErrorKind {
     TooDeep,
 }
 
-/// The value of a node: aliases and merge keys followed, scalars typed as `kubectl` types them.
+/// Returns the value of a node, with aliases and merge keys resolved and scalars typed as `kubectl` types them.
 pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
     ValueReader {
         tree,
@@ -54,7 +54,7 @@ pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
     .value(node, 0)
 }
 
-/// Whether a node has a value: whether [`to_value`] is no error. Nothing is made where that is plain to see.
+/// Whether [`to_value`] succeeds for a node. Builds no value if the nodes alone show it.
 pub fn has_value(tree: &Tree<'_>, node: NodeId) -> bool {
     let is_usual = |node: NodeId| match tree.kind(node) {
         _ if tree.tag(node).is_some() => false,
@@ -65,16 +65,16 @@ pub fn has_value(tree: &Tree<'_>, node: NodeId) -> bool {
     tree.within(node).all(is_usual) || to_value(tree, node).is_ok()
 }
 
-/// The nodes that a path leads to.
+/// The nodes at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocatedNode {
-    /// The key, when the last step is one.
+    /// The key's node if the last step is a key.
     pub key: Option<NodeId>,
-    /// The value, an alias as written.
+    /// The value's node; an alias is not followed.
     pub value: NodeId,
 }
 
-/// The place of a path, or of the longest beginning of it that is there. Aliases and merge keys are followed.
+/// Finds the node of a path, or of its longest prefix that exists. Aliases and merge keys are followed.
 pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> LocatedNode {
     let mut found = LocatedNode {
         key: None,
@@ -94,7 +94,8 @@ pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> LocatedNode {
     found
 }
 
-/// Each mapping is searched once, so that merge keys that name each other many times cost no more.
+/// Searches a mapping and its merge sources. Each mapping is searched once; otherwise nested merge keys could make
+/// the search exponential.
 fn find_key(
     tree: &Tree<'_>,
     mapping: NodeId,
@@ -121,7 +122,7 @@ fn find_key(
         .find_map(|source| find_key(tree, source, wanted, seen))
 }
 
-/// The mappings that a value of `<<` names.
+/// The mappings that the value of a `<<` refers to.
 fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
     let value = tree.follow(value);
     if tree.kind(value).is_sequence() {
@@ -133,7 +134,7 @@ fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
     vec![value]
 }
 
-/// Whether two values are equal; quick where the fields of both stand in one order.
+/// Whether two values are equal. Fast if their fields are in the same order.
 pub fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
@@ -161,12 +162,12 @@ pub fn is_equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// What stands under a key: `Value::get`, quicker for the few keys that mappings of manifests have.
+/// Like `Value::get` for a key, but faster for mappings with few keys, as manifests have.
 pub fn field<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     field_in(value.as_object()?, key)
 }
 
-/// [`field`] of a mapping.
+/// Like [`field`], for the fields of a mapping.
 pub fn field_in<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
     if fields.len() > FEW {
         return fields.get(key);
@@ -175,7 +176,8 @@ pub fn field_in<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Val
     fields.find_map(|(name, value)| (name == key).then_some(value))
 }
 
-/// Calls with every leaf of a value: what is no mapping, and empty mappings.
+/// Calls `call` with every leaf and the keys that lead to it. Leaves are empty mappings and all values that are no
+/// mappings, so also lists.
 pub fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[String], &Value)) {
     let inner: Option<&Map<String, Value>> = value.as_object().filter(|map| !map.is_empty());
     let Some(map) = inner else {
@@ -189,8 +191,8 @@ pub fn leaves(value: &Value, path: &mut Vec<String>, call: &mut dyn FnMut(&[Stri
     }
 }
 
-/// A key below a node that is a boolean to readers of YAML 1.1, as `n` and `on` are. What an alias stands for is looked
-/// at where it is written.
+/// Finds a key in a node that YAML 1.1 reads as a boolean, such as `n` and `on`. The target of an alias is only
+/// searched where it is written.
 pub fn boolean_key(tree: &Tree<'_>, node: NodeId) -> Option<NodeId> {
     let is_boolean = |key: &NodeId| matches!(scalar_value(tree, *key), Ok(Value::Bool(_)));
     (node.0..tree.after(node).0)
@@ -199,8 +201,8 @@ pub fn boolean_key(tree: &Tree<'_>, node: NodeId) -> Option<NodeId> {
         .find_map(|mapping| tree.children(mapping).step_by(2).find(is_boolean))
 }
 
-/// A key as JSON has it: `8080` and `yes` are the strings "8080" and "true", as for `kubectl`. `None` for what is
-/// no key there.
+/// Returns a key as the JSON key that `kubectl` makes of it: `8080` and `yes` become "8080" and "true". `None` if it
+/// cannot be a key.
 pub fn key_text(tree: &Tree<'_>, key: NodeId) -> Option<String> {
     text_of_key(scalar_value(tree, tree.follow(key)).ok()?)
 }
@@ -216,6 +218,7 @@ fn text_of_key(value: Value) -> Option<String> {
 
 /// The value of a scalar node by its style and tag.
 pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKind> {
+    // Only a collection has no text, and only keys get here without a check of their kind.
     let Some(text) = tree.scalar(node) else {
         return Err(ValueErrorKind::BadKey);
     };
@@ -245,9 +248,9 @@ pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKi
 
 struct ValueReader<'t, 'a> {
     tree: &'t Tree<'a>,
-    /// Nodes made below aliases so far.
+    /// Nodes converted inside aliases so far.
     expanded: usize,
-    /// How many aliases we are in.
+    /// How many aliases enclose the current node.
     alias_depth: usize,
 }
 
@@ -308,7 +311,7 @@ impl ValueReader<'_, '_> {
         value
     }
 
-    /// The target of an alias that does not stand within it.
+    /// Returns the target of an alias, or an error if the alias is inside it.
     fn enter(&self, alias: NodeId) -> Result<NodeId, ValueError> {
         let target = self.tree.follow(alias);
         if target < alias && alias < self.tree.after(target) {
@@ -335,7 +338,7 @@ impl ValueReader<'_, '_> {
             let read = self
                 .value(value, depth + 1)
                 .map(|value| map.insert(name, value));
-            // A key that stands twice is said before what is wrong with a value.
+            // A duplicate key is reported rather than an error in its value.
             if !matches!(read, Ok(None)) {
                 self.keys(node)?;
             }
@@ -344,7 +347,7 @@ impl ValueReader<'_, '_> {
         Ok(map)
     }
 
-    /// The keys of a mapping but `<<`.
+    /// The explicit keys of a mapping, so without `<<`, or the error that one occurs twice.
     fn keys(&self, mapping: NodeId) -> Result<Vec<(String, NodeId)>, ValueError> {
         let entries = self.tree.entries(mapping);
         let explicit = entries.filter(|&(key, _)| !self.tree.is_merge_key(key));
@@ -406,7 +409,7 @@ impl ValueReader<'_, '_> {
         }
     }
 
-    /// Adds what `<<` brings: a key of the mapping itself wins, then the earlier source.
+    /// Adds the entries that a `<<` provides. An explicit key of the mapping wins over them, then the earlier source.
     fn merge(
         &mut self,
         value: NodeId,

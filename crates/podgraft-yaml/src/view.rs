@@ -1,5 +1,5 @@
-//! A node of a tree as its JSON value ([`crate::value::to_value`]), with texts that are borrowed: a tenth of the work, for
-//! whoever only looks at it.
+//! A node of a tree as its JSON value, as [`crate::value::to_value`] makes it, but with borrowed strings. Code that
+//! only reads the value saves nine tenths of the work.
 
 use serde_json::{Number, Value};
 use std::borrow::Cow;
@@ -9,11 +9,11 @@ use std::ops::Index;
 use super::scalar;
 use super::tree::{NodeId, NodeKind, Tree};
 
-/// Most keys of a mapping that are compared with each other.
+/// A mapping with more keys has no view: each key is compared with all before it to find duplicates.
 const FEW: usize = 32;
 
-/// A JSON value to look at, with methods of the names that `serde_json::Value` has. Mappings are equal where their fields
-/// stand in one order.
+/// A JSON value for reading. Its methods have the names of those of `serde_json::Value`. Unlike there, two mappings
+/// are equal only if their fields are in the same order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum View<'t> {
     /// Null.
@@ -32,7 +32,9 @@ pub enum View<'t> {
 }
 
 impl<'t> View<'t> {
-    /// The value of a node. `None` where that takes a closer look: at aliases, tags, keys that are no texts.
+    /// Returns the value of a node. `None` if the node contains anything that this fast path leaves to
+    /// [`crate::value::to_value`]: aliases, tags, merge keys, duplicate keys, keys that are not strings, or mappings
+    /// with more than 32 keys.
     pub fn read(tree: &'t Tree<'_>, node: NodeId) -> Option<Self> {
         let kind = tree.kind(node);
         if kind == NodeKind::Alias || tree.tag(node).is_some() {
@@ -77,13 +79,13 @@ impl<'t> View<'t> {
         Some(View::Mapping(fields))
     }
 
-    /// What stands under a key.
+    /// Returns the value of a key. `None` if this is no mapping or has no such key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let mut fields = self.as_object()?.iter();
         fields.find_map(|(name, value)| (name == key).then_some(value))
     }
 
-    /// The text, if it is one.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             View::Text(text) => Some(text),
@@ -128,13 +130,13 @@ impl<'t> View<'t> {
         matches!(self, View::Null)
     }
 
-    /// Whether it is a text.
+    /// Whether it is a string.
     pub fn is_string(&self) -> bool {
         matches!(self, View::Text(_))
     }
 }
 
-/// What stands under a key, or null.
+/// The value of a key, or null if there is none.
 impl Index<&str> for View<'_> {
     type Output = Self;
 
@@ -219,7 +221,7 @@ impl From<&View<'_>> for Value {
     }
 }
 
-/// As JSON.
+/// Writes the value as compact JSON.
 impl fmt::Display for View<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Value::from(self).fmt(f)

@@ -1,9 +1,9 @@
-//! `|` and `>` without an indentation indicator.
+//! Parses block scalars, `|` and `>`, without an indentation indicator.
 
 use super::super::tree::NodeKind;
 use super::Parser;
 
-/// What becomes of the line ends behind the last content line (YAML 1.2.2, 8.1.1.2).
+/// What happens to the line ends after the last content line (YAML 1.2.2, 8.1.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chomping {
     Clip,
@@ -11,13 +11,13 @@ enum Chomping {
     Keep,
 }
 
-/// The value of a block scalar as it grows line by line.
+/// The value of a block scalar, built line by line.
 struct BlockScalarValue {
     value: String,
     is_folded: bool,
     /// Empty lines since the last content line.
     empty_lines: usize,
-    /// The last content line has an end; folding decides what it becomes.
+    /// The last content line has a line end. Folding decides later what it becomes.
     has_line_end: bool,
     begins_with_blank: bool,
 }
@@ -25,7 +25,7 @@ struct BlockScalarValue {
 impl BlockScalarValue {
     fn add_line(&mut self, line: &str, has_line_end: bool) {
         let begins_with_blank = line.starts_with([' ', '\t']);
-        // Folding joins lines, but for those that begin with a blank (YAML 1.2.2, 8.1.3).
+        // Folding joins lines, except those that begin with a blank (YAML 1.2.2, 8.1.3).
         let is_joined =
             self.is_folded && self.has_line_end && !self.begins_with_blank && !begins_with_blank;
         if is_joined && self.empty_lines == 0 {
@@ -47,7 +47,7 @@ impl BlockScalarValue {
 }
 
 impl Parser<'_> {
-    /// Reads a block scalar to the start of the first line behind it.
+    /// Reads a block scalar, up to the start of the first line after it.
     pub(super) fn read_block_scalar(&mut self, at: usize) -> Option<()> {
         let (kind, is_folded) = if self.bytes[at] == b'|' {
             (NodeKind::Literal, false)
@@ -63,7 +63,7 @@ impl Parser<'_> {
         let parent = self.open.last()?.column;
         let (indent, empty_lines) = self.find_indent()?;
         if indent <= parent {
-            // The line belongs to something else. Its blank lines are the scalar's, if it keeps them.
+            // The scalar is empty. With keep chomping the blank lines before this line belong to it: give up.
             let extra = self.keep(String::new());
             self.push(kind, at, header_end, extra);
             return (chomping != Chomping::Keep).then_some(());
@@ -76,13 +76,13 @@ impl Parser<'_> {
             begins_with_blank: false,
         };
         let last_line_end = self.read_content(indent, &mut content);
-        // The end of the text ends a line: kubectl's reader of documents puts a line end there.
+        // The end of the text counts as a line end: kubectl's document reader adds one.
         if chomping != Chomping::Strip {
             content.value.push('\n');
         }
         let mut end = last_line_end;
         if chomping == Chomping::Keep {
-            // A last line of blanks without a line end is for the complete parser.
+            // A last line of blanks without a line end is left to the complete parser.
             if self.next < self.bytes.len() && self.line_end(self.next) == self.bytes.len() {
                 return None;
             }
@@ -94,8 +94,8 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// The indentation of the first line that is not empty, and how many are; `self.next` is that line then. Empty
-    /// lines with more blanks than that are an error (YAML 1.2.2, 8.1.1.1).
+    /// Returns the indentation of the first line that is not empty, and the number of empty lines before it, and
+    /// moves `next` to that line. Empty lines with more blanks than that are an error (YAML 1.2.2, 8.1.1.1).
     fn find_indent(&mut self) -> Option<(usize, usize)> {
         let mut most_blanks = 0;
         let mut empty_lines = 0;
@@ -115,7 +115,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Reads the lines of content and the empty ones; gives the end of the last line of content.
+    /// Reads content lines and empty lines. Returns the end of the last content line.
     fn read_content(&mut self, indent: usize, content: &mut BlockScalarValue) -> usize {
         let mut last = self.next;
         while self.next < self.bytes.len() {

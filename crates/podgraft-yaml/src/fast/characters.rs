@@ -1,14 +1,14 @@
-//! A first look at all bytes, before anything is read: it makes the characters that YAML forbids, or that readers
-//! disagree about, nobody else's concern. And the search for the few bytes that mean something, eight at a time: lines
-//! are too short for a vector search to pay.
+//! Checks all characters before parsing, so that the rest of the parser need not care about those that YAML forbids
+//! or readers disagree about. Also searches for the few bytes that have a meaning, eight at a time: lines are too
+//! short for a vector search to pay.
 
-/// Whether a text has no control characters but tabs and line ends, no carriage return alone, no byte order mark, and
-/// none of the characters that are line ends for some readers only.
+/// Whether a text has only characters that all readers agree on: no control characters but tabs and line ends, no
+/// lone carriage return, no byte order mark, and no character that is a line end only for some readers.
 pub(super) fn are_known(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut has_control = false;
     let mut combined = 0_u8;
-    // Whole blocks without a branch: the compiler makes vector instructions of it.
+    // No branches in a block, so the compiler uses vector instructions.
     for block in bytes.chunks(64) {
         for &byte in block {
             has_control |= (byte < b' ') & (byte != b'\n') | (byte == 0x7f);
@@ -43,7 +43,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     ))
 }
 
-/// The high bit of every byte of `word` that is `byte`; above the lowest of them there may be others.
+/// Returns a word with the high bit set in each byte of `word` that equals `byte`. Only the lowest set bit is
+/// certain, because a borrow may set higher ones.
 #[inline]
 fn matches(word: u64, byte: u8) -> u64 {
     let zeroed = word ^ (LOW_BITS * u64::from(byte));
@@ -55,7 +56,7 @@ fn first_of(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// Whether there are so many spaces at `at`.
+/// Whether at least `count` spaces are at `at`.
 #[inline]
 pub(super) fn begins_with_spaces(bytes: &[u8], at: usize, count: usize) -> bool {
     match word(bytes, at) {
@@ -66,7 +67,7 @@ pub(super) fn begins_with_spaces(bytes: &[u8], at: usize, count: usize) -> bool 
     }
 }
 
-/// The first byte at or behind `at` that is not a space.
+/// Returns the offset of the first byte at or after `at` that is not a space, or the end.
 #[inline]
 pub(super) fn skip_indentation(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = word(bytes, at) {
@@ -82,7 +83,8 @@ pub(super) fn skip_indentation(bytes: &[u8], mut at: usize) -> usize {
         .map_or(bytes.len(), |length| at + length)
 }
 
-/// The first `:`, `#`, tab or part of a line end at or behind `at`, or the end. There are no other control characters.
+/// Returns the offset of the first `:`, `#`, tab or line end byte at or after `at`, or the end. The text has no other
+/// control characters.
 #[inline]
 pub(super) fn find_stop(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = word(bytes, at) {

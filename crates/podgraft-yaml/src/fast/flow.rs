@@ -1,4 +1,4 @@
-//! `[a, b]` and `{a: b}`, on one line or several, and so JSON.
+//! Parses flow collections, `[a, b]` and `{a: b}`, on one line or several, and so JSON.
 
 use super::super::tree::{NodeKind, VERBATIM};
 use super::scalar::{ScannedScalar, can_begin_plain};
@@ -14,11 +14,11 @@ struct OpenFlowCollection {
 /// The tokens that may come next in a flow collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpectedToken {
-    /// An item or a key, or the bracket: YAML allows a comma before it.
+    /// An item, a key, or the closing bracket. YAML allows a comma before the bracket.
     Entry,
-    /// The value behind the `:` that ends here.
+    /// The value after the `:` that ends at `from`.
     Value { from: usize },
-    /// A comma or the bracket.
+    /// A comma or the closing bracket.
     Comma,
 }
 
@@ -28,7 +28,7 @@ impl Parser<'_> {
         let is_root = self.open.is_empty();
         let end = self.read_brackets(at)?;
         self.end_line(end)?;
-        // The collection alone is the document.
+        // A flow collection at the root is the whole document.
         (!is_root || self.next_line().is_none()).then_some(())
     }
 
@@ -88,11 +88,13 @@ impl Parser<'_> {
         node.end = offset(at + 1);
         node.after = after;
         self.end = offset(at + 1);
+        // `None` for a bracket of the wrong kind, as in `[}`.
         ((self.bytes[at] == b'}') == open.is_mapping).then_some(at + 1)
     }
 
-    /// To the next byte that is not blank. A line must be indented deeper than the collection's parent, as YAML says
-    /// (1.2.2, 8.2.1) and not every reader; a `---` would be a document's. Tabs count for nothing in JSON only.
+    /// Returns the offset of the next byte that is not blank. Lines must be indented deeper than the collection's
+    /// parent, as YAML says (1.2.2, 8.2.1) although not all readers insist. A line that could be `---` or `...` is
+    /// rejected. Tabs are blanks only in a collection at the root, as in JSON.
     fn skip_flow_blanks(&self, mut at: usize) -> Option<usize> {
         let parent = self.open.last().map(|open| open.column);
         loop {
@@ -126,7 +128,7 @@ impl Parser<'_> {
         }
     }
 
-    /// In brackets a plain scalar ends at brackets and commas too (YAML 1.2.2, 7.3.3).
+    /// Scans a plain scalar in a flow collection, where it also ends at brackets and commas (YAML 1.2.2, 7.3.3).
     fn scan_flow_plain(&self, at: usize) -> Option<ScannedScalar> {
         let is_lone_dash = self.bytes[at] == b'-' && !can_begin_plain(self.byte(at + 1));
         if is_lone_dash || !can_begin_plain(self.bytes[at]) {
@@ -157,7 +159,8 @@ impl Parser<'_> {
         })
     }
 
-    /// The `:` behind a key, on the same line. A quoted key needs no blank behind it, as in JSON (YAML 1.2.2, 7.4.2).
+    /// Finds the `:` after a key, on the same line. A quoted key needs no blank after its `:`, as in JSON (YAML
+    /// 1.2.2, 7.4.2).
     fn find_flow_colon(&self, at: usize, key: ScannedScalar) -> Option<usize> {
         let colon = self.skip_spaces(key.end as usize);
         let ends_plain = matches!(self.byte(colon + 1), b' ' | b'\n' | b'\r');

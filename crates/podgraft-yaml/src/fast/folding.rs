@@ -1,10 +1,10 @@
-//! Plain and quoted scalars over several lines, as go-yaml (so kustomize and kubectl) writes long ones. Line ends become
-//! blanks, empty lines line ends (YAML 1.2.2, 6.5).
+//! Plain and quoted scalars over several lines, which go-yaml (so kustomize and kubectl) writes for long values. A
+//! single line end becomes a space; of several, each but the first becomes a line feed (YAML 1.2.2, 6.5).
 
 use super::super::tree::{NodeKind, Tree};
 use super::{Parser, characters};
 
-/// Where a scalar goes on, and over how many line ends.
+/// The offset at which a scalar continues, and the number of line ends before it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Continuation {
     pub at: usize,
@@ -25,7 +25,7 @@ impl Continuation {
 }
 
 impl Parser<'_> {
-    /// The next text behind a line feed, if it is deeper than `parent`.
+    /// Finds the next text after a line feed. `None` if it is not deeper than `parent`.
     pub(super) fn find_continuation(
         &self,
         line_feed: usize,
@@ -45,7 +45,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Where a plain value that ends at `end` goes on in the next line.
+    /// Finds where a plain value continues on a later line. `None` if it ends at `end`.
     #[inline]
     pub(super) fn find_plain_continuation(&self, end: usize) -> Option<Continuation> {
         let parent = self.open.last()?.column;
@@ -59,7 +59,8 @@ impl Parser<'_> {
             .filter(|next| self.bytes[next.at] != b'#')
     }
 
-    /// The rest of a plain value that goes on. A `: ` or ` #` on a later line is an error or for the complete parser.
+    /// Reads the other lines of a plain value. Gives up on a `: ` or ` #` on a later line, which is an error or left
+    /// to the complete parser.
     pub(super) fn read_plain_lines(
         &mut self,
         at: usize,
@@ -95,7 +96,7 @@ impl Parser<'_> {
     }
 }
 
-/// The text of a quoted scalar's line without the blanks at its end.
+/// The text of a line in a quoted scalar, without trailing blanks.
 pub(super) fn without_trailing_blanks<'a>(tree: &Tree<'a>, from: usize, to: usize) -> &'a str {
     tree.text[from..to].trim_end_matches([' ', '\t', '\r'])
 }

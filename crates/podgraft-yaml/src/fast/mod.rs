@@ -1,13 +1,14 @@
-//! A parser for the YAML that Helm, kustomize and kubectl write, many times faster than a complete one: text in, the
-//! same [`Tree`] out that the complete parser makes of it, or `None`, "don't know", which says nothing about the text.
+//! A parser for the YAML that Helm, kustomize and kubectl write, many times faster than a complete one. It makes the
+//! same [`Tree`] of a text as the complete parser, or `None`, which only means that it gave up, not that the text is
+//! wrong.
 //!
-//! It knows block mappings and sequences, plain, quoted and block scalars, flow collections (so JSON), comments, and one
-//! leading `---`. It does not know anchors, aliases, tags, `? ` keys, keys and flow scalars of several lines,
-//! indentation indicators, directives, `...`, tabs outside of text, and whatever readers disagree about. Every rule
-//! here is narrower than YAML's, never wider: in doubt it gives up.
+//! It supports block mappings and sequences, plain, quoted and block scalars, flow collections (so JSON), comments,
+//! and one leading `---`. It does not support anchors, aliases, tags, `? ` keys, keys and flow scalars of several
+//! lines, indentation indicators, directives, `...`, tabs outside of text, and everything that readers disagree
+//! about. Every rule here is narrower than YAML's, never wider: in doubt it gives up.
 //!
-//! This file has the lines and the indentation; [`scalar`], [`folding`], [`block_scalar`] and [`flow`] have what stands
-//! on a line; [`reparse`] reads an edited text around its edits, [`outline`] passes over what nobody may ask for.
+//! This file handles lines and indentation. [`scalar`], [`folding`], [`block_scalar`] and [`flow`] handle the content
+//! of lines. [`reparse`] parses an edited text around its edits, [`outline`] skips pod specs that may not be needed.
 
 mod block_scalar;
 mod characters;
@@ -25,10 +26,10 @@ pub use reparse::ReplacedRange;
 pub(super) use reparse::{Checkpoint, reparse};
 use scalar::ScannedScalar;
 
-/// Far below the complete parser's limit, so that both agree on what is too deep.
+/// The deepest nesting. Far below the complete parser's limit, so only that one decides what is too deep.
 const MAX_DEPTH: usize = 64;
 
-/// Of a key with the blanks behind it. YAML says 1024 characters (1.2.2, 7.4.2).
+/// The longest key, in bytes, with the blanks before its `:`. YAML's limit is 1024 characters (1.2.2, 7.4.2).
 const MAX_KEY: usize = 1000;
 
 /// Parses a text with at most one document.
@@ -50,17 +51,17 @@ struct OpenBlockCollection {
     is_sequence: bool,
 }
 
-/// A line that has content: where it starts, and where its content does.
+/// A line that has content: the offsets of its start and of its content.
 #[derive(Debug, Clone, Copy)]
 struct ContentLine {
     start: usize,
     at: usize,
 }
 
-/// The node that may start at the current position.
+/// What the current position may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NodePosition {
-    /// A node that has not begun: the document's, a value's or an item's.
+    /// A new node: the document's root, or a value or item.
     New,
     /// The next entry of the innermost open collection.
     Next,
@@ -70,11 +71,11 @@ struct Parser<'a> {
     bytes: &'a [u8],
     tree: Tree<'a>,
     open: Vec<OpenBlockCollection>,
-    /// Where the next line starts.
+    /// The offset at which the next line starts.
     next: usize,
     /// The end of the last content.
     end: u32,
-    /// Behind the `:` or `-` of the innermost collection that has no value so far.
+    /// The offset after the last `:` or `-`, as long as its value has not come.
     due: Option<usize>,
 }
 
@@ -98,7 +99,7 @@ impl<'a> Parser<'a> {
 
     #[inline]
     fn byte(&self, at: usize) -> u8 {
-        // A line feed as the end of the text: it ends a line either way.
+        // The end of the text ends a line as a line feed does.
         self.bytes.get(at).copied().unwrap_or(b'\n')
     }
 
@@ -114,7 +115,7 @@ impl<'a> Parser<'a> {
         memchr::memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |length| at + length)
     }
 
-    /// The next line with more than blanks and a comment. Who reads it moves `next` behind it.
+    /// Finds the next line with more than blanks and a comment. The caller moves `next` past it.
     fn next_line(&mut self) -> Option<ContentLine> {
         while self.next < self.bytes.len() {
             let start = self.next;
@@ -126,7 +127,7 @@ impl<'a> Parser<'a> {
         None
     }
 
-    /// Moves to the next line if nothing or a comment is left of this one.
+    /// Moves to the next line if at most a comment is left of this one. Returns whether it did.
     #[inline(always)]
     fn skip_rest(&mut self, at: usize) -> bool {
         self.next = match self.byte(at) {
@@ -138,14 +139,15 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Nothing but a comment may stand behind a value; it needs a blank in front.
+    /// Moves to the next line. `None` if more than a comment follows the value, or a comment without a blank before
+    /// it.
     fn end_line(&mut self, from: usize) -> Option<()> {
         let at = self.skip_spaces(from);
         let is_comment_apart = at > from || self.byte(at) != b'#';
         (is_comment_apart && self.skip_rest(at)).then_some(())
     }
 
-    /// A `---` before the document, with nothing but a comment on its line.
+    /// Skips a `---` before the document. `None` if more than a comment is on its line.
     fn skip_separator(&mut self) -> Option<()> {
         let Some(line) = self.next_line() else {
             return Some(());
@@ -157,7 +159,7 @@ impl<'a> Parser<'a> {
         self.end_line(line.at + 3)
     }
 
-    /// Reads the next line with content, with the lines that belong to it; `false` where there is none.
+    /// Reads the next line with content and the lines that continue it. `false` at the end of the text.
     fn read_next(&mut self) -> Option<bool> {
         let at = offset(self.next);
         let due = self.due.map_or(NOTHING_DUE, offset);
@@ -185,7 +187,7 @@ impl<'a> Parser<'a> {
         self.tree
     }
 
-    /// Closes what a line's indentation ends, and says what the line may hold.
+    /// Closes the collections that a line's indentation ends, and returns what the line may begin.
     fn find_place(&mut self, line: &ContentLine) -> Option<NodePosition> {
         let column = line.at - line.start;
         let Some(&innermost) = self.open.last() else {
@@ -223,7 +225,7 @@ impl<'a> Parser<'a> {
             place = NodePosition::New;
         }
         if let b'[' | b'{' | b'|' | b'>' = self.bytes[at] {
-            // In front of a `:` they would be a key: their readers give up on anything behind them.
+            // As a key they are not supported: the functions that read them give up on a `:` after them.
             return if place == NodePosition::New {
                 self.read_value(at)
             } else {
@@ -319,7 +321,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A value that is due and has not come is not written at all.
+    /// Adds the absent value of a `:` or `-` that got none.
     fn end_value(&mut self) {
         if let Some(at) = self.due.take() {
             self.push(NodeKind::Absent, at, at, VERBATIM);
@@ -343,7 +345,7 @@ impl<'a> Parser<'a> {
         id
     }
 
-    /// Keeps a value that is not in the text as it is, and gives what its node's `extra` must be.
+    /// Stores a scalar's value that differs from its text, and returns the `extra` for its node.
     fn keep(&mut self, value: String) -> u32 {
         let extra = offset(self.tree.decoded.len());
         self.tree.decoded.push(value.into_boxed_str());

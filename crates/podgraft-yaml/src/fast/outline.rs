@@ -1,32 +1,33 @@
-//! A document without what stands in its pod template's `spec`, which most policies ask nothing about: the lines there
-//! are passed over, each only looked at for what could go on behind its end.
+//! Parses a document without the contents of its pod template's `spec`, which most policies do not need. The lines of
+//! the `spec` are skipped; they are only scanned for constructs that could continue after it.
 //!
-//! A line is passed over where it stands deeper than the `spec` and all that begins on it ends on it, text in quotes and
-//! brackets above all. So the first line that stands less deep is the next one behind the `spec` to every reader. In any
-//! doubt the whole document is read. What is wrong with YAML that is passed over is not found.
+//! A line is skipped if it is deeper than the `spec` and everything that begins on it ends on it, especially quoted
+//! text and brackets. Then every reader agrees that the first line that is not deeper follows the `spec`. In any
+//! doubt the whole document is parsed. Errors in skipped YAML are not found.
 
 use std::ops::Range;
 
 use super::super::tree::{ALL_READ, NodeKind, Tree, VERBATIM};
 use super::{OpenBlockCollection, Parser, characters};
 
-/// Of a line that is looked at; real ones are far shorter, and a key may not be longer than 1024 characters.
+/// The longest line that is scanned, in bytes. Real ones are far shorter, and a key may not be longer than 1024
+/// characters.
 const MAX_LINE: usize = 4000;
 
 /// How a skipped line continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SkippedLine {
-    /// Nothing of it goes on but plain text.
+    /// The line is complete; only plain text may continue on the next.
     Whole,
-    /// It ends with `|` or `>`: what is deeper than this column is text.
+    /// The line ends with `|` or `>`. Lines deeper than this column are text.
     Text(usize),
 }
 
 /// A document, parsed in full or only as an outline.
 pub struct Outline<'a> {
-    /// What was read.
+    /// The tree of what was parsed.
     pub tree: Tree<'a>,
-    /// Where reading goes on if something was passed over and somebody wants it.
+    /// The state from which the skipped part can be parsed; `None` if nothing was skipped.
     rest: Option<ParserState>,
 }
 
@@ -41,8 +42,8 @@ struct ParserState {
     marks: usize,
 }
 
-/// The outline of a text with at most one document, or all of it where there is nothing to pass over or a doubt; `None`
-/// where the parser does not know what it reads.
+/// Returns the outline of a text with at most one document. All of it is parsed if there is nothing to skip, or in
+/// doubt. `None` if the fast parser gives up.
 pub(crate) fn parse_outline(text: &str) -> Option<Outline<'_>> {
     if !characters::are_known(text) {
         return None;
@@ -68,7 +69,7 @@ pub(crate) fn parse_outline(text: &str) -> Option<Outline<'_>> {
 }
 
 impl<'a> Outline<'a> {
-    /// The whole document; `None` where the parser does not know it.
+    /// Parses the skipped part and returns the whole tree. `None` if the fast parser gives up.
     pub fn parse_whole(self) -> Option<Tree<'a>> {
         let Some(state) = self.rest else {
             return Some(self.tree);
@@ -89,7 +90,7 @@ impl<'a> Outline<'a> {
 }
 
 impl Parser<'_> {
-    /// Whether the line that was read last is the key `spec` in the mapping under `template`, and nothing else.
+    /// Whether the last line read is the key `spec` without a value, in the mapping under `template`.
     fn begins_pod_spec(&self) -> bool {
         if self.due.is_none() {
             return false;
@@ -134,7 +135,7 @@ impl Parser<'_> {
         self.tree.unread = ALL_READ;
     }
 
-    /// Passes over the block mapping that begins behind a key; `None` where there is none, or a doubt.
+    /// Skips the block mapping that is the value of the last key. `None` if there is none, or in doubt.
     fn skip_block_mapping(&mut self) -> Option<()> {
         let parent = self.open.last()?.column;
         let first = self
@@ -151,7 +152,8 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// Where the first line begins, from `next` on, that is not deeper than a column: neither are comments of a text.
+    /// Returns the start of the first line, from `next` on, that is not deeper than `column`. Empty lines do not
+    /// count. Neither do comments, except in text, where a `#` that is not deeper ends it.
     fn skip_deeper(&self, column: usize, mut next: usize, is_text: bool) -> usize {
         while next < self.bytes.len() {
             if !characters::begins_with_spaces(self.bytes, next, column + 1) {
@@ -166,8 +168,8 @@ impl Parser<'_> {
         next
     }
 
-    /// Whether all that begins on a line ends on it. Only text in quotes and in brackets, and text below `|` and `>`, may
-    /// go on where lines say something else; so only lines with these are looked at.
+    /// Checks that everything that begins on a line ends on it; `None` if not. Only quoted text, brackets, and text
+    /// below `|` and `>` may continue over lines that look like something else, so only lines with these are scanned.
     fn check_single_line_tokens(&self, region: Range<usize>) -> Option<()> {
         let bytes = &self.bytes[..region.end];
         let mut passed = region.start;
@@ -190,7 +192,8 @@ impl Parser<'_> {
     }
 }
 
-/// The bytes that may begin a multi-line construct. Both offsets are at or behind the last offset asked for.
+/// Finds the bytes that may begin a multi-line construct. Each offset is the next match at or after the last offset
+/// that was asked for, so that no byte is searched twice.
 struct MultilineMarkers<'b> {
     bytes: &'b [u8],
     quote_or_bracket: usize,
@@ -198,7 +201,7 @@ struct MultilineMarkers<'b> {
 }
 
 impl MultilineMarkers<'_> {
-    /// The first one at or behind a place.
+    /// The first of these bytes at or after `from`.
     fn next_at_or_after(&mut self, from: usize) -> Option<usize> {
         let rest = self.bytes.get(from..)?;
         let end = self.bytes.len();
@@ -214,12 +217,12 @@ impl MultilineMarkers<'_> {
     }
 }
 
-/// Looks at a line without its indentation.
+/// Scans a line without its indentation. `None` if it may begin something that does not end on it, or in doubt.
 fn scan_line(line: &[u8], indentation: usize) -> Option<SkippedLine> {
     if line.len() > MAX_LINE {
         return None;
     }
-    // Where a key stands, or the dash of an item: text below it is deeper.
+    // The column of the key, or of the last item's dash: block scalar text is deeper than it.
     let mut column = indentation;
     let mut at = 0;
     while line.get(at) == Some(&b'-') && matches!(line.get(at + 1), None | Some(b' ' | b'\r')) {
@@ -236,7 +239,7 @@ fn scan_line(line: &[u8], indentation: usize) -> Option<SkippedLine> {
             Some(b'|' | b'>') => {
                 return ends_with_text(&line[at + 1..]).then_some(SkippedLine::Text(column));
             }
-            // Properties, aliases, `? ` keys, directives, and what may not begin text.
+            // Properties, aliases, `? ` keys, directives, and characters that may not begin a plain scalar.
             Some(b'&' | b'*' | b'!' | b'?' | b'%' | b'@' | b'`' | b'\t' | b',' | b']' | b'}') => {
                 return None;
             }
@@ -252,7 +255,7 @@ fn scan_line(line: &[u8], indentation: usize) -> Option<SkippedLine> {
             Some(b':')
                 if is_key_possible && matches!(line.get(at + 1), None | Some(b' ' | b'\r')) =>
             {
-                // Nothing but dashes may stand before a key.
+                // Only dashes may precede a key on its line.
                 column = if begin == 0 {
                     column
                 } else {
@@ -273,15 +276,15 @@ fn skip_blanks(line: &[u8], from: usize) -> usize {
         .count()
 }
 
-/// Behind the quote that ends a text; `None` where an escape stands in it, or no end on this line.
+/// Returns the offset after the closing quote. `None` if there is an escape, or no closing quote on this line.
 fn end_of_quoted(line: &[u8], from: usize, quote: u8) -> Option<usize> {
     let found = from + memchr::memchr2(quote, b'\\', &line[from..])?;
     let is_end = line[found] == quote && line.get(found + 1) != Some(&quote);
-    // In single quotes a backslash is text, which is rare.
+    // In single quotes a backslash is text, but too rare to be worth a case of its own.
     is_end.then_some(found + 1)
 }
 
-/// Behind the bracket that ends brackets; `None` for anything but plain and quoted text in them.
+/// Returns the offset after the closing bracket. `None` for anything but plain and quoted text in the brackets.
 fn end_of_brackets(line: &[u8], from: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = from;
@@ -304,7 +307,7 @@ fn end_of_brackets(line: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// A quote within words is text.
+/// Whether a quote after this text begins a quoted scalar. Inside a plain scalar a quote is text.
 fn can_begin_in_brackets(before: &[u8]) -> bool {
     match before.trim_ascii_end() {
         [.., b'[' | b'{' | b','] => true,
@@ -313,7 +316,8 @@ fn can_begin_in_brackets(before: &[u8]) -> bool {
     }
 }
 
-/// The `:` behind a plain key, or `None` in it where the text goes on to the end of the line.
+/// Returns the offset of the `:` after a plain key. The inner `None` is a plain scalar that ends with the line, the
+/// outer one a doubt.
 fn end_of_plain(line: &[u8], from: usize) -> Option<Option<usize>> {
     let mut at = from;
     loop {
@@ -330,7 +334,7 @@ fn end_of_plain(line: &[u8], from: usize) -> Option<Option<usize>> {
     }
 }
 
-/// Whether a block scalar's head has no number, with nothing but a comment behind it.
+/// Whether a block scalar's header has no indentation indicator, and only a comment follows it.
 fn ends_with_text(head: &[u8]) -> bool {
     let head = head
         .strip_prefix(b"-")

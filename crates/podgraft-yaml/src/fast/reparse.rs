@@ -1,9 +1,9 @@
-//! The tree of an edited text, read again around its edits only.
+//! Parses an edited text only around its edits, and copies the other nodes from the old tree.
 //!
-//! What the parser makes of a line depends on the lines from there on and on its own state, which is small: the open
-//! collections, and where a value is due. Behind an edit, once it stands at a line of the old text in the state in which
-//! it stood there before, it would do again what it did: so the nodes up to shortly before the next edit are taken over,
-//! with their places moved. A line may be looked at while the one before it is read, so reading begins a line earlier.
+//! The result for a line depends on the lines from there on and on the parser's state, which is small: the open
+//! collections, and where a value is expected. If after an edit the parser is at a line of the old text in the state
+//! it had there before, it would repeat what it did. So the nodes up to shortly before the next edit are copied, with
+//! shifted offsets. The parser may look at a line while it reads the previous one, so parsing resumes a line earlier.
 
 use std::ops::Range;
 
@@ -13,11 +13,11 @@ use super::{OpenBlockCollection, Parser, characters, offset};
 /// The state of the parser before a line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Checkpoint {
-    /// Where the line starts.
+    /// The offset at which the line starts.
     pub at: u32,
-    /// How many nodes there are.
+    /// The number of nodes so far.
     pub nodes: u32,
-    /// Where a value is due, or [`NOTHING_DUE`].
+    /// The offset after the `:` or `-` whose value is expected, or [`NOTHING_DUE`].
     pub due: u32,
     /// The end of the last content.
     pub end: u32,
@@ -28,7 +28,8 @@ pub(super) const NOTHING_DUE: u32 = u32::MAX;
 /// A byte range of the old text, and the length of its replacement.
 pub type ReplacedRange = (Range<usize>, usize);
 
-/// The tree of a text that came from another by changes, in order: the same that [`super::parse`] makes of it.
+/// Returns the tree of a text that was made from another by `changes`, which are in order. It is the tree that
+/// [`super::parse`] makes of the text.
 pub(crate) fn reparse<'o>(
     old: &Tree<'_>,
     text: &'o str,
@@ -51,8 +52,8 @@ pub(crate) fn reparse<'o>(
     again.run()
 }
 
-/// [`characters::are_known`] of a text of which all was looked at but the changes. A change behind a carriage return may
-/// part it from its line feed.
+/// Like [`characters::are_known`], but checks only the changes, since the old text was checked. A change right after
+/// a carriage return may separate it from its line feed, so then the whole text is checked.
 fn are_known(old: &Tree<'_>, text: &str, changes: &[ReplacedRange]) -> bool {
     let is_behind_return = |at: usize| at > 0 && old.text.as_bytes()[at - 1] == b'\r';
     if changes.iter().any(|(at, _)| is_behind_return(at.start)) {
@@ -73,7 +74,7 @@ struct EnclosingCollection {
     id: u32,
     column: usize,
     is_sequence: bool,
-    /// Its child that is looked at.
+    /// The child that contains the last node before the current line.
     child: u32,
 }
 
@@ -81,14 +82,14 @@ struct IncrementalParser<'t, 'i, 'o> {
     old: &'t Tree<'i>,
     parser: Parser<'o>,
     changes: &'t [ReplacedRange],
-    /// The changes that lie behind the parser.
+    /// How many changes the parser has passed.
     passed: usize,
-    /// How far they have moved the text.
+    /// By how many bytes these changes have shifted the text.
     moved: isize,
-    /// The block collections that were open before the mark that was looked at last. Marks are looked at in order, so
-    /// that the way there is found by going on.
+    /// The block collections that were open before the mark `known`. Marks are visited in order, so this is updated,
+    /// not recomputed.
     path: Vec<EnclosingCollection>,
-    /// That mark.
+    /// The index of the last visited mark.
     known: Option<usize>,
 }
 
@@ -131,8 +132,8 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
         offset((at as usize).wrapping_add_signed(self.moved))
     }
 
-    /// The mark of the old text at which the parser stood as it does now, with all of the old text from there to the
-    /// next change before it.
+    /// Returns the index of the old text's mark at which the parser had its present state, if no change is between
+    /// the two. `None` if there is no such mark.
     fn find_known_state(&mut self) -> Option<usize> {
         let at = self.parser.next.checked_add_signed(-self.moved)?;
         let is_inside = self
@@ -169,8 +170,9 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
         is_known.then_some(index)
     }
 
-    /// Two lines before the next change begins, counted from the start of the line that it is in; none without a change.
-    /// Nothing is due there: a dash alone in its line ends collections, which no node tells.
+    /// Returns the last mark that is at least two lines before the next change, counted from the start of the
+    /// change's line, and at which no value is expected: a dash alone on its line closes collections, which the nodes
+    /// do not show. `None` if no change is left.
     fn last_safe_mark(&self) -> Option<usize> {
         let (change, _) = self.changes.get(self.passed)?;
         let marks = &self.old.marks;
@@ -184,7 +186,7 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
             .or(Some(0))
     }
 
-    /// Finds the block collections that were open before a mark: those around the last node before it.
+    /// Sets `path` to the block collections that were open before a mark: those around the last node before it.
     fn open_at_mark(&mut self, mark: usize) {
         self.known = Some(mark);
         let nodes = &self.old.nodes;
@@ -223,9 +225,10 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
         }
     }
 
-    /// Copies nodes of the old tree, with their new numbers and places.
+    /// Copies nodes of the old tree, with new ids and offsets.
     fn move_nodes(&mut self, range: Range<u32>, renumbered: impl Fn(u32) -> u32) {
         let old = self.old;
+        // A negative shift wraps around; so do the additions below, which gives the right offset.
         let moved = offset(self.moved.cast_unsigned() & u32::MAX as usize);
         let Tree { nodes, decoded, .. } = &mut self.parser.tree;
         let taken = &old.nodes[range.start as usize..range.end as usize];
@@ -242,7 +245,7 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
         }));
     }
 
-    /// Takes the nodes from one mark to another, or to the end.
+    /// Copies the nodes between two marks, or up to the end, and sets the parser's state as it is there.
     fn copy_nodes(&mut self, from: usize, until: Option<usize>) {
         let old = self.old;
         let first = old.marks[from];
@@ -280,7 +283,8 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
         self.parser.end = self.to_new(mark.end);
     }
 
-    /// Ends the collections that are closed in what is taken over. One that got nothing more ends where it ends now.
+    /// Closes the collections that end in the copied part. One that got no more content there ends at the parser's
+    /// current end.
     fn close(
         &mut self,
         closed: &[EnclosingCollection],

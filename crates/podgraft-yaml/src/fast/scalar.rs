@@ -6,15 +6,15 @@ use super::super::tree::{NodeKind, VERBATIM};
 use super::folding::without_trailing_blanks;
 use super::{Parser, characters, offset};
 
-/// A scalar that has been looked at. Small, and its hot makers inlined: handing it over through memory cost a sixth of
-/// the parser's time.
+/// A scanned scalar. Kept small, and the hot functions that make it are inlined: passing it through memory cost a
+/// sixth of the parser's time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScannedScalar {
     pub kind: NodeKind,
     pub end: u32,
-    /// As in a node.
+    /// The `extra` of its node.
     pub extra: u32,
-    /// The `:` behind it if it is a key.
+    /// The offset of the `:` after it, if it is a key.
     pub colon: Option<NonZeroU32>,
 }
 
@@ -24,7 +24,7 @@ impl Parser<'_> {
         self.push(scalar.kind, start, scalar.end as usize, scalar.extra);
     }
 
-    /// The scalar at `at` in block context, and the `:` of a key.
+    /// Scans the scalar at `at` in block context, and finds the `:` if it is a key.
     #[inline(always)]
     pub(super) fn scan_scalar(&mut self, at: usize) -> Option<ScannedScalar> {
         match self.bytes[at] {
@@ -45,7 +45,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A plain scalar in block context ends at `: ` and ` #` (YAML 1.2.2, 7.3.3).
+    /// Scans a plain scalar in block context. It ends at `: ` and ` #` (YAML 1.2.2, 7.3.3).
     #[inline(always)]
     fn scan_plain(&self, at: usize) -> Option<ScannedScalar> {
         let is_blank = |byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
@@ -81,8 +81,8 @@ impl Parser<'_> {
         })
     }
 
-    /// A quoted scalar, with `parent` over lines that are deeper than that. Its value is kept before its node is pushed:
-    /// whoever scans one pushes it before the next, or gives up.
+    /// Scans a quoted scalar. With `parent` it may span several lines, all deeper than that column. Its value is
+    /// stored before its node is pushed, so the caller must push it before it scans the next, or give up.
     pub(super) fn scan_quoted(
         &mut self,
         at: usize,
@@ -161,7 +161,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes on behind a line feed in quotes.
+    /// Folds a line end in quotes into `value`, and returns the offset at which the text continues.
     fn fold_quoted(
         &self,
         from: usize,
@@ -178,7 +178,7 @@ impl Parser<'_> {
     fn unescape_into(&self, at: usize, parent: Option<usize>, value: &mut String) -> Option<usize> {
         let line_feed = if self.byte(at) == b'\r' { at + 1 } else { at };
         if self.bytes.get(line_feed) == Some(&b'\n') {
-            // An escaped line end stands for nothing; empty lines behind it are for the complete parser.
+            // An escaped line end adds nothing. Empty lines after it are left to the complete parser.
             let next = self.find_continuation(line_feed, parent?)?;
             return if next.has_empty_lines() {
                 None
@@ -191,12 +191,12 @@ impl Parser<'_> {
         Some(at + length)
     }
 
-    /// The character that an escape stands for, and the escape's length without the backslash.
+    /// The character of an escape, and the escape's length without the backslash.
     fn unescape(&self, at: usize) -> Option<(char, usize)> {
         let digits = |count: usize| {
             let digits = self.tree.text.get(at + 1..at + 1 + count)?;
             let are_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            // Half a surrogate pair is no character, so a pair goes to the complete parser.
+            // Half a surrogate pair is no character, so pairs are left to the complete parser.
             let char = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
             are_digits.then_some((char, 1 + count))
         };
@@ -218,7 +218,8 @@ impl Parser<'_> {
     }
 }
 
-/// All but blanks, line ends and YAML's indicators (1.2.2, 5.3), which may or may not begin a plain scalar; a `-` may.
+/// Whether a byte can begin a plain scalar: all but blanks, line ends and indicators (YAML 1.2.2, 5.3). Some
+/// indicators may begin one, but only `-` is supported.
 pub(super) fn can_begin_plain(byte: u8) -> bool {
     !matches!(
         byte,

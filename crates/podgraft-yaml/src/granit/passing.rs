@@ -1,4 +1,4 @@
-//! What stands between two nodes and is told by no event: indicators, properties, comments. The cursor passes it.
+//! Moves the cursor over the text between two nodes that no event describes: indicators, properties, comments.
 
 use granit_parser::Span;
 
@@ -6,8 +6,8 @@ use super::{AnchorSpan, TreeBuilder, is_line_end, line_start};
 use crate::tree::NodeKind;
 
 impl TreeBuilder<'_> {
-    /// Moves behind the indicator that stands in front of the next node, and says whether there is one: a flow item
-    /// may have none, nor need a key have a `?`, nor a key without a value a `:`.
+    /// Moves the cursor past the indicator in front of the next node. Returns whether there is one: a flow item may
+    /// have none, a key need not have a `?`, and a key without a value need not have a `:`.
     pub(super) fn eat_indicator(&mut self) -> bool {
         let Some(open) = self.open.last_mut() else {
             return false;
@@ -45,14 +45,14 @@ impl TreeBuilder<'_> {
         is_found
     }
 
-    /// `?` before anything but a blank is a plain scalar's first character.
+    /// Moves past a `?` that is followed by a blank. Otherwise it begins a plain scalar.
     pub(super) fn eat_question_mark(&mut self) -> bool {
         let behind = self.byte_at(self.next_token() + 1);
         matches!(behind, None | Some(b' ' | b'\t' | b'\r' | b'\n')) && self.eat(b'?')
     }
 
-    /// The `:` behind an implicit key is on its line, the one behind an explicit key at its mapping's column; any other
-    /// is the start of an entry without a key, or of a plain scalar.
+    /// Moves past the `:` of a block mapping's entry. It follows an implicit key on the same line, and is in the
+    /// column of its mapping after an explicit key. Any other `:` begins an entry without a key, or a plain scalar.
     pub(super) fn eat_block_colon(&mut self) -> bool {
         let bytes = self.tree.text.as_bytes();
         let at = self.next_token();
@@ -64,7 +64,7 @@ impl TreeBuilder<'_> {
         is_indicator && (is_same_line || self.column(at) == self.parent_column()) && self.eat(b':')
     }
 
-    /// Whether the node that is being read is a mapping's key.
+    /// Whether the current node is a key of a mapping.
     pub(super) fn is_in_key(&self) -> bool {
         self.open
             .last()
@@ -86,8 +86,8 @@ impl TreeBuilder<'_> {
         self.tree.text.as_bytes().get(at).copied()
     }
 
-    /// Behind the blanks, line ends and comments at the cursor; before a document behind a byte order mark and all
-    /// `...` too, since the parser tells only of the first.
+    /// Returns the offset after the blanks, line ends and comments at the cursor. Before a document, also after byte
+    /// order marks and `...` lines, since the parser reports only the first `...`.
     pub(super) fn next_token(&self) -> usize {
         let bytes = self.tree.text.as_bytes();
         let mut at = self.cursor;
