@@ -1,4 +1,4 @@
-//! Containers that policies of this run add: `containers.include: [injected]` of a policy behind them.
+//! Containers that policies of this run add, for later policies that choose them by `containers.include: [injected]`.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use super::{PlanContext, WorkloadPlan, baseline, order};
 
 /// A container that this run adds, or that an earlier run added in the same form.
 pub(super) struct AddedContainer {
-    /// Its own, or the pod's.
+    /// The container's node in the input, or the pod spec's if the input does not have it.
     node: NodeId,
     list: ContainerListKey,
     index: usize,
@@ -26,19 +26,19 @@ pub(super) struct AddedContainer {
 }
 
 impl AddedContainer {
-    /// As rules choose it.
+    /// The form in which rules choose it.
     pub(super) fn container(&self) -> Container<'_> {
         Container::added(self.node, self.list, self.index, &self.value)
     }
 }
 
-/// Whether a rule of a policy is for containers that others add.
+/// Whether a rule of the policy includes containers that other policies add.
 fn asks(policy: &Policy) -> bool {
     let mut rules = policy.rules.iter();
     rules.any(|rule| rule.containers.include.contains(&ContainerList::Injected))
 }
 
-/// Those that stand in a draft before a policy that asks for them.
+/// The added containers in a draft, as a policy sees them. Empty if the policy does not include such containers.
 pub(super) fn containers(
     policy: &Policy,
     draft: &Draft<'_>,
@@ -75,7 +75,7 @@ pub(super) fn containers(
     found
 }
 
-/// The items of a list of containers.
+/// The items of a container list in a draft.
 fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ContainerListKey) -> Vec<DraftValue> {
     let keys = workload.pod_kind.path.iter().map(String::as_str);
     let list = keys
@@ -84,8 +84,9 @@ fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ContainerListKey) -> 
     list.map(|list| draft.items(&list)).unwrap_or_default()
 }
 
-/// The base, where a container may be the work of several policies: those that stand there are taken out, and all policies
-/// applied. What comes back as it was is theirs.
+/// Returns the baseline. A container of the input may be the work of several policies, so that it equals none of
+/// theirs: then all such containers are taken out and all policies applied. Those that come back as they were are
+/// injected.
 pub(super) fn base_of(
     workload: &Workload<'_>,
     policies: &[Policy],
@@ -122,7 +123,7 @@ pub(super) fn base_of(
     base
 }
 
-/// All policies applied to the workload without what is left out and without the doubtful containers.
+/// Applies all policies to the workload without the doubtful containers. The nodes that `base` leaves out are hidden.
 fn planned_without<'t>(
     workload: &Workload<'t>,
     policies: &[Policy],
@@ -150,7 +151,7 @@ fn planned_without<'t>(
     Some(applying.planned)
 }
 
-/// A container as it stands in a draft.
+/// The value of a container in a draft, found by its name.
 fn value_in(
     draft: &Draft<'_>,
     workload: &Workload<'_>,
@@ -162,7 +163,7 @@ fn value_in(
     draft.value(item)
 }
 
-/// A container as policies added it, and as it stood before each policy that asks for such containers.
+/// A container as it was added first, and as it was before each policy that includes added containers.
 fn injected(
     workload: &Workload<'_>,
     container: &Container<'_>,
@@ -185,7 +186,7 @@ fn injected(
     }
 }
 
-/// The input without some of its containers.
+/// Returns a draft of the input without some of its containers.
 fn draft_without<'t>(
     workload: &Workload<'t>,
     containers: &[&Container<'_>],

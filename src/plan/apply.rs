@@ -1,5 +1,5 @@
-//! One policy applied to one workload: what it is asked for, its rules one after the other, and what it puts beside the
-//! workload. What comes out is the draft with its work and what came of it.
+//! Applies one policy to one workload: checks that it selects the workload, applies its rules in order, and adds the
+//! objects that it generates. The result is the changed draft and an outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use super::recording::{EarlierRun, RuleNotes};
 use super::skips::{no_container, no_rule};
 use super::{companions, config_keys, ephemeral, expand, forbidden, foreign, mutation, needs};
 
-/// Why a policy is not adopted beside others.
+/// The reason to skip a policy in a run that adopts others.
 const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
 
 /// The context in which a rule is applied.
@@ -34,7 +34,7 @@ pub(super) struct RuleContext<'s, 't> {
     pub base: &'s Baseline,
     pub options: &'s Options,
     pub inventory: &'s Inventory,
-    /// What is done will be written down.
+    /// Whether the changes go into a record.
     pub is_recording: bool,
     pub earlier: Option<&'s EarlierRun<'s>>,
 }
@@ -42,16 +42,16 @@ pub(super) struct RuleContext<'s, 't> {
 /// Details that applying a policy collects besides its changes.
 #[derive(Default)]
 pub(super) struct PolicyDetails {
-    /// The numbers of the rules that are for the workload.
+    /// The indexes of the rules that apply to the workload.
     pub rules: Vec<usize>,
-    /// What is summed when all policies are applied.
+    /// The checksums to add when all policies have been applied.
     pub checksums: Vec<ChecksumAnnotation>,
-    /// For the record.
+    /// What the record needs beyond the changes themselves.
     pub notes: RuleNotes,
 }
 
 impl RuleContext<'_, '_> {
-    /// The pod template as it stands in a draft, or the part of the way to it that is there.
+    /// The pod template in a draft. Missing keys of the path to it are passed over.
     pub(super) fn template_in(&self, draft: &Draft<'_>) -> DraftValue {
         let path = &self.workload.pod_kind.path;
         path.iter().fold(draft.root(), |part, key| {
@@ -68,14 +68,15 @@ struct RuleResults<'p> {
     problems: Vec<Diagnostic>,
     checksums: Vec<ChecksumAnnotation>,
     skips: Vec<(&'p Rule, Skip)>,
-    /// Containers that have got a rule; those that policies add by their names.
+    /// Containers that a rule was applied to. Those that policies add may share the pod's node, so they have a name,
+    /// too.
     taken: BTreeSet<(NodeId, Option<String>)>,
     notes: RuleNotes,
-    /// What they need from a cluster, where it was asked for.
+    /// What the rules need from a cluster; empty unless the options ask for it.
     needs: BTreeSet<Need>,
 }
 
-/// Applies all of a policy but its checksums.
+/// Applies a policy, except for its checksums.
 pub(super) fn apply<'t>(
     subject: RuleContext<'_, 't>,
     earlier: &[Policy],
@@ -101,7 +102,7 @@ pub(super) fn apply<'t>(
     let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
         applied.problems.into_iter().partition(Diagnostic::is_error);
     if !errors.is_empty() {
-        // Never half an injection.
+        // All or nothing: one failed rule takes back the others.
         planned.draft = before.0;
         planned.ephemeral_containers.truncate(before.1);
         return failed(policy, errors, planned);
@@ -127,7 +128,7 @@ pub(super) fn apply<'t>(
     }
 }
 
-/// Whether a policy is for the workload, beside others that have to do with it.
+/// Whether a policy applies to the workload, given its selectors, other injectors, and the policies before it.
 fn check_turn(
     subject: RuleContext<'_, '_>,
     earlier: &[Policy],
@@ -157,7 +158,7 @@ fn check_turn(
     }
 }
 
-/// Applies the rules in their order, and notes the numbers of those that are for the workload.
+/// Applies the rules in order, and adds the indexes of those that apply to `numbers`.
 fn apply_rules<'p, 't>(
     subject: RuleContext<'p, 't>,
     planned: &mut WorkloadPlan<'t>,
@@ -182,7 +183,7 @@ fn apply_rules<'p, 't>(
     applied
 }
 
-/// What is to stand beside the workload, and whether it does already.
+/// The objects that the policy generates, each with whether it is among the manifests already.
 fn companions_of_policy(
     subject: RuleContext<'_, '_>,
     problems: &mut Vec<Diagnostic>,
@@ -194,7 +195,7 @@ fn companions_of_policy(
     })
 }
 
-/// The objects that stand there because of this run or an earlier one, with their digests.
+/// The names and digests of the generated objects that this run or an earlier one has created.
 fn generated_by_us(
     subject: RuleContext<'_, '_>,
     companions: &[(GeneratedObject, bool)],
@@ -209,7 +210,7 @@ fn generated_by_us(
             is_present,
         )
     });
-    // What another workload's record names is needed by this one, too.
+    // An object that another workload's record names is podgraft's as well; now this workload needs it, too.
     let is_new = |(name, digest, is_present): &(String, String, &bool)| {
         !**is_present
             || subject.earlier_digest(name).is_some()
@@ -266,7 +267,7 @@ fn apply_rule<'p, 't>(
     applied.problems.extend(planner.problems);
 }
 
-/// The containers that a rule is for, or why it is for none.
+/// Returns the containers that a rule chooses, or why it chooses none.
 fn choose<'c>(
     subject: RuleContext<'c, '_>,
     rule: &Rule,
@@ -296,7 +297,7 @@ fn choose<'c>(
     }
 }
 
-/// `failurePolicy`: the run fails, or the workload is left alone with a warning.
+/// Reports problems as `failurePolicy` says: as errors, or as warnings that the policy leaves this workload alone.
 pub(super) fn failed(
     policy: &Policy,
     problems: Vec<Diagnostic>,

@@ -1,5 +1,4 @@
-//! What of the input is podgraft's own work, when no record says so: items of the given policies that stand in the
-//! input with the same content.
+//! Finds podgraft's own work in an input that has no record: items of the input that equal those of the given policies.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -15,8 +14,9 @@ use crate::yaml::value::to_value;
 use super::equality::is_same;
 use super::expand::expand;
 
-/// The base of a workload under the given policies, in one pass: what they put into the pod first, then what they put
-/// into the containers that remain. With the containers that have a name of theirs and other content.
+/// Returns the baseline of a workload under the given policies: first without what they put into the pod, then without
+/// what they put into the remaining containers. Also returns the containers that have the name of an injected one, but
+/// other content.
 pub(super) fn base_of(
     workload: &Workload<'_>,
     policies: &[Policy],
@@ -36,7 +36,7 @@ pub(super) fn base_of(
     if !looks_at_items {
         return (base, unlike);
     }
-    // Where nothing is left out, what was evaluated over the input holds on.
+    // If nothing is left out, the expressions evaluated over the input keep their results.
     let of_pod = match base.left_out.is_empty() {
         true => input,
         false => Baseline::without(base.left_out.clone()),
@@ -46,7 +46,7 @@ pub(super) fn base_of(
             leave_out_container_items(workload, container, inject, &mut base);
         }
     });
-    // What a policy looks up for another rule than those that apply is not missed.
+    // `of_pod` has noted missing objects that rules looked up which may not even apply. Do not report those.
     let looks_up = policies.iter().any(|policy| !policy.looks_up.is_empty());
     if of_pod.left_out == base.left_out && !looks_up {
         return (of_pod, unlike);
@@ -54,7 +54,7 @@ pub(super) fn base_of(
     (base, unlike)
 }
 
-/// Whether a policy could see what stands in lists other than those of containers.
+/// Whether a policy can see list items other than containers: by an expression, or by the names of variables.
 fn looks_at_items(policy: &Policy) -> bool {
     let by_expression = |rule: &Rule| {
         let choice = &rule.containers;
@@ -73,7 +73,7 @@ fn looks_at_items(policy: &Policy) -> bool {
             .any(|rule| by_expression(rule) || by_env(rule))
 }
 
-/// The items that a pass visits.
+/// Whether a pass looks at what goes into the pod or into its containers.
 #[derive(Debug, Clone, Copy)]
 enum PassScope {
     Pod,
@@ -101,7 +101,7 @@ fn each_rule(
                     chosen
                 }
             };
-            // What cannot be evaluated was not put there; where it matters, planning says why.
+            // What cannot be evaluated was not injected either. Planning reports the error if the rule applies.
             if let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) {
                 call(&expanded.inject, &chosen);
                 for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
@@ -112,8 +112,8 @@ fn each_rule(
     }
 }
 
-/// Whether something of the input could be of an `inject`, as far as its names are written out: what is not there need
-/// not be evaluated.
+/// Whether the input may hold something of an `inject`, judging by names without expressions. If not, the expressions
+/// of the `inject` need not be evaluated.
 fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> bool {
     let tree = workload.tree;
     let holds = |holder: NodeId, list: &&str| {
@@ -154,7 +154,7 @@ fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> 
         })
 }
 
-/// The words of `inject` for labels and annotations, and where these stand.
+/// The fields of `inject` for labels and annotations, each with the metadata and the field that it is for.
 fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static str); 4] {
     let (pod, object) = (workload.pod_metadata(), workload.metadata());
     [
@@ -197,7 +197,7 @@ fn leave_out_container_items(
     }
 }
 
-/// Items of a list that stand there as the policy has them.
+/// Leaves out the items of a list that equal one of the policy's.
 fn leave_out_items(
     workload: &Workload<'_>,
     holder: NodeId,
@@ -233,7 +233,7 @@ fn leave_out_containers(
     let policy_containers: Vec<&PolicyValue> = init
         .chain(inject.sidecars.iter().map(|(item, ..)| item))
         .collect();
-    // Who asks for containers asks an outline for too much, whatever is left out.
+    // The containers of an outline were not read. If a policy needs them, the document is parsed in full.
     if policy_containers.is_empty() || workload.tree.is_outline() {
         return;
     }

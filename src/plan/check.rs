@@ -1,5 +1,5 @@
-//! What a cluster would refuse, looked for in the planned result as far as our plan introduces it.
-//! Faults that were in the input already are not ours to report as errors.
+//! Checks the planned result for what a cluster would refuse, as far as the plan introduces it. Faults that the input
+//! already had are not reported as errors here.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use super::planner::{PlanResult, Planner};
 use super::pod_rules;
 use crate::policy::quantity;
 
-/// Whether something in a container is only right beside something else in the pod.
+/// Whether a container has a field that is valid only together with other parts of the pod.
 fn references_other_parts(container: &Value) -> bool {
     let variables = container.get("env").and_then(Value::as_array);
     ["volumeDevices", "resizePolicy"]
@@ -26,14 +26,14 @@ fn references_other_parts(container: &Value) -> bool {
         || variables.is_some_and(|variables| variables.iter().any(has_file))
 }
 
-/// Whether a variable is read from a file of a volume.
+/// Whether a variable gets its value from a file of a volume.
 fn has_file(variable: &Value) -> bool {
     let source = variable.get("valueFrom");
     source.is_some_and(|source| source.get("fileKeyRef").is_some())
 }
 
 impl<'c> Planner<'c, '_> {
-    /// Checks the rule's items against the draft that they are part of now.
+    /// Checks the rule's items in the draft that now contains them.
     pub(super) fn check_result(&mut self) {
         let inject = self.inject;
         let injects = self.all_injects();
@@ -67,7 +67,8 @@ impl<'c> Planner<'c, '_> {
         }
     }
 
-    /// The first item that may not go with what stands elsewhere in the pod.
+    /// The first item that may conflict with other parts of the pod. `None` if the checks of the whole pod can be
+    /// skipped.
     fn item_with_wide_effect(&self) -> Option<&'c PolicyValue> {
         let has_field = |item: &&PolicyValue| {
             pod_rules::FIELDS
@@ -83,7 +84,7 @@ impl<'c> Planner<'c, '_> {
             let hooks = item.value.get("lifecycle").and_then(Value::as_object);
             hooks.is_some_and(|hooks| hooks.values().any(|hook| hook.get("sleep").is_some()))
         };
-        // What all containers of the pod must not have, no new one may bring in.
+        // These fields of the pod spec restrict all containers, so any new container must be checked against them.
         let spec = self.pod_spec_part();
         let is_limited = || {
             let mut fields = pod_rules::FIELDS_OF_ALL_CONTAINERS.iter();
@@ -138,8 +139,8 @@ impl<'c> Planner<'c, '_> {
         Ok(())
     }
 
-    /// A path holds a volume's files or a device (`ValidateVolumeMounts`), and only privileged containers share their mounts
-    /// (`validateMountPropagation`).
+    /// Refuses a mount at the path of a device (`ValidateVolumeMounts`), and bidirectional propagation in containers
+    /// that are not privileged (`validateMountPropagation`).
     fn check_devices(&self, mount: &PolicyValue) -> PlanResult {
         let path = text_of(mount, "mountPath");
         let is_shared = text_of(mount, "mountPropagation") == "Bidirectional";
@@ -168,14 +169,16 @@ impl<'c> Planner<'c, '_> {
         Ok(())
     }
 
-    /// The first annotation of a policy with which there may be too many, or a profile that a field contradicts.
+    /// The policy's first annotation, if all annotations together may be too long or one names an AppArmor profile,
+    /// which a field may contradict. `None` if the checks can be skipped.
     fn doubtful_annotation(&self) -> Option<&'c PolicyValue> {
         let inject = self.inject;
         let annotations = || inject.pod_annotations.iter().chain(&inject.annotations);
         let length = |(key, item): &(String, PolicyValue)| {
             key.len() + item.value.as_str().map_or(0, str::len)
         };
-        // An alias may stand for text of anywhere in the document; without one, an item of a long List is its own.
+        // The length of the source text is an upper bound. Aliases may repeat text from anywhere in the document;
+        // without them the object's own text is enough, which matters for the items of a long List.
         let tree = self.workload.tree;
         let text = if tree.is_plain() {
             tree.slice(self.workload.object.node)
@@ -256,7 +259,7 @@ impl<'c> Planner<'c, '_> {
             .try_for_each(|mount| self.check_mount(mount, item))
     }
 
-    /// A sidecar shares the pod's ports with all containers that run beside it.
+    /// Refuses ports of a sidecar that a container which runs beside it has: they share one network namespace.
     fn check_sidecar_ports(&self, item: &PolicyValue) -> PlanResult {
         let ports = item
             .value
@@ -313,7 +316,7 @@ impl<'c> Planner<'c, '_> {
         Ok(())
     }
 
-    /// A port of the node is given once (`checkHostPortConflicts` of Kubernetes).
+    /// Refuses a host port that another container of the pod has already (`checkHostPortConflicts` of Kubernetes).
     pub(super) fn check_host_port(
         &self,
         port: &Value,
@@ -343,7 +346,7 @@ impl<'c> Planner<'c, '_> {
         }
     }
 
-    /// A request that we fill in above a limit that is there, or the other way round.
+    /// Refuses a request above its limit: the policy's default for one may not fit what the manifest has for the other.
     fn check_resources(&self, item: &PolicyValue) -> PlanResult {
         for container in &self.chosen {
             let Some(resources) = self

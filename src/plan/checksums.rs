@@ -16,10 +16,11 @@ use crate::select::WorkloadFacts;
 use super::draft::{Draft, Refusal};
 use super::{RuleContext, order, refusal_diagnostic};
 
-/// Puts a policy's checksums on the pod template. One that is there with another value is updated, never a conflict.
+/// Adds a policy's checksums to the pod template. An existing annotation with another value is updated without a
+/// conflict.
 ///
 /// # Errors
-/// All that is wrong; then the draft is of no use.
+/// All problems. The draft is then only partly changed and must be dropped.
 pub(super) fn add(
     subject: RuleContext<'_, '_>,
     checksums: &[ChecksumAnnotation],
@@ -94,7 +95,7 @@ fn write(
     draft.set(annotations, key, Value::String(value), &[])
 }
 
-/// An entry of `checksums`, and the planned workload that it sums.
+/// An entry of `checksums`, and the planned workload whose references it covers.
 struct ChecksumContext<'s, 't> {
     subject: RuleContext<'s, 't>,
     checksum: &'s ChecksumAnnotation,
@@ -102,7 +103,7 @@ struct ChecksumContext<'s, 't> {
 }
 
 impl ChecksumContext<'_, '_> {
-    /// The annotations, in the order of their objects.
+    /// The annotations to set as pairs of key and checksum, ordered by object.
     fn annotations(&self) -> Result<Vec<(String, String)>, Vec<Diagnostic>> {
         let mut sums = Vec::new();
         let mut problems = Vec::new();
@@ -137,7 +138,7 @@ impl ChecksumContext<'_, '_> {
         }
     }
 
-    /// The objects to sum, and whether the pod starts without them, too.
+    /// The objects to sum, each with whether it is optional: whether the pod also starts without it.
     fn names(&self) -> BTreeMap<DataName, bool> {
         let namespace = &self.subject.workload.namespace;
         let named = |kind, name: &str| DataName {
@@ -159,7 +160,7 @@ impl ChecksumContext<'_, '_> {
                 DataKind::Secret => checksum.all_secrets,
             };
             if is_asked_for {
-                // What one place must have and another may have, must be there.
+                // An object that is optional in one place and required in another is required.
                 names
                     .entry(named(kind, &name))
                     .and_modify(|is_optional_everywhere| *is_optional_everywhere &= is_optional)
@@ -181,7 +182,8 @@ impl ChecksumContext<'_, '_> {
         names
     }
 
-    /// What volumes, `env` and `envFrom` of the pod template name, and whether it is optional there.
+    /// The objects that volumes, `env` and `envFrom` of the pod template refer to, each with whether it is optional
+    /// there.
     fn references(&self) -> Vec<(DataKind, String, bool)> {
         let pod_spec = self
             .draft
@@ -306,7 +308,7 @@ impl ChecksumContext<'_, '_> {
             .at(policy.text.place(self.checksum.at.clone()), policy_label)
     }
 
-    /// The annotation's key for one object.
+    /// Evaluates the template of the annotation's key for one object.
     fn key_of(&self, template: &Template, name: &DataName) -> Result<String, Diagnostic> {
         let RuleContext {
             workload,
@@ -353,7 +355,7 @@ impl ChecksumContext<'_, '_> {
     }
 }
 
-/// The sum of one object is its own; that of several is of their names and sums.
+/// Combines checksums. A single one stays as it is; for several, their names and checksums are hashed again.
 fn of_several(sums: Vec<(DataName, String)>) -> String {
     if let [(_, sum)] = sums.as_slice() {
         return sum.clone();
@@ -392,7 +394,7 @@ fn add_reference(
     found.extend(name.map(|name| (kind, name.to_owned(), is_optional)));
 }
 
-/// `ref`, beside what the workload offers.
+/// What an expression can use: `ref`, the object, and the facts of the workload.
 struct ReferenceFacts<'f, 't> {
     name: &'f DataName,
     workload: WorkloadFacts<'f, 't>,

@@ -1,4 +1,4 @@
-//! What policies generate beside a workload.
+//! Companions: the objects that a policy generates beside a workload.
 
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use crate::select::WorkloadFacts;
 use super::RuleContext;
 use super::equality::is_same;
 
-/// All that is generated has it: <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
+/// The label of all generated objects:
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
 pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "podgraft");
 
-/// What a companion takes over from its workload, so that it is there when the workload is:
+/// Annotations that a companion copies from its workload, so that it is created in the same phase:
 /// <https://helm.sh/docs/topics/charts_hooks/>, <https://argo-cd.readthedocs.io/en/stable/user-guide/sync-waves/>.
 const ORDERING: [&str; 6] = [
     "helm.sh/hook",
@@ -31,10 +32,10 @@ const ORDERING: [&str; 6] = [
     "argocd.argoproj.io/sync-wave",
 ];
 
-/// What a policy generates for a workload that it applies to, each with whether it is among the manifests already.
+/// Returns the objects that a policy generates for a workload, each with whether it is among the manifests already.
 ///
 /// # Errors
-/// All that is wrong.
+/// All problems with the generated objects.
 pub(super) fn of(
     subject: RuleContext<'_, '_>,
 ) -> Result<Vec<(GeneratedObject, bool)>, Vec<Diagnostic>> {
@@ -131,7 +132,7 @@ impl RuleContext<'_, '_> {
         }))
     }
 
-    /// The digest of what an earlier run wrote under a name for this policy and workload.
+    /// The digest of the object of this name that an earlier run generated for this policy and workload.
     pub(super) fn earlier_digest(&self, name: &str) -> Option<&String> {
         self.earlier?
             .record
@@ -147,7 +148,7 @@ impl RuleContext<'_, '_> {
             || self.inventory.is_recorded(&name, &digest)
     }
 
-    /// Our label, and what says when the workload comes.
+    /// Adds podgraft's label, and the workload's annotations that decide the order of creation.
     fn complete(&self, object: &mut Value) {
         let workload_annotations = self
             .workload
@@ -205,7 +206,7 @@ impl RuleContext<'_, '_> {
                 Err(Box::new(problem))
             }
             (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
-            // An earlier run wrote it; it gives way to what it is now.
+            // An earlier run generated it with other content: the new object replaces it.
             (_, None) if self.is_from_earlier(&known.value) => Ok(false),
             (_, None) => {
                 let message =
@@ -219,7 +220,7 @@ impl RuleContext<'_, '_> {
     }
 }
 
-/// The mapping under a key of `metadata`, behind `name` and `namespace`.
+/// The mapping under a key of `metadata`. A missing one is created last, but labels go before annotations.
 fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<String, Value> {
     if metadata.get(key).is_none_or(|value| !value.is_object()) {
         let at = metadata
@@ -231,7 +232,8 @@ fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<Str
     metadata[key].as_object_mut().expect("it is a mapping now")
 }
 
-/// Whether an object has all that the generated one says, and beyond it only what a cluster or its tools add.
+/// Whether an object equals the generated one, except for what a cluster or its tools add: metadata, `status`,
+/// defaults.
 fn is_same_object(existing: &Value, generated: &Value) -> bool {
     let (Some(existing_fields), Some(wanted)) = (existing.as_object(), generated.as_object())
     else {

@@ -1,6 +1,6 @@
-//! Joining a text with a variable that comes from elsewhere (`valueFrom`): the variable gets another name, and one of its
-//! own name is composed of it and ours. A variable that named itself would reach the program as literal text, which
-//! stops a JVM (opentelemetry-operator#3463).
+//! Joins a text to a variable whose value comes from elsewhere (`valueFrom`): the variable is renamed, and a new one
+//! with its old name refers to it and adds the text. A variable that refers to itself would reach the program as the
+//! literal text `$(NAME)`, which stops a JVM (opentelemetry-operator#3463).
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,8 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// Joins with a variable that `envFrom` brings: the key that brings it is named in a variable of its own.
+    /// Joins a text to a variable that comes from `envFrom`: a new variable reads its key, and one with the old name
+    /// refers to that and adds the text.
     pub(super) fn compose_hidden(
         &mut self,
         container: &Container<'_>,

@@ -1,4 +1,4 @@
-//! Keys of ConfigMaps that what a policy injects reads: a pod does not start without them.
+//! Checks the ConfigMap keys that injected items need: a pod does not start without them.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataKind, DataName};
@@ -6,7 +6,7 @@ use crate::policy::ConfigKey;
 
 use super::RuleContext;
 
-/// What is wrong with them: an error where the ConfigMap lacks the key, a warning where there is no ConfigMap to look at.
+/// Returns an error for each key that its ConfigMap lacks, and a warning if the ConfigMap is not among the manifests.
 pub(super) fn check(subject: RuleContext<'_, '_>) -> Vec<Diagnostic> {
     subject
         .policy

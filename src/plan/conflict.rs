@@ -1,4 +1,5 @@
-//! Other content of the same identity is there: it is kept, or a problem says whose it is and what to do.
+//! Conflicts: an item of the same identity exists with other content. Either it is kept, or a diagnostic says who put
+//! it there and how to resolve the conflict.
 
 use serde_json::Value;
 use std::fmt;
@@ -14,9 +15,9 @@ use super::planner::{PlanResult, Planner};
 
 /// Who put something there.
 enum ValueAuthor {
-    /// A policy of an earlier run that is not given now, by its identity.
+    /// The identity of a policy of an earlier run that is not given now.
     KeptPolicy(String),
-    /// The policy itself, without a record of it.
+    /// The policy itself in an earlier run that left no record.
     EarlierRun,
     Manifest,
     /// Another policy.
@@ -37,7 +38,7 @@ impl ValueAuthor {
 }
 
 impl Planner<'_, '_> {
-    /// Other content of the same identity is there: it stays where the policy says so, and is a conflict otherwise.
+    /// Keeps an existing item with other content if the rule says `onConflict: Keep`; otherwise it is a conflict.
     pub(super) fn kept_or_conflict(
         &mut self,
         part: &DraftValue,
@@ -56,13 +57,14 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// The policy put it there in an earlier run, and somebody changed it.
+    /// Whether this policy injected the part in an earlier run and somebody has changed it since.
     fn was_changed(&self, part: &DraftValue) -> bool {
         let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(part)) else {
             return false;
         };
         let paths = earlier.record.paths();
         let is_match = |path: &str| paths.get(&earlier.taken.value, path) == Some(&value);
+        // The changed path may lie inside the part, so each of its ancestors is compared by value.
         let is_within = |path: &str| {
             let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
             ends.chain([path.len()]).any(|end| is_match(&path[..end]))
@@ -71,7 +73,7 @@ impl Planner<'_, '_> {
         changed.any(|changed| changed.policy == self.policy.identity && is_within(&changed.path))
     }
 
-    /// The policy, not among the given ones, whose record says that it put this there.
+    /// The recorded policy that added an item of this name and is not among the given ones.
     fn kept_owner(&self, part: &DraftValue) -> Option<String> {
         let given = self.options.given.as_ref()?;
         let value = self.draft.value(part)?;
@@ -84,12 +86,12 @@ impl Planner<'_, '_> {
         owner.map(|policy| policy.policy.clone())
     }
 
-    /// The workload is marked as injected by this policy, and nothing in it says what was injected.
+    /// Whether the workload is marked as injected by this policy and has no record of what was injected.
     fn was_injected_without_record(&self) -> bool {
         is_marked(&self.draft, &self.policy.identity) && !self.workload.has_annotation(RECORD)
     }
 
-    /// A problem at what is there and at what the policy wants instead.
+    /// Adds two places to a diagnostic: the existing value, and the item of the policy that wants another.
     fn disputed(
         &self,
         problem: Diagnostic,
@@ -106,7 +108,7 @@ impl Planner<'_, '_> {
         problem.at(place, label).at(wanted, wants)
     }
 
-    /// Other content of the same identity is there.
+    /// The error for an existing item with other content.
     pub(super) fn conflict(
         &self,
         part: &DraftValue,
@@ -161,7 +163,7 @@ impl Planner<'_, '_> {
             }
             ValueAuthor::Manifest | ValueAuthor::ThisRun => {}
         }
-        // Resources of other operators have no word for it.
+        // `onConflict` exists only in InjectionPolicies, not in the resources of other operators.
         match self.policy.kind() {
             None => {
                 "make both the same, take one out, or let the policy win with `onConflict: Replace`"

@@ -1,4 +1,4 @@
-//! Init containers, sidecars, and what goes into the chosen containers, env aside.
+//! Plans init containers, sidecars, and what goes into the chosen containers, except environment variables.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ use super::pod_rules::APP_ARMOR;
 /// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
 const NATIVE_SIDECARS_SINCE: u32 = 29;
 
-/// Kubernetes 1.35 is the first where containers have other restart policies by default (KEP-5307).
+/// Kubernetes 1.35 is the first that accepts `OnFailure` and `Never` for a container by default (KEP-5307).
 const RESTART_POLICIES_SINCE: u32 = 35;
 
 const PORT_CLASH: &str =
@@ -59,7 +59,7 @@ impl<'t> Planner<'_, 't> {
                     "{} would never complete with the sidecar `{name}` among its containers",
                     self.workload.title()
                 );
-                // Resources of other operators have no word for it.
+                // Only an InjectionPolicy has the field `type`, not the resources of other operators.
                 let help = match self.policy.kind() {
                     None => "use `type: Native`, which ends with the others".to_owned(),
                     Some(_) => format!(
@@ -102,7 +102,7 @@ impl<'t> Planner<'_, 't> {
             let place = ["spec", list.key()];
             let node = self.draft.origin(&existing);
             let made = node.and_then(|node| self.base.injected.get(&self.draft.tree.follow(node)));
-            // Policies behind this one have changed it since.
+            // The container is as this policy made it, before later policies changed it.
             if made.is_some_and(|made| is_same(&made.added, &item.value)) {
                 self.note_shared(&existing, &place, None);
                 return Ok(());
@@ -128,7 +128,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// A container of a list by its name, and where in the list it stands.
+    /// Finds a container of a list by its name, and returns its index, too.
     fn container_called(
         &self,
         name: &str,
@@ -138,7 +138,8 @@ impl<'t> Planner<'_, 't> {
         Some((at, self.draft.item(list?, at)?))
     }
 
-    /// `Always` is a native sidecar's, which is looked at elsewhere.
+    /// Refuses restart policies that the target version does not know. `Always` makes a native sidecar, which is
+    /// checked elsewhere.
     fn check_restart_policy(&self, item: &PolicyValue) -> PlanResult {
         let is_stated = matches!(text_of(item, "restartPolicy"), "OnFailure" | "Never");
         let Some(minor) = self
@@ -158,7 +159,8 @@ impl<'t> Planner<'_, 't> {
         ))
     }
 
-    /// `kubectl logs` and `exec` go to the first container unless an annotation names another.
+    /// Refuses a sidecar as the first container unless an annotation names the default container: `kubectl logs` and
+    /// `exec` would go to it.
     fn check_default_container(&self, item: &PolicyValue) -> PlanResult {
         let path = ["metadata", "annotations", DEFAULT_CONTAINER];
         let is_stated = self.draft.get_in(&self.template_part(), &path).is_some();
@@ -180,7 +182,8 @@ impl<'t> Planner<'_, 't> {
         ))
     }
 
-    /// Nothing to do when the same is there; otherwise a conflict, or what is there goes.
+    /// Handles an existing item of the same identity: nothing to do if it is the same; otherwise it is kept, replaced,
+    /// or a conflict, as `onConflict` says.
     pub(super) fn same_or_replace(
         &mut self,
         part: &DraftValue,
@@ -305,7 +308,7 @@ impl<'t> Planner<'_, 't> {
         )
     }
 
-    /// Adds an item to a list of a container, unless one of its identity is there.
+    /// Adds an item to a list of a container, unless the list has one of the same identity.
     fn container_item(
         &mut self,
         container: &Container<'_>,
@@ -340,7 +343,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// Fills what the container leaves open.
+    /// Sets the fields of the defaults that the container does not state.
     pub(super) fn container_defaults(
         &mut self,
         container: &Container<'_>,
@@ -366,7 +369,7 @@ impl<'t> Planner<'_, 't> {
     }
 }
 
-/// What a new container is in the list that it goes into.
+/// The role of a new container: it depends on the list, and on `restartPolicy`.
 fn kind_of(list: ContainerListKey, item: &PolicyValue) -> PodItem {
     match list {
         ContainerListKey::Containers => PodItem::Sidecar,
@@ -377,19 +380,19 @@ fn kind_of(list: ContainerListKey, item: &PolicyValue) -> PodItem {
     }
 }
 
-/// An item that a policy adds where the list has one of the same identity.
+/// An item that a policy wants in a list that has one of the same identity already.
 pub(super) struct DesiredItem<'w> {
     pub item: &'w PolicyValue,
-    /// What it is, in a message.
+    /// How messages name it.
     pub description: fmt::Arguments<'w>,
-    /// The keys of the list, in the pod template.
+    /// The path of the list in the pod template. A container is given by its name.
     pub list: &'w [&'w str],
 }
 
 impl Planner<'_, '_> {
-    /// Whether a default of a container would go against what is stated beside it: the pod's own field of that name, which
-    /// the container's would override, a user that `runAsNonRoot` does not go with, or rights that
-    /// `allowPrivilegeEscalation: false` does not go with.
+    /// Whether other fields decide against a default of a container: a field of the pod that the default would
+    /// override, a root user, which contradicts `runAsNonRoot`, or privileges, which contradict
+    /// `allowPrivilegeEscalation: false`.
     fn is_decided_elsewhere(
         &self,
         part: Option<&DraftValue>,
@@ -399,7 +402,7 @@ impl Planner<'_, '_> {
         let [first, field, rest @ ..] = path else {
             return false;
         };
-        // A limit without a request is the request, too: another one would make the pod less than guaranteed.
+        // A limit without a request is also the request. Another request would cost the pod its QoS class `Guaranteed`.
         if let ("resources", "requests", [resource]) = (first.as_str(), field.as_str(), rest) {
             let resources = part.and_then(|part| self.draft.get(part, first));
             let limits = resources.and_then(|part| self.draft.get(&part, "limits"));
@@ -408,7 +411,7 @@ impl Planner<'_, '_> {
         if first != "securityContext" {
             return false;
         }
-        // An annotation says it where the field did not exist yet, and the two must agree.
+        // Before the field existed, an annotation had the profile. If both are there, they must agree.
         if field == "appArmorProfile" && self.has_profile_by_annotation(part) {
             return true;
         }
@@ -421,7 +424,7 @@ impl Planner<'_, '_> {
         {
             return true;
         }
-        // A kubelet does not start root where `runAsNonRoot` is true.
+        // The kubelet does not start a container as root if `runAsNonRoot` is true.
         if field == "runAsNonRoot" && *value == Value::Bool(true) {
             let of_container = part.and_then(|part| self.draft.get(part, first));
             let of_pod = self.draft.get(&self.pod_spec_part(), first);
@@ -457,7 +460,7 @@ impl Planner<'_, '_> {
     }
 }
 
-/// Fields of a container's security context that the pod's has, too, for all its containers.
+/// Fields of a container's security context that the pod's security context can set for all containers.
 const FIELDS_OF_POD_TOO: [&str; 7] = [
     "runAsUser",
     "runAsGroup",
@@ -468,7 +471,7 @@ const FIELDS_OF_POD_TOO: [&str; 7] = [
     "windowsOptions",
 ];
 
-/// Fields of a container's security context that a pod of Windows must not have (`validateWindows` of Kubernetes).
+/// Fields of a container's security context that are invalid in a Windows pod (`validateWindows` of Kubernetes).
 pub(super) const LINUX_ONLY: [&str; 10] = [
     "allowPrivilegeEscalation",
     "appArmorProfile",
@@ -494,7 +497,7 @@ fn text_or(value: Option<&Value>, default: &str) -> String {
     value.and_then(Value::as_str).unwrap_or(default).to_owned()
 }
 
-/// Number and protocol of a ContainerPort.
+/// The number and protocol of a ContainerPort: its identity in a list.
 pub(super) fn port_of(port: &Value) -> (Cow<'static, str>, Cow<'static, str>) {
     let number = port
         .get("containerPort")
@@ -506,7 +509,7 @@ pub(super) fn port_of(port: &Value) -> (Cow<'static, str>, Cow<'static, str>) {
     )
 }
 
-/// Prefix, kind and name of an EnvFromSource.
+/// The identity of an EnvFromSource: its prefix, and its kind and name.
 fn env_from_identity(value: &Value) -> (String, String) {
     let named = |kind: &str| {
         Some(format!(

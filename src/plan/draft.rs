@@ -1,8 +1,8 @@
-//! The document as it will be: the nodes of the one parse, with planned values among them.
+//! An object as it will be: nodes of the parsed input, mixed with planned values.
 //!
-//! A draft begins as its root node. Opening a mapping or a list copies only its entries, not what they hold, so the
-//! draft grows with the plan and not with the document. Every later stage works from it: the next policy plans on it,
-//! the edit stage writes it, verification compares the output with it.
+//! A draft begins as its root node. To change a mapping or a list, it is opened: its entries are copied, but not what
+//! they hold, so the draft grows with the plan and not with the document. All later stages use it: the next policy
+//! plans on it, `edit` writes it, and `verify` compares the output with it.
 
 mod difference;
 mod open;
@@ -19,22 +19,22 @@ use crate::yaml::view::View;
 /// A value of the draft.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DraftValue {
-    /// As it is in the input.
+    /// A node of the input, unchanged.
     Node(NodeId),
     /// An opened mapping or list.
     Open(OpenId),
     /// A new value.
     New(Arc<Value>),
-    /// A new value in the place of an input's node: a scalar keeps its style where it can.
+    /// A new value in place of a node of the input. A scalar keeps its style if the new text allows it.
     Instead {
-        /// What stood there.
+        /// The replaced node.
         of: NodeId,
-        /// What stands there now.
+        /// The new value.
         value: Arc<Value>,
     },
 }
 
-/// An opened mapping or list of a draft.
+/// The index of an opened mapping or list in its draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpenId(usize);
 
@@ -43,14 +43,14 @@ pub struct OpenId(usize);
 pub enum OpenedCollection {
     /// A mapping.
     Mapping {
-        /// The input's node: a mapping, or null. `None` for a new one.
+        /// The node of the input, or the one that it replaces; may be null. `None` if it is new.
         origin: Option<NodeId>,
         /// Its fields in order.
         fields: Vec<DraftField>,
     },
     /// A list.
     List {
-        /// The input's node: a sequence, or null. `None` for a new one.
+        /// The node of the input, or the one that it replaces; may be null. `None` if it is new.
         origin: Option<NodeId>,
         /// Its items in order.
         items: Vec<DraftValue>,
@@ -71,51 +71,53 @@ pub struct DraftField {
 pub enum DraftKey {
     /// As written in the input.
     Node(NodeId),
-    /// A new one.
+    /// A new key.
     New(Arc<str>),
 }
 
-/// Why a place cannot be edited.
+/// A node that cannot be edited, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Where.
+    /// The node.
     pub node: NodeId,
-    /// Why.
+    /// The reason.
     pub reason: RefusalReason,
 }
 
-/// The kinds of [`Refusal`].
+/// The reasons of a [`Refusal`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// It stands elsewhere and is shown here by an alias or a merge key.
+    /// The value comes from elsewhere, by an alias or a merge key.
     IsShown,
-    /// An alias shows it elsewhere, too.
+    /// An alias elsewhere refers to the node, so an edit would change both places.
     IsShared,
-    /// It is no mapping.
+    /// The node is not a mapping.
     NoMapping,
-    /// It is no list.
+    /// The node is not a list.
     NoList,
-    /// A key of it stands there twice.
+    /// The mapping has a key twice.
     DuplicateKey,
-    /// Its tag says that it is something else.
+    /// The node has a tag of another type.
     Tagged,
 }
 
-/// See the module's text.
+/// An object as it will be; see the documentation of the module.
 #[derive(Debug, Clone)]
 pub struct Draft<'t> {
-    /// The input.
+    /// The parsed input.
     pub tree: &'t Tree<'t>,
     opened: Vec<OpenedCollection>,
-    /// Nulls of the input that another value took the place of, before that was opened.
+    /// Nulls of the input that were replaced by a value which was opened later. Such a null is gone, even if the opened
+    /// collection is empty.
     replaced_nulls: Vec<NodeId>,
-    /// Something of the input was taken out, was put back, or has another collection in its place.
+    /// Whether something was removed, set back to the input's value, or replaced by a collection. Only then can planned
+    /// values be equal to the input's again.
     has_removals: bool,
     root: DraftValue,
 }
 
 impl<'t> Draft<'t> {
-    /// The input's object, nothing changed.
+    /// Returns the draft of an object without changes.
     pub fn new(tree: &'t Tree<'t>, root: NodeId) -> Self {
         Draft {
             tree,
@@ -131,17 +133,17 @@ impl<'t> Draft<'t> {
         self.root.clone()
     }
 
-    /// Whether anything was opened, which is done only to change it.
+    /// Whether anything was opened. Collections are opened only to be changed.
     pub fn is_changed(&self) -> bool {
         !self.opened.is_empty()
     }
 
-    /// What an opened part holds.
+    /// The current content of an opened collection.
     pub fn opened(&self, id: OpenId) -> &OpenedCollection {
         &self.opened[id.0]
     }
 
-    /// Whether a null was opened to put something into it, and nothing came of it.
+    /// Whether a null of the input was opened and nothing was put into it, so that it stays null.
     pub fn stays_null(&self, id: OpenId) -> bool {
         let (origin, is_empty) = match self.opened(id) {
             OpenedCollection::Mapping { origin, fields } => (*origin, fields.is_empty()),
@@ -152,13 +154,13 @@ impl<'t> Draft<'t> {
                 .is_some_and(|node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node))
     }
 
-    /// What stands at the end of a path of keys.
+    /// The value at a path of keys.
     pub fn get_in(&self, part: &DraftValue, path: &[&str]) -> Option<DraftValue> {
         let mut keys = path.iter();
         keys.try_fold(part.clone(), |part, key| self.get(&part, key))
     }
 
-    /// The value under a key; aliases and merge keys are followed in what is the input's.
+    /// The value under a key. Aliases and merge keys of the input are followed.
     pub fn get(&self, part: &DraftValue, key: &str) -> Option<DraftValue> {
         match part {
             DraftValue::Node(node) => self.tree.get(*node, key).map(DraftValue::Node),
@@ -220,7 +222,7 @@ impl<'t> Draft<'t> {
         })
     }
 
-    /// A key as the value has it: that of `y: 1` is "true".
+    /// The key as [`Draft::value`] has it: the key of `y: 1` is "true", since `y` is a YAML 1.1 boolean.
     pub fn key_in_value(&self, key: &DraftKey) -> Option<String> {
         match key {
             DraftKey::Node(node) => key_text(self.tree, *node),
@@ -248,7 +250,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// Whether a list stands there.
+    /// Whether the value is a list.
     pub fn is_list(&self, part: &DraftValue) -> bool {
         match part {
             DraftValue::Node(node) => self.tree.kind(self.tree.follow(*node)).is_sequence(),
@@ -257,7 +259,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// Whether something stands there that holds nothing: a text, a number, a boolean.
+    /// Whether the value is a string, a number or a boolean; null is none of them.
     pub fn is_scalar(&self, part: &DraftValue) -> bool {
         match part {
             DraftValue::Node(node) => {
@@ -271,7 +273,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The items of an opened list as they stand there: aliases are not followed.
+    /// The items of an opened list; aliases are not followed.
     pub fn raw_items(&self, list: OpenId) -> &[DraftValue] {
         match self.opened(list) {
             OpenedCollection::List { items, .. } => items,
@@ -279,7 +281,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// How many items a list has; none for anything else.
+    /// The number of items of a list; 0 for anything else.
     pub fn count(&self, list: &DraftValue) -> usize {
         match list {
             DraftValue::Node(node) => self.tree.items(*node).count(),
@@ -290,7 +292,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The places of a list's items that have this text under a key.
+    /// The indexes of the items that have this text under a key.
     pub fn positions_by(&self, list: &DraftValue, key: &str, text: &str) -> Vec<usize> {
         match list {
             DraftValue::Node(node) => places(self.tree.items(*node), |item| {
@@ -306,7 +308,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// An item of a list, an alias followed.
+    /// An item of a list; an alias is followed.
     pub fn item(&self, list: &DraftValue, at: usize) -> Option<DraftValue> {
         match list {
             DraftValue::Node(node) => self.tree.items(*node).nth(at).map(DraftValue::Node),
@@ -321,7 +323,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// Whether this text stands under a key.
+    /// Whether the value under a key is a scalar with this text.
     pub fn is_text_at(&self, part: &DraftValue, key: &str, text: &str) -> bool {
         match part {
             DraftValue::Node(node) => {
@@ -347,7 +349,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The text under a key.
+    /// The text of the scalar under a key.
     pub fn text_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
         match part {
             DraftValue::New(value) | DraftValue::Instead { value, .. } => {
@@ -357,7 +359,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// Whether nothing is there: null, or an empty collection.
+    /// Whether the value is null or an empty collection.
     pub fn is_empty(&self, part: &DraftValue) -> bool {
         match part {
             DraftValue::Node(node) => {
@@ -378,7 +380,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The value of a part; `None` where a reader of Kubernetes would find none.
+    /// The value of a part, as JSON. `None` if it has no value that all readers agree on, as with duplicate keys.
     pub fn value(&self, part: &DraftValue) -> Option<Value> {
         match part {
             DraftValue::Node(node) => to_value(self.tree, *node).ok(),
@@ -418,7 +420,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// [`Draft::value`], borrowed where it can be.
+    /// Like [`Draft::value`], but borrows from the input if possible.
     pub fn view(&self, part: &DraftValue) -> Option<View<'t>> {
         let borrowed = match part {
             DraftValue::Node(node) => View::read(self.tree, *node),
@@ -427,7 +429,7 @@ impl<'t> Draft<'t> {
         borrowed.or_else(|| self.value(part).map(View::from))
     }
 
-    /// [`Draft::value`], not copied where it is new.
+    /// Like [`Draft::value`], but shares a new value instead of copying it.
     pub fn shared_value(&self, part: &DraftValue) -> Option<Arc<Value>> {
         match part {
             DraftValue::New(value) | DraftValue::Instead { value, .. } => Some(Arc::clone(value)),
@@ -435,7 +437,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The input's node that stands, or stood, where the part stands.
+    /// The node of the input that the part is or replaces.
     pub fn origin(&self, part: &DraftValue) -> Option<NodeId> {
         match part {
             DraftValue::Node(node) | DraftValue::Instead { of: node, .. } => Some(*node),
@@ -456,7 +458,7 @@ fn places<T>(items: impl Iterator<Item = T>, is_meant: impl Fn(&T) -> bool) -> V
         .collect()
 }
 
-/// The value under a key. In a mapping of few keys to look at each takes a fraction of what its hash takes.
+/// The value under a key. In a small mapping, comparing all keys is much faster than hashing one.
 fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     let map = value.as_object()?;
     if map.len() > 8 {

@@ -1,4 +1,4 @@
-//! Environment variables: set, append, prepend, merge, remove.
+//! Plans changes of environment variables: set, append, prepend, merge, remove.
 //! <https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/>
 
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     change.item.value.get("value").and_then(Value::as_str)
 }
 
-/// A variable of a container as it stands in the draft.
+/// A variable of a container in the draft.
 pub(super) struct DraftVariable {
     pub index: usize,
     pub part: DraftValue,
@@ -36,7 +36,7 @@ impl<'t> Planner<'_, 't> {
             (EnvOp::Remove, None) => Ok(()),
             (EnvOp::Remove, Some(variable)) => {
                 self.remove_variable(container, change, variable.index)?;
-                // A name may stand there more than once; all of them go.
+                // A list may have a name more than once: remove all of them.
                 self.env(container, change)
             }
             (EnvOp::Set, None) => self.add_variable(container, change, change.item.value.clone()),
@@ -63,7 +63,7 @@ impl<'t> Planner<'_, 't> {
         self.draft.get(&self.container_part(container)?, "env")
     }
 
-    /// The variable of a name; of several the last, which is the one that counts.
+    /// The variable of a name. Of duplicates the last one, which takes effect.
     fn variable(&self, container: &Container<'_>, name: &str) -> Option<DraftVariable> {
         let list = self.env_list(container)?;
         let index = *self.draft.positions_by(&list, "name", name).last()?;
@@ -93,7 +93,7 @@ impl<'t> Planner<'_, 't> {
                 .is_some_and(|existing| existing.keys().all(|key| key == "name" || key == "value"));
             let replaced =
                 match change.item.value.get("value") {
-                    // Nothing but the value changes, so nothing else is written again.
+                    // Only the value differs, so only the value is edited.
                     Some(value) if is_plain => planner
                         .draft
                         .open_item(list, variable.index)
@@ -126,7 +126,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// What uses `$(X)` gets the literal text once X is gone.
+    /// Warns of texts that use `$(X)` when X is removed: Kubernetes then leaves `$(X)` as it is.
     fn warn_of_users(&mut self, container: &Container<'_>, change: &EnvChange) {
         let name = &change.name;
         let is_set_again =
@@ -163,7 +163,8 @@ impl<'t> Planner<'_, 't> {
         self.problems.push(warning);
     }
 
-    /// Appending to a variable that is not there: what the image sets comes first, where the user has said it.
+    /// Joins a text to a variable that `env` does not have. `envFrom` may bring it; otherwise the value that the image
+    /// sets comes first, if the user has stated it.
     fn add_joined(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
         let hidden = self.find_in_sources(container, &change.name);
         let (hidden, unknown) = hidden.map_err(|doubt| self.doubt_diagnostic(doubt, change))?;
@@ -217,7 +218,7 @@ impl<'t> Planner<'_, 't> {
         self.problems.push(warning);
     }
 
-    /// A variable that is surely brought by `envFrom` is there.
+    /// Adds a variable unless a known object of `envFrom` brings it.
     fn add_if_absent(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
         let hidden = self.find_in_sources(container, &change.name);
         match hidden.map_err(|doubt| self.doubt_diagnostic(doubt, change))? {
@@ -249,7 +250,7 @@ impl<'t> Planner<'_, 't> {
         let addition = value_of(change).unwrap_or_default();
         let new = joined(&old, addition, change);
         if new == old {
-            // Of keys that are there with other values, nothing is shared.
+            // With `MergeKeys`, the keys may exist with other values. Then the policy's text is not in the variable.
             if has_token(
                 old.trim_end_matches('\n'),
                 addition.trim_end_matches('\n'),
@@ -271,7 +272,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// Nothing can be joined to a number or a boolean: an API server takes strings only.
+    /// Refuses to join a text to a number or a boolean: an API server accepts only strings as values.
     fn refuse_untyped(
         &self,
         container: &Container<'_>,
@@ -320,7 +321,8 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// Says how a text was joined to a variable, and which has the variable's own text where that comes from elsewhere.
+    /// Reports how a text was joined to a variable. `original` is the variable that now has the old value, if that
+    /// comes from elsewhere.
     pub(super) fn report_join(
         &mut self,
         container: &Container<'_>,
@@ -336,7 +338,7 @@ impl<'t> Planner<'_, 't> {
         self.report(join, || env_of(container, change));
     }
 
-    /// Where a new variable goes: behind those that it uses.
+    /// The index of a new variable: its position in the policy, but behind all variables that it refers to.
     pub(super) fn index_of_new(
         &self,
         container: &Container<'_>,
@@ -364,7 +366,8 @@ impl<'t> Planner<'_, 't> {
         Ok(at)
     }
 
-    /// Kubernetes expands `$(X)` only where X is set before it; otherwise the program gets the literal text.
+    /// Refuses references of the policy that Kubernetes would not expand at this index: `$(X)` needs X set before it,
+    /// otherwise the program gets the literal text.
     pub(super) fn check_references(
         &self,
         container: &Container<'_>,
@@ -407,7 +410,7 @@ impl<'t> Planner<'_, 't> {
     }
 }
 
-/// Variables that the kubelet sets for every service.
+/// Whether a name is like those that the kubelet sets for every Service, such as `DB_SERVICE_HOST` and `DB_PORT`.
 fn is_service_variable(name: &str) -> bool {
     name.contains("_SERVICE_") || name.contains("_PORT")
 }
@@ -416,7 +419,7 @@ fn env_of(container: &Container<'_>, change: &EnvChange) -> ChangeTarget {
     ChangeTarget::env(container.name, &change.name)
 }
 
-/// What in a container uses `$(NAME)`: its variables, then its fields, each in backticks.
+/// The users of `$(NAME)` in a container for a message: variables, then `command` and `args`, each in backticks.
 fn users_of(name: &str, container: &Value) -> Vec<String> {
     let uses = |text: &Value| references(text.as_str().unwrap_or_default()).contains(&name);
     let list = |key: &str| {

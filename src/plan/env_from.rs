@@ -1,4 +1,4 @@
-//! Variables that come from `envFrom`: whole ConfigMaps and Secrets, whose keys are looked up among the manifests.
+//! Finds variables that come from `envFrom`: all keys of ConfigMaps and Secrets, if these are among the manifests.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#environment-variables>
 
 use serde_json::{Value, json};
@@ -10,21 +10,21 @@ use crate::policy::EnvChange;
 
 use super::planner::Planner;
 
-/// The references of an EnvFromSource, and of an env var's `valueFrom`.
+/// The field of an EnvFromSource, the field of `valueFrom` that refers to one key, and the kind of object.
 const SOURCES: [(&str, &str, DataKind); 2] = [
     ("configMapRef", "configMapKeyRef", DataKind::ConfigMap),
     ("secretRef", "secretKeyRef", DataKind::Secret),
 ];
 
-/// What `envFrom` says of a variable.
+/// Where `envFrom` gets a variable from.
 pub(super) enum EnvFromVariable {
-    /// From none of the objects.
+    /// None of the known objects has the key.
     Nowhere,
-    /// From this key; one that stands for the same variable in `env`, and the text in it.
+    /// A key of a known object.
     Key {
-        /// `valueFrom` of the variable.
+        /// The `valueFrom` by which a variable in `env` can read the same key.
         reference: Value,
-        /// As it is now; `None` when it is no text.
+        /// The current value; `None` if it is binary.
         text: Option<String>,
     },
 }
@@ -37,8 +37,8 @@ struct EnvFromCandidate {
 }
 
 impl Planner<'_, '_> {
-    /// What `envFrom` of a container brings under a name. Of several sources the last one that has the key counts.
-    /// Objects that are not among the manifests are given back: they may bring it, too.
+    /// Finds the variable that `envFrom` of a container brings under a name. Of several sources with the key, the last
+    /// one takes effect. Also returns the objects that are not among the manifests and might bring it instead.
     pub(super) fn find_in_sources(
         &self,
         container: &Container<'_>,
@@ -53,7 +53,7 @@ impl Planner<'_, '_> {
             if let Some(entry) = entries.get(&source.key) {
                 let text = match entry {
                     DataValue::Text(text) => Some(text.clone()),
-                    // Of ConfigMaps only `data` becomes variables.
+                    // `envFrom` ignores `binaryData` of a ConfigMap.
                     DataValue::Binary(_) if source.name.kind == DataKind::ConfigMap => continue,
                     DataValue::Binary(_) => None,
                 };
@@ -65,7 +65,7 @@ impl Planner<'_, '_> {
         Ok((EnvFromVariable::Nowhere, unknown))
     }
 
-    /// The sources that could bring a variable: its name begins with their prefix.
+    /// The sources that could bring a variable: those whose prefix its name has.
     fn sources(&self, container: &Container<'_>, name: &str) -> Vec<EnvFromCandidate> {
         let part = self.container_part(container);
         let list = part
@@ -125,7 +125,8 @@ impl Planner<'_, '_> {
         Ok(false)
     }
 
-    /// Objects of `envFrom` that are not there may bring the variable, and ours would win over it.
+    /// Warns of objects of `envFrom` that are not among the manifests: they may bring the variable, and the policy's
+    /// would override it.
     pub(super) fn warn_of_unknown_sources(
         &mut self,
         container: &Container<'_>,

@@ -1,4 +1,4 @@
-//! The order of a policy's variables: one that is used as `$(X)` comes before those that use it.
+//! Sorts a policy's variables so that X comes before the variables that use `$(X)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use crate::policy::EnvChange;
 
 use super::env::value_of;
 
-/// The entries of a policy, so that one that uses `$(X)` of another comes behind that one; otherwise in the policy's order.
+/// Returns the entries so that one that uses `$(X)` comes behind the entries named X; otherwise in the policy's order.
 pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
     if changes
         .iter()
@@ -16,7 +16,7 @@ pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
     }
     let mut waiting = UnplacedEntries::of(changes);
     let mut ordered = Vec::with_capacity(changes.len());
-    // In a circle nobody is free: the first goes, and is refused where it is placed.
+    // In a cycle no entry is ready. The first is taken, and its references are refused when it is planned.
     while let Some(at) = waiting.ready.first().or(waiting.pending.first()).copied() {
         waiting.take(at);
         ordered.push(&changes[at]);
@@ -24,22 +24,22 @@ pub(super) fn in_order_of_use(changes: &[EnvChange]) -> Vec<&EnvChange> {
     ordered
 }
 
-/// The names that an entry uses, its own aside.
+/// The names that an entry refers to, except its own.
 fn used_by(change: &EnvChange) -> impl Iterator<Item = &str> {
     let used = value_of(change).map(references).unwrap_or_default();
     used.into_iter().filter(|name| *name != change.name)
 }
 
-/// The entries without a position, by their index in the policy.
+/// The state of a topological sort. Entries are given by their index in the policy.
 struct UnplacedEntries<'c> {
     changes: &'c [EnvChange],
     pending: BTreeSet<usize>,
-    /// Those of them that use none that waits.
+    /// The pending entries that refer to no unplaced name.
     ready: BTreeSet<usize>,
-    /// How many wait under a name; there may be several.
+    /// The number of pending entries of a name; a name may have several.
     unplaced: BTreeMap<&'c str, usize>,
     dependents: BTreeMap<&'c str, Vec<usize>>,
-    /// How many of the names that an entry uses wait.
+    /// For each entry, how many unplaced names it refers to.
     missing: Vec<usize>,
 }
 
@@ -89,7 +89,7 @@ impl<'c> UnplacedEntries<'c> {
     }
 }
 
-/// The names that a value uses as `$(NAME)`; `$$(NAME)` is text, and so is `$()`.
+/// The names that a value refers to as `$(NAME)`. `$$(NAME)` is an escaped text, and `$()` is text, too.
 pub(super) fn references(value: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut rest = value;

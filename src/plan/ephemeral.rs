@@ -1,4 +1,4 @@
-//! Ephemeral containers for the pods of a workload: collected over the policies, and checked as an API server would.
+//! Collects the ephemeral containers of all policies for the pods of a workload, and checks them like an API server.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn collect(
     }
 }
 
-/// Containers of all sorts share one name space, and the target is one that runs.
+/// Checks that the name is free, since all kinds of containers share one name space, and that the target exists.
 fn check(subject: RuleContext<'_, '_>, item: &PolicyValue) -> Result<(), Box<Diagnostic>> {
     let containers = subject.workload.containers();
     let name = text_of(item, "name");

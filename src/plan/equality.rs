@@ -1,12 +1,12 @@
-//! Whether what is there is what a policy would put there: every leaf of ours, and beyond it only what an API server
-//! fills in by itself. So a dump of a live cluster is up to date instead of full of conflicts.
+//! Equality of an existing value and the one that a policy wants. The existing one may also have fields that an API
+//! server fills in, so that manifests dumped from a cluster are up to date instead of full of conflicts.
 
 use serde_json::Value;
 
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
-/// Whether `existing` has every leaf of `ours`, and beyond these only defaults.
+/// Whether `existing` has every leaf of `wanted`, and beyond these only defaults.
 pub(super) fn is_same(existing: &Value, wanted: &Value) -> bool {
     compare(existing, wanted, "")
 }
@@ -47,6 +47,7 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
     }
 }
 
+/// Stands for the keys of `limits` and `requests`: they are names of resources, and all their values are quantities.
 const QUANTITY: &str = "<quantity>";
 
 fn is_of_quantities(key: &str) -> bool {

@@ -1,4 +1,4 @@
-//! A rule's items for one workload: as they are, or with their expressions evaluated.
+//! Evaluates the expressions of a rule for one workload. A rule without expressions is used as it is.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -23,12 +23,12 @@ pub(super) struct ExpandedInjection<'r> {
 }
 
 impl ExpandedInjection<'_> {
-    /// All that goes somewhere.
+    /// The common injection, and those of the containers.
     pub(super) fn injects(&self) -> impl Iterator<Item = &Injection> {
         std::iter::once(&*self.inject).chain(&self.of_containers)
     }
 
-    /// Says so where a rule has only what no workload gets.
+    /// Returns a note if the rule has only ephemeral containers, which no workload gets.
     pub(super) fn nothing_to_write(&self, policy: &Policy) -> Option<Diagnostic> {
         let first = self.inject.ephemeral_containers.first()?;
         let rest = Injection {
@@ -63,7 +63,8 @@ pub(super) fn expand<'r>(
             of_containers: Vec::new(),
         });
     };
-    // What is known of a container that this run adds holds only for now.
+    // The cache key are the template and the nodes of the containers. Containers that this run adds have no node and
+    // may still change, so with them nothing is cached.
     let nodes: Option<Vec<NodeId>> = chosen.iter().map(Container::input_node).collect();
     let expansion = nodes.map(|nodes| (Arc::as_ptr(template).addr(), nodes));
     let expanded = base.expanded.borrow();
@@ -95,7 +96,7 @@ pub(super) fn expand<'r>(
     })
 }
 
-/// Problems of a workload, of which several containers may have the same.
+/// Adds the workload's place to problems, and drops duplicates: several containers may have the same problem.
 fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnostic> {
     let mut distinct: Vec<Diagnostic> = Vec::new();
     for problem in problems {
@@ -107,7 +108,7 @@ fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnost
     distinct
 }
 
-/// What a template gives for the pod, and for each of the containers that the facts are of.
+/// Evaluates a template for the pod, and for the container of each of the facts.
 fn evaluate(
     policy: &Policy,
     template: &InjectionTemplate,

@@ -1,5 +1,5 @@
-//! What an API server would refuse in a pod spec, looked for in its value. Comparing a draft with the one before it tells
-//! what a step has brought in.
+//! Finds what an API server would refuse in a pod spec. Comparing the faults of two drafts shows what a step has
+//! introduced.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -20,22 +20,22 @@ use super::pod_rules;
 /// A fault that an API server would reject.
 #[derive(Debug, Clone)]
 pub(super) struct ApiFault {
-    /// A sentence without a full stop. It tells the fault from all others of the workload.
+    /// A sentence without a full stop. It also identifies the fault when two drafts are compared.
     pub message: String,
-    /// Where, from the pod spec; empty where it stands elsewhere.
+    /// The path from the pod spec; empty if the fault is elsewhere.
     at: Path,
 }
 
-/// Whether faults of the policy or of the manifest are reported.
+/// Whose faults are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FaultOrigin {
-    /// The policy's: also what an API server takes and nobody means.
+    /// The policy's: also what an API server accepts but nobody intends.
     Policy,
-    /// The manifest's: only what is refused.
+    /// The manifest's: only what an API server refuses.
     Manifest,
 }
 
-/// All faults of a draft of a workload.
+/// Returns all faults of a workload in a draft.
 pub(super) fn faults(
     draft: &Draft<'_>,
     template: &DraftValue,
@@ -51,7 +51,7 @@ pub(super) fn faults(
     faults_by(kind, origin, of_object, |path| found(template, path))
 }
 
-/// All faults of a workload.
+/// Returns all faults of a workload given as a value.
 pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<ApiFault> {
     let found = |path: &[&str]| {
         let mut keys = path.iter();
@@ -97,7 +97,7 @@ fn faults_by<'v>(
     faults.found
 }
 
-/// Warnings about faults that a workload had before, and has still when all is planned.
+/// Returns warnings about faults that the input had and that the planned result still has.
 pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diagnostic> {
     let input = Draft::new(workload.tree, workload.object.node);
     let mut found = faults(
@@ -132,8 +132,8 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
     found.iter().map(warning).collect()
 }
 
-/// The object's annotations, with the marker and the record of a run, are longer together than they may be, and were not
-/// before.
+/// Whether the object's annotations are too long together only because of this run, which adds the marker and the
+/// record.
 pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
     let annotations = |draft: &Draft<'_>| {
         let metadata = draft.get(&draft.root(), "metadata")?;
@@ -143,7 +143,7 @@ pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
         return false;
     };
     let record = draft.text_at(&part, RECORD);
-    // Neither holds much of what there may be.
+    // A quick check: the document and the record together are far below the limit.
     if text.len() + record.map_or(0, |record| record.len()) < pod_rules::MAX_ANNOTATIONS / 4 {
         return false;
     }
@@ -224,7 +224,7 @@ impl FaultCollector {
                 || at.path(),
                 validation::of_volume(volume),
             );
-            // A claim template's volume takes the place of one of its name.
+            // A claim template may have the name of a volume and then replaces it, so that is not a duplicate.
             if !volume_names.insert(name) {
                 self.add(at.path(), format!("two volumes are called `{name}`"));
             }
@@ -286,7 +286,7 @@ impl FaultCollector {
         }
     }
 
-    /// Ports of the node are given once (`checkHostPortConflicts`); the names of ports are known to the whole pod.
+    /// Finds host ports that two containers want (`checkHostPortConflicts`), and port names that the pod has twice.
     fn ports(&mut self, spec: &View<'_>) {
         let containers = spec
             .get("containers")
@@ -328,15 +328,15 @@ impl FaultCollector {
                 own_hosts.insert((host, protocol, text("hostIP")));
                 own_names.extend(Some(text("name")).filter(|name| !name.is_empty()));
             }
-            // What stands twice in one container is told of that.
+            // Added only now: duplicates within one container are a fault of that container, not of two.
             hosts.extend(own_hosts);
             names.extend(own_names);
         }
     }
 
-    /// Labels that the workload's selector wants and the pod template does not have.
+    /// Finds labels that the workload's selector wants and the pod template does not have.
     fn selector(&mut self, selector: &View<'_>, labels: Option<&View<'_>>) {
-        // A ReplicationController's selector is the labels themselves.
+        // The selector of a ReplicationController is a plain mapping of labels.
         let is_plain = selector
             .as_object()
             .is_some_and(|map| map.iter().all(|(_, value)| value.is_string()));

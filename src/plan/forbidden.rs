@@ -1,4 +1,4 @@
-//! What the user of a run forbids every policy to put anywhere (`--forbid`).
+//! Refuses what the user forbids all policies to inject (`--forbid`).
 
 use crate::dangers;
 use crate::diagnostic::{Code, Diagnostic};
@@ -7,7 +7,7 @@ use crate::policy::Injection;
 use super::RuleContext;
 use super::expand::ExpandedInjection;
 
-/// What of a rule's items for this workload is forbidden.
+/// Returns an error for each forbidden part of a rule's items for this workload.
 pub(super) fn refuse(
     subject: RuleContext<'_, '_>,
     expanded: &ExpandedInjection<'_>,

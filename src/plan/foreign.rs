@@ -1,4 +1,5 @@
-//! Who else has to do with a workload: an operator that has been here, another policy of a group of which one is enough.
+//! Looks for others that inject into a workload: an operator that has done so already, or another policy of a group of
+//! which only one may apply.
 
 use globset::GlobMatcher;
 use std::ops::Range;
@@ -11,7 +12,8 @@ use crate::policy::{MetadataKey, OtherInjector, Policy};
 use super::draft::Draft;
 use super::marks::is_marked;
 
-/// What another injector has left in the input, where podgraft's marker does not say that this policy put it there.
+/// Returns a skip if another injector has left its mark in the input. Podgraft's own marker for this policy overrides
+/// that.
 pub(super) fn left_alone(
     policy: &Policy,
     workload: &Workload<'_>,
@@ -69,7 +71,7 @@ fn foreign_container(workload: &Workload<'_>, name: &GlobMatcher) -> Option<Skip
     ))
 }
 
-/// An earlier policy of the same group that is for this workload, too.
+/// Returns an error if an earlier policy of the same group applies to this workload, too.
 pub(super) fn conflicting_policy(
     policy: &Policy,
     workload: &Workload<'_>,

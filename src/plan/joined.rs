@@ -1,15 +1,16 @@
-//! A text joined to the value of a variable: both go in, what the variable says from now on comes out.
+//! Joins a text to the value of a variable.
 
 use crate::policy::{EnvChange, EnvOp};
 use crate::record::has_token;
 
-/// What stands there and ours, by the entry's operation. Nothing changes when ours is there already.
+/// Joins `addition` to `old` by the entry's operation. Returns `old` if it has the addition already.
 pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
-    // A block scalar's last line end is no part of the flags that it holds: ours goes before it, and comes without its own.
+    // The final line break of a block scalar is not part of the flags in it: the addition goes before it, without its
+    // own.
     let (body, addition) = (old.trim_end_matches('\n'), addition.trim_end_matches('\n'));
     let tail = &old[body.len()..];
     let separator = &change.separator;
-    // Blanks alone are no flag: nothing could find them again.
+    // Blanks alone are not a flag: no later run could find them again.
     if addition.trim().is_empty() || body.is_empty() {
         return if body.is_empty() {
             addition.to_owned()
@@ -32,7 +33,7 @@ pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
     }
 }
 
-/// `k=v` pairs: those that are there win.
+/// Merges `k=v` pairs; existing keys keep their values.
 fn merged(old: &str, addition: &str, separator: &str) -> String {
     let key = |pair: &str| {
         pair.split_once('=')

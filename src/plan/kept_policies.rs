@@ -1,4 +1,4 @@
-//! What kept policies put back is part of the result, and validated like what the given ones put there.
+//! Validates what kept policies restore: it is part of the result, like what the given policies inject.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use crate::yaml::value::to_value;
 use super::faults::{ApiFault, faults_of};
 use super::recording::{EarlierRun, kept};
 
-/// What an API server would refuse because of what kept policies put back: it takes the manifest without them, and took it
-/// as it was before the run. What was told of the workload already is left out.
+/// Returns faults that only kept policies cause: neither the manifest without injections has them, nor the workload
+/// before the run. Faults that are in `reported` already are left out.
 pub fn faults_of_kept(
     base: &Workload<'_>,
     result: &Value,

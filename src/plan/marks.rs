@@ -1,4 +1,4 @@
-//! The annotation that names the policies which changed a workload: read, compared with what they do now, and written.
+//! Reads, checks and writes the marker: the annotation with the names of the policies that changed a workload.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::record::MARKER;
 use super::draft::{Draft, OpenId, Refusal};
 use super::{WorkloadPlan, order};
 
-/// The policies that the workload's annotation names, as it is written.
+/// The text of the workload's marker; empty if it has none.
 pub(super) fn marked(draft: &Draft<'_>) -> String {
     let annotations = draft.get_in(&draft.root(), &["metadata", "annotations"]);
     annotations
@@ -20,7 +20,7 @@ pub(super) fn marked(draft: &Draft<'_>) -> String {
         .into_owned()
 }
 
-/// The names in the annotation.
+/// The policy names in the text of a marker.
 pub(super) fn names_in(marked: &str) -> impl Iterator<Item = &str> {
     marked
         .split(',')
@@ -33,7 +33,7 @@ pub(super) fn is_marked(draft: &Draft<'_>, policy: &str) -> bool {
     names_in(&marked(draft)).any(|name| name == policy)
 }
 
-/// The names in the annotation, and behind them those of policies that it does not name.
+/// The names in the text of a marker, followed by those of `policies` that it does not have.
 pub(super) fn with_names<'n>(
     marked: &'n str,
     policies: impl Iterator<Item = &'n str>,
@@ -47,8 +47,8 @@ pub(super) fn with_names<'n>(
     names
 }
 
-/// Warnings about policies that were here before, and now would do something else or nothing: what an earlier run put
-/// there stays.
+/// Warns of policies in the marker that now do something else or no longer apply: what an earlier run injected stays,
+/// since no record says what it is.
 pub(super) fn stale_marks(
     workload: &Workload<'_>,
     policies: &[Policy],
@@ -90,7 +90,7 @@ pub(super) fn stale_marks(
     stale.collect()
 }
 
-/// Names the policies that changed the workload in its own annotations, behind those that are named there already.
+/// Adds the policies that changed the workload to its marker.
 pub(super) fn mark(workload: &Workload<'_>, planned: &mut WorkloadPlan<'_>) -> Result<(), Refusal> {
     let marks = marked(&planned.draft);
     let injected = planned

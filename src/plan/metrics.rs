@@ -1,12 +1,12 @@
-//! Where the pods of a planned workload serve metrics, by the annotations that scrape configurations look for.
+//! Finds the metrics port of a planned workload in the annotations that scrape configurations look for.
 
 use crate::manifest::pod::Workload;
 use crate::outcome::view::{SCRAPE, SCRAPE_PORT, scraped_port};
 
 use super::draft::Draft;
 
-/// The port at which the pods serve metrics. The PrometheusJmxExporter operator finds the endpoints of its status in the
-/// same way.
+/// The port at which the pods serve metrics. The PrometheusJmxExporter operator finds the endpoints of its status in
+/// the same way.
 pub(crate) fn metrics_port(workload: &Workload<'_>, draft: &Draft<'_>) -> Option<u16> {
     let path = workload
         .pod_kind

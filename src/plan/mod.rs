@@ -1,4 +1,5 @@
-//! Policies and a workload in, the workload as it will be out: pure, no text.
+//! Decides what policies change in a workload. The result is a draft of the workload and a report; no text is made
+//! here.
 
 mod added_containers;
 mod apply;
@@ -73,26 +74,26 @@ pub use skips::left_alone;
 
 pub use crate::record::MARKER;
 
-/// The plan of a workload over all policies.
+/// The plan of all policies for one workload.
 #[derive(Debug, Clone)]
 pub struct WorkloadPlan<'t> {
-    /// The result.
+    /// The workload as it will be.
     pub draft: Draft<'t>,
     /// What each policy did.
     pub policies: Vec<PolicyReport>,
-    /// What they generate beside it, as far as it is not among the manifests.
+    /// Objects that the policies generate beside the workload and that are not among the manifests yet.
     pub companions: Vec<GeneratedObject>,
-    /// What is wrong.
+    /// Errors, warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
     /// Ephemeral containers, where the options ask for them.
     pub ephemeral_containers: Vec<PolicyValue>,
-    /// What was done, where that is written into the workload.
+    /// The record of the injected changes, if the run keeps one.
     pub record: Option<Record>,
-    /// What they need from a cluster, where it was asked for.
+    /// What the policies need from a cluster; empty unless the options ask for it.
     pub needs: RunNeeds,
-    /// What policies want and the manifest has already, where it is recorded.
+    /// Changes that the manifest already satisfies, with the policy's identity; empty unless the run records.
     pub satisfied: Vec<(String, SatisfiedChange)>,
-    /// The draft after each policy that changed it, where it was asked for.
+    /// The draft after each policy that changed it, with the policy's index; empty unless the options ask for authors.
     pub steps: Vec<(usize, Draft<'t>)>,
 }
 
@@ -113,8 +114,8 @@ impl<'t> From<Draft<'t>> for WorkloadPlan<'t> {
     }
 }
 
-/// Folds the policies over a workload, in order; each plans on the result of those before it. What an earlier run did is
-/// no part of the workload here.
+/// Applies the policies to a workload in order; each plans on the result of those before it. What an earlier run
+/// injected has already been taken out of `workload`.
 pub fn plan<'t>(
     workload: &Workload<'t>,
     policies: &[Policy],
@@ -127,7 +128,7 @@ pub fn plan<'t>(
         containers.for_each(|container| env.match_container(container.name));
     }
     let base = added_containers::base_of(workload, policies, inventory);
-    // A record that is there is kept true.
+    // An existing record must stay true, so it is updated even if this run would not create one.
     let is_recording = options.is_recording() || earlier.is_some();
     let run = PlanContext {
         workload,
@@ -139,8 +140,9 @@ pub fn plan<'t>(
         is_recording,
     };
     let (mut failed_late, mut without_place) = (BTreeMap::new(), BTreeSet::new());
-    // A policy whose checksums fail leaves the workload alone as a whole: those behind it are planned again without it.
-    // So are they where one comes to nothing behind which others are kept.
+    // Two results are known only when all policies have been applied, and each starts the plan over. If a checksum of a
+    // policy fails, the others are planned without that policy. If a recorded policy now changes nothing, it no longer
+    // marks the position of the kept policies behind it. Both sets only grow, so the loop ends.
     let mut planned = loop {
         match run.apply_with_checksums(&failed_late, &without_place) {
             Ok(planned) => {
@@ -157,7 +159,8 @@ pub fn plan<'t>(
     planned.0
 }
 
-/// What policies generate beside a workload. Their checksums are left out: they may be of what others generate.
+/// Returns the objects that policies generate beside a workload. Checksums are left out: they may be of objects that
+/// are generated for other workloads.
 pub fn planned_companions(
     workload: &Workload<'_>,
     policies: &[Policy],
@@ -193,7 +196,7 @@ struct PlanContext<'r, 't> {
 /// The plan before checksums are added.
 struct PlanBeforeChecksums<'t> {
     planned: WorkloadPlan<'t>,
-    /// Those of a policy, by its place in the order.
+    /// The requested checksums, with the index of their policy.
     checksums: Vec<(usize, Vec<ChecksumAnnotation>)>,
     recording: Option<Recording<'t>>,
 }
@@ -223,7 +226,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         }
     }
 
-    /// All policies in order, and the checksums that they want.
+    /// Applies all policies in order and collects the checksums that they ask for.
     fn apply_all(
         &self,
         draft: Draft<'t>,
@@ -252,7 +255,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         applying
     }
 
-    /// Puts back the work of a policy that is not given.
+    /// Restores the changes of a recorded policy that is not given in this run.
     fn put_back(
         &self,
         redo: &Replay,
@@ -267,7 +270,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         }
     }
 
-    /// Applies a given policy, and notes and reports what came of it.
+    /// Applies a given policy, records its changes and reports its outcome.
     fn apply_given(
         &self,
         at: usize,
@@ -312,7 +315,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         }
     }
 
-    /// All policies in order, then their checksums, which are of what the pod template names in the end.
+    /// Applies all policies, then adds their checksums: these cover what the finished pod template refers to.
     fn apply_with_checksums(
         &self,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
@@ -359,7 +362,8 @@ impl<'r, 't> PlanContext<'r, 't> {
         Ok(())
     }
 
-    /// Marker and record, what came of each policy, and what was wrong before.
+    /// Writes marker and record, adapts the outcomes to an earlier run, and adds the diagnostics that need the whole
+    /// plan.
     fn finish(&self, planned: &mut WorkloadPlan<'t>, recording: Option<Recording<'t>>) {
         if recording.is_none() {
             drop_reverted_changes(planned);
@@ -398,7 +402,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         }
     }
 
-    /// What expressions looked up and did not find: not in these files is not the same as not in the cluster.
+    /// Notes about objects that expressions looked up in vain: the cluster may have them although the files do not.
     fn missing(&self) -> Vec<Diagnostic> {
         let missing = self.base.missing.borrow();
         let note = |name: &String| {
@@ -413,7 +417,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         missing.iter().map(note).collect()
     }
 
-    /// What came of each policy, seen from before the run.
+    /// Turns each outcome into the change since the earlier run. The plan itself starts from the workload without it.
     fn report_since(&self, planned: &mut WorkloadPlan<'t>) {
         let Some(earlier) = self.earlier else { return };
         for report in &mut planned.policies {
@@ -427,7 +431,8 @@ impl<'r, 't> PlanContext<'r, 't> {
     }
 }
 
-/// Leaves out what comes to nothing: what one policy takes away and another puts back stays as it is.
+/// Drops changes that cancel each other out, such as a removal that a later policy undoes. If no change is left, the
+/// policies are up to date.
 fn drop_reverted_changes(planned: &mut WorkloadPlan<'_>) {
     if !planned.draft.is_changed() {
         return;
@@ -447,7 +452,7 @@ fn drop_reverted_changes(planned: &mut WorkloadPlan<'_>) {
     }
 }
 
-/// A refusal to edit something, as a problem of its workload.
+/// Returns the diagnostic for a place of a workload that cannot be edited.
 pub fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
     let (code, explanation, help) = planner::explain(refusal.reason);
     let message = format!("{} cannot be edited here: {explanation}", workload.title());

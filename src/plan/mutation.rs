@@ -1,5 +1,5 @@
-//! Policies that say what becomes of a whole pod: asked with what is known of it, and what they answer planned as the
-//! difference to what is there, so that the rest stays as it is written.
+//! Policies that compute a whole pod spec instead of listing items. They get the facts about the workload, and only the
+//! difference between their answer and the current pod spec is planned, so that the rest stays as it is written.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ use super::marks::{marked, names_in};
 use super::reconcile::reconcile;
 use super::{RuleContext, WorkloadPlan, failed, forbidden, needs, order};
 
-/// Asks a policy for a workload, and plans what it says.
+/// Runs a policy's mutation on a workload and plans the result.
 pub(super) fn apply<'t>(
     subject: RuleContext<'_, 't>,
     mutation: &dyn Mutation,
@@ -41,7 +41,7 @@ pub(super) fn apply<'t>(
     }
 }
 
-/// Plans the difference between a pod spec and what stands in the draft.
+/// Plans the difference between the draft's pod spec and a new one.
 fn change<'t>(
     subject: RuleContext<'_, 't>,
     after: Value,
@@ -86,7 +86,7 @@ fn change<'t>(
     Outcome::Injected(changes)
 }
 
-/// What the policy says of the workload as it stands in the draft.
+/// Runs the mutation on the workload in the draft.
 fn run_mutation(
     subject: RuleContext<'_, '_>,
     mutation: &dyn Mutation,
@@ -117,7 +117,7 @@ fn run_mutation(
             name: name.to_owned(),
             folder: workload.folder(),
         };
-        // One that cannot be read is there.
+        // An object that exists but cannot be read counts as present.
         !matches!(inventory.entries(&name), Ok(None))
     };
     let facts = PodFacts {
@@ -189,8 +189,8 @@ fn tell(subject: RuleContext<'_, '_>, remark: Remark) -> Diagnostic {
     }
 }
 
-/// What an API server would refuse of the result, and not of what was there: exactness is what the policy promises, so
-/// it is said, and done.
+/// Warns of what an API server would refuse in the result and not in what was there. It is no error: the policy
+/// promises to do exactly what the operator does.
 fn new_faults<'t>(
     subject: RuleContext<'_, 't>,
     before: &Draft<'t>,
@@ -225,7 +225,7 @@ fn new_faults<'t>(
         .collect()
 }
 
-/// New keys of the pod spec and of its containers in the places that such keys have.
+/// Moves new keys of the pod spec and of its containers to their usual places.
 fn arranged(before: &Value, mut after: Value) -> Value {
     for key in ["initContainers", "containers"] {
         let old = before.get(key).and_then(Value::as_array);
@@ -265,7 +265,7 @@ fn arrange(before: &Map<String, Value>, after: &mut Map<String, Value>, order: &
     }
 }
 
-/// What is another in a pod spec: in words, and the items that are new.
+/// Compares two pod specs. Returns the changes for the report, and the new items for the checks of an injection.
 fn differences(
     subject: RuleContext<'_, '_>,
     before: &Value,

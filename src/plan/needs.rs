@@ -1,4 +1,4 @@
-//! What a policy's items for one workload need from a cluster, where it is asked for.
+//! Collects what a policy's items for one workload need from a cluster, if the options ask for it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::outcome::{GeneratedObject, ObjectName};
 use super::expand::ExpandedInjection;
 use super::{RuleContext, WorkloadPlan};
 
-/// Adds what a rule's items need.
+/// Adds the needs of a rule's items.
 pub(super) fn collect(
     subject: RuleContext<'_, '_>,
     expanded: &ExpandedInjection<'_>,
@@ -28,7 +28,7 @@ pub(super) fn collect(
     }
 }
 
-/// Notes the needs of all rules, but for what the policy generates itself.
+/// Adds the needs of all rules to the plan, except for objects that the policy generates itself.
 pub(super) fn add_needs(
     subject: RuleContext<'_, '_>,
     mut needs: BTreeSet<Need>,
@@ -47,7 +47,7 @@ pub(super) fn add_needs(
     }
 }
 
-/// Whether a generated object is what is needed.
+/// Whether a generated object meets a need.
 fn provides(object: &ObjectName, need: &Need) -> bool {
     let kind = match need.kind {
         NeedKind::Secret => "Secret",

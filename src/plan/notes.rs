@@ -1,4 +1,4 @@
-//! What a rule notes for the record, beside what it plans: texts that it joined, and what it found there already.
+//! Notes for the record that a draft cannot show: texts that were joined, and items that were there already.
 
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
@@ -22,7 +22,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Notes that a text stands in a variable already, when another policy has joined it.
+    /// Notes that a variable has the text already: the manifest has it, or another policy has joined it.
     pub(super) fn note_twin(
         &mut self,
         container: &Container<'_>,
@@ -66,7 +66,7 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Notes that what the policy wants is there already: the manifest has it, or another policy has put it there.
+    /// Notes that an item is there already: the manifest has it, or another policy has added it.
     pub(super) fn note_shared(&mut self, part: &DraftValue, holder: &[&str], key: Option<&str>) {
         if !self.is_recording {
             return;

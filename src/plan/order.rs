@@ -1,13 +1,13 @@
-//! Where a new key goes among those that are there: behind the nearest that comes before it in these lists.
+//! The usual order of keys. A new key goes behind the nearest existing key that comes before it in the list.
 
-/// Of an object.
+/// Keys of an object.
 pub(super) const OBJECT: &[&str] = &["apiVersion", "kind", "metadata", "spec"];
-/// Of any `metadata`.
+/// Keys of any `metadata`.
 pub(super) const METADATA: &[&str] =
     &["name", "generateName", "namespace", "labels", "annotations"];
-/// Of a pod template.
+/// Keys of a pod template.
 pub(super) const TEMPLATE: &[&str] = &["metadata", "spec"];
-/// Of a pod spec, as far as podgraft adds keys; others go last.
+/// Keys of a pod spec that have a fixed place; all others go last.
 pub(super) const POD_SPEC: &[&str] = &[
     "serviceAccountName",
     "automountServiceAccountToken",
@@ -20,7 +20,7 @@ pub(super) const POD_SPEC: &[&str] = &[
     "containers",
     "volumes",
 ];
-/// Of a container.
+/// Keys of a container.
 pub(super) const CONTAINER: &[&str] = &[
     "name",
     "image",
@@ -42,5 +42,5 @@ pub(super) const CONTAINER: &[&str] = &[
     "stdin",
     "tty",
 ];
-/// Of an env var.
+/// Keys of an environment variable.
 pub(super) const ENV_VAR: &[&str] = &["name", "value", "valueFrom"];

@@ -1,4 +1,4 @@
-//! What pods of Windows and of Linux must not have, and what goes with processes of a Windows host.
+//! Rules for Windows and Linux pods: which fields they must not have, and what Windows host processes need.
 //! Sources: `validateWindows`, `validateLinux` and `validateWindowsHostProcessPod` of Kubernetes.
 
 use crate::yaml::value::Path;
@@ -6,10 +6,10 @@ use crate::yaml::view::View;
 
 use super::containers::LINUX_ONLY;
 
-/// Fields of a pod spec that a pod of Windows must not state.
+/// Fields of a pod spec that are invalid in a Windows pod.
 const SPEC_LINUX_ONLY: [&str; 3] = ["hostUsers", "shareProcessNamespace", "resources"];
 
-/// Fields of a pod's security context that a pod of Windows must not have.
+/// Fields of a pod's security context that are invalid in a Windows pod.
 const POD_LINUX_ONLY: [&str; 11] = [
     "appArmorProfile",
     "fsGroup",
@@ -26,7 +26,7 @@ const POD_LINUX_ONLY: [&str; 11] = [
 
 const OPTIONS: &str = "windowsOptions";
 
-/// The place of an entry of a list of the pod spec.
+/// The list of the pod spec, and the index in it.
 #[derive(Clone, Copy)]
 pub(super) struct FieldPlace(pub &'static str, pub usize);
 
@@ -36,7 +36,7 @@ impl FieldPlace {
     }
 }
 
-/// Containers of all lists with their places.
+/// All containers and init containers, with their places.
 pub(super) fn containers<'v>(
     spec: &'v View<'v>,
 ) -> impl Iterator<Item = (FieldPlace, &'v View<'v>)> {
@@ -49,12 +49,12 @@ pub(super) fn containers<'v>(
         })
 }
 
-/// The name of a container, for a sentence.
+/// The name of a container for a message; empty if it has none.
 pub(super) fn name<'v>(container: &'v View<'_>) -> &'v str {
     container["name"].as_str().unwrap_or_default()
 }
 
-/// What is refused, as [`super::pod_rules::refused`] gives it.
+/// Returns what is refused, in the form of [`super::pod_rules::refused`].
 pub(super) fn refused(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = match spec["os"]["name"].as_str() {
         Some("windows") => of_windows(spec),

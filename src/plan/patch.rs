@@ -1,5 +1,5 @@
-//! A draft as an RFC 6902 patch: what the plan says, in a form that another program can carry out. In tests the
-//! `json-patch` crate does, and must come to the values that the text editor wrote.
+//! Turns a draft into an RFC 6902 patch, which other programs can carry out. In tests the `json-patch` crate does, and
+//! its result must equal what the text editor wrote.
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{
@@ -11,8 +11,9 @@ use super::draft::{Draft, DraftField, DraftKey, DraftValue, OpenedCollection};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{key_text, to_value};
 
-/// The operations that turn the input's object into the draft's; empty when nothing changes. Who carries them out later
-/// may have another object by then: an item of a list is found by its place, so what has a name is tested for it first, and a text for what it was.
+/// Returns the operations that turn the input's object into the draft's; empty if nothing changes. The object may have
+/// changed by the time they are carried out, and list items are found by index. So the name of a changed item is tested
+/// first, and the old text of a replaced string.
 pub(crate) fn patch_of(draft: &Draft<'_>) -> Patch {
     let mut patch = Patcher {
         draft,
@@ -32,7 +33,7 @@ impl Patcher<'_, '_> {
         match part {
             DraftValue::Node(_) | DraftValue::New(_) => {}
             DraftValue::Instead { of, value } => {
-                // What is joined or replaced must still be what it was.
+                // The patch must fail if the replaced text is no longer the one that was planned with.
                 let before = to_value(self.draft.tree, *of).ok().filter(Value::is_string);
                 let test = |value| {
                     PatchOperation::Test(TestOperation {
@@ -65,7 +66,7 @@ impl Patcher<'_, '_> {
         }
     }
 
-    /// A value that was empty, or of which nothing stays.
+    /// Replaces a collection as a whole: one that was empty, or of which nothing stays.
     fn rewrite(&mut self, part: &DraftValue, was_present: bool, path: &[String]) {
         let is_untouched_null = matches!(part, DraftValue::Open(id) if self.draft.stays_null(*id));
         if was_present && !is_untouched_null {
@@ -76,7 +77,7 @@ impl Patcher<'_, '_> {
 
     fn mapping(&mut self, origin: NodeId, fields: &[DraftField], path: &mut Vec<String>) {
         let tree = self.draft.tree;
-        // First, for a key that goes may come again in another place.
+        // Removals come first: a removed key may be added again in another place.
         for (key, _) in tree
             .entries(origin)
             .filter(|(key, _)| !fields.iter().any(|field| field.key == DraftKey::Node(*key)))
@@ -124,7 +125,7 @@ impl Patcher<'_, '_> {
         let removed: Vec<usize> = (0..children.len())
             .filter(|&at| !is_kept(children[at]))
             .collect();
-        // From the last on, so that the places of the others stay.
+        // From the last to the first, so that the indexes of the others stay valid.
         for at in removed.into_iter().rev() {
             path.push(at.to_string());
             self.operations
@@ -161,7 +162,7 @@ impl Patcher<'_, '_> {
         }
     }
 
-    /// That the item is the one of its name.
+    /// A `test` that the item at the path still has its name.
     fn name_test(&self, item: NodeId, path: &[String]) -> Option<PatchOperation> {
         let tree = self.draft.tree;
         let value = to_value(tree, tree.get(tree.follow(item), "name")?).ok()?;

@@ -1,4 +1,4 @@
-//! What a patch must leave intact: what podgraft goes by, and what an API server takes.
+//! What a patch must leave intact: the names by which podgraft finds things, and the validity of the object.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -13,14 +13,14 @@ use super::draft::DraftValue;
 use super::faults::{self, FaultOrigin};
 use super::planner::{PlanResult, Planner};
 
-/// The lists whose items other policies, and the record of this one, go by.
+/// Lists whose items other policies and the record find by name.
 const LISTS: [(&str, &str); 3] = [
     ("containers", "container"),
     ("initContainers", "init container"),
     ("volumes", "volume"),
 ];
 
-/// Texts of the object that say what it is, and podgraft's own marks.
+/// Fields that identify the object, and podgraft's own annotations.
 const TEXTS: [&[&str]; 7] = [
     &["apiVersion"],
     &["kind"],
@@ -37,8 +37,7 @@ pub(super) struct ProtectedParts {
     texts: [Option<String>; 7],
 }
 
-/// A container or volume: its name, what stands for it in the input, and the value of what a policy of this run put
-/// there.
+/// A container or volume: its name, its node in the input, and, if a policy of this run added it, its value.
 #[derive(PartialEq)]
 struct ProtectedItem {
     name: String,
@@ -77,7 +76,8 @@ impl<'t> Planner<'_, 't> {
         ProtectedParts { items, texts }
     }
 
-    /// A patch leaves the object's identity, our marks, and every container and volume in its place.
+    /// Refuses a patch that changes the object's identity or podgraft's annotations, or that removes, renames or
+    /// reorders containers or volumes.
     pub(super) fn check_identity(&self, before: &ProtectedParts, entry: &PatchEntry) -> PlanResult {
         let after = self.identity();
         let texts = TEXTS.iter().zip(before.texts.iter().zip(&after.texts));
@@ -120,7 +120,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// What an API server would refuse in the draft.
+    /// The faults of the draft: what an API server would refuse.
     pub(super) fn faults(&self) -> Vec<String> {
         let found = faults::faults(
             &self.draft,
@@ -135,7 +135,7 @@ impl<'t> Planner<'_, 't> {
             .collect()
     }
 
-    /// Fields that do not exist, and values of the wrong type.
+    /// Unknown fields, and values of the wrong type.
     fn faults_of_types(&self) -> Vec<String> {
         let object = &self.workload.object;
         let (part, schema) = match schema_of(&object.api_version, &object.kind) {
@@ -153,7 +153,7 @@ impl<'t> Planner<'_, 't> {
             .collect()
     }
 
-    /// What was wrong before is not the patch's fault.
+    /// Refuses a patch that introduces faults which are not in `before`.
     pub(super) fn refuse_new_faults(
         &mut self,
         before: &[String],

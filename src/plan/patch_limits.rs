@@ -1,13 +1,13 @@
-//! How much the patches of a policy may put into one workload: their text is short, and what it comes to need not be.
+//! Limits how much the patches of a policy may add to one workload: a short patch can copy large values many times.
 
 use serde_json::Value;
 
 use crate::diagnostic::Code;
 use crate::yaml::parse::MAX_DEPTH;
 
-/// Bytes for all patches of a policy on one workload. An API server takes objects of up to 3 MiB.
+/// The limit in bytes for all patches of a policy on one workload. An API server accepts objects of up to 3 MiB.
 const MAX_BYTES: usize = 16 << 20;
-/// What a value takes beside its text.
+/// The bytes that a value counts in addition to its text.
 const VALUE_OVERHEAD: usize = 64;
 
 /// The bytes that patches have added so far.
@@ -20,12 +20,12 @@ pub(super) struct PatchGrowth {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GrowthError {
     pub code: Code,
-    /// Goes behind "would make the object".
+    /// The end of a message, behind "would make the object".
     pub reason: String,
 }
 
 impl PatchGrowth {
-    /// Counts a value that goes to a place so many levels deep.
+    /// Counts a value that is put `level` levels deep into the object.
     pub(super) fn add(&mut self, level: usize, value: &Value) -> Result<(), GrowthError> {
         let mut deepest = 0;
         let bytes = size(value, level, &mut deepest);
@@ -46,7 +46,8 @@ impl PatchGrowth {
     }
 }
 
-/// Levels are those of mappings and lists, as the parser counts them.
+/// The size of a value in bytes. Raises `deepest` to its deepest level; only mappings and lists are levels, as in the
+/// parser.
 fn size(value: &Value, level: usize, deepest: &mut usize) -> usize {
     let inner = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

@@ -1,5 +1,5 @@
-//! JSON patches (RFC 6902), carried out on the draft like everything else that is planned: the edits, the report and the
-//! checks are the same as for any other item.
+//! Carries out JSON patches (RFC 6902) on the draft, so that edits, reports and checks are the same as for any other
+//! item.
 
 use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
@@ -25,7 +25,7 @@ enum PatchTarget<'t> {
 
 /// Why a patch failed.
 enum PatchError {
-    /// A `test` does not hold: its path.
+    /// The path of a `test` that does not hold.
     Test(String),
     Problem(Box<Diagnostic>),
 }
@@ -46,7 +46,7 @@ impl<'c, 't> Planner<'c, 't> {
             .all_injects()
             .iter()
             .any(|inject| !inject.patches.is_empty());
-        // On half a plan, a patch would fail for reasons that are not its own.
+        // On an incomplete plan, a patch could fail for reasons that are not its own.
         if !has_patches || self.problems.iter().any(Diagnostic::is_error) {
             return;
         }
@@ -55,7 +55,8 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// In the order of the policy's list; a patch of containers for one after the other.
+    /// The patches with their targets, in the policy's order. A patch of containers comes once for each chosen
+    /// container.
     fn patch_jobs(&self) -> Vec<(PatchTarget<'c>, &'c PatchEntry)> {
         let mut jobs = Vec::new();
         for entry in &self.inject.patches {
@@ -78,7 +79,7 @@ impl<'c, 't> Planner<'c, 't> {
         jobs
     }
 
-    /// All of a patch, or nothing of it.
+    /// Applies all operations of a patch, or none.
     fn patch(&mut self, target: &PatchTarget<'_>, entry: &PatchEntry) -> PlanResult {
         let (before, growth) = (self.draft.clone(), self.growth);
         let (identity, faults) = (self.identity(), self.faults());
@@ -103,7 +104,7 @@ impl<'c, 't> Planner<'c, 't> {
             .and_then(|()| self.refuse_not_idempotent(target, entry, growth))
             .and_then(|()| self.refuse_new_faults(&faults, entry));
         if allowed.is_err() {
-            // The next patch is judged for itself.
+            // Take the refused patch back, so that the next one is checked on its own.
             self.replace_draft(before);
             return allowed;
         }
@@ -125,7 +126,7 @@ impl<'c, 't> Planner<'c, 't> {
             )
     }
 
-    /// What the operations changed, each as `replace /spec/replicas`.
+    /// Carries out the operations. Returns those that changed something, each as `replace /spec/replicas`.
     fn carry_out(
         &mut self,
         target: &PatchTarget<'_>,
@@ -172,7 +173,7 @@ impl<'c, 't> Planner<'c, 't> {
                 let existing = self
                     .find(target, &path)
                     .and_then(|part| self.draft.value(&part));
-                // As the API server's own patches have it: null says that nothing is there.
+                // As in the patches of an API server, a test for null holds where there is nothing.
                 let holds = existing.unwrap_or(Value::Null) == test.value;
                 if holds {
                     Ok(false)
@@ -295,7 +296,7 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(true)
     }
 
-    /// Copies of copies double with every line.
+    /// Counts a value against the limits. Without them, copies of copies would double the object with each operation.
     fn check_growth(
         &mut self,
         target: &PatchTarget<'_>,
@@ -350,7 +351,7 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(true)
     }
 
-    /// Opens what holds the end of a path; parents that are missing are made.
+    /// Opens the collection that holds the last token of a path. Missing parents are created.
     fn open_parents(
         &mut self,
         target: &PatchTarget<'_>,
@@ -371,7 +372,7 @@ impl<'c, 't> Planner<'c, 't> {
             let next = parents.get(depth + 1).map_or(last, String::as_str);
             let is_list = match existing.filter(|part| !is_null(part)) {
                 Some(part) => self.draft.is_list(&part),
-                // A place at the beginning or the end of what is not there can only be one of a list.
+                // A missing parent is created as a list if the next token is the index of the first item or the end.
                 None => matches!(next, "-" | "0"),
             };
             let opened = match self.draft.opened(id) {
@@ -398,7 +399,7 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(id)
     }
 
-    /// Where new keys of the mapping at a path go.
+    /// The usual order of keys in the mapping at a path.
     fn order(&self, target: &PatchTarget<'_>, path: &[String]) -> &'static [&'static str] {
         let template = &self.workload.pod_kind.path;
         let of_template: Option<&[String]> = match target {
@@ -423,7 +424,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// The next run would find the result of this one: nothing must come of it again.
+    /// Refuses a patch that would change its own result: the next run applies it again.
     fn refuse_not_idempotent(
         &mut self,
         target: &PatchTarget<'_>,
@@ -431,7 +432,7 @@ impl<'c, 't> Planner<'c, 't> {
         growth: PatchGrowth,
     ) -> PlanResult {
         let after = self.draft.clone();
-        // The next run may put as much again.
+        // The next run starts from zero, so the second application does not count against the limit of this one.
         let grown = std::mem::replace(&mut self.growth, growth);
         let outcome = self.carry_out(target, entry);
         self.growth = grown;
@@ -440,7 +441,7 @@ impl<'c, 't> Planner<'c, 't> {
             Err(PatchError::Test(_)) => true,
             Err(PatchError::Problem(_)) => false,
             Ok(done) if done.is_empty() => true,
-            // Of what has no value nobody can say that it is the same.
+            // Without a value that all readers agree on, the two results cannot be compared.
             Ok(_) => reapplied
                 .value(&reapplied.root())
                 .is_some_and(|value| self.draft.value(&self.draft.root()) == Some(value)),
@@ -493,7 +494,7 @@ fn pointer(path: &[String]) -> String {
     json_patch::jsonptr::PointerBuf::from_tokens(path).to_string()
 }
 
-/// A place in a list: digits without leading zeros (RFC 6901).
+/// Parses an index of a list: digits without leading zeros (RFC 6901).
 fn index(token: &str) -> Option<usize> {
     let is_index =
         token == "0" || !token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit());

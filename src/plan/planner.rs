@@ -1,4 +1,5 @@
-//! One policy's rule on one workload: the draft, and what every kind of item needs.
+//! Plans one rule of a policy on one workload. Here are the order of the steps, and access to the draft for all of
+//! them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -25,9 +26,9 @@ pub(super) struct Planner<'c, 't> {
     pub workload: &'c Workload<'t>,
     pub policy: &'c Policy,
     pub rule: &'c Rule,
-    /// What to put there.
+    /// What the rule injects into the pod, and into each container that has nothing of its own in `of_containers`.
     pub inject: &'c Injection,
-    /// What to put into each chosen container, where they differ.
+    /// What goes into each chosen container, in the order of `chosen`; empty if all get the same.
     pub of_containers: &'c [Injection],
     pub options: &'c Options,
     pub inventory: &'c Inventory,
@@ -36,23 +37,24 @@ pub(super) struct Planner<'c, 't> {
     pub draft: Draft<'t>,
     /// The pod template and the pod spec, once they are opened.
     opened: Option<(OpenId, Option<OpenId>)>,
-    /// Where the last container stood that was looked for. The next one is mostly it, or the one behind it.
+    /// The index at which the last container was found. The next search begins there: it is mostly for the same
+    /// container or the next one.
     last_found: Cell<usize>,
-    /// Something was done.
+    /// Whether the rule changed anything.
     pub is_done: bool,
-    /// What was done, where the run reports details.
+    /// The changes; empty unless the run reports details.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
-    /// How much patches have put there.
+    /// The bytes that patches have added so far.
     pub growth: PatchGrowth,
-    /// For the record, where there is one.
+    /// What the record needs beyond the changes themselves.
     pub notes: RuleNotes,
     pub is_recording: bool,
     pub earlier: Option<&'c EarlierRun<'c>>,
 }
 
 impl<'c, 't> Planner<'c, 't> {
-    /// Ready to plan.
+    /// Returns a planner that has planned nothing yet.
     pub(super) fn new(
         subject: RuleContext<'c, 't>,
         rule: &'c Rule,
@@ -96,7 +98,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// Plans all that the rule injects. Every step is tried, so that all problems are found in one run.
+    /// Plans all that the rule injects. A failed step does not stop the others, so that one run finds all problems.
     pub(super) fn run(mut self) -> Self {
         let inject = self.inject;
         for (item, position) in &inject.volumes {
@@ -124,7 +126,8 @@ impl<'c, 't> Planner<'c, 't> {
         self
     }
 
-    /// The pod's class, where defaults may make it another and somebody reads of it.
+    /// The pod's QoS class before the container defaults. `None` if they set no resources, or the run reports no
+    /// details.
     fn qos_class_before_defaults(&self) -> Option<&'static str> {
         let has_resources = |inject: &&Injection| {
             let defaults = inject.container_defaults.as_ref();
@@ -145,7 +148,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// What goes into the chosen containers, in their order.
+    /// What goes into each chosen container, in the order of `chosen`.
     pub(super) fn container_injects(&self) -> Vec<&'c Injection> {
         let of_all = self.inject;
         (0..self.chosen.len())
@@ -153,7 +156,7 @@ impl<'c, 't> Planner<'c, 't> {
             .collect()
     }
 
-    /// What goes into some container.
+    /// The injection of the rule, and those that differ by container.
     pub(super) fn all_injects(&self) -> Vec<&'c Injection> {
         std::iter::once(self.inject)
             .chain(self.of_containers)
@@ -184,7 +187,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// Something was done. To what is said only where somebody will read it.
+    /// Notes a change. Its target is computed only if the run reports details.
     pub(super) fn report(&mut self, operation: Operation, target: impl FnOnce() -> ChangeTarget) {
         self.is_done = true;
         if self.options.details {
@@ -200,7 +203,7 @@ impl<'c, 't> Planner<'c, 't> {
         self.rule.on_conflict == OnConflict::Keep
     }
 
-    /// Opens the mapping at a path of keys that are all there.
+    /// Opens the mapping at a path of keys, which normally exists: it leads to the pod template.
     pub(super) fn open_path(&mut self, keys: &[&str]) -> Result<OpenId, Refusal> {
         let mut id = self.draft.open_root()?;
         for key in keys {
@@ -209,13 +212,13 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(id)
     }
 
-    /// Goes on with another draft, and gives back the one so far.
+    /// Continues with another draft and returns the current one.
     pub(super) fn replace_draft(&mut self, draft: Draft<'t>) -> Draft<'t> {
         self.invalidate_opened();
         std::mem::replace(&mut self.draft, draft)
     }
 
-    /// Something else may stand where the pod template stood.
+    /// Forgets the opened pod template and pod spec. Needed when another collection may have taken their place.
     pub(super) fn invalidate_opened(&mut self) {
         self.opened = None;
     }
@@ -278,12 +281,12 @@ impl<'c, 't> Planner<'c, 't> {
         opened.map_err(|refusal| self.refused(&refusal))
     }
 
-    /// A list of the pod spec as it stands in the draft.
+    /// A list of the pod spec in the draft.
     pub(super) fn pod_list(&self, list: &str) -> Option<DraftValue> {
         self.draft.get(&self.pod_spec_part(), list)
     }
 
-    /// The place of the item of a list that has this text under a key.
+    /// The index of the first item that has this text under a key.
     pub(super) fn position_by(
         &self,
         list: Option<&DraftValue>,
@@ -318,13 +321,13 @@ impl<'c, 't> Planner<'c, 't> {
             .collect()
     }
 
-    /// A container of the input as it stands in the draft.
+    /// A chosen container as it is in the draft.
     pub(super) fn container_part(&self, container: &Container<'_>) -> Option<DraftValue> {
         let list = self
             .draft
             .get(&self.pod_spec_part(), container.list.key())?;
         match list {
-            // The container was read from this list.
+            // The draft has not changed this list, so the container's node is still valid.
             DraftValue::Node(_) => Some(DraftValue::Node(container.node)),
             DraftValue::Open(id) => {
                 let items = self.draft.raw_items(id);
@@ -334,7 +337,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// Where a container stands among the items of its list.
+    /// The index of a container among the items of its list.
     fn position_of(&self, container: &Container<'_>, items: &[DraftValue]) -> Option<usize> {
         let from = self.last_found.get().min(items.len());
         let is_match = |at: &usize| self.is_container(&items[*at], container);
@@ -347,6 +350,7 @@ impl<'c, 't> Planner<'c, 't> {
         match self.draft.origin(item) {
             Some(node) => self.draft.tree.follow(node) == container.node,
             None => {
+                // Containers that this run added have no node of the input; their name identifies them.
                 container.added.is_some() && self.draft.is_text_at(item, "name", container.name)
             }
         }
@@ -357,7 +361,7 @@ impl<'c, 't> Planner<'c, 't> {
         container: &Container<'_>,
     ) -> Result<OpenId, Box<Diagnostic>> {
         let list = self.open_pod_list(container.list.key())?;
-        // Raw items here: an alias in the list is what stands there, and opening it is refused.
+        // Raw items: an alias must not be followed here, so that opening it is refused.
         let Some(at) = self.position_of(container, self.draft.raw_items(list)) else {
             let message = format!("the container `{}` is gone from the plan", container.name);
             return Err(Box::new(Diagnostic::error(Code::Internal, message)));
@@ -378,7 +382,7 @@ impl<'c, 't> Planner<'c, 't> {
             .map_err(|refusal| self.refused(&refusal))
     }
 
-    /// Where in a list of named items a new one goes.
+    /// The index at which a new item goes into a list of named items.
     pub(super) fn index_for(
         &self,
         position: &Position,
@@ -405,7 +409,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// An error about an item of the policy on this workload.
+    /// An error that points at the workload and at the item of the policy.
     pub(super) fn problem(
         &self,
         code: Code,
@@ -425,7 +429,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 }
 
-/// A refusal in words.
+/// Returns the code, explanation and help of a refusal.
 pub fn explain(reason: RefusalReason) -> (Code, &'static str, &'static str) {
     match reason {
         RefusalReason::IsShown => (

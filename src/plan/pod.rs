@@ -1,4 +1,4 @@
-//! What goes into the pod spec, its metadata and the workload's: volumes, labels, annotations, other fields.
+//! Plans volumes and image pull secrets of the pod, and labels and annotations of the pod and the workload.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -114,7 +114,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// A StatefulSet's volumeClaimTemplates, which its containers mount like volumes, with their names.
+    /// The `volumeClaimTemplates` of a StatefulSet with their names. Containers mount them like volumes.
     pub(super) fn claim_templates(&self) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         let spec = self.draft.get(&self.draft.root(), "spec");
         let claims = spec.and_then(|spec| self.draft.get(&spec, "volumeClaimTemplates"));
@@ -139,7 +139,7 @@ impl<'t> Planner<'_, 't> {
         self.draft.get_in(&holder, &["metadata", field, key])
     }
 
-    /// A label or annotation.
+    /// Sets a label or annotation, unless another value is there.
     fn text(
         &mut self,
         owner: MetadataOwner,
@@ -155,7 +155,7 @@ impl<'t> Planner<'_, 't> {
                 }
                 return Ok(());
             }
-            // No policy may win here, so there is no use in saying that one could.
+            // `onConflict: Replace` could not change this label either, so a conflict would suggest the wrong way out.
             if owner == MetadataOwner::Pod && field == "labels" && !self.keeps_existing() {
                 self.refuse_selector_label(key, item)?;
             }
@@ -220,7 +220,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// A label or annotation that is joined with what is there, or set where nothing is.
+    /// Joins a text to a label or annotation, or sets it if there is none.
     fn text_change(&mut self, text: &TextChange) -> PlanResult {
         let TextChange {
             is_of_workload,
@@ -247,8 +247,8 @@ impl<'t> Planner<'_, 't> {
         self.set_text(owner, field, &change.name, &item)
     }
 
-    /// A changed label that the workload's selector uses would cut the workload off from its pods; the API server
-    /// refuses it.
+    /// Refuses to change a label that the workload's selector uses: the workload would lose its pods, and the API
+    /// server refuses it.
     fn refuse_selector_label(&self, key: &str, item: &PolicyValue) -> PlanResult {
         let spec = self.draft.get(&self.draft.root(), "spec");
         let selector = spec

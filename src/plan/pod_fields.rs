@@ -1,5 +1,5 @@
-//! Fields of the pod spec that have no word of their own, and defaults of its security context: each value that a policy
-//! states goes where nothing stands, joins a list, or meets what is there.
+//! Plans fields of the pod spec that have no word of their own in `inject`, and defaults of the pod's security context.
+//! Each value is set where there is none, merged into a list, or compared with the existing value.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::equality::is_same;
 use super::order;
 use super::planner::{PlanResult, Planner};
 
-/// Lists of the pod spec and the fields that tell their items apart (the patchMergeKey and the listMapKeys of the
-/// Kubernetes API).
+/// Lists of the pod spec and the fields that identify their items (`patchMergeKey` and `listMapKeys` of the Kubernetes
+/// API).
 const MERGE_KEYS: &[(&str, &[&str])] = &[
     ("hostAliases", &["ip"]),
     (
@@ -28,7 +28,7 @@ const MERGE_KEYS: &[(&str, &[&str])] = &[
     ("readinessGates", &["conditionType"]),
 ];
 
-/// Fields of a pod's security context beside those of containers that a pod of Windows must not have.
+/// Fields that are invalid in the security context of a Windows pod, in addition to those of containers.
 const LINUX_ONLY_OF_PODS: [&str; 5] = [
     "fsGroup",
     "fsGroupChangePolicy",
@@ -37,7 +37,7 @@ const LINUX_ONLY_OF_PODS: [&str; 5] = [
     "sysctls",
 ];
 
-/// Lists whose items are told apart by all they say.
+/// Lists whose items are identified by their whole value.
 const SETS: &[&str] = &[
     "tolerations",
     "nameservers",
@@ -47,7 +47,7 @@ const SETS: &[&str] = &[
 ];
 
 impl Planner<'_, '_> {
-    /// The user that the pod's security context states, where the policy states no other.
+    /// The user in the pod's security context. `None` if it states none, or the policy states one.
     pub(super) fn user_of(&self, context: Option<&DraftValue>) -> Option<String> {
         let of_policy = self.inject.pod_spec.as_ref().map(|item| &item.value);
         let is_stated =
@@ -67,7 +67,7 @@ impl Planner<'_, '_> {
             });
             if part.as_ref().is_none_or(|part| self.is_open(part, path))
                 && !(is_windows && is_for_linux)
-                // A kubelet does not start root there.
+                // The kubelet does not start a container as root with `runAsNonRoot: true`.
                 && !(is_root && path == ["runAsNonRoot"] && *value == Value::Bool(true))
             {
                 missing.push((path.to_vec(), value.clone()));
@@ -84,7 +84,7 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// The pod says that it is one of Windows.
+    /// Whether the pod states `os.name: windows`.
     pub(super) fn is_for_windows(&self) -> bool {
         self.draft
             .get(&self.pod_spec_part(), "os")
@@ -92,7 +92,7 @@ impl Planner<'_, '_> {
             .is_some_and(|name| name == "windows")
     }
 
-    /// Whether nothing stands at a path, or on the way to it. An empty list says something: `drop: []` is not open.
+    /// Whether a path has no value, so that a default may be set. An empty list is a value: `drop: []` is a decision.
     pub(super) fn is_open(&self, part: &DraftValue, path: &[String]) -> bool {
         let mut part = part.clone();
         for (depth, key) in path.iter().enumerate() {
@@ -138,7 +138,7 @@ impl Planner<'_, '_> {
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             fields.push((path.to_vec(), value.clone()))
         });
-        // A `{}` is a leaf, too: of nothing, at the top.
+        // An empty mapping is a leaf, too. If it is the whole value, its path is empty and there is nothing to set.
         fields.retain(|(path, _)| !path.is_empty());
         for (path, value) in fields {
             let at = self.inject.pod_spec_places.get(&path).cloned();
@@ -188,14 +188,15 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// What `serviceAccount`, the old name of the field, says: an API server takes it where the new one is not stated.
+    /// The value of `serviceAccount`, the deprecated name of `serviceAccountName`. An API server uses it if the new
+    /// field is missing.
     fn old_account(&self, path: &[String]) -> Option<DraftValue> {
         let is_account = path == ["serviceAccountName"];
         let part = self.draft.get(&self.pod_spec_part(), "serviceAccount");
         part.filter(|part| is_account && !self.draft.is_empty(part))
     }
 
-    /// The items of ours that a list lacks; `None` for a list that is one value as a whole.
+    /// Returns the wanted items that a list lacks. `None` if the list can only be replaced as a whole.
     fn union(
         &self,
         key: &str,

@@ -1,4 +1,4 @@
-//! Fields of a pod spec that an API server takes each by itself and refuses together, or in a template of some kind.
+//! Combinations of fields in a pod spec that an API server refuses, some of them only in certain kinds of workloads.
 //! Sources: `pkg/apis/core/validation`, `pkg/apis/apps/validation` and `pkg/apis/batch/validation` of Kubernetes.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use crate::yaml::view::View;
 
 use super::{os_rules, reference_rules};
 
-/// Kinds whose pods are always started again.
+/// Kinds whose pods must have `restartPolicy: Always`.
 const ALWAYS_RESTARTED: [(&str, &str); 5] = [
     ("apps", "Deployment"),
     ("apps", "ReplicaSet"),
@@ -40,22 +40,22 @@ pub(super) const FIELDS: [&str; 17] = [
     "terminationGracePeriodSeconds",
 ];
 
-/// Fields of a pod spec that forbid others in its containers, or limit them.
+/// Fields of a pod spec that restrict the fields of all its containers.
 pub(super) const FIELDS_OF_ALL_CONTAINERS: [&str; 3] = ["os", "resources", "hostNetwork"];
 
-/// Kernel parameters of the namespace that a pod shares with its node by `hostIPC`.
+/// Prefixes of the kernel parameters in the IPC namespace, which a pod with `hostIPC` shares with its node.
 const IPC_SYSCTLS: [&str; 4] = ["kernel.sem", "kernel.shm", "kernel.msg", "fs.mqueue."];
 
-/// As long as all annotations of an object may be together (`TotalAnnotationSizeLimitB`).
+/// The limit in bytes for all annotations of an object together (`TotalAnnotationSizeLimitB`).
 pub(super) const MAX_ANNOTATIONS: usize = 256 << 10;
 
-/// How the annotation with a container's profile of AppArmor begins.
+/// The prefix of the annotation with a container's AppArmor profile; the container's name follows.
 pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// How long a pod is given to end where it does not say so.
+/// The default of `terminationGracePeriodSeconds`.
 const GRACE_SECONDS: i64 = 30;
 
-/// What is refused in the pod spec of a kind: where in it, and a sentence without a full stop.
+/// Returns what is refused in the pod spec of a kind: paths from the pod spec, and sentences without a full stop.
 pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = restart_policy(kind, spec);
     let is_lasting = ALWAYS_RESTARTED.contains(&(kind.group.as_str(), kind.kind.as_str()));
@@ -96,7 +96,7 @@ pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     found
 }
 
-/// Kernel parameters of namespaces that are the node's (`ValidateHostSysctl`).
+/// Refuses kernel parameters of namespaces that the pod shares with its node (`ValidateHostSysctl`).
 fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
     let sysctls = spec["securityContext"]["sysctls"].as_array();
     let names = sysctls.into_iter().flatten();
@@ -116,7 +116,7 @@ fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
     shared.collect()
 }
 
-/// `validatePodHostName`, and gates of a pod that has its node already.
+/// The rules of `validatePodHostName`, and that a pod with a node has no scheduling gates.
 fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     for field in ["hostNetwork", "setHostnameAsFQDN"] {
@@ -136,7 +136,7 @@ fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
     found
 }
 
-/// Hooks that sleep for longer than the pod has to end (`validateSleepAction`).
+/// Refuses lifecycle hooks that sleep longer than the pod's grace period (`validateSleepAction`).
 fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
     let grace = spec
         .get("terminationGracePeriodSeconds")
@@ -163,7 +163,7 @@ fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
     found
 }
 
-/// Annotations of something are longer together than they may be.
+/// Returns a fault if the annotations are too long together.
 pub(super) fn too_long(annotations: &View<'_>, holder: &str) -> Option<(Path, String)> {
     let texts = annotations.as_object().into_iter().flatten();
     let length =
@@ -176,8 +176,8 @@ pub(super) fn too_long(annotations: &View<'_>, holder: &str) -> Option<(Path, St
     })
 }
 
-/// What is refused in the annotations of a pod template: more of them than there may be (`ValidateAnnotationsSize`), and
-/// profiles of AppArmor that are none, are for no container (`ValidateAppArmorPodAnnotations`), or that the container's own
+/// Returns what is refused in the annotations of a pod template: too much text (`ValidateAnnotationsSize`), and
+/// AppArmor profiles that are invalid or name no container (`ValidateAppArmorPodAnnotations`) or that the container's
 /// field contradicts (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
 pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found: Vec<_> = too_long(annotations, "pod template").into_iter().collect();
@@ -249,7 +249,7 @@ fn restart_policy(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     vec![(Path::of(&["restartPolicy"]), sentence)]
 }
 
-/// On the node's network, a container's port is the node's.
+/// Refuses conflicting ports with `hostNetwork`, where each port of a container is a port of the node.
 fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
     let (mut found, mut taken) = (Vec::new(), BTreeMap::new());
     for (at, container) in reference_rules::list(spec, "containers").enumerate() {
@@ -271,7 +271,7 @@ fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
             };
             let of_node = (host.or(container_port), protocol, text("hostIP"));
             let (taken_by, other_owner) = *taken.entry(of_node).or_insert((at, owner));
-            // What stands twice in one container is told of that.
+            // Duplicates within one container are reported as a fault of that container.
             if let (Some(number), true) = (of_node.0, taken_by != at) {
                 let message = format!(
                     "with `hostNetwork`, the containers `{other_owner}` and `{owner}` both want the port \
@@ -292,7 +292,7 @@ fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
     found
 }
 
-/// A port that is stated; Kubernetes reads 0 as none.
+/// The port number under a key. `None` for 0, which Kubernetes reads as no port.
 fn port_number(port: &View<'_>, key: &str) -> Option<i64> {
     let number = port.get(key).and_then(View::as_i64);
     number.filter(|number| *number != 0)

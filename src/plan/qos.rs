@@ -1,11 +1,11 @@
-//! What a pod asks for and may use, as a node sees it when it runs out: the quality of service class
-//! (`ComputePodQOS` of Kubernetes).
+//! Computes the quality of service class of a pod, by which a node out of memory chooses what to evict (`ComputePodQOS`
+//! of Kubernetes).
 
 use serde_json::Value;
 
 use crate::policy::quantity;
 
-/// The class of a pod; `None` where the pod states resources of its own, which count instead of its containers'.
+/// The QoS class of a pod. `None` if the pod itself states resources: then those of the containers do not count.
 pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
     if spec
         .get("resources")

@@ -1,4 +1,4 @@
-//! A draft and the value that it is to have in, the draft changed to have it: what is the same stays as it is written.
+//! Changes a draft until it has a given value. Equal parts are not touched, so they stay as they are written.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -7,7 +7,7 @@ use super::draft::{Draft, OpenId, Refusal};
 use crate::record::{digest, identities, is_aligned};
 use crate::yaml::value::{field_in, is_equal};
 
-/// Changes a draft so that its object has a value. Fields keep their order; the items of lists get the value's.
+/// Changes a draft so that its object has the value `target`. Fields keep their order; list items get that of `target`.
 ///
 /// # Errors
 /// Where what has to change may not be edited.
@@ -85,7 +85,7 @@ fn list(
     key: &str,
     (existing, wanted): (&[Value], &[Value]),
 ) -> Result<(), Refusal> {
-    // What stands in the draft's list, by identity and value, as it changes.
+    // A copy of the draft's list as identities and values. Each change is made in both.
     let names = identities(key, existing);
     let wanted_names = identities(key, wanted);
     let mut items: Vec<(String, &Value)> = names.into_iter().zip(existing).collect();
@@ -97,7 +97,7 @@ fn list(
             items.remove(at);
         }
     }
-    // What is moved is written again: as few items as can be.
+    // A moved item is removed and written anew, so keep the longest sequence that is in order already.
     let kept = in_order(&items, &wanted_names);
     for at in (0..items.len()).rev().filter(|at| !kept.contains(at)) {
         draft.remove(id, at)?;
@@ -115,14 +115,15 @@ fn list(
     Ok(())
 }
 
-/// The places of the most items that stand in the wanted order already.
+/// The indexes of a longest sequence of items that is already in the wanted order.
 fn in_order(items: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
     let place_of: HashMap<&str, usize> = wanted.iter().map(String::as_str).zip(0..).collect();
     let places: Vec<usize> = items
         .iter()
         .filter_map(|(name, _)| place_of.get(name.as_str()).copied())
         .collect();
-    // The last items of rising sequences, one for each length, and what comes before each item.
+    // Longest increasing subsequence: `ends` has, for each length, the last item of the best sequence, and `before` the
+    // predecessor of each item in its sequence.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::new();
     for (at, place) in places.iter().enumerate() {
@@ -142,10 +143,11 @@ fn in_order(items: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
     kept
 }
 
-/// A variable that was renamed to compose one of its name is the one that gets the name back.
+/// Finds variables that were renamed so that another could take their name (see `compose`), and gives them the name
+/// back here. The renamed item then stays and is edited, instead of being written anew.
 fn rename_back(items: &mut [(String, &Value)], wanted_names: &[String], wanted: &[Value]) {
     let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
-    // What goes, by what it says beside its name.
+    // Items to remove, by the digest of their content without the name.
     let mut unwanted: HashMap<String, BTreeSet<usize>> = HashMap::new();
     for (at, (_, item)) in items
         .iter()
@@ -195,7 +197,7 @@ fn is_renamed(other: &Value, (name, value): (&str, &Value)) -> bool {
     renamed == *value
 }
 
-/// What a variable that gets its value from elsewhere says beside its name.
+/// The digest of a variable without its name. `None` if it has no `valueFrom`: others are never renamed.
 fn digest_without_name(item: &Value) -> Option<String> {
     let _from = item.get("valueFrom")?;
     let mut without_name = item.clone();

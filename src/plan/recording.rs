@@ -1,4 +1,4 @@
-//! The fold of policies with a record: what each did is noted, what an earlier run did is put back or left out.
+//! Records the changes of each policy, and restores or drops those of policies of an earlier run that are not given.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,18 +24,18 @@ use super::reconcile::reconcile;
 pub struct EarlierRun<'r> {
     /// Its record.
     pub record: Record,
-    /// The record stands in an annotation.
+    /// Whether the record is in an annotation, not in a lock file.
     pub is_annotated: bool,
-    /// The object with all that it did.
+    /// The object with all changes of the earlier run.
     pub current: &'r Value,
-    /// The object without, and what puts it back.
+    /// The object without these changes, and the steps that restore them.
     pub taken: &'r RemovalResult,
-    /// Policies of the record that this run adopts. Then nothing else is injected, and the others' items stay.
+    /// The policies of the record that this run adopts. If set, nothing else is injected, and the items of others stay.
     pub adopting: Option<Vec<String>>,
 }
 
 impl EarlierRun<'_> {
-    /// Whether a given policy is asked what it does to the workload.
+    /// Whether this run applies a given policy to the workload.
     pub fn evaluates(&self, policy: &str) -> bool {
         let adopting = self.adopting.as_ref();
         adopting.is_none_or(|adopted| adopted.iter().any(|identity| identity == policy))
@@ -46,7 +46,7 @@ impl EarlierRun<'_> {
 #[derive(Debug, Clone)]
 pub(super) struct Recording<'t> {
     paths: RecordPaths,
-    /// The object as the policies so far left it.
+    /// The object after the last policy that was noted.
     draft: Draft<'t>,
     record: Record,
 }
@@ -56,22 +56,22 @@ pub(super) struct Recording<'t> {
 pub(super) struct RuleNotes {
     /// Texts joined to variables.
     pub joins: Vec<JoinHint>,
-    /// What another policy of this workload had put there already, with its place.
+    /// Paths and values that another policy of this run had added already.
     pub shared: Vec<(String, Value)>,
-    /// Texts that another policy of this workload had joined already.
+    /// Paths and texts that another policy of this run had joined already.
     pub repeated_joins: Vec<(String, JoinedText)>,
-    /// Objects that the policy generates, with their digests.
+    /// The names of the objects that the policy generates, with their digests.
     pub generated: BTreeMap<String, String>,
-    /// What the policy wants and the manifest has already.
+    /// Changes that the manifest already satisfies.
     pub satisfied: Vec<SatisfiedChange>,
 }
 
 /// A change that the manifest already satisfies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SatisfiedChange {
-    /// Where it stands.
+    /// The path of the item in the form of the record.
     pub path: String,
-    /// A text that would be joined to the variable there.
+    /// The text, if the change would be to join it to a variable.
     pub joined: Option<JoinedText>,
 }
 
@@ -86,7 +86,7 @@ impl RuleNotes {
 }
 
 impl<'t> Recording<'t> {
-    /// `None` where nobody could tell later what was done: see [`cannot_record`].
+    /// Begins a record. `None` if the changes could not be found again later: see [`cannot_record`].
     pub(super) fn begin(workload: &Workload<'t>, draft: &Draft<'t>) -> Option<Self> {
         let paths = RecordPaths::of(&workload.pod_kind.path);
         let Workload { tree, pod_spec, .. } = *workload;
@@ -114,7 +114,7 @@ impl<'t> Recording<'t> {
         })
     }
 
-    /// Notes what a policy did.
+    /// Records what a policy did: the difference between the last noted draft and this one.
     pub(super) fn note(
         &mut self,
         policy: &Policy,
@@ -150,7 +150,7 @@ impl<'t> Recording<'t> {
         }
         let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
         let set_before = || before.and_then(|before| before.set.clone());
-        // A lock file has none.
+        // Only records in annotations have digests, not those in a lock file.
         let is_annotated = earlier.is_some_and(|earlier| earlier.is_annotated);
         let digest = match options.annotates(is_annotated) {
             true => effects.digest(),
@@ -165,7 +165,8 @@ impl<'t> Recording<'t> {
         });
     }
 
-    /// Of what a policy takes away from others of this run, nobody wrote where it stood: that stays as it was recorded.
+    /// Keeps the recorded position of items that the policy removes and other policies of this run have added. The user
+    /// did not write these, so their current position says nothing.
     fn keep_recorded_positions(
         &self,
         policy: &str,
@@ -187,7 +188,7 @@ impl<'t> Recording<'t> {
         }
     }
 
-    /// Puts back the work of a policy that is not given.
+    /// Restores the changes of a recorded policy that is not given in this run.
     pub(super) fn restore_policy(
         &mut self,
         redo: &Replay,
@@ -220,7 +221,8 @@ impl<'t> Recording<'t> {
         Ok(())
     }
 
-    /// Writes the marker where a policy did something, and the record where it belongs into an annotation.
+    /// Writes the marker if a policy changed something, and the record if it belongs into an annotation. Returns the
+    /// record.
     pub(super) fn finish(
         mut self,
         draft: &mut Draft<'t>,
@@ -255,7 +257,7 @@ impl<'t> Recording<'t> {
     }
 }
 
-/// Writes the record behind the marker, or over the one that is there.
+/// Writes the record behind the marker, or replaces the existing one.
 ///
 /// # Errors
 /// Where the annotations may not be edited.
@@ -272,7 +274,8 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
     Ok(())
 }
 
-/// Containers without a name, or two of a list with one: what is put into each could not be told apart later.
+/// Whether a list has containers without a name, or two of the same name. What goes into each could not be told apart
+/// later.
 pub(crate) fn has_twin_containers(object: &Value, template: &[String]) -> bool {
     let spec = template
         .iter()
@@ -285,14 +288,14 @@ pub(crate) fn has_twin_containers(object: &Value, template: &[String]) -> bool {
     names.any(|names| !are_names(names))
 }
 
-/// Whether all have a name, each another.
+/// Whether all names are there and distinct.
 fn are_names<'n>(mut names: impl Iterator<Item = Option<&'n str>>) -> bool {
     let mut seen = BTreeSet::new();
     names.all(|name| name.is_some_and(|name| seen.insert(name)))
 }
 
-/// Something in the workload has no value that every reader agrees on, so nobody can say what changed. That is refused
-/// where a record says already what was injected.
+/// The diagnostic for changes that cannot be recorded: some value is ambiguous, or containers have no distinct names.
+/// It is an error if the workload has a record already, which would become wrong.
 pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagnostic {
     let help = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does not know), \
                or containers have no name, or the same";
@@ -310,16 +313,17 @@ pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagno
     problem.at(workload.name_place(), "this workload")
 }
 
-/// One step of the fold.
+/// A policy to apply or to restore.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FoldStep<'f> {
-    /// By its place in the order.
+    /// The index of a given policy.
     Given(usize),
     Kept(&'f Replay),
 }
 
-/// The given policies in their order, and each kept one behind the one that it followed. Those that are `idle_policies` hold no
-/// place: this run's record does not have them, and the next one could not know where they stood.
+/// Returns the given policies in order, with each kept one behind the policy that it followed in the record. Policies
+/// in `idle` do not count as predecessors: the new record will not have them, so the next run could not find the
+/// position.
 pub(super) fn policy_order<'f>(
     policies: &'f [Policy],
     earlier: Option<&'f EarlierRun<'f>>,
@@ -344,7 +348,8 @@ pub(super) fn policy_order<'f>(
     order
 }
 
-/// The given policies that did something in an earlier run, and nothing beside those that are kept.
+/// The given policies that are in the earlier record but not in the new one. Empty if no policy is kept: then positions
+/// do not matter.
 pub(super) fn idle_policies<'f>(
     policies: &'f [Policy],
     earlier: Option<&'f EarlierRun<'f>>,
@@ -364,7 +369,7 @@ pub(super) fn idle_policies<'f>(
     names.filter(is_idle).collect()
 }
 
-/// The policies of the record whose work is put back as it was.
+/// The recorded policies that are neither given nor to be removed: their changes are restored.
 pub(super) fn kept<'f>(
     policies: &'f [Policy],
     earlier: &'f EarlierRun<'f>,
@@ -379,7 +384,7 @@ pub(super) fn kept<'f>(
         .map(|policy| policy.policy.as_str())
 }
 
-/// Whether a policy of the record is among the given ones, and this run asks it.
+/// Whether a recorded policy is among the given ones and this run applies it.
 fn is_given(policy: &str, policies: &[Policy], earlier: &EarlierRun<'_>) -> bool {
     policies.iter().any(|given| given.identity == policy) && earlier.evaluates(policy)
 }
@@ -391,7 +396,7 @@ fn name_of<'f>(turn: &FoldStep<'f>, policies: &'f [Policy]) -> &'f str {
     }
 }
 
-/// Whether a policy of the record that is not given is to be taken out.
+/// Whether a recorded policy that is not given is to be removed.
 pub(crate) fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
     match &options.take_out {
         RemovalSelection::Nothing => false,

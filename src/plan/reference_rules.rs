@@ -1,4 +1,4 @@
-//! Names in a container that the pod has to know, and amounts of containers that the pod has to have room for.
+//! Checks names in containers that the pod must define, and resources of containers that must fit those of the pod.
 //! Sources: `validateResourceClaimNames`, `ValidateVolumeDevices`, `validateFileKeyRefVolumes`,
 //! `validatePodResourceConsistency`, `validateResizePolicy` and `ValidateSecurityContext` of Kubernetes.
 
@@ -10,10 +10,11 @@ use crate::yaml::view::View;
 
 use super::os_rules::{containers, name};
 
-/// Volumes that a container can have as a device.
+/// Volume sources that a container can use as a block device.
 const DEVICES: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
 
-/// What is refused, as [`super::pod_rules::refused`] gives it; `has_claims` where volumes come from elsewhere, too.
+/// Returns what is refused, in the form of [`super::pod_rules::refused`]. `has_claims` if the workload may have claim
+/// templates, which define volumes, too.
 pub(super) fn refused(spec: &View<'_>, has_claims: bool) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     for (at, container) in containers(spec) {
@@ -108,7 +109,7 @@ fn files<'v>(
     })
 }
 
-/// Rules of one container that depend on a field of the pod or of the container.
+/// Rules of a container that depend on fields of the pod.
 fn container_rules(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item = String> + use<> {
     let (owner, context) = (name(container), &container["securityContext"]);
     let mut found = Vec::new();
@@ -138,7 +139,7 @@ fn amounts<'v>(resources: &'v View<'v>, kind: &str) -> ResourceAmounts<'v> {
         .collect()
 }
 
-/// What a container requests: a limit alone is the request, too.
+/// What a container requests. A limit without a request is also the request.
 fn requests<'v>(container: &'v View<'v>) -> ResourceAmounts<'v> {
     let mut total = amounts(&container["resources"], "limits");
     total.extend(amounts(&container["resources"], "requests"));
@@ -152,7 +153,7 @@ fn add<'v>(sum: &mut ResourceAmounts<'v>, more: &ResourceAmounts<'v>) {
     }
 }
 
-/// What containers need at any time together; what the pod says of all of them is not less.
+/// Refuses resources of the pod that are less than what its containers request together at any time.
 fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
     let whole = &spec["resources"];
     if whole.is_null() {
@@ -195,8 +196,8 @@ fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
     found.into_iter().map(at).collect()
 }
 
-/// The most that the containers request at any time. Native sidecars run beside what comes behind them; other init
-/// containers run alone.
+/// The most that the containers request at any time. Native sidecars run beside all containers behind them; other init
+/// containers run one at a time.
 fn most_requested<'v>(spec: &'v View<'v>) -> ResourceAmounts<'v> {
     let (mut beside, mut most) = (ResourceAmounts::new(), ResourceAmounts::new());
     for container in list(spec, "initContainers") {

@@ -1,5 +1,5 @@
-//! What came of each policy, seen from the workload before the run: the records of an earlier run and of this one are
-//! compared, and come out as outcomes.
+//! Turns the outcome of each policy into the change since the earlier run, by comparing the record of that run with the
+//! new one.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use crate::record::{Effects, PolicyRecord, Record, RecordPaths};
 use super::WorkloadPlan;
 use super::recording::{EarlierRun, is_dropped};
 
-/// What came of a policy, seen from what the workload was before the run.
+/// Returns the outcome of a policy, relative to the workload before the run.
 pub(super) fn outcome_since(
     identity: &str,
     outcome: Outcome,
@@ -40,7 +40,7 @@ pub(super) fn outcome_since(
     }
 }
 
-/// Whether the record before the run is of another version of a policy.
+/// Whether the earlier record is of another version of the policy.
 pub(super) fn is_older(identity: &str, record: Option<&Record>, earlier: &EarlierRun<'_>) -> bool {
     let after = record.and_then(|record| record.policy(identity));
     earlier
@@ -50,7 +50,7 @@ pub(super) fn is_older(identity: &str, record: Option<&Record>, earlier: &Earlie
         .is_some_and(|(before, after)| digest_of(before) != digest_of(after))
 }
 
-/// Lock files do not have it.
+/// The recorded digest. Lock files have none, so it is computed for them.
 fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
     match policy.digest.as_str() {
         "" => Cow::Owned(policy.effects.digest()),
@@ -58,7 +58,7 @@ fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
     }
 }
 
-/// All that a policy did and that is still there, as it goes; what another policy has now stays.
+/// The changes that remove what a policy did, as far as it is still there. What another policy has added now stays.
 fn removals(
     policy: &PolicyRecord,
     current: Option<&Record>,
@@ -80,7 +80,7 @@ fn removals(
         .collect()
 }
 
-/// What a policy made and what stands there empty, because another took out what was in it: it goes, where none makes it.
+/// The removal of collections that a policy created, that are empty now, and that no policy of the new record creates.
 fn emptied_collections(
     effects: &Effects,
     current: Option<&Record>,
@@ -102,7 +102,7 @@ fn emptied_collections(
     removed.map(|path| at(Operation::TakeOut, path)).collect()
 }
 
-/// An operation on what a record's path names.
+/// An operation on the item at a path of the record.
 fn at(operation: Operation, path: &str) -> Change {
     Change::new(operation, ChangeTarget::from_path(path))
 }
@@ -112,7 +112,7 @@ fn of_object(operation: Operation, name: &str) -> Change {
     Change::new(operation, ChangeTarget::Object(name.to_owned()))
 }
 
-/// Whether something of what a policy did at a path is left; somebody may have taken it out by hand.
+/// Whether a change of a policy is still there to undo; somebody may have removed it by hand.
 fn is_to_undo(
     effects: &Effects,
     path: &str,
@@ -120,19 +120,19 @@ fn is_to_undo(
     earlier: &EarlierRun<'_>,
 ) -> bool {
     let is_present = |path: &str| paths.get(earlier.current, path).is_some();
-    // What was removed comes back where there is still something that it was in.
+    // A removed item can only be restored if its list or mapping still exists.
     let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
     is_present(path) || effects.removed.contains_key(path) && is_present(holder)
 }
 
-/// Every path of what a policy did.
+/// The paths of all changes of a policy.
 fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
     let added = effects.added.keys().chain(effects.joined.keys());
     let changed = effects.replaced.keys().chain(effects.removed.keys());
     added.chain(changed)
 }
 
-/// Every path of what a policy did once, with what tells whether it is still the same.
+/// The paths of all changes of a policy, each target once, with a text that shows whether the change is still the same.
 fn paths_of(effects: &Effects) -> Vec<(String, String)> {
     let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
     let added = effects
@@ -169,7 +169,7 @@ fn changes(
     let is_present = |path: &String| {
         paths.get(earlier.current, path).is_some() || after.removed.contains_key(path)
     };
-    // Nearly always nothing is other than it was, which is seen without a word about any of it.
+    // The common case: nothing is different. It needs no texts of the changes.
     if before == after && generated == was_generated && all_paths(after).all(is_present) {
         return emptied_collections(before, current, earlier);
     }
@@ -203,7 +203,7 @@ fn changes(
     changes
 }
 
-/// Reports on the policies that the run was not given and that it took out.
+/// Reports the recorded policies that are not given and that this run removed.
 pub(super) fn report_dropped(
     planned: &mut WorkloadPlan<'_>,
     policies: &[Policy],

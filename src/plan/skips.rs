@@ -1,4 +1,4 @@
-//! Why nothing comes of a policy: for a whole workload without a plan, for its rules and their containers.
+//! The reasons why a policy changes nothing: it does not select the workload, or no rule or container is chosen.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::added_containers;
 use super::draft::Draft;
 use super::marks::marked;
 
-/// What [`super::plan`] reports of each policy where none of them is for the workload; `None` where one is or may be, or where
-/// something is to be said.
+/// Returns the reports of [`super::plan`] without planning, if no policy selects the workload. `None` if one does or
+/// may, or if there are diagnostics.
 pub fn left_alone(
     workload: &Workload<'_>,
     policies: &[Policy],
@@ -41,7 +41,7 @@ pub fn left_alone(
     (warnings.is_empty() && base.missing.borrow().is_empty()).then_some(reports)
 }
 
-/// Why a rule that applies chooses no container.
+/// The skip of a rule that applies but chooses no container.
 pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
     let choice = &rule.containers;
     let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
@@ -77,7 +77,7 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
     }
 }
 
-/// Why none of the rules applies.
+/// The skip of a policy of which no rule applies.
 pub(super) fn no_rule(skips: Vec<(&Rule, Skip)>) -> Skip {
     let is_near_miss = skips.iter().any(|(_, skip)| skip.is_near_miss);
     let is_selected = skips.iter().any(|(_, skip)| skip.is_selected);

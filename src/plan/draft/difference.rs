@@ -1,16 +1,16 @@
-//! Two drafts of one object as values, as far as they differ.
+//! The difference of two drafts of one object, as a pair of values.
 
 use serde_json::{Map, Value, json};
 
 use super::{Draft, DraftField, DraftValue, OpenedCollection};
 
-/// Lists whose items are told apart by their name, so that of those that are as they were nothing else is read.
+/// Lists whose items are identified by name. Of an unchanged item, only the name is in the difference.
 const NAMED: [&str; 2] = ["containers", "initContainers"];
 
 impl<'t> Draft<'t> {
-    /// The object in an earlier draft, which this one was made from, and in this one. What holds the same in both is null
-    /// in both, and of a container that is as it was there is its name. `None` where something that differs has no value
-    /// that every reader agrees on.
+    /// Returns the object in `earlier`, from which this draft was made, and in this draft. An unchanged collection is
+    /// null in both; an unchanged container has only its name. `None` if a part that differs has no value that all
+    /// readers agree on.
     pub fn difference(&self, earlier: &Draft<'t>) -> Option<(Value, Value)> {
         let later = self;
         DraftComparison { earlier, later }.parts("", &earlier.root, &later.root)
@@ -58,7 +58,7 @@ impl DraftComparison<'_, '_> {
         Some((self.earlier.value(earlier)?, self.later.value(later)?))
     }
 
-    /// Whether nothing was changed in it.
+    /// Whether a part is the same in both drafts. An opened part has the same id in both, so its content is compared.
     fn is_same(&self, earlier: &DraftValue, later: &DraftValue) -> bool {
         if earlier != later {
             return false;
@@ -118,6 +118,7 @@ impl DraftComparison<'_, '_> {
         for field in later {
             let key = self.later.key_in_value(&field.key)?;
             let is_match = |candidate: &DraftField| candidate.key == field.key;
+            // Fields mostly keep their order, so the field behind the last match is tried first.
             let at = match earlier.get(next).is_some_and(is_match) {
                 true => Some(next),
                 false => earlier.iter().position(is_match),
@@ -141,7 +142,7 @@ impl DraftComparison<'_, '_> {
             };
             before.insert(key, value);
         }
-        // Two keys may be one to JSON.
+        // Two different keys in YAML may be the same string in JSON.
         let is_whole = before.len() == earlier.len() && after.len() == later.len();
         is_whole.then_some((Value::Object(before), Value::Object(after)))
     }
@@ -183,7 +184,7 @@ impl DraftComparison<'_, '_> {
         Some((Value::Array(before?), Value::Array(after)))
     }
 
-    /// A container that is as it was.
+    /// An unchanged container: only its name, if it has one.
     fn named(&self, container: &DraftValue) -> Option<ValueChange> {
         let name = self.later.get(container, "name");
         let value = match name.and_then(|name| self.later.value(&name)) {
@@ -194,7 +195,7 @@ impl DraftComparison<'_, '_> {
     }
 }
 
-/// The fields of a mapping; `None` for anything else, and where a merge key brings more.
+/// The fields of a mapping. `None` for anything else, and for a mapping with a merge key, which has more fields.
 fn fields_of(draft: &Draft<'_>, part: &DraftValue) -> Option<Vec<DraftField>> {
     let fields = match part {
         DraftValue::Open(id) => match draft.opened(*id) {

@@ -1,4 +1,4 @@
-//! Opening mappings and lists of a draft, and changing what they hold. What an alias shows elsewhere is not opened.
+//! Opens mappings and lists of a draft and changes their entries. Nodes that an alias refers to are not opened.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Draft<'_> {
         Ok(id)
     }
 
-    /// Opens the mapping under a key, made where there is none, in the place that `order` gives its key.
+    /// Opens the mapping under a key. If there is none, an empty one is created at the place of the key in `order`.
     ///
     /// # Errors
     /// When it may not be edited.
@@ -35,7 +35,7 @@ impl Draft<'_> {
         self.open_field(within, key, order, CollectionKind::Mapping)
     }
 
-    /// Opens the list under a key, made where there is none, in the place that `order` gives its key.
+    /// Opens the list under a key. If there is none, an empty one is created at the place of the key in `order`.
     ///
     /// # Errors
     /// When it may not be edited.
@@ -123,7 +123,7 @@ impl Draft<'_> {
         (id, DraftValue::Open(id))
     }
 
-    /// A key that only a merge key brings stands elsewhere: changing it there changes other places, too.
+    /// Refuses a key that only a merge key brings: its value is written elsewhere, and other places use it, too.
     fn refuse_merged(&self, within: OpenId, key: &str) -> Result<(), Refusal> {
         let OpenedCollection::Mapping { fields, origin } = self.opened(within) else {
             return Ok(());
@@ -164,7 +164,7 @@ impl Draft<'_> {
         Ok((id, DraftValue::Open(id)))
     }
 
-    /// What was opened as one is not the other.
+    /// Refuses to use an opened mapping as a list, or a list as a mapping.
     fn check_shape(&self, id: OpenId, shape: CollectionKind) -> Result<(), Refusal> {
         let (reason, origin) = match (self.opened(id), shape) {
             (OpenedCollection::Mapping { .. }, CollectionKind::Mapping)
@@ -206,7 +206,7 @@ impl Draft<'_> {
                 }),
                 None => {
                     let entries = self.fields_in(node);
-                    // What is opened gets something more.
+                    // Collections are opened to be extended, so reserve some room.
                     let mut fields = Vec::with_capacity(entries.clone().count() + 2);
                     fields.extend(entries);
                     Ok(OpenedCollection::Mapping { origin, fields })
@@ -245,7 +245,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Where a new key goes: behind the nearest key that comes before it in `order` and is there, else first; a key that
+    /// The index of a new key: behind the nearest existing key that comes before it in `order`, else first. A key that
     /// is not in `order` goes last.
     fn place_in_order(&self, within: OpenId, key: &str, order: &[&str]) -> usize {
         let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
@@ -261,7 +261,7 @@ impl Draft<'_> {
         before.map_or(0, |at| at + 1)
     }
 
-    /// Sets a field: a new one goes where `order` says, one that is there is replaced.
+    /// Sets a field. An existing value is replaced; a new field goes to its place in `order`.
     ///
     /// # Errors
     /// When what is there may not be edited.
@@ -300,8 +300,9 @@ impl Draft<'_> {
         let Some(of) = self.origin(old) else {
             return Ok(DraftValue::New(value));
         };
-        // The value under a key may be an alias: the alias is what is written here, so it may go.
+        // An alias itself may be replaced: only the alias is written here, and its target stays.
         self.refuse_shared(old)?;
+        // A scalar that gets the input's value back becomes the input's node again, so that nothing is edited.
         let is_back = !value.is_object()
             && !value.is_array()
             && to_value(self.tree, of).is_ok_and(|original| original == *value);
@@ -312,7 +313,7 @@ impl Draft<'_> {
         })
     }
 
-    /// Puts a new field into an opened mapping, behind the field of another key, or first.
+    /// Inserts a new field into an opened mapping, behind the key `after`, or first.
     pub fn insert_field(
         &mut self,
         within: OpenId,
@@ -335,7 +336,7 @@ impl Draft<'_> {
         );
     }
 
-    /// Puts a new item into an opened list.
+    /// Inserts a new item into an opened list.
     pub fn insert(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) {
         self.list_items(list)
             .insert(index, DraftValue::New(value.into()));
@@ -357,10 +358,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Takes an item out of an opened list.
+    /// Removes an item of an opened list.
     ///
     /// # Errors
-    /// When an alias elsewhere shows it.
+    /// When an alias elsewhere refers to it.
     pub fn remove(&mut self, list: OpenId, index: usize) -> Result<(), Refusal> {
         let item = self.list_items(list)[index].clone();
         self.refuse_shared(&item)?;
@@ -369,10 +370,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Takes a field out of an opened mapping, if it is there.
+    /// Removes a field of an opened mapping, if it has it.
     ///
     /// # Errors
-    /// When an alias elsewhere shows it, or a merge key may bring another of its name.
+    /// When an alias elsewhere refers to it, or a merge key brings the same key.
     pub fn remove_field(&mut self, within: OpenId, key: &str) -> Result<(), Refusal> {
         self.refuse_merged(within, key)?;
         let OpenedCollection::Mapping { fields, origin } = self.opened(within) else {
@@ -382,7 +383,7 @@ impl Draft<'_> {
             return Ok(());
         };
         self.refuse_shared(&fields[at].value)?;
-        // What a merge key brings under the same name would come to light.
+        // Without the explicit field, the value that the merge key brings would take effect.
         if let Some(node) = origin.filter(|&node| self.tree.is_brought_by_merge(node, key)) {
             return Err(Refusal {
                 node,
@@ -394,7 +395,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// What goes must not be shown elsewhere.
+    /// Refuses to remove a part if an alias elsewhere refers to something in it: the alias would lose its target.
     fn refuse_shared(&self, part: &DraftValue) -> Result<(), Refusal> {
         let Some(node) = self.origin(part) else {
             return Ok(());

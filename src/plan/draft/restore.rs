@@ -1,11 +1,11 @@
-//! What stands in a draft as the input has it: a later policy may put back what an earlier one took away.
+//! Finds planned values that equal the input's: a later policy may put back what an earlier one removed.
 
 use super::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{key_text, to_value};
 
 impl Draft<'_> {
-    /// Takes the input's node wherever the planned value is the same, so that no edit writes what is there.
+    /// Replaces planned values that equal the input's by the input's nodes, so that no edit rewrites them.
     pub fn restore_unchanged(&mut self) {
         if !self.has_removals {
             return;
@@ -61,14 +61,15 @@ impl Draft<'_> {
                 origin.filter(|_| is_unchanged)
             }
         };
-        // A null that was opened is no empty collection.
+        // A null that was opened as a collection is not equal to an empty collection.
         match origin.filter(|node| self.tree.kind(*node).is_collection()) {
             Some(node) => DraftValue::Node(node),
             None => DraftValue::Open(id),
         }
     }
 
-    /// Fields whose key was taken out and came back with the same value, where and as the input has them.
+    /// Returns the fields. Those that were removed and came back with the same value are the input's again, in their
+    /// old place.
     fn restored_fields(
         &self,
         origin: Option<NodeId>,
@@ -77,6 +78,7 @@ impl Draft<'_> {
         let Some(origin) = origin else { return fields };
         let entries: Vec<(NodeId, NodeId)> = self.tree.entries(origin).collect();
         let is_from_source = |field: &&DraftField| matches!(field.key, DraftKey::Node(_));
+        // No key of the input is missing, so none can have come back.
         if fields.iter().filter(is_from_source).count() == entries.len() {
             return fields;
         }
@@ -110,7 +112,8 @@ impl Draft<'_> {
         fields
     }
 
-    /// What is opened and was not settled is another value than the node has.
+    /// Whether an item is a node of the input, or a new value equal to it. An opened item that was not restored has
+    /// another value than its node.
     fn is_item(&self, node: NodeId, item: &DraftValue) -> bool {
         match self.origin(item) {
             Some(_) => *item == DraftValue::Node(node),
