@@ -1,4 +1,5 @@
-//! Resources of other operators as the `InjectionPolicy` that says the same: text, for people to keep and to change.
+//! Converts resources of other operators to `InjectionPolicy` objects with the same effect, as YAML text for people to
+//! keep and to change.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit;
@@ -7,13 +8,13 @@ use crate::policy::params::ParamSetting;
 use crate::policy::read::{ConvertedResource, PolicyFile, convert_all};
 use crate::wording::one_line;
 
-/// Longest line of a comment.
+/// Length of the longest comment line, in characters.
 const WIDTH: usize = 118;
 
-/// One document a resource, and what is doubtful about the resources.
+/// Returns one YAML document for each resource, with warnings about the resources.
 ///
 /// # Errors
-/// All that is wrong with them, or that there is none.
+/// All problems of the resources; also if no resource is given.
 pub fn convert(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
@@ -50,7 +51,7 @@ fn document(converted: &ConvertedResource) -> String {
     comments.concat() + &emit::document(&converted.policy)
 }
 
-/// A paragraph as lines of a comment.
+/// Wraps a paragraph to YAML comment lines.
 fn comment(text: &str) -> String {
     let mut lines = String::new();
     let mut line = String::from("#");

@@ -1,5 +1,5 @@
-//! What gives an injection power over the node or the cluster, or cannot be relied on: a closed table, looked for in any
-//! Kubernetes value.
+//! Finds settings that give an injection power over the node or the cluster, or that cannot be relied on, such as the
+//! tag `latest`. The table is closed and is looked up in any Kubernetes value.
 
 use serde_json::{Map, Value};
 use std::fmt;
@@ -35,7 +35,7 @@ pub enum Danger {
     ClearSecret,
 }
 
-/// All of them, with the names that users write.
+/// All dangers with the names that users write.
 const NAMES: [(Danger, &str); 13] = [
     (Danger::Privileged, "privileged"),
     (Danger::HostPath, "host-path"),
@@ -53,7 +53,7 @@ const NAMES: [(Danger, &str); 13] = [
 ];
 
 impl Danger {
-    /// As users write it.
+    /// The name that users write.
     pub fn name(self) -> &'static str {
         NAMES
             .iter()
@@ -61,12 +61,12 @@ impl Danger {
             .map_or("", |(_, name)| name)
     }
 
-    /// All names.
+    /// The names of all dangers.
     pub fn names() -> impl Iterator<Item = &'static str> + Clone {
         NAMES.iter().map(|(_, name)| *name)
     }
 
-    /// The danger of a name.
+    /// The danger with this name.
     pub fn find(name: &str) -> Option<Danger> {
         NAMES
             .iter()
@@ -74,7 +74,7 @@ impl Danger {
             .map(|(danger, _)| *danger)
     }
 
-    /// Whether it gives a container power beyond its pod.
+    /// Whether it gives a container power beyond its pod; the others are about images and secrets.
     pub fn is_privilege(self) -> bool {
         !matches!(
             self,
@@ -92,13 +92,13 @@ impl fmt::Display for Danger {
 /// A danger, and the setting that causes it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FoundDanger {
-    /// Which.
+    /// The kind of danger.
     pub danger: Danger,
-    /// As it stands there: `hostPath: /var/log`.
+    /// The setting as it is written: `hostPath: /var/log`.
     pub excerpt: String,
 }
 
-/// All dangers in a value: a container, a volume, a part of a pod spec.
+/// All dangers in a value, which may be a container, a volume or any part of a pod spec.
 pub fn find(value: &Value) -> Vec<FoundDanger> {
     let mut found = Vec::new();
     walk(value, "", &mut found);
@@ -127,7 +127,7 @@ fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<FoundDanger> {
         "hostPath" if value.is_object() => Danger::HostPath,
         "hostNetwork" | "hostPID" | "hostIPC" if is_bool(true) => Danger::HostNamespaces,
         "hostPort" if value.as_i64() != Some(0) => Danger::HostPort,
-        // The one that Pod Security's level "restricted" allows.
+        // Pod Security's level "restricted" allows this one capability.
         "add"
             if parent == "capabilities"
                 && value.as_array().is_some_and(|capabilities| {
@@ -159,7 +159,7 @@ fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<FoundDanger> {
     }]
 }
 
-/// What cannot be relied on in an image's name; one that is not known yet (`${...}`) is not judged.
+/// Dangers of an image reference. A reference that is not resolved yet (`${...}`) has none.
 fn image(name: &str) -> Vec<FoundDanger> {
     if name.contains("${") || name.is_empty() {
         return Vec::new();
@@ -185,7 +185,7 @@ fn image(name: &str) -> Vec<FoundDanger> {
         .collect()
 }
 
-/// Words in the names of variables that hold something secret, and endings of those that only tell where it is.
+/// Words in the names of variables that hold a secret.
 const SECRET_WORDS: [&str; 9] = [
     "TOKEN",
     "PASSWORD",
@@ -197,6 +197,7 @@ const SECRET_WORDS: [&str; 9] = [
     "ACCESS_KEY",
     "CREDENTIAL",
 ];
+/// Endings of the names of variables that only say where a secret is.
 const WHERE_WORDS: [&str; 8] = [
     "_FILE",
     "_PATH",
@@ -214,7 +215,7 @@ fn clear_secret(variable: &Map<String, Value>) -> Option<FoundDanger> {
     let upper = name.to_uppercase();
     let is_secret = SECRET_WORDS.iter().any(|word| upper.contains(word))
         && !WHERE_WORDS.iter().any(|word| upper.ends_with(word))
-        // Composed of others, or not known yet.
+        // `$(...)` refers to other variables, and `${...}` is not resolved yet.
         && !value.is_empty() && !value.contains("$(") && !value.contains("${")
         && !matches!(value, "true" | "false");
     is_secret.then(|| FoundDanger {

@@ -1,5 +1,5 @@
-//! Ephemeral containers of a run: for each workload the patch body for its pods that run, and the same as a line of
-//! `kubectl debug`. <https://kubernetes.io/docs/concepts/workloads/pods/ephemeral-containers/>
+//! Renders the ephemeral containers of a run: for each workload the patch body for its running pods, and the equivalent
+//! `kubectl debug` commands. <https://kubernetes.io/docs/concepts/workloads/pods/ephemeral-containers/>
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::outcome::{FileReport, WorkloadReport};
 use crate::policy::functions::default_pull_policy;
 use crate::wording::{self, one_line, shell_word};
 
-/// What `kubectl debug` has a flag for, or does by itself.
+/// Fields that `kubectl debug` has a flag for, or sets by itself.
 const SAID_IN_THE_LINE: [&str; 8] = [
     "name",
     "image",
@@ -34,7 +34,7 @@ fn patch(workload: &WorkloadReport) -> Value {
     json!({"spec": {"ephemeralContainers": workload.ephemeral_containers}})
 }
 
-/// One YAML document a workload: the patch body, with the lines as a comment.
+/// One YAML document for each workload: the patch body, with the commands as a comment.
 pub fn yaml(reports: &[&FileReport]) -> String {
     let documents: Vec<String> = workloads(reports).map(document).collect();
     documents.join("---\n")
@@ -59,7 +59,7 @@ fn document(workload: &WorkloadReport) -> String {
     text + &emit::document(&patch(workload))
 }
 
-/// A JSON list with an entry a workload.
+/// A JSON list with an entry for each workload.
 pub fn json(reports: &[&FileReport]) -> String {
     let entry = |workload: &WorkloadReport| {
         let lines = workload
@@ -82,7 +82,7 @@ pub fn json(reports: &[&FileReport]) -> String {
     wording::json(text) + "\n"
 }
 
-/// The lines alone, each workload named before its own.
+/// The commands alone, those of each workload below a comment with its name.
 pub fn kubectl(reports: &[&FileReport]) -> String {
     let mut text = String::new();
     for workload in workloads(reports) {
@@ -164,7 +164,7 @@ fn plain_env(container: &Value) -> impl Iterator<Item = (&str, &str)> {
     entries.filter_map(|entry| Some((entry.get("name")?.as_str()?, entry.get("value")?.as_str()?)))
 }
 
-/// The fields that the line cannot say.
+/// The fields of the container that the command has no flag for.
 fn left_out(container: &Value) -> Vec<&str> {
     let fields = container.as_object().into_iter().flatten();
     let is_unsaid = |(key, value): &(&String, &Value)| match key.as_str() {

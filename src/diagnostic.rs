@@ -1,4 +1,4 @@
-//! What goes wrong, as plain data: a stable code, a sentence, the places, and what to do next. Nothing is printed here.
+//! Diagnostics as plain data: a stable code, a sentence, the places, and what to do next. Nothing is printed here.
 //!
 //! A new code needs its page `docs/errors/NAME.md` and a case that shows it (`tests/codes.rs`).
 
@@ -6,42 +6,42 @@ use std::sync::Arc;
 
 use crate::source::Place;
 
-/// How bad it is.
+/// The severity of a diagnostic, from harmless to fatal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing; changes nothing.
+    /// For information only.
     Note,
-    /// Done, but look at it; with `--strict` it fails the run.
+    /// The work is done, but somebody should look at it. Fails the run under `--strict`.
     Warning,
     /// The run fails and nothing is written.
     Error,
 }
 
-/// One thing that is wrong.
+/// One problem, with its places.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// The stable code.
     pub code: Code,
-    /// How bad it is.
+    /// The severity; the same code may have several.
     pub severity: Severity,
-    /// What is wrong, in the user's terms, without a full stop.
+    /// The problem in the user's terms, without a full stop.
     pub message: String,
-    /// Where; the first is the place to show.
+    /// The places; the first is the primary one.
     pub labels: Vec<Label>,
-    /// What to do next.
+    /// Advice on what to do next.
     pub help: Option<String>,
-    /// `Deployment shop/orders`, where it is one workload's.
+    /// The title of the workload that it is about: `Deployment shop/orders`.
     pub workload: Option<Arc<str>>,
-    /// The identity of a policy, where it is one policy's.
+    /// The identity of the policy that it is about.
     pub policy: Option<Arc<str>>,
 }
 
-/// A place with a few words.
+/// A place in a source, with a short text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// What is there.
+    /// What is at this place.
     pub text: String,
 }
 
@@ -73,7 +73,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds a place with a few words.
+    /// Adds a label.
     pub fn at(mut self, place: Place, text: impl Into<String>) -> Self {
         self.labels.push(Label {
             place,
@@ -82,31 +82,31 @@ impl Diagnostic {
         self
     }
 
-    /// Says what to do next.
+    /// Sets the advice.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// Says whose it is.
+    /// Sets the workload that it is about.
     pub fn of_workload(mut self, title: impl Into<Arc<str>>) -> Self {
         self.workload = Some(title.into());
         self
     }
 
-    /// Says which policy's it is.
+    /// Sets the policy that it is about.
     pub fn of_policy(mut self, identity: impl Into<Arc<str>>) -> Self {
         self.policy = Some(identity.into());
         self
     }
 
-    /// The same thing, less bad.
+    /// The same diagnostic with another severity.
     pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }
 
-    /// Whether it speaks of many places alike, so that saying it once is enough.
+    /// Whether the same message may come from many places and is reported only once.
     pub fn is_said_once(&self) -> bool {
         match self.code {
             Code::NothingToWrite => true,
@@ -115,7 +115,7 @@ impl Diagnostic {
         }
     }
 
-    /// Whether it fails the run.
+    /// Whether it is an error, which fails the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -147,12 +147,13 @@ macro_rules! codes {
 }
 
 impl Code {
-    /// The code of a name.
+    /// The code with this name.
     pub fn find(name: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.name() == name)
     }
 
-    /// Whether an error of a run is a finding about a workload. All others mean that the input or a policy cannot be used.
+    /// Whether an error with this code is a finding about a workload. All others mean that the input or a policy cannot
+    /// be used.
     pub fn is_finding(self) -> bool {
         !matches!(
             self,

@@ -1,30 +1,30 @@
-//! Globs, compiled: each within bounds, for the crate calls itself for every brace, and panics where the regular
-//! expression that it makes is too large.
+//! Compiles globs within limits: `globset` recurses at every brace, and panics if the regular expression that it makes
+//! is too large.
 
 use globset::{GlobBuilder, GlobMatcher};
 
 /// Longest glob, in bytes.
 const MAX_LENGTH: usize = 4096;
-/// How deep braces may nest. People nest two.
+/// The deepest nesting of braces. In practice, people nest two.
 const MAX_BRACES: usize = 16;
 /// Characters of a glob that an error shows.
 const SHOWN: usize = 200;
 
-/// What a glob is compared with.
+/// What a glob is matched against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GlobSubject {
-    /// A text: `*` also goes over `/`.
+    /// Any text: `*` also matches `/`.
     Text,
-    /// A text without regard to case.
+    /// Any text, case-insensitive.
     TextOfAnyCase,
-    /// A path: `*` stays within a folder.
+    /// A path: `*` does not match `/`.
     Path,
 }
 
 /// Compiles a glob.
 ///
 /// # Errors
-/// That it is no glob, and why.
+/// Why the text is no glob.
 pub fn compile(text: &str, subject: GlobSubject) -> Result<GlobMatcher, String> {
     let compiled = check(text).and_then(|()| {
         let mut builder = GlobBuilder::new(text);
@@ -43,10 +43,10 @@ pub fn compile(text: &str, subject: GlobSubject) -> Result<GlobMatcher, String> 
     })
 }
 
-/// Whether a glob is within bounds.
+/// Checks that a glob is within the limits.
 ///
 /// # Errors
-/// What is too much.
+/// The limit that it exceeds.
 pub fn check(text: &str) -> Result<(), String> {
     if text.len() > MAX_LENGTH {
         return Err(format!("it is longer than {MAX_LENGTH} bytes"));

@@ -1,11 +1,12 @@
-//! podgraft puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
+//! podgraft injects agents, sidecars and settings into Kubernetes manifests before they reach a cluster.
 //!
-//! The modules stand in the order in which data flows: a [`source`] is cut and parsed ([`yaml`]), seen as Kubernetes
-//! objects ([`manifest`]), picked by policies ([`policy`], [`select`]), planned ([`plan`]) with what all sources say
-//! together ([`inventory`]), edited ([`edit`]) and checked ([`verify`]). [`graft`] is the pipeline, one line a stage: what
-//! it finds is data ([`outcome`]), which is shown last ([`report`]).
+//! Data flows through the modules in this order: a [`source`] is parsed ([`yaml`]), viewed as Kubernetes objects
+//! ([`manifest`]), selected by policies ([`policy`], [`select`]), planned ([`plan`]) with what other objects of the run
+//! say ([`inventory`]), edited ([`edit`]) and checked ([`verify`]). [`graft`] is the pipeline, with one call for each
+//! stage. Its findings are data ([`outcome`]), which is rendered last ([`report`]).
 //!
-//! The library is text in, text out: files, environment, terminal and exit codes are the program's (`src/bin/podgraft`).
+//! The library is text in, text out. Files, environment, terminal and exit codes belong to the program
+//! (`src/bin/podgraft`).
 
 #![warn(unreachable_pub)]
 

@@ -1,5 +1,5 @@
-//! Secrets in reports: a value whose name says that it is a secret is shown as dots. Only the unified diff shows all,
-//! since it is a patch.
+//! Masks secrets in reports: a value is replaced by dots if its name says that it is a secret. The unified diff is not
+//! masked, because it is a patch.
 
 use regex_lite::Regex;
 use std::borrow::Cow;
@@ -9,16 +9,16 @@ use std::sync::LazyLock;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 
-/// What stands for a secret.
+/// The text shown in place of a secret.
 pub(crate) const MASK: &str = "••••••";
 
-/// Names of variables that hold secrets. `AUTH` alone would hide `OAUTH_URL` and `AUTHOR`.
+/// Names of variables that hold secrets. `AUTH` is not among the words: it would also match `OAUTH_URL` and `AUTHOR`.
 static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
     let words = "TOKEN|PASSW(OR)?D|PASSPHRASE|SECRET|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|LICENSE_?KEY|CREDENTIALS?|DSN";
     Regex::new(&format!("(?i)(^|[_.-])(\\w*({words}))($|[_.-])")).expect("the pattern is constant")
 });
 
-/// `-Dtoken=abc`, `password=abc`.
+/// A secret in a flag or a setting: `-Dtoken=abc`, `password=abc`.
 static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
     let words =
         "token|passw(?:or)?d|passphrase|secret|api[_.-]?key|private[_.-]?key|access[_.-]?key";
@@ -26,7 +26,7 @@ static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is constant")
 });
 
-/// `https://user:abc@host`.
+/// A password in a URL: `https://user:abc@host`.
 static SECRET_IN_ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(://[^/\s:@]*:)[^/\s@]+@").expect("the pattern is constant"));
 
@@ -35,7 +35,7 @@ pub(crate) fn is_secret_name(name: &str) -> bool {
     SECRET_NAME.is_match(name)
 }
 
-/// A variable's value as a report may show it. References to other variables are no secrets.
+/// The value of a variable as a report shows it. References to other variables (`$(NAME)`) are no secrets.
 pub(crate) fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     let is_reference = value.starts_with("$(") && value.ends_with(')');
     if value.is_empty() || is_reference {
@@ -48,7 +48,7 @@ pub(crate) fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     }
 }
 
-/// A text without the secrets that stand in it as `token=...` or in a URL.
+/// Masks secrets in a text, given as `token=...` or in a URL.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     if !text.contains(['=', '@']) {
         return Cow::Borrowed(text);
@@ -72,12 +72,13 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Where secrets stand in a piece of YAML: values of variables whose names say so, and the data of Secrets. In order.
+/// The byte ranges of secrets in a piece of YAML, in order: values of variables whose names say that they are secrets,
+/// and the data of Secrets.
 pub(crate) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
     let Ok(text) = std::str::from_utf8(text) else {
         return Vec::new();
     };
-    // An item of a list in brackets ends in a comma.
+    // A piece may be an item of a flow sequence, which ends in a comma.
     let trimmed = text.trim_end().trim_end_matches(',');
     match parse(trimmed) {
         Ok(tree) => tree.ids().flat_map(|id| secrets_of(&tree, id)).collect(),
@@ -108,7 +109,7 @@ fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// `name: X` and `value: y`, in this order, on one line or two.
+/// `name: X` followed by `value: y`, on one line or two.
 static NAME_AND_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     let held = r#"("[^"]*"|'[^']*'|[^,}\s]+)"#;
     let pattern =
@@ -116,7 +117,7 @@ static NAME_AND_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("the pattern is constant")
 });
 
-/// For a piece that cannot be read by itself.
+/// Finds secrets by pattern in a piece that is no YAML by itself.
 fn secrets_by_sight(text: &str) -> Vec<Range<usize>> {
     let found = NAME_AND_VALUE
         .captures_iter(text)
@@ -127,7 +128,7 @@ fn secrets_by_sight(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// A line without the secrets; `at` is where it begins in the piece that they were found in.
+/// Masks the secrets in a line. `at` is the offset of the line in the piece in which `secrets` were found.
 pub(crate) fn hide(line: &[u8], at: usize, secrets: &[Range<usize>]) -> String {
     let line = String::from_utf8_lossy(line);
     let mut shown = String::new();

@@ -1,4 +1,4 @@
-//! What the user says for a whole run, beside the policies.
+//! The settings of a whole run, beside the policies.
 
 mod acknowledge;
 mod namespaces;
@@ -13,65 +13,67 @@ pub use acknowledge::Acknowledgement;
 pub use namespaces::FolderNamespaces;
 pub use workloads::WorkloadPattern;
 
-/// What holds for a whole run, whatever the file.
+/// Settings that hold for all files of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// For objects that state no namespace.
+    /// The namespace of objects that state none.
     pub namespace: Option<String>,
-    /// For objects that state none, by the folder of their file; they win over `namespace`.
+    /// The namespace of objects that state none, by the folder of their file. It wins over `namespace`.
     pub namespaces: Option<FolderNamespaces>,
-    /// `--pod-template group/version/Kind=path`: more kinds that hold a pod template.
+    /// `--pod-template group/version/Kind=path`: additional kinds with a pod template.
     pub pod_templates: Vec<PodTemplatePath>,
-    /// The cluster's minor version (1.x), where it is stated.
+    /// The minor version of the cluster (the `x` of 1.x); `None` if it is not stated.
     pub kube_minor: Option<u32>,
-    /// Write `podgraft.dev/applied`.
+    /// Write the annotation `podgraft.dev/applied`.
     pub marker: bool,
-    /// Write `podgraft.dev/record` beside it. A record that is there is kept true whatever this says.
+    /// Write the annotation `podgraft.dev/record` beside it. An existing record is updated even without this option.
     pub record: bool,
-    /// Report what was done to each workload for the lock file ([`FileReport::records`](crate::outcome::FileReport)).
-    /// Records that stand in annotations are taken out of these.
+    /// Report the record of each workload for the lock file ([`FileReport::records`](crate::outcome::FileReport)).
+    /// Records in annotations move there.
     pub lock: bool,
-    /// Nothing is written: what is done is recorded only where a record that is there decides what comes out. Not beside
-    /// policies that generate objects, for which of these are needed is known from the records of all workloads.
+    /// Nothing is written, so a workload is recorded only if an earlier record decides the result. Not for policies
+    /// that generate objects: which of these are needed follows from the records of all workloads.
     pub preview: bool,
-    /// Injects nothing: what stands in a workload as a policy wants it becomes the policy's own.
+    /// Inject nothing. Values that a workload already has as a policy wants them are recorded as injected by the
+    /// policy.
     pub adopt: bool,
-    /// `--policy-set`: noted with the policies, and the set of `--prune`.
+    /// `--policy-set`: recorded with the policies. `--prune` removes within this set.
     pub set: Option<String>,
-    /// Which policies of a workload's record are taken out, beside the given ones that no longer apply.
+    /// The recorded policies to remove from each workload. Given policies that no longer apply are always removed.
     pub take_out: RemovalSelection,
-    /// Take out what somebody changed since it was put there, too.
+    /// Remove injected values even if somebody has changed them since.
     pub force: bool,
-    /// Parse documents that no policy can concern, too.
+    /// Also parse documents that no policy can concern.
     pub parse_all: bool,
-    /// `--workload`: only these. Empty: all.
+    /// `--workload`: only the matching workloads; all of them if it is empty.
     pub workloads: Vec<WorkloadPattern>,
     /// Report the plan of each changed workload as an RFC 6902 patch.
     pub patches: bool,
     /// Report the ephemeral containers for each workload.
     pub ephemeral_containers: bool,
-    /// `--image-env CONTAINER:NAME=VALUE`: variables that the image sets.
+    /// `--image-env CONTAINER:NAME=VALUE`: variables that images set.
     pub image_env: Vec<ImageEnv>,
-    /// `--forbid`: what no policy may put anywhere.
+    /// `--forbid`: what no policy may inject.
     pub forbid: Vec<Danger>,
-    /// Report every workload, say in words what was done to it, and warn of variables that may hide an image's. Without it
-    /// a report has edits, counts and problems.
+    /// Report every workload with its changes in words, and warn of variables that may hide those of an image. Without
+    /// it, a report has only edits, counts and problems.
     pub details: bool,
     /// Report what the injections need from a cluster.
     pub needs: bool,
-    /// Report the places of the conditions that do not hold.
+    /// Report the places of the conditions that do not hold, in the policy and in the manifest.
     pub places: bool,
-    /// Report what each workload is made of.
+    /// Report the containers, volumes and ports of each workload.
     pub views: bool,
     /// Report which policy wrote each line.
     pub authors: bool,
-    /// Look at objects that are no workloads, too, for mistakes that are not injection's.
+    /// Also check objects that are no workloads for mistakes that have nothing to do with an injection.
     pub lint: bool,
-    /// Warnings that are not to be said.
+    /// Warnings that are accepted and not reported.
     pub acknowledged: Vec<Acknowledgement>,
     /// Report the labels of each pod template.
     pub labels: bool,
-    /// The identities of all given policies, where workloads that others injected are to be named.
+    /// The identities of all given policies, to report workloads that other policies injected. `None`: these are not
+    /// reported.
     pub given: Option<Vec<String>>,
 }
 
@@ -110,17 +112,17 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether what is done is written down.
+    /// Whether injections are recorded, in an annotation or a lock file.
     pub fn is_recording(&self) -> bool {
         self.marker && (self.record || self.lock && !self.preview)
     }
 
-    /// Whether a record belongs into an annotation, where an earlier one stands there or not.
+    /// Whether the record of a workload goes into an annotation. `is_annotated`: its earlier record is in one.
     pub fn annotates(&self, is_annotated: bool) -> bool {
         self.record || is_annotated && !self.lock
     }
 
-    /// The namespace of what states none in a file.
+    /// The namespace of objects that state none in a file.
     pub fn namespace_in(&self, file: &str) -> Option<&str> {
         let of_folder = self
             .namespaces
@@ -130,43 +132,43 @@ impl Options {
     }
 }
 
-/// The recorded policies that are removed.
+/// The recorded policies that a run removes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum RemovalSelection {
-    /// None: what is not given stays.
+    /// None: policies that are not given stay.
     #[default]
     Nothing,
-    /// `undo`: all.
+    /// `undo`: all policies.
     All,
-    /// `undo --only`: these.
+    /// `undo --only`: these policies.
     Only(Vec<String>),
-    /// `--prune`: those of the run's set that are not among these.
+    /// `--prune`: the policies of the run's set that are not in this list.
     NotGiven(Vec<String>),
 }
 
 impl RemovalSelection {
-    /// Whether the run is there for nothing but taking out.
+    /// Whether the run only removes and injects nothing.
     pub fn is_undo(&self) -> bool {
         matches!(self, RemovalSelection::All | RemovalSelection::Only(_))
     }
 }
 
-/// A kind and where its pod template stands.
+/// A kind, and the path to its pod template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodTemplatePath {
-    /// `argoproj.io/v1alpha1`.
+    /// The group and version: `argoproj.io/v1alpha1`.
     pub api_version: String,
-    /// `Rollout`.
+    /// The kind: `Rollout`.
     pub kind: String,
-    /// `spec.template`.
+    /// The keys of the path: `spec.template`.
     pub path: Vec<String>,
 }
 
 impl PodTemplatePath {
-    /// Reads `group/version/Kind=path`. A path of a single dot is the object itself, as with a Pod.
+    /// Parses `group/version/Kind=path`. The path `.` is the object itself, as with a Pod.
     ///
     /// # Errors
-    /// Anything else.
+    /// If the text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const WANTED: &str =
             "wanted group/version/Kind=path, such as argoproj.io/v1alpha1/Rollout=spec.template";
@@ -199,10 +201,11 @@ impl PodTemplatePath {
     }
 }
 
-/// The minor version of a cluster's version `1.N`, as clusters and providers write it (`1.29+`, `v1.33.1-eks-1234`).
+/// Parses a Kubernetes version `1.N` and returns `N`. Clusters and providers write it in several ways (`1.29+`,
+/// `v1.33.1-eks-1234`).
 ///
 /// # Errors
-/// Anything else.
+/// If the text has another form, or the major version is not 1.
 pub fn parse_kube_version(text: &str) -> Result<u32, String> {
     let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');
     let major = parts.next();
@@ -216,10 +219,10 @@ pub fn parse_kube_version(text: &str) -> Result<u32, String> {
 }
 
 impl ImageEnv {
-    /// Reads `CONTAINER:NAME=VALUE`.
+    /// Parses `CONTAINER:NAME=VALUE`.
     ///
     /// # Errors
-    /// Anything else.
+    /// If the text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const WANTED: &str = "wanted CONTAINER:NAME=VALUE";
         let (target, value) = text.split_once('=').ok_or(WANTED)?;
@@ -236,31 +239,32 @@ impl ImageEnv {
         })
     }
 
-    /// Whether it is about a container of this name; then it is met.
+    /// Marks it as met if the container has this name.
     pub fn match_container(&self, container: &str) {
         if self.container == container {
             self.is_met.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether a workload that a policy was asked about has the container.
+    /// Whether a workload that a policy looked at has the container.
     pub fn is_met(&self) -> bool {
         self.is_met.load(Ordering::Relaxed)
     }
 }
 
-/// A variable that a container's image sets.
+/// A variable that the image of a container sets.
 #[derive(Debug, Clone)]
 pub struct ImageEnv {
     /// The container's name.
     pub container: String,
-    /// The variable.
+    /// The name of the variable.
     pub name: String,
-    /// Its value in the image.
+    /// The value of the variable in the image.
     pub value: String,
-    /// It is from `podgraft.yaml`, which may be for more manifests than those of a run.
+    /// It comes from `podgraft.yaml`, which may be for more manifests than those of a run. So it is no mistake if no
+    /// container has the name.
     pub is_configured: bool,
-    /// Shared by the threads of a run.
+    /// Shared by the threads of a run, and by clones.
     is_met: Arc<AtomicBool>,
 }
 

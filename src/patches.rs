@@ -1,5 +1,5 @@
-//! The plan for those who have other programs carry it out: RFC 6902 patches, and a kustomize Component, which every
-//! kustomize and kubectl builds without podgraft.
+//! Renders the plan for other programs to apply: as RFC 6902 patches, or as a kustomize Component, which kustomize and
+//! kubectl build without podgraft.
 //! <https://kubectl.docs.kubernetes.io/guides/config_management/components/>
 
 use std::collections::BTreeMap;
@@ -12,24 +12,23 @@ use crate::outcome::{GeneratedObject, ObjectName, ReportedFile, WorkloadReport};
 use crate::source::Source;
 use crate::wording;
 
-/// `DIR/kustomization.yaml` and the files that it names.
+/// The files of a kustomize Component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Component {
-    /// The Component with a patch for each object.
+    /// Text of `kustomization.yaml`: the Component, with a patch for each changed object.
     pub kustomization: String,
-    /// The objects that policies generate, where there are any: `generated.yaml`.
+    /// Text of `generated.yaml`: the objects that policies generate, if there are any.
     pub generated: Option<String>,
 }
 
 /// The name of the file with the objects that policies generate.
 pub const GENERATED: &str = "generated.yaml";
 
-/// What kustomize calls the namespace of an object that states none.
-/// Source: `EffectiveNamespace` of kyaml/resid.
+/// The namespace by which kustomize selects objects that state none. Source: `EffectiveNamespace` of kyaml/resid.
 const NO_NAMESPACE: &str = "default";
 
-/// A JSON list of `{target, patch}`. An object that is new has a patch that puts all of it where nothing was (path ``),
-/// one that goes a patch that takes all of it away.
+/// A JSON list of `{target, patch}`. The patch of a new object adds the whole document (an empty path), and that of a
+/// pruned object removes it.
 pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
     let mut entries: Vec<Value> = Vec::new();
     for file in files {
@@ -55,7 +54,7 @@ fn companion_entry(companion: &GeneratedObject) -> Value {
     json!({"target": target(api_version, &companion.name), "patch": patch})
 }
 
-/// An object of the input, as the manifest names it.
+/// The name of a workload as the manifest writes it: without a namespace that only the run gives it.
 fn name_of(workload: &WorkloadReport) -> ObjectName {
     let (group, _) = workload.api_version.rsplit_once('/').unwrap_or_default();
     ObjectName {
@@ -85,10 +84,10 @@ fn target(api_version: &str, object: &ObjectName) -> Map<String, Value> {
         .collect()
 }
 
-/// A kustomize Component that does to the same manifests what `apply` does.
+/// A kustomize Component that makes the same changes to the same manifests as `apply`.
 ///
 /// # Errors
-/// Objects that kustomize cannot tell from others: of a generated name, or two of the same name.
+/// Changed objects that kustomize cannot select unambiguously: those without a fixed name, or two of the same name.
 pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic>> {
     let problems = refuse(files);
     if !problems.is_empty() {
@@ -107,7 +106,7 @@ pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic
     if !objects.is_empty() {
         fields["resources"] = json!([GENERATED]);
     }
-    // kustomize takes a file without any list for an empty one, and fails.
+    // kustomize fails on a file without any list as empty, so `patches` is written even if it has no items.
     fields["patches"] = Value::Array(patches);
     let head = "# Made by `podgraft apply -o kustomize`, for the manifests that it was made from: make it again when they change.\n";
     let generated = (!objects.is_empty()).then(|| objects.join("---\n"));
@@ -119,7 +118,7 @@ pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic
 
 fn patch_entry(workload: &WorkloadReport) -> Value {
     let mut object = name_of(workload);
-    // The fields of a target are regular expressions, and one that is left out fits everything.
+    // The fields of a target are regular expressions, and a field that is left out matches every object.
     object.name = regex_lite::escape(&object.name);
     object
         .namespace
@@ -130,7 +129,8 @@ fn patch_entry(workload: &WorkloadReport) -> Value {
     }
     let operations = serde_json::to_value(&workload.patch).expect("a patch is always JSON");
     let mut operations = operations.as_array().cloned().unwrap_or_default();
-    // kustomize takes the last line ends of a patch off.
+    // kustomize trims the line ends at the end of a patch. A last value that needs its line end must not be last, so
+    // `path` is put after it.
     if let Some(last) = operations
         .last_mut()
         .and_then(Value::as_object_mut)
@@ -147,7 +147,7 @@ fn patch_entry(workload: &WorkloadReport) -> Value {
     json!({"target": target, "patch": block_items(&operations, 0, 2, style) + "\n"})
 }
 
-/// A strategic merge patch by which an object goes: a JSON patch cannot take a whole object away.
+/// A strategic merge patch that deletes an object. A JSON patch cannot do that in kustomize.
 fn removal(workload: &WorkloadReport) -> String {
     document(&json!({
         "$patch": "delete",

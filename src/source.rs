@@ -1,10 +1,10 @@
-//! A piece of text and where it stands: a name, the text, and the line at which the text begins.
+//! A piece of text with its origin: a name, the text, and the line at which it begins.
 
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The folder of a file, as it was named; empty where it names none.
+/// The folder part of a file name as the user wrote it, with `/` as separator; empty if there is none.
 pub fn folder_of(file: &str) -> String {
     let file = file.strip_prefix("./").unwrap_or(file);
     let folder = file
@@ -13,19 +13,19 @@ pub fn folder_of(file: &str) -> String {
     folder.replace('\\', "/")
 }
 
-/// A text with its name, as diagnostics show it. The text may be a part of a file; `first_line` says which.
+/// A text with its name, as diagnostics show it. The text may be a part of a file that begins at `first_line`.
 #[derive(Debug, Clone)]
 pub struct Source<'a> {
-    /// What the user calls it: a path as it was typed, `builtin:NAME`, or `<stdin>`.
+    /// The name for messages: a path as it was typed, `builtin:NAME`, or `<stdin>`.
     pub name: Arc<str>,
-    /// The text itself.
+    /// The whole text, or a part of the file.
     pub text: &'a str,
-    /// The 1-based number of the text's first line in the file that it was cut from.
+    /// The 1-based line of the file at which `text` begins.
     pub first_line: usize,
 }
 
 impl<'a> Source<'a> {
-    /// A whole file.
+    /// The source of a whole file.
     pub fn new(name: impl Into<Arc<str>>, text: &'a str) -> Self {
         Source {
             name: name.into(),
@@ -34,12 +34,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The place of a byte range of the text, with the lines around it. A range past the end is cut at the end.
+    /// The place of a byte range of `text`, with its line as excerpt. A range past the end is cut at the end.
     pub fn place(&self, span: Range<usize>) -> Place {
         self.place_near(span, &Cell::default())
     }
 
-    /// [`Source::place`], counting on from a byte of this text and the line ends before it.
+    /// Like [`Source::place`], but counts lines from a place that is known. `counted` holds a byte offset and the
+    /// number of line ends before it, and is updated.
     pub fn place_near(&self, span: Range<usize>, counted: &Cell<(usize, usize)>) -> Place {
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(span.start)).max(start);
@@ -52,7 +53,7 @@ impl<'a> Source<'a> {
         let line_in_text = lines.line_at(start);
         counted.set((start, line_in_text));
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        // An excerpt is one line: a span that runs on is shown from its first line.
+        // An excerpt is one line, so a longer span is cut at the end of its first line.
         let line_end = self.text[start..]
             .find('\n')
             .map_or(self.text.len(), |at| start + at);
@@ -69,7 +70,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Counts lines lazily.
+/// Finds the line of an offset. It counts from the offset that was asked for last, so queries in about ascending order
+/// are cheap.
 #[derive(Debug)]
 pub struct LineCounter<'a> {
     text: &'a [u8],
@@ -78,7 +80,7 @@ pub struct LineCounter<'a> {
 }
 
 impl<'a> LineCounter<'a> {
-    /// A text and the 1-based number of its first line.
+    /// A counter over a text whose first line has this 1-based number.
     pub fn new(text: &'a [u8], first_line: usize) -> Self {
         LineCounter {
             text,
@@ -87,7 +89,7 @@ impl<'a> LineCounter<'a> {
         }
     }
 
-    /// The line of an offset; soon found when offsets are asked for in about their order.
+    /// The line number of a byte offset.
     pub fn line_at(&mut self, offset: usize) -> usize {
         let between = self.counted.min(offset)..self.counted.max(offset);
         let count = memchr::memchr_iter(b'\n', &self.text[between]).count();
@@ -101,7 +103,7 @@ impl<'a> LineCounter<'a> {
     }
 }
 
-/// A place in a text that outlives the text: file, line, column and the line itself.
+/// A place that outlives its text: file, line, column and the line itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The name of the source.
@@ -110,11 +112,11 @@ pub struct Place {
     pub line: usize,
     /// 1-based column, in characters.
     pub column: usize,
-    /// The line that the place is on, without its line end; very long lines are cut around the place.
+    /// The line of the place without its line end. A very long line is cut around the place.
     pub excerpt: String,
-    /// Byte offset in `excerpt` at which the place begins.
+    /// Start of the place, as a byte offset in `excerpt`.
     pub start: usize,
-    /// Byte offset in `excerpt` at which it ends.
+    /// End of the place, as a byte offset in `excerpt`.
     pub end: usize,
 }
 
@@ -125,10 +127,12 @@ impl Place {
     }
 }
 
+/// Bytes before the place that a cut excerpt keeps.
 const EXCERPT_BEFORE: usize = 120;
+/// The longest excerpt in bytes.
 const EXCERPT_MOST: usize = 400;
 
-/// Cuts a very long line around `at`; returns the part and how many bytes were cut off its front.
+/// Cuts a very long line around the byte `at`. Returns the rest and the number of bytes cut off its front.
 fn shorten(line: &str, at: usize) -> (&str, usize) {
     if line.len() <= EXCERPT_MOST {
         return (line, 0);

@@ -1,5 +1,5 @@
-//! Which policies manifests ask for, built-in ones and resources of operators: by the annotations, labels and resources by
-//! which injectors are told what to do.
+//! Suggests policies for manifests: built-in ones and resources of operators. It looks for the annotations, labels and
+//! resources that the injectors of a cluster react to.
 
 use memchr::memmem;
 use serde_json::Value;
@@ -18,22 +18,22 @@ use crate::yaml::value::to_value;
 /// A mark in a manifest that suggests a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuggestionRule {
-    /// A label or annotation of this key, on the object or its pod template, with one of these values, in small letters;
-    /// none: any.
+    /// A label or annotation with this key, on the object or its pod template, with one of these values in lower case.
+    /// An empty list means any value.
     Key(&'static str, &'static [&'static str]),
-    /// An annotation of this key, on a pod template or a Namespace, with any value but `false`.
+    /// An annotation with this key, on a pod template or a Namespace, with any value but `false` or an empty one.
     OnPod(&'static str),
-    /// A resource of this group and kind.
+    /// A resource with this group and kind.
     Resource(&'static str, &'static str),
 }
 
 const YES: &[&str] = &["1", "on", "t", "true", "y", "yes"];
 const ANY: &[&str] = &[];
 
-/// The kind that asks the OpenTelemetry Operator for its work.
+/// The resource that configures the injection of the OpenTelemetry Operator.
 pub const INSTRUMENTATION: &str = "Instrumentation";
 
-/// The policies that something asks for, each with its marks: built-in ones by name, resources of operators by kind.
+/// The policies that can be suggested, each with its rules: built-in ones by name, resources of operators by kind.
 pub const MARKS: &[(&str, &[SuggestionRule])] = &[
     (
         "aws-irsa",
@@ -164,20 +164,21 @@ pub const MARKS: &[(&str, &[SuggestionRule])] = &[
     ),
 ];
 
-/// A suggested policy, and the place of the mark.
+/// A suggested policy, and what suggests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The built-in policy's name, or the kind of the operator's resource.
+    /// The name of a built-in policy, or the kind of an operator's resource.
     pub policy: &'static str,
-    /// `Deployment shop/orders`.
+    /// The title of the object that suggests it: `Deployment shop/orders`.
     pub object: String,
-    /// The key of the label or annotation; none: the resource itself.
+    /// The key of the label or annotation; `None` if the object itself is a resource of the operator.
     pub key: Option<&'static str>,
-    /// Where the object stands.
+    /// The place of the object.
     pub place: Place,
 }
 
-/// What a text asks for. Documents that cannot be read are passed over: who applies a policy says what is wrong.
+/// Returns the suggestions of a text. Documents that cannot be parsed are skipped: a run that applies the policy
+/// reports them.
 pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
     let mut suggestions = Vec::new();
     let (mut line, mut counted) = (1, 0);
@@ -261,7 +262,7 @@ fn has_mark(object: &Object, value: &Value, mark: &SuggestionRule) -> bool {
     }
 }
 
-/// The metadata of an object's pod template, and its own where that counts.
+/// The metadata of the object's pod template, and of the object itself if `includes_object`.
 fn metadata_of(value: &Value, includes_object: bool) -> impl Iterator<Item = &Value> {
     [
         "/metadata",

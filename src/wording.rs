@@ -1,24 +1,26 @@
-//! Text that others wrote, made fit for people: on a terminal, in a log, in a comment. Manifests, policies and file names may
-//! hold anything.
+//! Makes text of others safe and short enough for people: on a terminal, in a log, in a comment. Manifests, policies
+//! and file names may hold anything.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use crate::yaml::scalar::is_hidden;
 
-/// A longer word or quotation is shown by its beginning.
+/// A word or quotation with more characters is cut to its beginning.
 const LONGEST: usize = 300;
+/// Characters of a word or quotation that is cut.
 const BEGINNING: usize = 100;
-/// A longer sentence is cut.
+/// A sentence with more bytes is cut.
 const MOST: usize = 6000;
 
-/// Whether people must not get the character as it is: a terminal obeys control characters, and the others are hidden.
+/// Whether a character must not be shown as it is: terminals obey control characters, and hidden characters mislead
+/// readers.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control() || is_hidden(c)
 }
 
-/// What the systems that run steps obey wherever it stands in a line of a step's log: `##` and a word in front of a
-/// bracket (`##[` to GitHub's runner, `##vso[` to Azure's agent, `##teamcity[`), and GitLab's marks of sections.
+/// The byte offsets of commands that CI systems obey anywhere in a line of a job's log: `##` and a word before a
+/// bracket (`##[` in GitHub's runner, `##vso[` in Azure's agent, `##teamcity[`), and GitLab's section markers.
 /// Sources: <https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs>,
 /// <https://github.com/microsoft/azure-pipelines-agent/blob/master/src/Agent.Sdk/CommandPlugin.cs>,
 /// <https://docs.gitlab.com/ci/jobs/job_logs/#custom-collapsible-sections>
@@ -39,8 +41,7 @@ fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
     hashes.chain(colons)
 }
 
-/// Text in which nothing is a command to what runs a step: the first sign of each mark that it would obey is written by
-/// `escape`.
+/// Disarms commands of CI systems: `escape` rewrites one character of each.
 pub fn without_marks(text: String, escape: impl Fn(char) -> String) -> String {
     if !text.contains("##") && !text.contains("section_") {
         return text;
@@ -59,8 +60,8 @@ fn as_escape(sign: char) -> String {
     sign.escape_unicode().to_string()
 }
 
-/// Lines for a log, put together from parts that are safe each: none is a command to what runs the step, wherever it was
-/// folded. GitHub's runner also takes `::` at the start of a line, blanks aside.
+/// Disarms commands of CI systems in the lines of a log. The lines are made of parts that are safe by themselves, but
+/// folding may have moved a `::` to the start of a line, which GitHub's runner obeys, also after blanks.
 pub fn for_log(text: String) -> String {
     let text = without_marks(text, as_escape);
     let is_command = |line: &str| line.trim_start().starts_with("::");
@@ -77,17 +78,18 @@ pub fn for_log(text: String) -> String {
         .join("\n")
 }
 
-/// Text that is to stand in one line: what is unsafe, a line end and a tab too, is written as an escape (`\n`, `\u{202e}`).
+/// Makes a text safe for one line: unsafe characters, also line ends and tabs, are written as escapes (`\n`,
+/// `\u{202e}`).
 pub fn one_line(text: &str) -> String {
     escaped(text, is_unsafe)
 }
 
-/// The same for text that has line ends and tabs of its own.
+/// Like [`one_line`], but keeps line ends and tabs.
 pub fn lines(text: &str) -> String {
     escaped(text, |c| is_unsafe(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// A word as a POSIX shell has to read it.
+/// Quotes a word for a POSIX shell.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_=./:,@%+".contains(char);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -112,9 +114,10 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     without_marks(escaped, as_escape)
 }
 
-/// JSON that means the same, with what is unsafe in its strings as `\u202e`.
+/// Writes the unsafe characters of a JSON text as escapes (`\u202e`), without changing its meaning.
 pub fn json(json: String) -> String {
-    // Other control characters stand in no string of JSON, but between them.
+    // JSON strings escape the control characters below U+0020 already; the ones left, such as line ends, are between
+    // the strings.
     let is_unsafe = |c: char| is_unsafe(c) && !c.is_ascii() || c == '\u{7f}';
     let json = without_marks(json, |sign| format!("\\u{:04x}", u32::from(sign)));
     if !json.contains(is_unsafe) {
@@ -135,7 +138,7 @@ pub fn json(json: String) -> String {
     escaped
 }
 
-/// A sentence in which very long words and quotations in backticks are shown by their beginning: a value may be a book.
+/// Cuts very long words, and quotations in backticks, to their beginning: a value may be as long as a book.
 pub fn brief(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST {
         return Cow::Borrowed(text);
@@ -164,17 +167,17 @@ fn beginning(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a text is for a terminal that shows colours.
+/// Whether text is rendered with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// Text alone.
+    /// Without colours.
     Plain,
     /// With ANSI colours.
     Colours,
 }
 
 impl Paint {
-    /// The text between the ANSI codes of a style (`1`, `32`), or the text alone.
+    /// Wraps a text in the ANSI codes of a style (`1`, `32`) if colours are on.
     pub fn wrap(self, style: &str, text: &str) -> String {
         match self {
             Paint::Plain => text.to_owned(),
@@ -183,7 +186,7 @@ impl Paint {
     }
 }
 
-/// `1 workload`, `2 workloads`.
+/// A number with its noun: `1 workload`, `2 workloads`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")

@@ -1,7 +1,8 @@
-//! The wire of KRM functions: a ResourceList in; its functionConfig, its items, and a text edit that adds results, out
+//! The wire format of KRM functions. It reads a ResourceList, and gives its functionConfig, its items, and an edit that
+//! adds results
 //! (<https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md>).
 //!
-//! The list's text is kept as it came: orchestrators write back what they read, with its comments and quotes.
+//! The text of the list is kept as it came: orchestrators write back what they read, with its comments and quotes.
 
 mod results;
 
@@ -20,7 +21,7 @@ use crate::yaml::value::to_value;
 
 pub use results::{KrmResult, KrmSeverity, of_diagnostic, of_workload};
 
-/// The versions of the list that are understood; they differ in nothing that matters here.
+/// The supported versions of the list. They do not differ in what is read here.
 const VERSIONS: [&str; 3] = [
     "config.kubernetes.io/v1",
     "config.kubernetes.io/v1beta1",
@@ -28,46 +29,47 @@ const VERSIONS: [&str; 3] = [
 ];
 const KIND: &str = "ResourceList";
 
-/// Where an orchestrator notes which file an item is from: the name of today, and that of old.
+/// Annotations in which an orchestrator notes the file of an item: the current key and the legacy one.
 const PATH: [&str; 2] = [
     "internal.config.kubernetes.io/path",
     "config.kubernetes.io/path",
 ];
+/// Annotations for the index of an item in its file: the current key and the legacy one.
 const INDEX: [&str; 2] = [
     "internal.config.kubernetes.io/index",
     "config.kubernetes.io/index",
 ];
 
-/// A list as an orchestrator sends it.
+/// A ResourceList as an orchestrator sends it.
 #[derive(Debug)]
 pub struct ResourceList<'a> {
     source: Source<'a>,
     tree: Tree<'a>,
     root: NodeId,
-    /// In order.
+    /// The nodes of the items, in document order.
     items: Vec<NodeId>,
-    /// Where each line begins; asked for when something is said about a place.
+    /// Byte offset of each line. Computed on first use, as most lists have no results.
     line_starts: OnceLock<Vec<usize>>,
 }
 
-/// What the orchestrator was told to do.
+/// The content of `functionConfig`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FunctionConfig {
-    /// Nothing.
+    /// There is none.
     Absent,
     /// A policy, in one of the formats that podgraft reads.
     Policy(PolicyFile),
     /// A `PodgraftFunction`.
     Function(PolicyFile),
-    /// kpt's ConfigMap: keys and values.
+    /// A ConfigMap, as kpt makes it of `-- key=value`: its data.
     Values(Vec<(String, String)>),
 }
 
 impl<'a> ResourceList<'a> {
-    /// Reads a list.
+    /// Parses a ResourceList.
     ///
     /// # Errors
-    /// When it is none.
+    /// If the text is no ResourceList.
     pub fn read(name: Arc<str>, text: &'a str) -> Result<Self, Box<Diagnostic>> {
         let source = Source::new(name, text);
         let refuse = |message: &str, at: Range<usize>| {
@@ -111,10 +113,10 @@ impl<'a> ResourceList<'a> {
         })
     }
 
-    /// What `functionConfig` says.
+    /// Reads `functionConfig`.
     ///
     /// # Errors
-    /// When it is nothing that podgraft knows.
+    /// If its kind is unknown to podgraft.
     pub fn function_config(&self) -> Result<FunctionConfig, Box<Diagnostic>> {
         let tree = &self.tree;
         let node = tree
@@ -148,7 +150,7 @@ impl<'a> ResourceList<'a> {
         ))
     }
 
-    /// The policies among the items.
+    /// The policies among the items, each as a file of its own.
     pub fn policies(&self) -> Vec<PolicyFile> {
         let is_policy = |&item: &NodeId| {
             format::is_policy(self.word(item, "apiVersion"), self.word(item, "kind"))
@@ -192,10 +194,11 @@ impl<'a> ResourceList<'a> {
         Ok(found)
     }
 
-    /// A node as a text of its own, its first line the file's first, called by its file where that is noted.
+    /// The text of a node as a file of its own: line 1 is its first line, and the indentation of the list is removed.
+    /// Its name is the file that the orchestrator notes, if any.
     fn standalone(&self, node: NodeId, default_name: &str) -> PolicyFile {
         let Range { start, end } = self.tree.span(node);
-        // The line ends behind it are a block scalar's.
+        // Line ends after the node may be content of its last block scalar (`|+`), so they are kept.
         let behind = &self.source.text[end..];
         let behind = &behind[..behind.len() - behind.trim_start().len()];
         let slice = &self.source.text[start..end + behind.rfind('\n').map_or(0, |at| at + 1)];

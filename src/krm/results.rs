@@ -1,4 +1,4 @@
-//! `results` of a ResourceList: what podgraft found and did, with the item, its file and the field.
+//! The `results` of a ResourceList: findings and changes, with the item, its file and the field.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,36 +12,36 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step};
 
-/// `severity` of a result; absent, it would be taken for `error`.
+/// The `severity` of a result. Always written, because orchestrators take a missing one for `error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum KrmSeverity {
     /// The function failed.
     Error,
-    /// To look at.
+    /// Somebody should look at it.
     Warning,
-    /// What was done.
+    /// A change that was made, or a note.
     Info,
 }
 
-/// One of `results`.
+/// An entry of `results`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KrmResult {
-    /// For people.
+    /// The message for people.
     pub message: String,
-    /// How bad it is.
+    /// The severity.
     pub severity: KrmSeverity,
-    /// The item.
+    /// The item that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_ref: Option<ResourceRef>,
-    /// The field of the item.
+    /// The field of the item that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<KrmField>,
-    /// The item's file, where the orchestrator noted it.
+    /// The file of the item, if the orchestrator notes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<KrmFile>,
-    /// The diagnostic's code.
+    /// The code of the diagnostic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<KrmTags>,
 }
@@ -76,7 +76,7 @@ pub struct KrmTags {
     code: &'static str,
 }
 
-/// A diagnostic as a result, with the item that its first place in the list is in.
+/// Converts a diagnostic to a result. The item is the one that holds the first place in the list.
 pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmResult {
     let place = diagnostic
         .labels
@@ -115,7 +115,7 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmRes
     }
 }
 
-/// What a policy put into a workload; nothing where nothing changed.
+/// One result for each policy that changed the workload.
 pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<KrmResult> {
     let item = list.item_at(list.line_start(workload.line));
     let result = |message: String| {
@@ -145,7 +145,7 @@ pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<Kr
 }
 
 impl ResourceList<'_> {
-    /// The edit that adds results to the list; none where there are none.
+    /// The edit that adds results to the list; `None` if there are no results.
     pub fn results_edit(&self, results: &[KrmResult]) -> Option<Edit> {
         if results.is_empty() {
             return None;
@@ -223,7 +223,7 @@ impl ResourceList<'_> {
         }
     }
 
-    /// The place of a line's first word.
+    /// The place of a line's text, without its indentation and the `-` of list items.
     pub fn place_of_line(&self, line: usize) -> Place {
         let start = self.line_start(line);
         let text = &self.source.text[start..];
@@ -252,12 +252,12 @@ impl ResourceList<'_> {
         start + chars.map(char::len_utf8).sum::<usize>()
     }
 
-    /// The item that the line of an offset is in: an item begins on the line of its `-`.
+    /// The item at an offset. The line of its `-` belongs to the item, although the node begins after the `-`.
     fn item_at(&self, at: usize) -> Option<NodeId> {
         let line_end = self.source.text[at..]
             .find('\n')
             .map_or(self.source.text.len(), |end| at + end);
-        // The last that begins on this line or before.
+        // The last item that begins on this line or before it.
         let behind = self
             .items
             .partition_point(|&item| self.tree.span(item).start <= line_end);
@@ -266,7 +266,7 @@ impl ResourceList<'_> {
         (span.contains(&at) || (at..=line_end).contains(&span.start)).then_some(item)
     }
 
-    /// The path to the smallest thing of an item that an offset is in.
+    /// The path to the innermost node of the item that holds the offset; `None` if that is the item itself.
     fn field_at(&self, item: NodeId, at: usize) -> Option<KrmField> {
         let mut path = Path::default();
         let mut node = item;
@@ -297,7 +297,8 @@ fn as_json(result: &KrmResult) -> String {
     printable(&serde_json::to_string(result).expect("strings and numbers are always JSON"))
 }
 
-/// JSON as every reader of YAML takes it: what YAML 1.1 breaks lines at, or does not print, is escaped.
+/// Escapes characters so that JSON is read alike by every YAML parser: YAML 1.1 breaks lines at some characters, or
+/// does not allow them.
 fn printable(json: &str) -> String {
     let escape = |c: char| match c {
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {

@@ -1,4 +1,4 @@
-//! What is wrong or dangerous in a policy, seen without any manifest.
+//! Finds what is wrong or dangerous in a policy, without any manifest.
 
 mod never_matches;
 mod unused;
@@ -15,13 +15,13 @@ use crate::select::kinds::unknown_kinds;
 /// Where the values of parameters come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamOrigin {
-    /// The policy's own: another run may set others.
+    /// The defaults of the policy; another run may set other values.
     Default,
     /// Set for this run.
     Set,
 }
 
-/// All findings about the policies, in their order.
+/// All findings about the policies, in the order of the policies.
 pub fn lint(
     policies: &[Policy],
     kinds: &PodKinds,
@@ -43,7 +43,7 @@ fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
     for part in parts_of(policy) {
         let found = dangers::find(&part.value);
         for occurrence in &found {
-            // Of an image that is not pinned at all, the worse is said.
+            // An image with the tag `latest` also lacks a digest. Only the worse finding is reported.
             let is_worse = |other: &FoundDanger| {
                 other.danger == Danger::LatestTag && other.excerpt == occurrence.excerpt
             };
@@ -104,7 +104,7 @@ fn describe(found: &FoundDanger, policy: &Policy) -> Diagnostic {
     }
 }
 
-/// Patches that would change their own result again, as far as their words tell.
+/// Warns of patches that would change their own result again, as far as their operations alone show it.
 fn patches(policy: &Policy) -> Vec<Diagnostic> {
     let entries = policy.rules.iter().flat_map(|rule| &rule.inject.patches);
     let endless =
@@ -141,7 +141,7 @@ fn is_endless(operation: &PatchOperation) -> bool {
     }
 }
 
-/// Whether somebody should look at the findings; notes are no reason to stop.
+/// Whether there is a finding above a note.
 pub fn has_findings(findings: &[Diagnostic]) -> bool {
     findings
         .iter()

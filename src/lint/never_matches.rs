@@ -1,4 +1,4 @@
-//! Policies and rules that fit no workload, whatever it says.
+//! Finds policies and rules that match no workload, whatever the workload says.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::policy::{
 
 use super::ParamOrigin;
 
-/// Why a policy never matches, and the bytes that say so.
+/// Why a policy or rule never matches, and the byte range in the policy that says so.
 type UnmatchedReason = (String, Range<usize>);
 
 pub(super) fn find(policy: &Policy, params: ParamOrigin) -> Vec<Diagnostic> {
@@ -90,7 +90,7 @@ fn in_filter(filter: &WorkloadFilter, policy: &Policy) -> Vec<UnmatchedReason> {
     {
         reasons.push(("its sample is 0 percent".to_owned(), filter.at.clone()));
     }
-    // One of `any` must hold; all of them would have to be impossible.
+    // One filter of `any` must match, so `any` is impossible only if all of its filters are.
     let of_any: Vec<Vec<UnmatchedReason>> = filter
         .any
         .iter()
@@ -102,7 +102,8 @@ fn in_filter(filter: &WorkloadFilter, policy: &Policy) -> Vec<UnmatchedReason> {
     reasons
 }
 
-/// Globs with signs that no name in Kubernetes has: somebody thought of regular expressions.
+/// Why the globs match nothing: all of them have characters that no name in Kubernetes has. They were probably meant as
+/// regular expressions.
 fn in_globs(globs: &[GlobMatcher]) -> Option<String> {
     const SIGNS: [char; 7] = ['^', '$', '(', ')', '|', '+', '\\'];
     let is_impossible = |glob: &GlobMatcher| glob.glob().glob().contains(SIGNS);
@@ -159,7 +160,7 @@ fn contradict(requirement: &SelectorRequirement, other: &SelectorRequirement) ->
     }
 }
 
-/// A condition that asks nothing of the workload and comes to `false`.
+/// Why a condition that does not read the workload never holds; `None` if it may.
 fn constant(
     condition: &MatchCondition,
     policy: &Policy,
@@ -196,7 +197,7 @@ fn in_containers(choice: &ContainerChoice) -> Option<String> {
         .then(|| "all containers that it names are excluded".to_owned())
 }
 
-/// With `applyRules: One`, a rule behind one that fits everything gets no container.
+/// With `applyRules: One`, a rule after one that matches everything gets no container.
 fn shadowed(policy: &Policy, index: usize) -> Option<String> {
     let containers = &policy.rules[index].containers;
     let is_open = |rule: &&Rule| {

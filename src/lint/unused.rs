@@ -1,4 +1,4 @@
-//! Parameters and variables that nothing reads.
+//! Finds parameters and variables of a policy that no expression reads.
 
 use regex_lite::Regex;
 use serde_json::Value;
@@ -10,10 +10,11 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, find as find_node, to_value};
 
-/// Both lists, with the word by which expressions read their entries.
+/// The two lists of declarations, each with the word for its entries in messages. Expressions read an entry as
+/// `LIST.NAME`.
 const LISTS: [(&str, &str); 2] = [("params", "parameter"), ("variables", "variable")];
 
-/// What a policy declares and does not use; nothing for the resources of other operators, which declare nothing.
+/// Warnings for unused declarations. Resources of other operators declare nothing.
 pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
     let Ok(tree) = parse(&policy.text.text) else {
         return Vec::new();
@@ -101,7 +102,7 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// The names of a list that expressions read, and whether they read the whole list.
+/// The names of a list that expressions read, and whether they read the list as a whole.
 struct ListReads(Vec<String>, bool);
 
 impl ListReads {
@@ -119,7 +120,7 @@ fn read_names(list: &str, texts: &[&str]) -> ListReads {
     for captures in texts.iter().flat_map(|text| regex.captures_iter(text)) {
         match captures.get(1).or_else(|| captures.get(2)) {
             Some(name) => read.0.push(name.as_str().to_owned()),
-            // The word in a description is no use of the whole list.
+            // The word in prose is no use of the whole list; as an argument or at the end of an expression it is.
             None => {
                 read.1 |= captures
                     .get(3)

@@ -8,22 +8,22 @@ use crate::source::Place;
 
 use super::WorkloadPattern;
 
-/// A finding that is accepted, with all like it.
+/// An accepted finding. It covers all findings with its code, workload and policy.
 #[derive(Debug, Clone)]
 pub struct Acknowledgement {
-    /// Its code.
+    /// The code of the finding.
     pub code: Code,
-    /// Whose workloads; all where there is none.
+    /// The workloads; `None` means all.
     pub workload: Option<WorkloadPattern>,
-    /// Of which policy; all where there is none.
+    /// The identity of the policy; `None` means any.
     pub policy: Option<String>,
-    /// Where it is written.
+    /// Its place in the configuration.
     pub at: Place,
     is_used: Arc<AtomicBool>,
 }
 
 impl Acknowledgement {
-    /// One that nothing has used yet.
+    /// An acknowledgement that has not covered anything yet.
     pub fn new(
         code: Code,
         workload: Option<WorkloadPattern>,
@@ -39,7 +39,7 @@ impl Acknowledgement {
         }
     }
 
-    /// Whether this is about a finding; then it is used.
+    /// Whether it covers a finding. If so, it is marked as used.
     pub fn covers(&self, finding: &Diagnostic) -> bool {
         let is_of_workload = |pattern: &WorkloadPattern| {
             let title = finding.workload.as_deref();
@@ -57,7 +57,7 @@ impl Acknowledgement {
         covers
     }
 
-    /// Whether it covered anything.
+    /// Whether it has covered a finding.
     pub fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The namespace of objects that state none, by the folder of their file.
+//! Finds the namespace of objects that state none, by the folder of their file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,16 +7,16 @@ use globset::GlobMatcher;
 /// Globs of folders, each with a namespace.
 #[derive(Debug, Clone)]
 pub struct FolderNamespaces {
-    /// The folder that names of files are from.
+    /// The folder that relative file names are resolved against.
     pub current_folder: PathBuf,
-    /// The folder that globs are from.
+    /// The folder that the globs are relative to.
     pub root: PathBuf,
-    /// The first that fits the file's folder, or one above it, counts.
+    /// The first glob that matches the file's folder, or one of its parents, decides.
     pub globs: Vec<(GlobMatcher, String)>,
 }
 
 impl FolderNamespaces {
-    /// The namespace of a file.
+    /// The namespace for a file; `None` if no glob matches.
     pub fn find(&self, file: &str) -> Option<&str> {
         let path = normal(&self.current_folder.join(file));
         let folder = path.strip_prefix(normal(&self.root)).ok()?.parent()?;
@@ -26,7 +26,7 @@ impl FolderNamespaces {
     }
 }
 
-/// Without `.` and `..`.
+/// Removes `.` and `..` lexically, without reading the file system.
 fn normal(path: &Path) -> PathBuf {
     let mut whole = PathBuf::new();
     for component in path.components() {

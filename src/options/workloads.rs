@@ -1,4 +1,4 @@
-//! `--workload`: which workloads a run is about, in kubectl's words.
+//! `--workload`: selects the workloads of a run, in the notation of kubectl.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,24 +23,25 @@ const SHORT_NAMES: &[(&str, &str)] = &[
     ("sj", "scaledjob"),
 ];
 
-/// `--workload`: globs, of which an unknown namespace fits `*` and the empty text.
+/// Globs for the kind, namespace and name of a workload. An unknown namespace is matched as empty text.
 #[derive(Debug, Clone)]
 pub struct WorkloadPattern {
-    /// As it was given.
+    /// The pattern as it was given.
     pub text: String,
     kinds: Vec<GlobMatcher>,
     namespace: Option<GlobMatcher>,
     name: GlobMatcher,
-    /// Shared by the threads of a run: one of its workloads fits.
+    /// Whether a workload of the run has matched. Shared by the threads of a run, and by clones.
     is_met: Arc<AtomicBool>,
 }
 
 impl WorkloadPattern {
-    /// Reads `KIND/NAME`, `KIND/NAMESPACE/NAME`, or what a report calls a workload (`deployment shop/orders`). Kinds are
-    /// compared as kubectl does: in any case, in the plural, by their short names, with a group behind a dot.
+    /// Parses `KIND/NAME`, `KIND/NAMESPACE/NAME`, or the title of a workload in a report (`deployment shop/orders`).
+    /// Kinds are written as in kubectl: in any case, in the plural, as a short name, or with a group
+    /// (`deployments.apps`).
     ///
     /// # Errors
-    /// Another number of parts, or a glob that cannot be read.
+    /// If the number of parts is another, or a glob does not compile.
     pub fn parse(text: &str) -> Result<Self, String> {
         let slashes = text.trim().replacen(' ', "/", 1);
         let parts: Vec<&str> = slashes.split('/').collect();
@@ -71,7 +72,7 @@ impl WorkloadPattern {
         })
     }
 
-    /// Whether a workload is meant.
+    /// Whether the pattern matches a workload. If so, it is marked as met.
     pub fn matches(&self, kind: &str, namespace: Option<&str>, name: &str) -> bool {
         let is_of_namespace = |wanted: &GlobMatcher| wanted.is_match(namespace.unwrap_or_default());
         let fits = self.kinds.iter().any(|wanted| wanted.is_match(kind))
@@ -83,7 +84,7 @@ impl WorkloadPattern {
         fits
     }
 
-    /// Whether what a report calls `Deployment shop/orders` is meant.
+    /// Whether the pattern matches a workload with this title (`Deployment shop/orders`).
     pub fn fits_title(&self, title: &str) -> bool {
         let (kind, rest) = title.split_once(' ').unwrap_or((title, ""));
         match rest.split_once('/') {
@@ -92,13 +93,13 @@ impl WorkloadPattern {
         }
     }
 
-    /// Whether a workload that was asked about is meant.
+    /// Whether the pattern has matched a workload.
     pub fn is_met(&self) -> bool {
         self.is_met.load(Ordering::Relaxed)
     }
 }
 
-/// The globs of the kinds that kubectl would take a word for.
+/// The kinds that kubectl accepts a word for, as globs in lower case. A trailing `s` or `es` may be a plural.
 fn kinds_of(word: &str) -> Vec<String> {
     let is_glob = word.contains(['*', '?', '[', '{']);
     let lower = word.to_lowercase();

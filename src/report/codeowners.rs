@@ -1,4 +1,4 @@
-//! Who owns a file: `CODEOWNERS` as GitHub and GitLab read it. The last line that fits decides.
+//! Finds the owners of a file: `CODEOWNERS` as GitHub and GitLab read it. The last line that matches decides.
 //! Source: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners>
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
@@ -6,14 +6,14 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 /// The lines of a `CODEOWNERS` file.
 #[derive(Debug, Clone)]
 pub struct Codeowners {
-    /// From the repository's root to where the files' names begin; empty at the root.
+    /// The folder that file names are relative to, as a path from the root of the repository; empty at the root.
     prefix: String,
     rules: Vec<(GlobSet, Vec<String>)>,
 }
 
 impl Codeowners {
-    /// Reads the file. Lines that cannot be read own nothing, as with GitHub. `prefix` is the way from the repository's
-    /// root to where the files' names begin.
+    /// Parses the file. Lines that cannot be parsed own nothing, as with GitHub. `prefix` is the path from the root of
+    /// the repository to the folder that file names are relative to.
     pub fn read(text: &str, prefix: &str) -> Self {
         let rules = text.lines().filter_map(read_line).collect();
         Codeowners {
@@ -22,7 +22,7 @@ impl Codeowners {
         }
     }
 
-    /// The owners of a file; empty when nobody owns it.
+    /// The owners of a file; empty if nobody owns it.
     pub fn of(&self, file: &str) -> &[String] {
         let name = file.trim_start_matches("./");
         let path = match self.prefix.as_str() {
@@ -40,7 +40,7 @@ impl Codeowners {
 
 fn read_line(line: &str) -> Option<(GlobSet, Vec<String>)> {
     let words = line.split('#').next().unwrap_or_default();
-    // GitLab's sections are headings.
+    // GitLab's section headings (`[Name]`, `^[Name]`) are no patterns.
     let mut words = words
         .split_whitespace()
         .filter(|_| !line.starts_with(['[', '^']));
@@ -48,7 +48,7 @@ fn read_line(line: &str) -> Option<(GlobSet, Vec<String>)> {
     let owners = words.map(str::to_owned).collect();
     let is_folder = pattern.ends_with('/');
     let bare = pattern.trim_end_matches('/');
-    // Without a slash before its end a pattern fits at any depth.
+    // As in gitignore, a pattern without a slash before its end matches at any depth.
     let is_rooted = bare.contains('/');
     let bare = bare.trim_start_matches('/');
     let whole = if is_rooted {
@@ -70,7 +70,7 @@ fn read_line(line: &str) -> Option<(GlobSet, Vec<String>)> {
     if !is_folder {
         add(&whole)?;
     }
-    // `docs/*` is the files of that folder and not those below it.
+    // `docs/*` matches the files of that folder, but not those in folders below it.
     if is_folder || !(is_rooted && bare.ends_with("/*")) {
         add(&format!("{whole}/**"))?;
     }

@@ -1,4 +1,4 @@
-//! The diff for machines: `kind: DiffReport`. Its schema is made from these types (`schemas/diff.schema.json`).
+//! The diff as JSON: `kind: DiffReport`. Its schema is generated from these types (`schemas/diff.schema.json`).
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! The diff as SARIF: a note a hunk, with the change as its fix, for code scanning to show in the pull request.
+//! The diff as SARIF: one note for each hunk, with the change as its fix, for code scanning to show in the pull
+//! request.
 
 use super::hunks::{Hunk, LineSign};
 use super::review::{GroupBy, ReviewedWorkload, reviewed};
@@ -6,7 +7,7 @@ use super::sarif::{SarifLevel, SarifLocation, SarifLog, SarifReplacement, SarifR
 use crate::change::list;
 use crate::outcome::ReportedFile;
 
-/// The whole log.
+/// Renders the whole log.
 pub fn render(files: &[ReportedFile<'_>]) -> String {
     let reviews = reviewed(files, GroupBy::Nothing);
     let mut log = SarifLog::default();
@@ -48,7 +49,7 @@ fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> Sar
         .iter()
         .position(|line| line.sign != LineSign::Context)
         .unwrap_or(0);
-    // Behind the last line stands no line to point at.
+    // An insertion at the end of the file has no line of its own, so it is shown at the last line.
     let line = if review.is_in_file {
         (hunk.old.start + changed + 1).min(hunk.old.end.max(1))
     } else {
@@ -75,7 +76,8 @@ fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> Sar
     }
 }
 
-/// The hunk's changes; none where a secret is masked, for then the text is not what comes.
+/// The hunk's changes as a fix; empty if an added secret is masked, because the text is then not the one that `apply`
+/// writes.
 fn replacements(hunk: &Hunk<'_>) -> Vec<SarifReplacement> {
     if hunk
         .lines

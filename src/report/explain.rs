@@ -1,4 +1,5 @@
-//! For each workload and policy: whether it applies, or the first reason why not, with both places.
+//! For each workload and policy: whether the policy applies, or the first reason why not, with the places in the policy
+//! and in the manifest.
 
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -10,10 +11,10 @@ use crate::mask;
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
 use crate::wording::{self, Paint, count, one_line};
 
-/// The longest piece of a line that is shown beside its place.
+/// Characters of a source line that are shown beside its place.
 const EXCERPT: usize = 60;
 
-/// How a policy and a workload met, in words for people and for machines.
+/// An outcome in words for people, as a name for JSON, and the ANSI style of the words.
 fn verdict(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
     match outcome {
         Outcome::Injected(_) => ("applies", "injected", "32"),
@@ -27,7 +28,7 @@ fn verdict(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// All workloads of all files, then the totals.
+/// Explains all workloads of all files, followed by the totals.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut text = String::new();
     for file in files {
@@ -184,7 +185,7 @@ struct ExplainedPlace<'a> {
     what: &'a str,
 }
 
-/// The same for machines: `kind: Explanation`.
+/// The same as JSON: `kind: Explanation`.
 pub fn render_json(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| {
         file.report

@@ -1,4 +1,4 @@
-//! Findings that say the same of many workloads, shown once.
+//! Groups findings that say the same about many workloads, so that they are shown once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,14 +6,14 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 
 use crate::wording::{count, one_line};
 
-/// The first of all that say the same of other workloads, with the others.
+/// Returns each first finding with those that say the same about other workloads.
 pub fn group_alike<'d>(
     diagnostics: &[&'d Diagnostic],
 ) -> Vec<(&'d Diagnostic, Vec<&'d Diagnostic>)> {
     let mut folded: Vec<(&Diagnostic, Vec<&Diagnostic>)> = Vec::new();
     let mut known: BTreeMap<(Code, Severity, String, String), usize> = BTreeMap::new();
     for diagnostic in diagnostics {
-        // Each error has to be mended by itself.
+        // Errors are not grouped: each of them has to be fixed.
         let Some(title) = diagnostic
             .workload
             .as_ref()
@@ -23,7 +23,7 @@ pub fn group_alike<'d>(
             continue;
         };
         let of_any = |text: &str| text.replace(&**title, "");
-        // The advice about what an image sets names the container at hand.
+        // The help of this code names the container, so it does not count.
         let help = diagnostic.help.as_deref();
         let help = help.filter(|_| diagnostic.code != Code::HiddenEnv);
         let key = (
@@ -43,7 +43,7 @@ pub fn group_alike<'d>(
     folded
 }
 
-/// Advice names the file at hand.
+/// Removes the name of the finding's file from its help, so that findings of several files compare equal.
 fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
     match diagnostic.labels.first() {
         Some(label) => help.replace(&*label.place.source, ""),
@@ -51,10 +51,10 @@ fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
     }
 }
 
-/// So many workloads of which the same is said are named.
+/// The most workloads that are named for one finding.
 const MAX_NAMED: usize = 5;
 
-/// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`, and which flag lists them all.
+/// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`, and the flag that lists them all.
 pub fn and_more_named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) -> String {
     let name = |other: &&Diagnostic| {
         let title = other.workload.as_deref().unwrap_or_default();
@@ -72,7 +72,7 @@ pub fn and_more_named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with:
     format!("{more}: {}{rest}", named.join(", "))
 }
 
-/// `the same of 86 more workloads`, or of places where one workload has several.
+/// `the same of 86 more workloads`, or `... more places` if a workload has several.
 fn count_of_others(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
     let mut titles: BTreeSet<_> = others.iter().map(|other| &other.workload).collect();
     titles.insert(&diagnostic.workload);
@@ -83,7 +83,7 @@ fn count_of_others(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
     format!("the same of {}", count(others.len(), noun))
 }
 
-/// The same in parentheses, where there are more.
+/// Like `count_of_others`, in parentheses; empty if there are none.
 pub(super) fn and_more(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
     match others {
         [] => String::new(),

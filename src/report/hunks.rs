@@ -1,5 +1,5 @@
-//! A workload's changes as hunks for people to review: numbered lines, each with the policies that wrote it, secrets
-//! hidden. The unified diff, which is a patch, has hunks of its own.
+//! The changes of a workload as hunks for people to review: numbered lines, each with the policies that wrote it, and
+//! secrets masked. The unified diff has its own hunks, because it is a patch.
 
 use std::ops::Range;
 
@@ -32,27 +32,27 @@ impl LineSign {
 #[derive(Debug)]
 pub(super) struct HunkLine<'a> {
     pub(super) sign: LineSign,
-    /// Without its line end; secrets are masked.
+    /// The text without its line end, with secrets masked.
     pub(super) text: String,
-    /// Who wrote it; empty for a line that stays or goes.
+    /// The policies that wrote an added line; empty for other lines.
     pub(super) policies: Vec<&'a str>,
-    /// Something in it is masked.
+    /// Whether a secret in it is masked.
     pub(super) is_masked: bool,
 }
 
-/// Changes that are shown together, with the lines around them.
+/// Adjacent changes with the context lines around them.
 #[derive(Debug)]
 pub(super) struct Hunk<'a> {
-    /// 0-based lines of the file.
+    /// 0-based lines of the file before the edits.
     pub(super) old: Range<usize>,
-    /// 0-based lines of the file with all edits made.
+    /// 0-based lines of the file after all its edits.
     pub(super) new: Range<usize>,
-    /// Who made it.
+    /// The policies that made its changes.
     pub(super) policies: Vec<&'a str>,
     pub(super) lines: Vec<HunkLine<'a>>,
 }
 
-/// `+48`, `−1`: how many lines come and go.
+/// The number of added and of removed lines.
 pub(super) fn line_counts(hunks: &[Hunk<'_>]) -> (usize, usize) {
     let of = |sign| {
         hunks
@@ -68,7 +68,7 @@ pub(super) fn line_counts(hunks: &[Hunk<'_>]) -> (usize, usize) {
 pub(super) struct ReviewedFile<'a> {
     pub(super) file: &'a ReportedFile<'a>,
     lines: LineIndex<'a>,
-    /// By how many lines the edits up to each one move what follows.
+    /// For each edit, by how many lines the edits before it move the text; one entry more than edits.
     line_offsets: Vec<isize>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> ReviewedFile<'a> {
         }
     }
 
-    /// The hunks of one workload.
+    /// The hunks of one workload. The line numbers are those of the whole file.
     pub(super) fn hunks(&self, workload: &'a WorkloadReport) -> Vec<Hunk<'a>> {
         let edits = self
             .file
@@ -112,6 +112,8 @@ impl<'a> ReviewedFile<'a> {
             at: relative(&edit.at),
             text: edit.text.clone(),
         });
+        // Secrets are searched in the whole object, because a single line may lack the name that marks its value as a
+        // secret.
         let new_text = splice(old_text, &shifted.collect::<Vec<_>>());
         let secrets = SecretRanges {
             start,
@@ -173,9 +175,9 @@ impl<'a> ReviewedFile<'a> {
     }
 }
 
-/// The byte ranges of secrets in the lines of a workload, before and after.
+/// The byte ranges of secrets in the lines of a workload, relative to `start`, before and after the edits.
 struct SecretRanges {
-    /// Where these lines begin in the file.
+    /// The byte offset in the file at which these lines begin.
     start: usize,
     old: Vec<Range<usize>>,
     new: Vec<Range<usize>>,
@@ -223,7 +225,7 @@ fn masked_line<'a>(
     }
 }
 
-/// The policies that wrote some bytes of an edit's text, by their places in the report.
+/// The policies that wrote some bytes of an edit's text, as indices into the policies of the workload.
 fn authors_of<'a>(
     workload: &'a WorkloadReport,
     edit: usize,
@@ -244,7 +246,7 @@ fn authors_of<'a>(
         .flat_map(|author| author.policies.iter().copied())
 }
 
-/// The names of policies, in the order in which they apply.
+/// The names of policies by index, without duplicates, in the order in which they apply.
 fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Vec<&str> {
     let mut places: Vec<usize> = policies.collect();
     places.sort_unstable();
@@ -256,7 +258,7 @@ fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Ve
         .collect()
 }
 
-/// All policies that changed the workload.
+/// The names of all policies that changed the workload.
 pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
     let policy_reports = workload.policies.iter().filter(|policy_report| {
         matches!(
@@ -269,7 +271,8 @@ pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
         .collect()
 }
 
-/// The policies that made some changes to a workload. `first` is the number that the workload's first edit has in them.
+/// The policies that made some changes of a workload; all policies that changed it if that is not known. `first` is the
+/// index that the workload's first edit has in `changes`.
 pub(super) fn policies_of<'a, 'c>(
     changes: impl Iterator<Item = &'c LineChange> + Clone,
     workload: &'a WorkloadReport,
@@ -285,7 +288,7 @@ pub(super) fn policies_of<'a, 'c>(
         .flat_map(|line| &line.written_by);
     let written =
         written.filter_map(|(edit, bytes)| Some((index_in_workload(*edit)?, bytes.clone())));
-    // What only takes away has no text to be found by.
+    // An edit that only removes has no text, so its authors are found by an empty range.
     let removed = changes
         .flat_map(|change| change.edits.clone())
         .filter_map(|edit| Some((index_in_workload(edit)?, 0..0)));
@@ -300,7 +303,7 @@ pub(super) fn policies_of<'a, 'c>(
     }
 }
 
-/// Changes with the lines around them, joined where these meet.
+/// Groups changes that are close: returns the old lines of each hunk with its context, and its changes.
 fn group<'c>(
     changes: &'c [LineChange],
     extent: &Range<usize>,

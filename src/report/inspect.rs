@@ -1,4 +1,4 @@
-//! The enriched view of the workloads: a table as `kubectl get` prints it, JSON, and the FarmPods of the farm API.
+//! The view of the workloads: a table as `kubectl get` prints it, JSON, and the FarmPods of the farm API.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -7,45 +7,45 @@ use crate::outcome::ReportedFile;
 use crate::outcome::view::{ContainerView, MetricsEndpoint, WorkloadView};
 use crate::wording::one_line;
 
-/// Which columns the table has.
+/// The optional columns of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
-    /// The namespace, first.
+    /// The namespace, as the first column.
     pub namespace: bool,
-    /// Images and places, last.
+    /// Images and places, as the last columns.
     pub wide: bool,
     /// The line of headings.
     pub headings: bool,
 }
 
-/// By what the workloads are sorted; equal ones stay in the order of files and lines.
+/// The sort order of the workloads. Equal ones stay in the order of files and lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SortBy {
-    /// As they stand in the files.
+    /// The order of files and lines.
     File,
-    /// Namespace, kind, name.
+    /// By namespace, kind and name.
     Namespace,
-    /// Kind, name.
+    /// By kind and name.
     Kind,
-    /// Name.
+    /// By name.
     Name,
-    /// The number of containers of all lists, the most first.
+    /// By the number of containers of all lists, the most first.
     Containers,
 }
 
-/// A workload and where it stands.
+/// A workload with its place.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct InspectedWorkload<'a> {
-    /// The file.
+    /// The name of the file.
     pub file: &'a str,
-    /// The line on which the object begins.
+    /// The 1-based line at which the object begins.
     pub line: usize,
-    /// What it is made of.
+    /// Its containers, volumes, ports and policies.
     #[serde(flatten)]
     pub view: &'a WorkloadView,
 }
 
-/// The workloads of all files that have a view, sorted.
+/// The workloads of all files that have a view, sorted. Files read without views have none.
 pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<InspectedWorkload<'a>> {
     let mut inspected: Vec<InspectedWorkload<'a>> = Vec::new();
     for file in files {
@@ -77,7 +77,7 @@ pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspect
     inspected
 }
 
-/// The table; columns are three blanks apart, as kubectl's.
+/// Renders the table. Columns are three blanks apart, as kubectl's.
 pub fn table(workloads: &[InspectedWorkload<'_>], columns: Columns) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     if columns.headings {
@@ -184,7 +184,7 @@ fn align(rows: &[Vec<String>]) -> String {
     table
 }
 
-/// For machines: `kind: WorkloadViewList`, and the metrics endpoints of all.
+/// The workloads as `kind: WorkloadViewList`, with the metrics endpoints of all.
 pub fn value(workloads: &[InspectedWorkload<'_>]) -> Value {
     let endpoints: Vec<&MetricsEndpoint> = workloads
         .iter()
@@ -198,8 +198,8 @@ pub fn value(workloads: &[InspectedWorkload<'_>]) -> Value {
     })
 }
 
-/// The workloads as the farm API shows pods: each under the name `farm-NAME`, with the number of its containers. The
-/// list's kind is its items' kind and `List`, and its apiVersion has a group and a version, as API machinery wants.
+/// The workloads as the farm API shows pods: each with the name `farm-NAME` and the number of its containers. By the
+/// conventions of the Kubernetes API, the kind of a list is that of its items and `List`.
 pub fn farm_pods(workloads: &[InspectedWorkload<'_>], list_metadata: Option<&Value>) -> Value {
     const API_VERSION: &str = "farm.example.com/v1alpha";
     let items = workloads.iter().map(|workload| {

@@ -1,4 +1,4 @@
-//! A run as JSON for machines: `apiVersion: podgraft.dev/v1alpha1`, `kind: Report`, and diagnostics one a line.
+//! A run as JSON: `apiVersion: podgraft.dev/v1alpha1`, `kind: Report`; and diagnostics as JSON, one on each line.
 
 use serde::Serialize;
 
@@ -16,13 +16,13 @@ use crate::wording;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RunVerdict {
-    /// The result was given out.
+    /// The result was written.
     Succeeded,
     /// Nothing was written.
     Refused,
 }
 
-/// How every report begins.
+/// The first bytes of every report, by which an earlier report is recognized.
 pub const HEADER: &str = "{\n  \"apiVersion\": \"podgraft.dev/v1alpha1\",\n  \"kind\": \"Report\",";
 
 #[derive(Serialize)]
@@ -117,7 +117,7 @@ struct LabelJson<'a> {
     text: &'a str,
 }
 
-/// The whole run, indented, with a line end.
+/// Renders the whole run, indented, with a line end.
 pub fn render(
     files: &[ReportedFile<'_>],
     diagnostics: &[Diagnostic],

@@ -1,4 +1,5 @@
-//! Edits as changes of lines: which lines of the old text go and which come, exactly where the edits are.
+//! Converts edits to changes of lines: which lines of the old text are removed and which are added, exactly where the
+//! edits are.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use similar::{Algorithm, DiffOp};
 use crate::outcome::ReportedFile;
 use crate::yaml::splice::{Edit, splice};
 
-/// A text and the offsets of its lines.
+/// A text with the byte offsets of its lines.
 #[derive(Debug)]
 pub(super) struct LineIndex<'a> {
     text: &'a [u8],
@@ -24,7 +25,7 @@ impl<'a> LineIndex<'a> {
         LineIndex { text, starts }
     }
 
-    /// How many lines there are; a last one without a line end counts.
+    /// The number of lines. A last line without a line end counts.
     pub(super) fn len(&self) -> usize {
         self.starts.len()
     }
@@ -34,19 +35,19 @@ impl<'a> LineIndex<'a> {
         &self.text[self.start(line)..self.start(line + 1)]
     }
 
-    /// The byte at which a line begins; the text's end for all behind the last.
+    /// The byte offset of a line; the length of the text for lines after the last.
     pub(super) fn start(&self, line: usize) -> usize {
         self.starts.get(line).copied().unwrap_or(self.text.len())
     }
 
-    /// The line that holds a byte; the last one for the text's end.
+    /// The 0-based line that holds a byte; the last line for the end of the text.
     pub(super) fn line_at(&self, byte: usize) -> usize {
         self.starts
             .partition_point(|&start| start <= byte)
             .saturating_sub(1)
     }
 
-    /// The lines that a range of bytes touches.
+    /// The lines that a byte range touches. For an empty range, the empty range of lines at its place.
     pub(super) fn lines_touched(&self, bytes: &Range<usize>) -> Range<usize> {
         if self.starts.is_empty() || bytes.is_empty() {
             let line = self.starts.partition_point(|&start| start < bytes.start);
@@ -56,34 +57,34 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// Removed lines and the lines added in their place. Never both empty.
+/// Removed lines, and the lines added in their place. At least one of them is not empty.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LineChange {
     /// 0-based lines of the old text.
     pub(super) old: Range<usize>,
-    /// What comes.
+    /// The lines that are added.
     pub(super) new: Vec<AddedLine>,
-    /// The edits that made it: from 0, the first of those that were given.
+    /// The edits that made it, as indices into the given edits.
     pub(super) edits: Range<usize>,
 }
 
 /// An added line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AddedLine {
-    /// With its line end.
+    /// The text with its line end.
     pub(super) text: Vec<u8>,
-    /// Its first byte in the text with all the given edits made.
+    /// Its byte offset in the text after all the given edits.
     pub(super) at: usize,
-    /// The edits whose text it holds, and which bytes of that.
+    /// The edits that it has text of, by index, each with the byte range of the edit's text.
     pub(super) written_by: Vec<(usize, Range<usize>)>,
 }
 
-/// All changes of a file, in order, none touching another's lines.
+/// All changes of a file in order. No two of them share a line.
 pub(super) fn changes(file: &ReportedFile<'_>, lines: &LineIndex<'_>) -> Vec<LineChange> {
     changes_of(&file.report.edits, lines)
 }
 
-/// The changes that some edits in order make to a text.
+/// The changes that edits make to a text. The edits are in order and do not overlap.
 pub(super) fn changes_of(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineChange> {
     let mut moved = 0;
     let mut changes = Vec::new();
@@ -98,12 +99,13 @@ pub(super) fn changes_of(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineChang
     changes
 }
 
-/// A range of whole lines of the old text, and the edits in it.
+/// A range of whole lines of the old text with its edits, as indices.
 struct LineRegion {
     old: Range<usize>,
     edits: Range<usize>,
 }
 
+/// Groups edits that touch the same lines. Only regions are diffed, so a change can never be shown away from its edit.
 fn regions(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineRegion> {
     let mut regions: Vec<LineRegion> = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
@@ -122,7 +124,7 @@ fn regions(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineRegion> {
     regions
 }
 
-/// `moved`: by how many bytes the edits before the region move it.
+/// Diffs the lines of a region. `moved` is the number of bytes by which the edits before the region move it.
 fn changes_in(
     region: &LineRegion,
     edits: &[Edit],
@@ -182,7 +184,7 @@ fn starts_of(lines: &[&[u8]]) -> Vec<usize> {
     ends.collect()
 }
 
-/// The edits whose text stands in a range of the new text, and which bytes of it.
+/// The edits that have text in a byte range of the new text, by index, each with the byte range of the edit's text.
 fn written<'e>(
     edits: &'e [Edit],
     bytes: &'e Range<usize>,

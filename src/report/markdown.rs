@@ -1,5 +1,5 @@
-//! The diff as a comment on a pull request: a table, and a folded block a workload. GitHub takes 65,536 characters; what
-//! would be more is left out and counted, the longest parts first.
+//! The diff as a comment on a pull request: a table, and a collapsed block for each workload. GitHub accepts 65,536
+//! characters. Beyond that, diffs and then whole workloads are left out and counted.
 
 use std::fmt::Write as _;
 
@@ -11,15 +11,16 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::{Outcome, ReportedFile, Skip, WorkloadStatus};
 use crate::wording::{self, count, one_line};
 
-/// What a comment may hold, in bytes, which are never fewer than the characters that GitHub counts.
+/// The longest comment in bytes. GitHub counts characters, of which there are never more than bytes.
 const MAX_COMMENT: usize = 65_536;
-/// Kept for the notes about what is left out.
+/// Bytes that are reserved for the notes about what is left out.
 const NOTES: usize = 1_024;
-/// What the table and the lists of near misses may take.
+/// The longest table in bytes.
 const MAX_TABLE: usize = 20_000;
+/// The most entries of the lists of warnings and near misses.
 const MAX_MISSES: usize = 20;
 
-/// The whole comment, with a line end.
+/// Renders the whole comment, with a line end.
 pub fn render(
     files: &[ReportedFile<'_>],
     group_by: GroupBy<'_>,
@@ -37,7 +38,7 @@ pub fn render(
     for (name, members) in groups(&reviews) {
         let mut heading = match name {
             "" => String::new(),
-            // As code: the name of a team must not call it.
+            // As code: a plain `@team` would notify the team.
             name => format!("\n#### {}\n", code(name)),
         };
         for review in members {
@@ -64,7 +65,7 @@ pub fn render(
     comment
 }
 
-/// What a reviewer should look at beside the changes.
+/// The warnings, for reviewers to read beside the changes.
 fn warnings(problems: &[Diagnostic]) -> String {
     let of_warning = |problem: &&Diagnostic| problem.severity == Severity::Warning;
     let warnings: Vec<&Diagnostic> = problems.iter().filter(of_warning).collect();
@@ -159,7 +160,7 @@ fn table(reviews: &[ReviewedWorkload<'_>], is_grouped: bool) -> String {
     table
 }
 
-/// `shop/orders`.
+/// The name of the workload: `shop/orders`.
 fn place_of(review: &ReviewedWorkload<'_>) -> String {
     match &review.workload.namespace {
         Some(namespace) => format!("{namespace}/{}", review.workload.name),
@@ -167,14 +168,14 @@ fn place_of(review: &ReviewedWorkload<'_>) -> String {
     }
 }
 
-/// A workload with its diff.
+/// The block of a workload with its diff.
 fn whole(review: &ReviewedWorkload<'_>) -> String {
     let diffs: String = review.hunks.iter().map(diff).collect();
     let fence = fence_for(&diffs);
     block(review, &format!("{fence}diff\n{diffs}{fence}\n"))
 }
 
-/// A workload whose diff has no room.
+/// The block of a workload without its diff, which has no room.
 fn brief(review: &ReviewedWorkload<'_>) -> String {
     block(
         review,
@@ -226,7 +227,7 @@ fn diff(hunk: &Hunk<'_>) -> String {
     diff
 }
 
-/// Workloads that were probably meant, too.
+/// Near misses, and the number of workloads left alone because of a problem.
 fn misses(files: &[ReportedFile<'_>]) -> String {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
     let failed = workloads
@@ -281,7 +282,8 @@ fn miss(title: &str, policy: &str, skip: &Skip) -> String {
     )
 }
 
-/// Text in which nothing is markup, a mention or a reference.
+/// Escapes a text so that nothing in it is markup, a mention or an HTML tag. A zero-width space after `@` stops the
+/// mention.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     for c in one_line(text).chars() {
@@ -299,7 +301,7 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// As code, with as many backticks around it as it needs.
+/// Formats a text as inline code. It is delimited by one backtick more than its longest run of them.
 fn code(text: &str) -> String {
     let text = one_line(text);
     let ticks = longest_run(&text, '`');
@@ -312,7 +314,7 @@ fn code(text: &str) -> String {
     }
 }
 
-/// A cell of a table ends at the first `|`, in code, too.
+/// Escapes `|`, which ends a cell of a table even in inline code.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,5 +1,5 @@
-//! What a run did and why, as text: each file of this folder renders [`outcome`](crate::outcome) in one form. Nothing here
-//! prints.
+//! Renders what a run did and why: each file of this folder renders [`outcome`](crate::outcome) in one format. Nothing
+//! here prints.
 
 pub mod check;
 pub mod codeowners;
@@ -30,7 +30,7 @@ use std::collections::hash_map::Entry;
 use crate::diagnostic::Diagnostic;
 use crate::wording::count;
 
-/// A line for people to read: podgraft's own record in it is a long line that says nothing to them.
+/// Cuts podgraft's own record in a line. It is one long line of no use to people.
 fn without_record(line: &str) -> Cow<'_, str> {
     match line.find("podgraft.dev/record") {
         Some(at) if line.len() > at + MAX_RECORD => {
@@ -43,10 +43,11 @@ fn without_record(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// So much of a record is shown, with its key.
+/// Bytes of a record, with its key, that are shown.
 const MAX_RECORD: usize = 60;
 
-/// Says once what holds for many workloads: of the notes that say the same, the first stays and counts the others.
+/// Merges diagnostics that many files have alike ([`Diagnostic::is_said_once`]): the first one stays, and counts the
+/// others in its help.
 pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut counted: Vec<(Diagnostic, usize)> = Vec::with_capacity(diagnostics.len());
     let mut first: HashMap<String, usize> = HashMap::new();

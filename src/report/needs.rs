@@ -1,14 +1,14 @@
-//! What injections need from a cluster, for people and for machines.
+//! Renders what injections need from a cluster, as text and as JSON.
 
 use serde::Serialize;
 
 use crate::outcome::needs::{Need, NeedKind, PolicyNeeds, RunNeeds};
 use crate::wording::{count, one_line};
 
-/// So many needs of one policy are spelled out; the others are counted. `--report` has all.
+/// The most needs of one policy that are listed; the others are counted. `--report` has all.
 const MAX_NEEDS: usize = 12;
 
-/// One line a policy that needs something: `agent needs: image a:1, Secret shop/token key t`.
+/// One line for each policy that needs something: `agent needs: image a:1, Secret shop/token key t`.
 pub(crate) fn text(needs: &RunNeeds) -> String {
     let policies = needs.policies();
     let in_need = policies.filter(|(_, policy_needs)| !policy_needs.needs.is_empty());
@@ -17,7 +17,7 @@ pub(crate) fn text(needs: &RunNeeds) -> String {
         .collect()
 }
 
-/// A list of policies.
+/// The needs of each policy, for the JSON report.
 pub(crate) fn as_data(needs: &RunNeeds) -> Vec<NeedsJson<'_>> {
     let policies = needs.policies();
     policies
@@ -54,7 +54,7 @@ fn line(policy: &str, policy_needs: &PolicyNeeds) -> String {
     one_line(&format!("{policy} needs{scope}: {}", shown.join(", "))) + "\n"
 }
 
-/// A policy's needs in the report.
+/// The needs of one policy in the JSON report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NeedsJson<'a> {

@@ -1,4 +1,4 @@
-//! What a file's report says when objects that an earlier run generated go.
+//! Changes the report of a file when generated objects of earlier runs are pruned.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::outcome::{FileReport, GeneratedRecord};
 use crate::yaml::splice::Edit;
 
 impl FileReport {
-    /// Objects that records of the input name, and none of the output.
+    /// The generated objects that records of the input name and no record of the output does.
     pub fn prunable(&self) -> Vec<&GeneratedRecord> {
         let needed: BTreeSet<_> = self.needed.iter().map(GeneratedRecord::key).collect();
         self.dropped
@@ -17,7 +17,7 @@ impl FileReport {
 }
 
 impl FileReport {
-    /// Other edits of the same text: what of them is where a workload's were is the workload's.
+    /// Replaces the edits of the text, and gives each workload those new edits that lie where its old edits were.
     pub fn set_edits(&mut self, edits: Vec<Edit>) {
         let old = std::mem::replace(&mut self.edits, edits);
         let mut first = 0;
@@ -35,7 +35,7 @@ impl FileReport {
             let from = self.edits.partition_point(is_before).max(first);
             first = self.edits.partition_point(is_up_to).max(from);
             workload.edits = from..first;
-            // Who wrote what is known of whole edits alone.
+            // Authors are stored for each edit. If the number of edits differs, they cannot be matched any more.
             if workload.authors.len() != workload.edits.len() {
                 workload.authors.clear();
             }

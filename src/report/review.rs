@@ -1,4 +1,4 @@
-//! The changed workloads of a run with their hunks, one by one or in groups: what the formats for reviewers show.
+//! The changed workloads of a run with their hunks, optionally in groups, for the formats that reviewers read.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,37 @@ use super::codeowners::Codeowners;
 use super::hunks::{Hunk, ReviewedFile, line_counts};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 
-/// By what the workloads are grouped.
+/// How the workloads are grouped.
 #[derive(Debug, Clone, Copy)]
 pub enum GroupBy<'a> {
-    /// Not at all.
+    /// No groups.
     Nothing,
-    /// The namespace.
+    /// By namespace.
     Namespace,
-    /// The file's folder.
+    /// By the folder of the file.
     Dir,
-    /// The owners of the file.
+    /// By the owners of the file.
     Owners(&'a Codeowners),
 }
 
 /// A workload that changes.
 pub(super) struct ReviewedWorkload<'a> {
     pub(super) file: &'a str,
-    /// The lines of its hunks are those of the file.
+    /// Whether the line numbers of its hunks are those of the file. With `--against-policy`, they are those of the old
+    /// policies' result.
     pub(super) is_in_file: bool,
     pub(super) workload: &'a WorkloadReport,
     pub(super) hunks: Vec<Hunk<'a>>,
-    /// Lines that come and go.
+    /// Number of added lines.
     pub(super) insertions: usize,
+    /// Number of removed lines.
     pub(super) deletions: usize,
     /// The name of its group; empty without groups.
     pub(super) group: String,
 }
 
 impl ReviewedWorkload<'_> {
-    /// The policies that change it and what each does.
+    /// The policies that change it, each with its changes.
     pub(super) fn changes_by_policy(
         &self,
     ) -> impl Iterator<Item = (&str, &[crate::change::Change])> {
@@ -100,7 +102,7 @@ fn group_of(file: &str, workload: &WorkloadReport, group_by: GroupBy<'_>) -> Str
     }
 }
 
-/// The groups by name, each in order.
+/// The workloads by the name of their group, in their order.
 pub(super) fn groups<'r, 'a>(
     reviews: &'r [ReviewedWorkload<'a>],
 ) -> BTreeMap<&'r str, Vec<&'r ReviewedWorkload<'a>>> {

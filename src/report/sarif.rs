@@ -1,6 +1,6 @@
-//! SARIF 2.1.0 as far as podgraft needs it: one run of one tool, its rules and results.
+//! The part of SARIF 2.1.0 that podgraft needs: one run of one tool, its rules and its results.
 //! Source: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>; GitHub's code scanning reads the first
-//! location, the rule's texts and the fingerprints.
+//! location, the texts of the rule and the fingerprints.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use crate::wording;
 
-/// A log with one run.
+/// A log with one run. Results refer to rules by index.
 #[derive(Debug, Default)]
 pub(super) struct SarifLog {
     rules: Vec<SarifRule>,
@@ -37,23 +37,23 @@ pub(super) enum SarifLevel {
 #[derive(Debug)]
 pub(super) struct SarifResult {
     pub level: SarifLevel,
-    /// A sentence.
+    /// One or more sentences.
     pub message: String,
     pub location: Option<SarifLocation>,
     /// `Deployment shop/orders`.
     pub workload: Option<String>,
-    /// The change that puts it right.
+    /// The fix, as changes to the file of `location`.
     pub replacements: Vec<SarifReplacement>,
 }
 
-/// Removed lines and inserted text in the file of the location of a result.
+/// Removed lines and inserted text in the file of the result.
 #[derive(Debug)]
 pub(super) struct SarifReplacement {
-    /// 1-based line before which, or from which on, text is replaced.
+    /// The 1-based first line that is removed. If no line is removed, the text is inserted before it.
     pub line: usize,
-    /// How many lines go.
+    /// The number of removed lines.
     pub lines: usize,
-    /// What comes.
+    /// The inserted text.
     pub text: String,
 }
 
@@ -126,7 +126,8 @@ impl SarifLog {
         value
     }
 
-    /// The same for the same finding when lines above it come or go.
+    /// A stable hash by which code scanning tracks a finding. It does not include the line, so that it stays the same
+    /// when lines above are added or removed; equal findings are numbered.
     fn fingerprint(
         &self,
         rule: usize,
@@ -187,7 +188,7 @@ fn fix(replacements: &[SarifReplacement], location: &SarifLocation) -> Value {
     json!({"description": {"text": "What `podgraft apply` does here."}, "artifactChanges": [change]})
 }
 
-/// A path as a relative reference: what a URI cannot hold is percent-encoded.
+/// A path as a relative URI reference, percent-encoded. The brackets of `<stdin>` are removed.
 fn uri(path: &str) -> String {
     let mut uri = String::new();
     let path = path.trim_start_matches('<').trim_end_matches('>');

@@ -1,10 +1,10 @@
-//! How many lines change in each file, in the manner of `git diff --stat`.
+//! The number of changed lines of each file, in the format of `git diff --stat`.
 
 use super::lines::{LineIndex, changes};
 use crate::outcome::ReportedFile;
 use crate::wording::{Paint, count, one_line};
 
-/// The widest row of signs.
+/// The most `+` and `-` signs in a row.
 const MAX_SIGNS: usize = 40;
 
 struct StatRow {
@@ -13,7 +13,7 @@ struct StatRow {
     deletions: usize,
 }
 
-/// One line a changed file, and the totals; empty when nothing changes.
+/// One line for each changed file, and the totals; empty if nothing changes.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let rows: Vec<StatRow> = files
         .iter()
@@ -64,7 +64,7 @@ fn row(file: &ReportedFile<'_>) -> StatRow {
     }
 }
 
-/// As many signs as lines, or a share of the widest row; never none for some.
+/// The number of signs for some lines, scaled if the longest row is too wide. At least one sign if there is a line.
 fn scale(lines: usize, most: usize) -> usize {
     if most <= MAX_SIGNS || lines == 0 {
         return lines;

@@ -1,4 +1,4 @@
-//! What a run adds, workload by workload and policy by policy, in the manner of `terraform plan`.
+//! The changes of a run by workload and policy, in the manner of `terraform plan`.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::change::ChangeVerb;
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::wording::{Paint, count, one_line};
 
-/// The changed workloads and what each policy adds, then the totals.
+/// The changed workloads with the changes of each policy, followed by the totals.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut summary = String::new();
     let (mut changed, mut unchanged) = (0, 0);

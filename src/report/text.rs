@@ -1,4 +1,4 @@
-//! The report for people: who was changed by what, who was not and why, and the totals.
+//! The report for people: which workloads changed by which policy, which did not and why, and the totals.
 
 use std::fmt::Write as _;
 
@@ -8,16 +8,16 @@ use crate::outcome::needs::RunNeeds;
 use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use crate::wording::{self, count, one_line};
 
-/// So many different reasons of one policy are spelled out; the others are counted.
+/// The most reasons of one policy that are listed; the others are counted.
 const MAX_REASONS: usize = 20;
-/// So many workloads are named in each part; the others are counted. `--report` has all.
+/// The most workloads that are named in each part; the others are counted. `--report` has all.
 const MAX_WORKLOADS: usize = 500;
-/// So many workloads that are near for the same reason are named.
+/// The most workloads that are named with one reason for a near miss.
 const MAX_ALIKE: usize = 5;
-/// So many changes of one policy to one workload are spelled out.
+/// The most changes of one policy to one workload that are listed.
 const MAX_CHANGES: usize = 50;
 
-/// Everything: [`injected`], [`taken_out`], [`skipped`], what the injections need from a cluster, and [`totals`].
+/// The whole report: [`injected`], [`taken_out`], [`skipped`], what the injections need from a cluster, and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
     let needs = needs::text(&RunNeeds::of_files(files));
     [
@@ -59,7 +59,7 @@ fn names(group: &[&WorkloadReport]) -> String {
     )
 }
 
-/// Lines about workloads, up to a limit.
+/// Lines about workloads, of which only the first [`MAX_WORKLOADS`] are kept.
 #[derive(Default)]
 struct LimitedLines {
     text: String,
@@ -74,7 +74,7 @@ impl LimitedLines {
         }
     }
 
-    /// The lines, and how many more there would be of what the words say.
+    /// Returns the lines, and the number of those that were not kept. `noun` says what they are about.
     fn finish(mut self, noun: &str) -> String {
         if self.number > MAX_WORKLOADS {
             let more = count(self.number - MAX_WORKLOADS, "more workload");
@@ -84,7 +84,7 @@ impl LimitedLines {
     }
 }
 
-/// One line a changed workload.
+/// One line for each workload that policies injected something into.
 pub fn injected(files: &[ReportedFile<'_>]) -> String {
     let mut lines = LimitedLines::default();
     let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
@@ -130,7 +130,7 @@ fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// The first changes in words, and how many more there are.
+/// The first changes in words, and the number of the others.
 fn first_of(changes: &[Change], list: impl Fn(&[Change]) -> String) -> String {
     let (first, remaining) = changes.split_at(changes.len().min(MAX_CHANGES));
     let more = if remaining.is_empty() {
@@ -141,7 +141,7 @@ fn first_of(changes: &[Change], list: impl Fn(&[Change]) -> String) -> String {
     format!("{}{more}", list(first))
 }
 
-/// One line a workload that something was taken out of.
+/// One line for each workload from which something was removed.
 pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
     let mut lines = LimitedLines::default();
     for file in files {
@@ -166,7 +166,7 @@ pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
     lines.finish("taken out")
 }
 
-/// Where a workload stands; of one file everybody knows.
+/// The place of a workload; empty if the run has only one file.
 fn place(files: &[ReportedFile<'_>], file: &ReportedFile<'_>, workload: &WorkloadReport) -> String {
     match files.len() {
         0 | 1 => String::new(),
@@ -184,7 +184,7 @@ fn of_policy(policy: &str, outcome: &Outcome) -> Option<String> {
     }
 }
 
-/// Why workloads were left alone: near misses by name, the others counted by policy and reason.
+/// Why policies did not change workloads: near misses by name, the others counted by policy and reason.
 pub fn skipped(files: &[ReportedFile<'_>]) -> String {
     let mut lines = String::new();
     for policy in policies(files) {
@@ -241,7 +241,7 @@ fn left_alone(files: &[ReportedFile<'_>]) -> String {
     lines.finish("left alone")
 }
 
-/// In the order in which they apply.
+/// The policies of the run, in the order in which they apply.
 fn policies<'a>(files: &'a [ReportedFile<'_>]) -> Vec<&'a str> {
     let mut policies: Vec<&str> = Vec::new();
     for policy_report in workloads(files).flat_map(|workload| &workload.policies) {
@@ -299,6 +299,7 @@ fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines:
     }
 }
 
+/// The number of workloads with this status that are counted but not listed, because there are too many.
 fn unlisted(files: &[ReportedFile<'_>], status: WorkloadStatus) -> usize {
     files
         .iter()
@@ -306,7 +307,7 @@ fn unlisted(files: &[ReportedFile<'_>], status: WorkloadStatus) -> usize {
         .sum()
 }
 
-/// Objects that are no workload. The items of a List are objects of their own, the List is none.
+/// The number of objects that are no workloads. The items of a List count, and the List itself does not.
 pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
     let workloads = |report: &FileReport| {
         report.input_workloads().count() + report.unlisted.values().sum::<usize>()
@@ -320,13 +321,13 @@ pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
 /// Whether the reported changes were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportMode {
-    /// It was.
+    /// The changes were written.
     Done,
-    /// It would be: nothing was written.
+    /// Nothing was written; the report says what would be.
     Shown,
 }
 
-/// `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
+/// The last line of the report: `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
 pub fn totals(files: &[ReportedFile<'_>], mode: ReportMode) -> String {
     let statuses: Vec<WorkloadStatus> = workloads(files).map(WorkloadReport::status).collect();
     let with = |wanted: WorkloadStatus| {

@@ -1,8 +1,8 @@
-//! A unified diff that `patch -p1` and `git apply` accept, from the old text and the edits.
+//! A unified diff that `patch -p1` and `git apply` accept, made from the old text and the edits.
 //!
-//! A hunk's context never holds a line of a document that it does not change, but the `---` between. Both programs take
-//! a hunk with less context behind than before for one that must stand at the end of the file; so where a document's
-//! end cuts the context behind, the context before is cut alike.
+//! The context of a hunk has no line of a document that does not change, except the `---` between documents. Both
+//! programs take a hunk with less context after its changes than before them as one that must be at the end of the
+//! file. So if the end of a document cuts the context after, the context before is cut to the same length.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -20,24 +20,25 @@ use crate::yaml::stream::is_separator;
 
 const CONTEXT: usize = 3;
 
-/// The audience of the diff.
+/// The reader of the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffAudience {
     /// `patch` and `git apply`: every byte as it is.
     Program,
-    /// The same, of files that are named from a repository's root above the folder in which the patch is applied.
+    /// `git apply`, below the root of a repository: files are named relative to the root, and a `diff --git` line is
+    /// added.
     Git,
-    /// A person, on a terminal of so many columns: headings are folded, and podgraft's own records, which are long lines
-    /// that say nothing to people, are cut, and what a terminal obeys is escaped.
+    /// A person, on a terminal with so many columns. Headings are folded, podgraft's own long records are cut, and
+    /// control characters are escaped.
     Person(usize),
 }
 
-/// The diff of all files that change, as a patch; empty when none does.
+/// The diff of all changed files as a patch; empty if no file changes.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     render_for(DiffAudience::Program, files, paint)
 }
 
-/// The same for a reader.
+/// Like [`render`], for a certain reader.
 pub fn render_for(reader: DiffAudience, files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut diff = String::new();
     for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
@@ -72,7 +73,7 @@ fn render_file(file: &ReportedFile<'_>, (reader, paint): (DiffAudience, Paint), 
     }
 }
 
-/// What stands before the hunks of a file: its changed workloads, and its names.
+/// The lines before the hunks of a file: its changed workloads as comments, and its names.
 fn heading_lines(file: &ReportedFile<'_>, reader: DiffAudience) -> Vec<String> {
     let mut lines = Vec::new();
     let workloads = file.report.workloads.iter();
@@ -96,7 +97,7 @@ fn heading_lines(file: &ReportedFile<'_>, reader: DiffAudience) -> Vec<String> {
     lines
 }
 
-/// `Deployment shop/orders: rookout-java (init container agent, volume agent); jmx (...)`.
+/// The heading of a workload: `Deployment shop/orders: rookout-java (init container agent, volume agent); jmx (...)`.
 fn heading(workload: &WorkloadReport) -> String {
     let added = workload
         .policies
@@ -119,11 +120,11 @@ fn heading(workload: &WorkloadReport) -> String {
     ))
 }
 
-/// The workloads that change, and the lines of their documents.
+/// The changed workloads, and the line ranges of their documents.
 struct ChangedDocuments<'r> {
     ranges: Vec<Range<usize>>,
     total: usize,
-    /// In the order of their edits.
+    /// The changed workloads, in the order of their edits.
     workloads: Vec<&'r WorkloadReport>,
 }
 
@@ -145,7 +146,7 @@ impl<'r> ChangedDocuments<'r> {
         }
     }
 
-    /// The workloads that have edits with these numbers.
+    /// The workloads that have one of these edits.
     fn with_edits(&self, numbers: Range<usize>) -> impl Iterator<Item = &'r WorkloadReport> {
         let first = self
             .workloads
@@ -156,7 +157,7 @@ impl<'r> ChangedDocuments<'r> {
             .take_while(move |workload| workload.edits.start < numbers.end)
     }
 
-    /// The lines that may be context of a change: its document, and the `---` behind it.
+    /// The lines that may be context of a change: those of its document, and the `---` after it.
     fn context_range(&self, change: &LineChange, lines: &LineIndex<'_>) -> Range<usize> {
         let first = self
             .ranges
@@ -170,8 +171,9 @@ impl<'r> ChangedDocuments<'r> {
     }
 }
 
-/// A new document behind a `---`, which ends with a `---` of its own, is shown before the first of them. That is the same
-/// text, and the `---` behind is context: a hunk without any is put at the end of the file by `git apply`.
+/// Moves a new document that is inserted after a `---`, and ends with its own `---`, before the first one. The
+/// resulting text is the same, but the hunk now has a `---` as context after it. `git apply` puts a hunk without
+/// context at the end of the file.
 fn put_before_separator(change: &mut LineChange, lines: &LineIndex<'_>) {
     let Some(before) = change
         .old
@@ -190,13 +192,13 @@ fn put_before_separator(change: &mut LineChange, lines: &LineIndex<'_>) {
     change.old = before..before;
 }
 
-/// A separator that carries no content of the next document.
+/// Whether the line is a `---` without content of the next document. A comment is no content.
 fn is_plain_separator(line: &[u8]) -> bool {
     let rest = line.get(3..).unwrap_or_default().trim_ascii();
     is_separator(line) && (rest.is_empty() || rest.starts_with(b"#"))
 }
 
-/// Changes that are shown together and the lines around them.
+/// The changes of a hunk, and its old lines with context.
 struct ChangeGroup<'c> {
     changes: Vec<&'c LineChange>,
     old: Range<usize>,
@@ -229,12 +231,13 @@ fn hunks<'c>(
     hunks
 }
 
-/// Hunks must not overlap; those that only touch are joined when they are in one document.
+/// Hunks must not overlap. Hunks that only touch are joined if they are in one document.
 fn may_join(last: &ChangeGroup<'_>, change: &LineChange, around: &Range<usize>) -> bool {
     let overlaps = change.old.start.saturating_sub(CONTEXT).max(around.start) < last.old.end;
     overlaps || last.old.start >= around.start
 }
 
+/// Cuts the context before the changes to the length of that after them; see the module.
 fn balance(hunk: &mut ChangeGroup<'_>, total: usize) {
     let (Some(first), Some(last)) = (hunk.changes.first(), hunk.changes.last()) else {
         return;
@@ -246,7 +249,7 @@ fn balance(hunk: &mut ChangeGroup<'_>, total: usize) {
     }
 }
 
-/// Writes a hunk; gives the number of lines by which the text behind it moves.
+/// Writes a hunk. Returns the number of lines by which it moves the text after it.
 fn render_hunk(
     hunk: &ChangeGroup<'_>,
     shift: isize,
@@ -286,7 +289,7 @@ fn render_hunk(
     insertions as isize - deletions as isize
 }
 
-/// `12,5`; a range without lines names the line before it.
+/// A range of a hunk header: `12,5`. An empty range names the line before it.
 fn range(start: usize, len: usize) -> String {
     match len {
         0 => format!("{start},0"),
@@ -295,14 +298,14 @@ fn range(start: usize, len: usize) -> String {
     }
 }
 
-/// The workloads whose edits the hunk holds and the policies that made them.
+/// The workloads whose edits the hunk has, each with the policies that made them.
 fn hunk_title(
     hunk: &ChangeGroup<'_>,
     file: &ReportedFile<'_>,
     documents: &ChangedDocuments<'_>,
     lines: &LineIndex<'_>,
 ) -> String {
-    // The changes that have edits of a workload: there are as many workloads in a hunk as short documents follow each other.
+    // The changes with edits of a workload, found by binary search: a hunk may have many short documents in a row.
     let of = |workload: &WorkloadReport| {
         let edits = &workload.edits;
         let first = hunk
@@ -347,12 +350,12 @@ fn hunk_title(
     titles.collect::<Vec<_>>().join("; ")
 }
 
-/// Lines of whole words, the later ones behind an indentation.
+/// Options to wrap a text between words, with an indentation for all lines but the first.
 pub fn wrap_options(width: usize, indent: &str) -> textwrap::Options<'_> {
     let options = textwrap::Options::new(width)
         .subsequent_indent(indent)
         .break_words(false);
-    // Names and paths stay whole.
+    // Words are split at blanks only, so names and paths stay whole.
     options
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
@@ -363,7 +366,7 @@ fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {
     diff.push('\n');
 }
 
-/// Nobody applies it: what a terminal obeys is written as an escape.
+/// A line for a person, with control characters escaped. Nobody applies it, so it need not be exact.
 fn escaped_line(line: &str) -> String {
     wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
 }
@@ -386,13 +389,13 @@ fn push_body(diff: &mut String, (reader, paint): (DiffAudience, Paint), sign: ch
     }
 }
 
-/// The name as git writes it: quoted when it holds something that would end it early.
+/// The name of a file as git writes it: quoted if it has characters that end it early or that are unsafe.
 fn header_name(prefix: &[u8], path: &[u8]) -> String {
     let relative = relative(path);
     let named = [prefix, relative].concat();
     match std::str::from_utf8(&named) {
         Ok(name) if !name.contains(|c: char| is_unsafe(c) || c == '"' || c == '\\') => {
-            // A blank in a name needs a tab behind the name, or `patch` ends it at the blank.
+            // After a name with a blank, `patch` needs a tab; otherwise it ends the name at the blank.
             let end = if name.contains(' ') { "\t" } else { "" };
             format!("{name}{end}")
         }
@@ -400,7 +403,7 @@ fn header_name(prefix: &[u8], path: &[u8]) -> String {
     }
 }
 
-/// A patch names files from where it is applied: without the root and without `./`.
+/// The path relative to the folder in which the patch is applied: without `/` and `./` at its start.
 fn relative(path: &[u8]) -> &[u8] {
     let mut rest = path;
     loop {

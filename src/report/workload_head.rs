@@ -1,4 +1,4 @@
-//! Which workload it is, as every form for machines says it.
+//! The identity of a workload, as all JSON formats write it.
 
 use serde::Serialize;
 

@@ -7,7 +7,8 @@ use std::path::Path;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::report::codeowners::Codeowners;
 
-/// The places that GitHub and GitLab look at, in this order.
+/// The places of the file; the first one that exists counts.
+/// Source: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-file-location>
 const PLACES: [&str; 4] = [
     ".github/CODEOWNERS",
     ".gitlab/CODEOWNERS",

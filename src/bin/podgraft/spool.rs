@@ -44,7 +44,7 @@ impl Display for SpoolError {
 
 impl std::error::Error for SpoolError {}
 
-/// The diagnostic for an error: that of the temporary file if it is a [`SpoolError`], else what `otherwise` returns.
+/// The diagnostic for an error: that of the temporary file if the spool failed, else what `otherwise` returns.
 pub fn temporary_file_problem_or(
     error: &io::Error,
     otherwise: impl FnOnce() -> Diagnostic,

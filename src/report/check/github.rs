@@ -5,7 +5,7 @@ use super::CheckedRun;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::wording::{self, one_line};
 
-/// One workflow command a finding.
+/// One workflow command for each finding.
 pub fn render(checked: &CheckedRun<'_>) -> String {
     checked
         .findings
@@ -14,7 +14,7 @@ pub fn render(checked: &CheckedRun<'_>) -> String {
         .collect()
 }
 
-/// One workflow command a problem, for runs that are refused.
+/// One workflow command for each problem of a refused run.
 pub fn annotations(problems: &[Diagnostic]) -> String {
     problems.iter().map(annotation).collect()
 }

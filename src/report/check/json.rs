@@ -1,4 +1,4 @@
-//! The findings for machines: `kind: CheckReport`.
+//! The findings as JSON: `kind: CheckReport`.
 
 use serde::Serialize;
 
@@ -43,7 +43,7 @@ struct FindingJson<'a> {
     help: Option<&'a str>,
 }
 
-/// The whole report, indented, with a line end.
+/// Renders the whole report, indented, with a line end.
 pub fn render(checked: &CheckedRun<'_>) -> String {
     let (workloads, up_to_date) = checked.workloads();
     let report = CheckReport {

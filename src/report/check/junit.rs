@@ -1,5 +1,5 @@
-//! The findings as JUnit XML: a suite a file, a test case a workload.
-//! Source: the format as its readers take it, <https://github.com/testmoapp/junitxml>
+//! The findings as JUnit XML: a test suite for each file, a test case for each workload.
+//! Source: the format as its readers accept it, <https://github.com/testmoapp/junitxml>
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::diagnostic::Severity;
 use crate::outcome::ReportedFile;
 use crate::wording::{is_unsafe, without_marks};
 
-/// The whole document.
+/// Renders the whole document.
 pub fn render(checked: &CheckedRun<'_>) -> String {
     let mut suites = String::new();
     let (mut tests, mut failures) = (0, 0);
@@ -46,7 +46,7 @@ fn is_failure(finding: &Finding) -> bool {
     finding.diagnostic.severity == Severity::Error
 }
 
-/// A file's suite, and how many cases and failed cases it has.
+/// The suite of a file, with the number of its cases and of its failed cases.
 fn suite(file: &ReportedFile<'_>, checked: &CheckedRun<'_>) -> (String, (usize, usize)) {
     let findings: Vec<&Finding> = checked
         .findings
@@ -84,7 +84,8 @@ fn suite(file: &ReportedFile<'_>, checked: &CheckedRun<'_>) -> (String, (usize, 
     (suite, (number, failed))
 }
 
-/// Readers take one failure a case, so the errors of a workload are one; what only warns is output.
+/// A test case with its findings. Readers accept one failure for each case, so all errors of a workload are one;
+/// warnings and notes are output.
 fn case(name: &str, class: &str, findings: &[&Finding]) -> String {
     let head = format!(
         "    <testcase name=\"{}\" classname=\"{}\"",
@@ -134,7 +135,8 @@ fn describe(finding: &Finding) -> String {
     )
 }
 
-/// Text for an element or an attribute in quotes; what XML 1.0 cannot hold is written as its code.
+/// Escapes a text for an element or a quoted attribute. Characters that XML 1.0 does not allow are written as Rust
+/// escapes (`\u{1b}`).
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! What `check` finds: manifests that the policies would change, workloads that were meant and missed, and all that a run
-//! warns of. Each file of this folder renders the findings to one form.
+//! Collects the findings of `check`: workloads that the policies would change, near misses, and all warnings of the
+//! run. Each file of this folder renders them in one format.
 
 pub mod github;
 pub mod json;
@@ -16,23 +16,23 @@ use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, 
 /// The findings of a run, by file and line.
 #[derive(Debug)]
 pub struct CheckedRun<'a> {
-    /// The files.
+    /// The files of the run.
     pub files: &'a [ReportedFile<'a>],
-    /// What is wrong.
+    /// The findings, sorted by file and line.
     pub findings: Vec<Finding>,
 }
 
 /// A diagnostic and the workload that it belongs to.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What is wrong.
+    /// The problem.
     pub diagnostic: Diagnostic,
-    /// `Deployment shop/orders`, where it is a workload's.
+    /// The title of the workload (`Deployment shop/orders`); `None` if it is about none.
     pub workload: Option<String>,
 }
 
 impl Finding {
-    /// The file and line to show; none for what has no place.
+    /// The place to show; `None` if the diagnostic has none.
     pub fn place(&self) -> Option<&Place> {
         self.diagnostic.labels.first().map(|label| &label.place)
     }
@@ -51,14 +51,14 @@ impl<'a> CheckedRun<'a> {
             .iter()
             .map(|diagnostic| of_diagnostic(diagnostic, files))
             .collect();
-        // Where an error says what is wrong with a workload, that nothing was done to it says no more.
+        // An error about a workload says more than that a policy left it alone.
         findings.retain(|finding| {
             let is_error_of_workload = |candidate: &Finding| {
                 candidate.diagnostic.is_error() && candidate.workload == finding.workload
             };
             finding.diagnostic.code != Code::LeftAlone || !reported.iter().any(is_error_of_workload)
         });
-        // That a namespace is not known is why the policy only nearly applies.
+        // The unknown namespace is the cause of the near miss, and is reported itself.
         findings.retain(|finding| {
             let is_cause = |candidate: &Finding| {
                 candidate.diagnostic.code == Code::UnknownNamespace
@@ -81,7 +81,7 @@ impl<'a> CheckedRun<'a> {
         CheckedRun { files, findings }
     }
 
-    /// Leaves out what is accepted. What stops `apply` cannot be.
+    /// Drops findings that are accepted. Errors that stop `apply` cannot be accepted.
     pub fn accept(&mut self, is_accepted: impl Fn(&Diagnostic) -> bool) {
         let may_be = |found: &Diagnostic| {
             !found.is_error()
@@ -96,7 +96,7 @@ impl<'a> CheckedRun<'a> {
         });
     }
 
-    /// Adds findings that are about no manifest.
+    /// Adds findings that are not about a manifest.
     pub fn add(&mut self, diagnostics: &[Diagnostic]) {
         let findings = diagnostics.iter().map(|diagnostic| Finding {
             diagnostic: diagnostic.clone(),
@@ -105,7 +105,7 @@ impl<'a> CheckedRun<'a> {
         self.findings.extend(findings);
     }
 
-    /// How many findings there are of a severity.
+    /// The number of findings with a severity.
     pub fn number(&self, severity: Severity) -> usize {
         self.findings
             .iter()
@@ -113,7 +113,7 @@ impl<'a> CheckedRun<'a> {
             .count()
     }
 
-    /// How many workloads there are, and how many of them the policies would leave as they are.
+    /// The number of workloads, and of those that the policies would leave unchanged.
     fn workloads(&self) -> (usize, usize) {
         let statuses: Vec<WorkloadStatus> = self
             .files
@@ -182,7 +182,7 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
         .collect()
 }
 
-/// What a policy would still do.
+/// What a policy would still change in a workload, in words; `None` if nothing.
 fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
     let older = if policy_report.is_older {
         "injected by another version of "
@@ -222,7 +222,7 @@ fn near_miss(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
             format!("{policy} nearly applies to {title}: {reason}"),
         ),
     };
-    // The place in the manifest is the one to mend, and stands last.
+    // The user has to fix the manifest, and its place is the last one.
     let diagnostic = match skip.places.last() {
         Some(label) if skip.in_manifest.is_some() => diagnostic.at(label.place.clone(), "found"),
         _ => diagnostic,
@@ -234,7 +234,7 @@ fn near_miss(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
     }
 }
 
-/// The first line of the object.
+/// The first line of the object. An empty excerpt means that the column is unknown.
 fn first_line(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
     Place {
         source: file.name.into(),
@@ -246,7 +246,8 @@ fn first_line(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
     }
 }
 
-/// What was injected by another version of a policy is out of date whatever else is the case.
+/// Converts a diagnostic to a finding. An injection by another version of a policy is out of date in any case, so it is
+/// an error.
 fn of_diagnostic(diagnostic: &Diagnostic, files: &[ReportedFile<'_>]) -> Finding {
     let severity = match diagnostic.code {
         Code::AppliedBefore => Severity::Error,
@@ -269,7 +270,7 @@ fn of_diagnostic(diagnostic: &Diagnostic, files: &[ReportedFile<'_>]) -> Finding
     }
 }
 
-/// The workload on whose lines a place is: the last that begins before it.
+/// The workload that holds a place: the last one of the file that begins at or before its line.
 fn owner<'a>(place: &Place, files: &'a [ReportedFile<'_>]) -> Option<&'a WorkloadReport> {
     let file = files.iter().find(|file| *file.name == *place.source)?;
     let at = file

@@ -4,7 +4,7 @@ use super::{CheckedRun, Finding};
 use crate::diagnostic::Severity;
 use crate::report::sarif::{SarifLevel, SarifLocation, SarifLog, SarifResult, SarifRule};
 
-/// The whole log.
+/// Renders the whole log.
 pub fn render(checked: &CheckedRun<'_>) -> String {
     let mut log = SarifLog::default();
     for finding in &checked.findings {
@@ -13,7 +13,8 @@ pub fn render(checked: &CheckedRun<'_>) -> String {
     log.render()
 }
 
-/// A code is a rule; its page says what it means and what to do.
+/// A diagnostic code as a rule. The texts are those of its page: the first sentence, the first paragraph, and all of
+/// it.
 fn rule(finding: &Finding) -> SarifRule {
     let code = finding.diagnostic.code;
     let page = code.page();

@@ -1,5 +1,5 @@
-//! The findings for people, one a line in the form that editors and terminals turn into links, the same of many
-//! workloads once, and the totals.
+//! The findings for people: one on each line, in the form that editors and terminals turn into links. The same finding
+//! about many workloads is shown once.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
 //! The diff as one self-contained page: an index of workloads that any browser shows, and a script that draws diffs and
-//! pods from the data in the page when a workload is opened. It loads nothing from anywhere.
+//! pods from data in the page when a workload is opened. The page loads nothing.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::wording::{self, count, one_line};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What a workload's block is drawn from.
+/// The data from which the script draws a workload.
 #[derive(Serialize)]
 struct WorkloadDrawing<'a> {
     hunks: Vec<HunkDrawing<'a>>,
@@ -28,7 +28,8 @@ struct WorkloadDrawing<'a> {
     after: Option<&'a WorkloadView>,
 }
 
-/// A hunk: its first lines, its policies, and lines of a sign and a text.
+/// A hunk: its 1-based first lines, its policies, and its lines as sign, text, and policies if these are not all of the
+/// hunk's.
 #[derive(Serialize)]
 struct HunkDrawing<'a> {
     old: usize,
@@ -37,7 +38,7 @@ struct HunkDrawing<'a> {
     lines: Vec<(char, String, String)>,
 }
 
-/// The whole page.
+/// Renders the whole page.
 pub fn render(files: &[ReportedFile<'_>], problems: &[Diagnostic]) -> String {
     let reviews = reviewed(files, GroupBy::Namespace);
     let seen: usize = files
@@ -69,7 +70,7 @@ pub fn render(files: &[ReportedFile<'_>], problems: &[Diagnostic]) -> String {
     page
 }
 
-/// What a reviewer should look at beside the changes.
+/// The warnings, for reviewers to read beside the changes.
 fn warnings(problems: &[Diagnostic], page: &mut String) {
     let of_warning = |problem: &&Diagnostic| problem.severity == Severity::Warning;
     let warnings: Vec<&Diagnostic> = problems.iter().filter(of_warning).collect();
@@ -133,7 +134,7 @@ fn head(reviews: &[ReviewedWorkload<'_>], seen: usize, page: &mut String) {
     );
 }
 
-/// The policies and how many workloads each changes.
+/// The policies, each with the number of workloads that it changes.
 fn policies<'a>(reviews: &'a [ReviewedWorkload<'_>]) -> BTreeMap<&'a str, usize> {
     let mut policies = BTreeMap::new();
     for review in reviews {
@@ -199,7 +200,7 @@ fn data(review: &ReviewedWorkload<'_>) -> String {
     };
     let json =
         serde_json::to_string(&drawn).expect("strings, numbers and lists of these are always JSON");
-    // In a script element only a `<` can end it or change how it is read.
+    // In a script element, only a `<` can end the element or change how it is parsed.
     wording::json(json).replace('<', "\\u003c")
 }
 
