@@ -1,4 +1,4 @@
-//! `acknowledge` in a configuration: findings that are accepted, each with a reason.
+//! Reads `acknowledge` of a configuration: accepted findings, each with a reason.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::options::{Acknowledgement, WorkloadPattern};
@@ -9,7 +9,7 @@ use super::read::ConfigReader;
 use super::types::AcknowledgeEntry;
 
 impl ConfigReader<'_, '_> {
-    /// The accepted findings.
+    /// Reads the accepted findings and reports invalid entries.
     pub(super) fn acknowledged(
         &mut self,
         entries: &[AcknowledgeEntry],
@@ -51,6 +51,7 @@ impl ConfigReader<'_, '_> {
         found
     }
 
+    /// The code of a finding; `None`, with an error, for other codes.
     fn finding(&mut self, name: &str, at: &Path) -> Option<Code> {
         let (message, help) = match Code::find(name) {
             Some(code) if code.is_finding() => return Some(code),
@@ -69,7 +70,7 @@ impl ConfigReader<'_, '_> {
     }
 }
 
-/// A warning for each entry that covered nothing: what it was about is gone, or it is misspelt.
+/// A warning for each entry that matched no finding: the finding is gone, or the entry is misspelt.
 pub fn unused(acknowledged: &[Acknowledgement]) -> Vec<Diagnostic> {
     let warn = |entry: &Acknowledgement| {
         let message = format!(

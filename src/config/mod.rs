@@ -1,5 +1,5 @@
-//! `podgraft.yaml`, and its words elsewhere: the policies, their parameters and the settings of a place where podgraft
-//! runs. A text in; settings with their places, or all that is wrong with it, out.
+//! Reads `podgraft.yaml` and the functionConfig of `podgraft fn`: policies, parameters and settings of a repository.
+//! Takes a text; returns the settings with their places, or all errors.
 
 mod acknowledge;
 mod overlay;
@@ -24,58 +24,58 @@ pub use read::{FUNCTION_KIND, read, read_application, read_function};
 pub use require::CoverageRequirement;
 pub use types::{FunctionMode, RecordMode};
 
-/// The name by which the file is found.
+/// The file name by which a configuration is found.
 pub const FILE_NAME: &str = "podgraft.yaml";
 
-/// What a configuration says. Paths are as they are written there: from its own folder.
+/// A configuration, as read. Paths are as written, relative to the configuration's folder.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// With what is other than in their files.
+    /// The policies, with the fields that replace those in their files.
     pub policies: Vec<PolicyUse>,
-    /// Values of parameters, each for one policy.
+    /// Parameter values, each for one policy.
     pub params: Vec<ConfigParam>,
-    /// Manifests that are read for facts only.
+    /// Paths of manifests that are only looked up, never changed.
     pub context: Vec<String>,
-    /// The name of this set of policies.
+    /// The name of this set of policies, for `--prune`.
     pub set: Option<String>,
-    /// When the record is written.
+    /// Whether the record (`podgraft.lock`) is written.
     pub record: Option<RecordMode>,
-    /// What no policy may inject.
+    /// Dangers that no policy may inject.
     pub forbid: Vec<Danger>,
-    /// Globs of files to read in folders.
+    /// Globs of files to read in input folders.
     pub include: Vec<String>,
     /// Globs of files and folders to leave out.
     pub exclude: Vec<String>,
-    /// More kinds that hold a pod template.
+    /// More kinds with a pod template, and its path in them.
     pub pod_templates: Vec<PodTemplatePath>,
-    /// The cluster's minor version (1.x).
+    /// The minor version of the cluster, as in 1.x.
     pub kube_minor: Option<u32>,
-    /// Other places for the images that are injected.
+    /// Replacements for the names of injected images.
     pub image_mirrors: Vec<ImageMirror>,
-    /// How the OpenTelemetry Operator is set up.
+    /// The settings of the OpenTelemetry Operator that is imitated.
     pub opentelemetry: release::OperatorSettings,
-    /// Globs of folders and the namespace of what states none there; the first that fits counts.
+    /// Folder globs, each with the namespace of objects below it that state none. The first match counts.
     pub namespaces: Vec<(GlobMatcher, String)>,
     /// The namespace of objects that state none.
     pub namespace: Option<String>,
-    /// Variables that images set.
+    /// Variables that are set by images, not by manifests.
     pub image_env: Vec<ImageEnv>,
-    /// Warnings fail.
+    /// Treats warnings as errors.
     pub strict: bool,
-    /// What must be true of all workloads together.
+    /// Coverage that the run must reach, over all workloads.
     pub require: Vec<CoverageRequirement>,
     /// Findings that are accepted.
     pub acknowledged: Vec<Acknowledgement>,
-    /// An application's own folder may set the parameters that a policy marks `overridable`.
+    /// Allows a configuration in an application's folder to set parameters that a policy marks `overridable`.
     pub allow_application_config: bool,
 }
 
-/// A parameter's value and where it stands.
+/// The value of a parameter and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigParam {
-    /// The value.
+    /// The policy, the name and the value.
     pub setting: ParamSetting,
-    /// In the configuration.
+    /// The place in the configuration.
     pub at: Place,
 }
 

@@ -1,5 +1,5 @@
-//! A policy with what is other in one repository: the fields of its `match` and `containers` that a configuration has
-//! take the place of the policy's own, and its text stays at its lines.
+//! Overlays a policy with the `match` and `containers` fields of a configuration. The overlaid text keeps the line
+//! numbers of the file, so that diagnostics still point to the right lines.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -11,33 +11,33 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-/// A policy as a configuration uses it.
+/// An entry of `policies` in a configuration.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyUse {
-    /// As `-p` takes it; a path is from the configuration's folder.
+    /// The policy, as `-p` takes it. Paths are relative to the configuration's folder.
     pub given: String,
-    /// The digest that its file must have, and where that is written.
+    /// The digest that the file must have, and its place.
     pub sha256: Option<(String, Place)>,
-    /// The values of parameters as they are written.
+    /// Name, value as written and place of each parameter.
     pub params: Vec<(String, String, Place)>,
-    /// The fields of `match`.
+    /// Fields that replace those of the policy's `match`.
     pub selects: Map<String, Value>,
-    /// The fields of `containers`.
+    /// Fields that replace those of the policy's `containers`.
     pub containers: Map<String, Value>,
-    /// Where it is written, if it says more than which policy.
+    /// The place of the entry; `None` if it only names the policy.
     pub at: Option<Place>,
 }
 
 impl PolicyUse {
-    /// Whether it is the policy and nothing else.
+    /// Whether the entry only names the policy.
     pub fn is_plain(&self) -> bool {
         self.at.is_none()
     }
 
-    /// The policy's files as they are used here.
+    /// Checks the digest and overlays the files of the policy.
     ///
     /// # Errors
-    /// Another digest, or something that is no single InjectionPolicy.
+    /// The digest differs, or the fields are not for exactly one `InjectionPolicy`.
     pub fn of_files(&self, files: Vec<PolicyFile>) -> Result<Vec<PolicyFile>, Diagnostic> {
         let Some(at) = &self.at else {
             return Ok(files);
@@ -87,7 +87,7 @@ impl PolicyUse {
             )))
     }
 
-    /// The text with the fields, every other line where it was.
+    /// The text of the policy with the overlaid fields.
     fn overlaid(&self, text: &str) -> Result<String, &'static str> {
         let tree = parse(text).map_err(|_| "is not YAML")?;
         let is_policy = |root: &&NodeId| {
@@ -106,6 +106,7 @@ impl PolicyUse {
             }
             edits.push(edit_of(&tree, spec, key, fields)?);
         }
+        // From the end of the text, so that the remaining byte ranges stay valid.
         edits.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
         let mut overlaid = text.to_owned();
         for (at, replacement) in edits {
@@ -115,7 +116,8 @@ impl PolicyUse {
     }
 }
 
-/// What turns a field of `spec` into itself with other fields.
+/// The edit that merges fields into a field of `spec`, written as JSON on one line. JSON is a part of YAML, so it fits
+/// in block and flow style.
 fn edit_of(
     tree: &Tree<'_>,
     spec: NodeId,
@@ -129,7 +131,7 @@ fn edit_of(
         let is_flow = tree.kind(spec).is_flow();
         let entry = match is_flow {
             true => format!("{key}: {}, ", json(fields)),
-            // One line, so that what follows stands on the line behind it: the only lines that move.
+            // One new line. The lines behind it move by one, which diagnostics then show.
             false => {
                 let line = tree.text()[..at].rfind('\n').map_or(0, |end| end + 1);
                 format!("{key}: {}\n{}", json(fields), " ".repeat(at - line))
@@ -144,6 +146,7 @@ fn edit_of(
         whole.insert(name.clone(), value.clone());
     }
     let span = tree.span(node);
+    // As many line breaks as before keep the following lines in place.
     let lines = tree.text()[span.clone()].matches('\n').count();
     Ok((span, json(&whole) + &"\n".repeat(lines)))
 }

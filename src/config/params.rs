@@ -1,23 +1,23 @@
-//! Which of the parameters in configurations go to the given policies, and which are nobody's, or not an application's,
-//! to set.
+//! Assigns the parameters of configurations to the given policies. Reports those that no policy declares, and those
+//! that an application may not set.
 
 use super::ConfigParam;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::params::{DeclaredParams, ParamSetting};
 use crate::policy::schema::{did_you_mean, nearest};
 
-/// Where the policies of a run come from.
+/// Whether the policies of a run come from the configuration that sets the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PolicySource {
-    /// From the configuration that sets the parameters: each must be one of theirs.
+    /// They do: a parameter for another policy is an error.
     #[default]
     WithParams,
-    /// From elsewhere: parameters of other policies do not matter.
+    /// They come from elsewhere, such as `-p`: parameters for policies that are not given are ignored.
     Elsewhere,
 }
 
-/// The settings for the given policies, the operator's before the application's, so that the latter win; and what is
-/// wrong with them.
+/// The settings for the given policies, and errors. `operator` is the configuration of the platform's operator; the
+/// application's settings come behind it, because the last one wins.
 pub fn choose(
     operator: &[(PolicySource, ConfigParam)],
     application: &[ConfigParam],
@@ -47,7 +47,7 @@ pub fn choose(
     (settings, problems)
 }
 
-/// A parameter that no policy declares.
+/// Why a parameter has no owner: its policy is not given, or does not declare it.
 enum UnmatchedParam {
     Policy(Box<Diagnostic>),
     Param(Box<Diagnostic>),
@@ -89,7 +89,7 @@ fn owner<'d>(
     Err(UnmatchedParam::Param(problem))
 }
 
-/// Several policies have the parameter.
+/// The error for a parameter that several policies declare.
 fn ambiguous(param: &ConfigParam, owners: &[&DeclaredParams]) -> Diagnostic {
     let name = &param.setting.name;
     let names = owners.iter();

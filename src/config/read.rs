@@ -1,4 +1,4 @@
-//! The text of a configuration to [`Config`], strictly: unknown words and wrong types are errors at their place.
+//! Parses and validates the text of a configuration. Unknown fields and wrong types are errors at their places.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -25,7 +25,7 @@ use crate::yaml::value::{Path, to_value};
 
 const API_VERSION: &str = "podgraft.dev/v1alpha1";
 const KIND: &str = "Config";
-/// The kind of `podgraft fn`'s own functionConfig.
+/// The kind of the functionConfig that `podgraft fn` reads.
 pub const FUNCTION_KIND: &str = "PodgraftFunction";
 
 static CONFIG: Schema = Schema::Stored(&stored_schemas::CONFIG, "Config");
@@ -34,7 +34,7 @@ static FUNCTION: Schema = Schema::Stored(&stored_schemas::FUNCTION, "PodgraftFun
 /// Reads a `podgraft.yaml`.
 ///
 /// # Errors
-/// All that is wrong, with the places.
+/// All problems, with their places.
 pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
     with_document(file, |document| {
         check_kind(document, KIND)?;
@@ -70,7 +70,7 @@ pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
 /// Reads the functionConfig of kind `PodgraftFunction`.
 ///
 /// # Errors
-/// All that is wrong, with the places.
+/// All problems, with their places.
 pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Diagnostic>> {
     with_document(file, |document| {
         check_kind(document, FUNCTION_KIND)?;
@@ -81,10 +81,10 @@ pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Dia
     })
 }
 
-/// Reads the `podgraft.yaml` of an application's own folder: the parameters that it sets, and nothing else.
+/// Reads the `podgraft.yaml` in an application's folder, which may only set parameters.
 ///
 /// # Errors
-/// All that is wrong, and every word that is not an application's to say.
+/// All problems, and every field that an application may not set.
 pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
     let refused = with_document(
         PolicyFile {
@@ -121,7 +121,7 @@ fn not_for_applications(document: &Document<'_>, key: &str) -> Diagnostic {
         .help("it may set `params` that a policy marks `overridable`; everything else is the operator's")
 }
 
-/// Parses the file's only document.
+/// Parses a file with exactly one document and passes it to `read`.
 fn with_document<T>(
     file: PolicyFile,
     read: impl FnOnce(&Document<'_>) -> Result<T, Vec<Diagnostic>>,
@@ -179,6 +179,7 @@ fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>
     }
 }
 
+/// Schema problems name their subject as in a policy; here it is the configuration.
 fn of_config(problem: Diagnostic) -> Diagnostic {
     let message = ["the policy ", "the object "]
         .iter()
@@ -267,7 +268,7 @@ impl ConfigReader<'_, '_> {
         dangers
     }
 
-    /// Values as they are written: `1.10` is no number here.
+    /// Reads parameter values as written, so that `1.10` does not become the number 1.1.
     fn params(&mut self, settings: &Settings, at: &Path) -> Vec<ConfigParam> {
         let mut params = Vec::new();
         for (policy, values) in &settings.params {
@@ -337,7 +338,7 @@ impl ConfigReader<'_, '_> {
         }
     }
 
-    /// In the order of the file: the first that fits counts.
+    /// Reads `namespaces` from the JSON value, which keeps the order of the file: the first match counts.
     fn namespaces(&mut self, at: &Path) -> Vec<(globset::GlobMatcher, String)> {
         let entries = at.get(&self.document.value).and_then(Value::as_object);
         let mut found = Vec::new();
@@ -376,7 +377,7 @@ impl ConfigReader<'_, '_> {
         found
     }
 
-    /// As it is written: `1.30` is no `1.3`.
+    /// Reads the version as written: as a number, `1.30` would be 1.3.
     fn kube_version(&mut self, at: &Path) -> Option<u32> {
         match parse_kube_version(self.document.written(at).unwrap_or_default()) {
             Ok(minor) => Some(minor),
@@ -443,7 +444,7 @@ impl ConfigReader<'_, '_> {
         settings
     }
 
-    /// A value is text: an expression in it would be read by nobody.
+    /// Refuses `${...}` in parameters. Values are plain texts, so it would never be evaluated.
     fn refuse_expressions(&mut self, at: &Path) {
         let Some(Value::Object(policies)) = at.get(&self.document.value) else {
             return;

@@ -1,4 +1,4 @@
-//! What must be true of a fleet: a policy is for at least so many workloads, or for all that a selector finds.
+//! Checks required coverage: a policy applies to a minimum number of workloads, or to all that a selector matches.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,34 @@ use crate::yaml::value::Path;
 use super::read::ConfigReader;
 use super::types::RequireEntry;
 
-/// So many workloads are named in a message.
+/// The maximal number of workloads named in a message.
 const MAX_NAMED: usize = 5;
 
 /// A required coverage of a policy, from a configuration or a flag.
 #[derive(Debug, Clone)]
 pub struct CoverageRequirement {
-    /// The policy's identity.
+    /// The identity of the policy.
     pub policy: String,
-    /// What it must be for.
+    /// The workloads that the policy must cover.
     pub coverage: Coverage,
-    /// Where it is written, in a configuration.
+    /// The place in the configuration; `None` for a flag.
     pub at: Option<Place>,
 }
 
 /// The workloads that a policy must cover.
 #[derive(Debug, Clone)]
 pub enum Coverage {
-    /// So many workloads.
+    /// At least this number of workloads.
     AtLeast(usize),
-    /// All whose pod template has such labels; the text is for people.
+    /// All workloads whose pod template labels match. The text is the selector for messages.
     All(Box<LabelSelector>, String),
 }
 
 impl CoverageRequirement {
-    /// Reads `POLICY=NUMBER` and `POLICY:SELECTOR`, the selector as `kubectl -l` takes it.
+    /// Parses `POLICY=NUMBER` or `POLICY:SELECTOR`, with a selector as in `kubectl -l`.
     ///
     /// # Errors
-    /// Anything else.
+    /// A text that has neither form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const WANTED: &str = "wanted POLICY=NUMBER, such as agent=3, or POLICY:SELECTOR with the selector as \
                               `kubectl -l` takes it, such as agent:runtime=java";
@@ -69,7 +69,7 @@ impl CoverageRequirement {
         Ok(parsed)
     }
 
-    /// What is wrong with the workloads of a run.
+    /// Errors for the workloads that miss the requirement.
     fn check(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
         let workloads = || {
             let of_file = |file: &ReportedFile<'_>| -> Vec<(String, WorkloadReport)> {
@@ -114,6 +114,7 @@ impl CoverageRequirement {
         }
     }
 
+    /// Whether the policy is in the workload, from this run or an earlier one.
     fn is_met(&self, workload: &WorkloadReport) -> bool {
         workload.policies.iter().any(|policy_report| {
             *policy_report.policy == *self.policy
@@ -191,7 +192,7 @@ impl CoverageRequirement {
     }
 }
 
-/// All that is not as it is required.
+/// Errors for all requirements that the files of a run miss.
 pub fn check(requirements: &[CoverageRequirement], files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
     let found = requirements
         .iter()
@@ -199,6 +200,7 @@ pub fn check(requirements: &[CoverageRequirement], files: &[ReportedFile<'_>]) -
     found.collect()
 }
 
+/// Whether labels match a selector. As in Kubernetes, `NotIn` also holds if the label is absent.
 fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
     let is_met = |requirement: &LabelSelectorRequirement| {
@@ -221,8 +223,9 @@ fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
         && selector.match_expressions.iter().flatten().all(is_met)
 }
 
-/// `kubectl -l`: `a=b,c!=d,e,!f,g in (h,i),j notin (k)`.
+/// Parses a selector as `kubectl -l` does: `a=b,c!=d,e,!f,g in (h,i),j notin (k)`.
 fn parse_selector(text: &str) -> Option<LabelSelector> {
+    // Split at commas, except in parentheses.
     let parts = regex_lite::Regex::new(r"[^,(]+(\([^)]*\))?").expect("it is a regular expression");
     let found: Option<Vec<LabelSelectorRequirement>> = parts
         .find_iter(text)
@@ -245,6 +248,7 @@ fn parse_part(text: &str) -> Option<LabelSelectorRequirement> {
             values: (!values.is_empty()).then_some(values),
         })
     };
+    // `==` is a synonym of `=`.
     let single = |value: &str| vec![value.trim().trim_start_matches('=').trim().to_owned()];
     let listed = |values: &str| -> Option<Vec<String>> {
         let inner = values.trim().strip_prefix('(')?.strip_suffix(')')?;
@@ -272,7 +276,7 @@ fn parse_part(text: &str) -> Option<LabelSelectorRequirement> {
 }
 
 impl ConfigReader<'_, '_> {
-    /// The requirements of a configuration.
+    /// Reads `require` of a configuration.
     pub(super) fn requirements(
         &mut self,
         entries: Vec<RequireEntry>,
@@ -313,7 +317,7 @@ impl ConfigReader<'_, '_> {
     }
 }
 
-/// As `kubectl -l` takes it.
+/// The selector in the syntax of `kubectl -l`, for messages.
 fn words_of(selector: &LabelSelector) -> String {
     let labels = selector.match_labels.iter().flatten();
     let mut words: Vec<String> = labels

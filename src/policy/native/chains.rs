@@ -1,30 +1,31 @@
-//! Names in expressions with the fields that are asked of them, such as `source.spec.?port`, found in the text: which fields
-//! of a resource a value reads, and a name in the place of another.
+//! Finds field chains in the text of expressions, such as `source.spec.?port`: a root name and the fields selected from
+//! it. They tell which fields of a resource an expression reads, and let a root name be replaced by another expression.
 
 use std::ops::Range;
 
 use crate::policy::template::map_expressions;
 use crate::yaml::value::{Path, Step};
 
-/// What expressions call the resource that a policy is for.
+/// The name of the resource that a policy is applied for.
 pub(super) const SOURCE: &str = "source";
-/// And all of its kind.
+/// The name of all resources of that kind.
 pub(super) const SOURCES: &str = "sources";
 
-/// A name and the fields selected from it.
+/// A root name and the fields selected from it, such as `source.spec.?port`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FieldChain<'e> {
-    /// The bytes of the name.
+    /// The byte range of the root name, without the fields.
     at: Range<usize>,
-    /// The name.
+    /// The root name.
     pub root: &'e str,
-    /// The fields and entries, as far as they are written out.
+    /// The selected fields and entries. It ends before the first call or computed index.
     pub path: Path,
 }
 
-/// All of an expression, in their order.
+/// Returns all field chains of an expression, in textual order.
 pub(super) fn chains(expression: &str) -> Vec<FieldChain<'_>> {
     let mut found = Vec::new();
+    // Whether the next word follows a `.` and so is a field, not a root name.
     let mut at = 0;
     let mut is_field = false;
     while let Some(first) = expression[at..].chars().next() {
@@ -35,7 +36,7 @@ pub(super) fn chains(expression: &str) -> Vec<FieldChain<'_>> {
             }
             _ if is_word(first) && !first.is_ascii_digit() => {
                 let end = end_of_word(expression, at);
-                // A prefix of a text, such as that of `r'...'`.
+                // A word before a quote is the prefix of a string literal, such as the `r` of `r'...'`.
                 if expression[end..].starts_with(['\'', '"']) || is_field {
                     at = end;
                 } else {
@@ -68,7 +69,7 @@ fn end_of_word(text: &str, at: usize) -> usize {
         .map_or(text.len(), |length| at + length)
 }
 
-/// Behind the text that begins with a quote.
+/// The offset behind the string literal whose opening quote is at `at`.
 fn end_of_text(text: &str, at: usize) -> usize {
     let quote = text.as_bytes()[at];
     let mut bytes = text.bytes().enumerate().skip(at + 1);
@@ -82,7 +83,7 @@ fn end_of_text(text: &str, at: usize) -> usize {
     text.len()
 }
 
-/// The fields that are asked for from here on, and where they end. What is called is no field.
+/// The selected fields from an offset on, and the offset behind them. The name of a called method is not a field.
 fn fields(text: &str, mut at: usize) -> (Path, usize) {
     let mut path = Path::default();
     while let Some((step, end)) = field(text, at) {
@@ -110,8 +111,9 @@ fn field(text: &str, at: usize) -> Option<(Step, usize)> {
     Some((Step::Key(key.to_owned()), end))
 }
 
-/// The expression with another text in the place of a name.
+/// Replaces each root name `name` in an expression by another expression.
 pub(super) fn replace(expression: &str, name: &str, with: &str) -> String {
+    // From the last chain to the first, so that the remaining byte ranges stay valid.
     let mut replaced = expression.to_owned();
     let of_name = chains(expression).into_iter().rev();
     for chain in of_name.filter(|chain| chain.root == name) {
@@ -120,7 +122,7 @@ pub(super) fn replace(expression: &str, name: &str, with: &str) -> String {
     replaced
 }
 
-/// A text with `${...}` in which a name stands for another text.
+/// Replaces a root name in every `${...}` of a text.
 pub(super) fn replace_within(text: &str, name: &str, with: &str) -> String {
     map_expressions(text, |expression| replace(expression, name, with))
 }

@@ -1,4 +1,4 @@
-//! What an API server would refuse, seen when the policy is read: names, ports, mounts, variables.
+//! Checks at read time what an API server would refuse: names, ports, mounts, variables.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use crate::policy::validation::ValidationError;
 use crate::yaml::value::Path;
 use crate::yaml::view::View;
 
-/// Fields of a pod spec that have their own key in `inject`, and which.
+/// Fields of a pod spec that have their own key in `inject`, each with the help text that names this key.
 pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
     ("containers", "use `sidecars` with `type: Container`"),
     (
@@ -25,7 +25,7 @@ pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
 ];
 
 impl PolicyReader<'_, '_> {
-    /// Reports what an API server would refuse in the value at a path.
+    /// Reports each error that `check` finds in the value at a path.
     pub(super) fn report(
         &mut self,
         at: &Path,
@@ -41,7 +41,7 @@ impl PolicyReader<'_, '_> {
         }
     }
 
-    /// Of the entries of a list.
+    /// [`Self::report`] for each entry of the list at a path.
     pub(super) fn report_each(
         &mut self,
         at: &Path,
@@ -59,14 +59,14 @@ impl PolicyReader<'_, '_> {
             .to_owned()
     }
 
-    /// A second item of one identity would conflict with the first.
+    /// Reports items of one list with the same merge key: the second would conflict with the first.
     pub(super) fn check_names(&mut self, at: &Path) {
         let lists = ["initContainers", "sidecars", "ephemeralContainers"];
         let containers = lists.map(|list| self.paths(&at.key(list))).concat();
         self.check_unique(&containers, "name");
         self.check_unique(&self.paths(&at.key("volumes")), "name");
         self.check_unique(&self.paths(&at.key("volumeMounts")), "mountPath");
-        // Several may be appended to one variable, and none is set twice.
+        // Several entries may append to the same variable; only `Set` must be unique.
         let mut set = self.paths(&at.key("env"));
         set.retain(|path| matches!(self.document_text(&path.key("op")).as_str(), "" | "Set"));
         self.check_unique(&set, "name");

@@ -1,4 +1,4 @@
-//! `checksums`: which objects are summed, and under which key.
+//! Reads `checksums`: which ConfigMaps and Secrets are hashed, and the annotation that gets the hash.
 
 use serde_json::Value;
 use std::sync::Arc;

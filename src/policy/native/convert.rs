@@ -1,4 +1,4 @@
-//! A policy for one resource as the policy that says the same without it: what the resource says is written out.
+//! Converts a policy for a resource to a policy without `source`: the values of the resource are written into it.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts
 use crate::policy::template::map_expressions;
 use crate::yaml::value::Step;
 
-/// The policy that a resource is.
+/// Returns the policy that has the effect of `document` for one resource.
 ///
 /// # Errors
 /// All that is wrong with it.
@@ -55,7 +55,8 @@ pub fn convert<'t>(
     Ok(value)
 }
 
-/// Of the variables and parameters those that something reads; the resource is a variable where something does.
+/// Keeps only the variables and parameters that are used. The resource itself becomes a variable if an expression
+/// reads it.
 fn keep_used_definitions(
     spec: &mut Map<String, Value>,
     prepared: &PreparedPolicy<'_>,
@@ -74,6 +75,7 @@ fn keep_used_definitions(
             made.insert(word.to_owned(), Value::Array(list));
         }
     }
+    // Definitions come before the rules that use them.
     if let Value::Object(rest) = rest {
         let description = rest.get("description").cloned();
         spec.extend(description.map(|text| ("description".to_owned(), text)));
@@ -82,10 +84,10 @@ fn keep_used_definitions(
     }
 }
 
-/// The names that are read, each with its root.
+/// Names used in expressions, as (root, first field), such as `("params", "port")`.
 type Read = BTreeSet<(String, String)>;
 
-/// The variables that something reads, and what these read.
+/// The variables that are used, directly or by other variables that are used.
 fn variables_read(
     variables: Option<Value>,
     prepared: &PreparedPolicy<'_>,
@@ -93,7 +95,7 @@ fn variables_read(
     read: &mut Read,
 ) -> Vec<Value> {
     let mut kept: Vec<Value> = Vec::new();
-    // Each is read by those after it.
+    // Backwards, because a variable can only be read by those after it.
     for mut variable in entries(variables).into_iter().rev() {
         let name = name_of(&variable).to_owned();
         if read.contains(&("variables".to_owned(), name.clone())) {
@@ -114,7 +116,7 @@ fn variables_read(
     kept
 }
 
-/// The parameters that something reads, with what they are now as their default.
+/// The parameters that are used. Their current values become their defaults.
 fn params_read(params: Option<Value>, prepared: &PreparedPolicy<'_>, read: &Read) -> Vec<Value> {
     let keep = |mut param: Value| {
         let name = name_of(&param).to_owned();
@@ -132,7 +134,7 @@ fn params_read(params: Option<Value>, prepared: &PreparedPolicy<'_>, read: &Read
     entries(params).into_iter().filter_map(keep).collect()
 }
 
-/// The value of a variable that does not depend on the workload.
+/// The value of a variable that does not depend on the workload; `None` if it does or cannot be evaluated.
 fn constant(name: &str, prepared: &PreparedPolicy<'_>) -> Option<Value> {
     let vocabulary = &prepared.vocabulary;
     let expression = Expression::compile(&format!("variables.{name}"), vocabulary).ok()?;
@@ -144,7 +146,7 @@ fn constant(name: &str, prepared: &PreparedPolicy<'_>) -> Option<Value> {
     }
 }
 
-/// Takes out filters that let everything through.
+/// Removes filters that match everything, which is what an empty value of the resource leaves behind.
 fn without_open_filters(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -171,7 +173,8 @@ fn name_of(entry: &Value) -> &str {
     entry["name"].as_str().unwrap_or_default()
 }
 
-/// Notes the names that expressions begin with, with the first field; `source` and `sources` become variables.
+/// Collects the root names and first fields of all expressions, and renames `source` and `sources` to
+/// `variables.source` and `variables.sources`.
 fn note_names(value: &mut Value, read: &mut BTreeSet<(String, String)>) {
     each_expression(value, "", &mut |expression| {
         for chain in chains(expression) {
@@ -186,10 +189,11 @@ fn note_names(value: &mut Value, read: &mut BTreeSet<(String, String)>) {
     });
 }
 
-/// Lists of which each entry has expressions as they are.
+/// Lists whose entries hold plain CEL in `expression` and `when`, without `${}`.
 const CONDITIONS: [&str; 4] = ["matchConditions", "variables", "notes", "generate"];
 
-/// Puts what `other` makes of it in the place of each expression.
+/// Passes each expression to `replace` and writes the result in its place. `within` is the key of the list that holds
+/// `value`, or empty.
 fn each_expression(value: &mut Value, within: &str, replace: &mut dyn FnMut(&str) -> String) {
     match value {
         Value::String(text) => *text = map_expressions(text, replace),

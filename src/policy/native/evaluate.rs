@@ -1,5 +1,5 @@
-//! `${...}` under `inject`: what depends on parameters alone is put in when the policy is read; the rest waits for a
-//! workload.
+//! Evaluates `${...}` when a policy is read. Texts that depend on parameters alone are filled in; those that depend on
+//! a workload are returned as pending templates.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -20,29 +20,30 @@ const TEXT_ONLY: &str = "a parameter is text: for a number write `${int(params.N
 const WRITE_OUT: &str =
     "write the value itself: only values under `inject` and `generate` take `${...}`";
 
-/// Templates that are not evaluated yet.
+/// The templates of a policy after reading: pending ones, and the paths of those already filled in.
 #[derive(Debug, Default)]
 pub(super) struct PendingTemplates {
-    /// Those that wait for a workload.
+    /// Templates that wait for a workload.
     pub templates: Vec<(Path, Template)>,
-    /// Keys of checksums that wait for each of the objects that are summed, too.
+    /// Annotation keys of checksums that also wait for each hashed object.
     pub of_each: Vec<(Path, Arc<Template>)>,
-    /// Those that were filled in when the policy was read.
+    /// The paths of values that were filled in when the policy was read.
     pub evaluated: Vec<Path>,
 }
 
 impl PendingTemplates {
-    /// Items before them were spliced in, or left out.
+    /// Updates the paths after items before them were spliced in or left out.
     pub(super) fn move_by(&mut self, moves: &ItemMoves) {
         let templates = self.templates.iter_mut().map(|(path, _)| path);
         let of_each = self.of_each.iter_mut().map(|(path, _)| path);
         for path in templates.chain(of_each).filter(|_| !moves.is_empty()) {
+            // A pending template is still one text, so it has exactly one new path.
             *path = moves.new_paths(path).remove(0);
         }
     }
 }
 
-/// Fills in every `inject` and checks it again, now that the values are known. What waits is returned.
+/// Fills in all `${...}` that need no workload, and validates the result. Returns the templates that wait.
 pub(super) fn fill_in(
     document: &mut Document<'_>,
     vocabulary: &Vocabulary,
@@ -67,13 +68,13 @@ pub(super) fn fill_in(
     unfilled
 }
 
-/// The texts with expressions, each once.
+/// Every text with an expression, once.
 fn texts_in(document: &Document<'_>) -> Vec<(Path, String)> {
     let holders = holders(document);
     let values = holders
         .iter()
         .filter(|path| {
-            // What stands in another holder is found there.
+            // Texts of a nested holder are already found in the outer one.
             let is_within = |other: &&Path| *other != *path && path.starts_with(other);
             !holders.iter().any(|other| is_within(&other))
         })
@@ -83,7 +84,7 @@ fn texts_in(document: &Document<'_>) -> Vec<(Path, String)> {
         .collect()
 }
 
-/// What comes of the texts that depend on no workload; those that wait for one are noted.
+/// Evaluates the texts that depend on no workload, and records the pending ones in `unfilled`.
 fn evaluate(
     document: &Document<'_>,
     vocabulary: &Vocabulary,
@@ -145,7 +146,8 @@ fn chosen_by_workload() -> TemplateError {
     TemplateError::new(Code::BadExpression, message, help)
 }
 
-/// What is wrong with the document as it is filled in; what waits for a workload as a whole is checked then.
+/// Schema problems of the document after filling in. Values that wait for a workload as a whole are left to a later
+/// check.
 fn check_filled(document: &Document<'_>, unfilled: &PendingTemplates) -> Vec<Diagnostic> {
     let waits = |problem: &SchemaProblem| {
         let mut waiting = unfilled.templates.iter();
@@ -158,7 +160,7 @@ fn check_filled(document: &Document<'_>, unfilled: &PendingTemplates) -> Vec<Dia
             .is_some_and(template::has_expression);
         let diagnostic = document.problem(&problem);
         match (text.filter(|_| is_computed), problem.kind) {
-            // Outside of what is filled in.
+            // This text is outside of the fields where `${...}` is evaluated.
             (Some(text), _) if template::has_expression(text) => diagnostic.help(WRITE_OUT),
             (Some(_), SchemaProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
             _ => diagnostic,
@@ -170,7 +172,7 @@ fn check_filled(document: &Document<'_>, unfilled: &PendingTemplates) -> Vec<Dia
     found.filter(|problem| !waits(problem)).map(tell).collect()
 }
 
-/// `inject.checksums[N].annotation`.
+/// Whether a path is `inject.checksums[N].annotation`.
 fn is_checksum_key(path: &Path, injects: &[Path]) -> bool {
     injects
         .iter()
@@ -181,13 +183,13 @@ fn is_checksum_key(path: &Path, injects: &[Path]) -> bool {
         })
 }
 
-/// `ref` stands where there is no object that it could be.
+/// The error for `ref` where no object is being hashed.
 pub(super) fn no_reference() -> TemplateError {
     let help = "it is the ConfigMap or Secret of `references`, in the `annotation` of `checksums`";
     TemplateError::new(Code::BadExpression, "`ref` is not known here", help)
 }
 
-/// Writes evaluated numbers and booleans as text where Kubernetes wants a string.
+/// Writes evaluated numbers and booleans as strings where the schema wants a string.
 pub(super) fn write_as_text(value: &mut Value, problems: &[SchemaProblem], evaluated: &[Path]) {
     let unquoted = problems
         .iter()

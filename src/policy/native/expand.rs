@@ -1,4 +1,4 @@
-//! An `inject` with expressions, and what it comes to for one workload: the same checks as for one without, each time.
+//! An `inject` with expressions, expanded for each workload and then checked like an `inject` without expressions.
 
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -21,22 +21,23 @@ use crate::yaml::value::{Path, Step};
 
 static INJECT: Schema = Schema::Stored(&INJECTION_POLICY, "Inject");
 
-/// Keys whose items go into each chosen container; of `defaults`, not `podSecurityContext`.
+/// Keys whose items go into each chosen container. `podSecurityContext` of `defaults` goes into the pod.
 const IN_CONTAINERS: [&str; 5] = ["volumeMounts", "env", "envFrom", "ports", DEFAULTS];
 const DEFAULTS: &str = "defaults";
 const OF_POD: &str = "podSecurityContext";
 
-/// An `inject` of which something depends on the workload.
+/// An `inject` with templates that depend on the workload.
 #[derive(Debug)]
 pub struct InjectionTemplate {
+    /// The path of `inject` in the policy.
     at: Path,
-    /// `inject` with its constants.
+    /// `inject` with its constants filled in.
     value: Value,
-    /// What stands in items of the pod or the workload.
+    /// Templates in items of the pod or the workload.
     pod: Vec<(Path, Template)>,
-    /// What stands in items of containers.
+    /// Templates in items of containers.
     container: Vec<(Path, Template)>,
-    /// Keys of checksums.
+    /// Annotation keys of checksums, which are evaluated for each hashed object.
     of_each: Vec<(Path, Arc<Template>)>,
     places: Arc<StoredPlaces>,
     file: Arc<PolicyText>,
@@ -49,7 +50,8 @@ enum TemplateScope {
     Both,
 }
 
-/// The entry of an `inject` that a path leads into: of lists and maps of texts one item, else the whole key.
+/// The part of an `inject` that a path leads into: one item of a list, one entry of a map, or the whole value of
+/// `podSpec` and of `defaults`. Of `defaults`, `podSecurityContext` is an entry of its own.
 pub(super) fn entry_of(path: &Path, injects: &[Path]) -> Path {
     let Some(inject) = injects.iter().find(|inject| path.starts_with(inject)) else {
         return path.clone();
@@ -74,7 +76,7 @@ fn is_in_containers(document: &Value, path: &Path, inject: &Path) -> bool {
 }
 
 impl PolicyReader<'_, '_> {
-    /// The `inject` at a path, if something in it waits for a workload.
+    /// The template of the `inject` at a path; `None` if nothing in it waits for a workload.
     pub(super) fn template(&mut self, at: &Path) -> Option<Arc<InjectionTemplate>> {
         let templates = self
             .unfilled
@@ -113,7 +115,7 @@ impl PolicyReader<'_, '_> {
 }
 
 impl InjectionTemplate {
-    /// What it puts somewhere, with its expressions as they are written.
+    /// All parts that it injects, with their expressions unevaluated.
     pub fn unevaluated(&self) -> Vec<PolicyPart> {
         let lists = self.value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
@@ -144,11 +146,12 @@ impl InjectionTemplate {
         parts
     }
 
-    /// What goes into the pod and the workload, and what goes into every chosen container alike. There is one evaluator
-    /// for each chosen container; an item of the pod may name `container` where they all agree.
+    /// Expands what goes into the pod and the workload. If nothing depends on the container, the items of containers
+    /// are included too, because they are the same for all. There is one evaluator for each chosen container; an item
+    /// of the pod may use `container` only if all containers give the same value.
     ///
     /// # Errors
-    /// All that is wrong, with the places in the policy.
+    /// All problems, with their places in the policy.
     pub fn expand_pod(&self, evaluators: &[Evaluator<'_>]) -> Result<Injection, Vec<Diagnostic>> {
         let level = if self.container.is_empty() {
             TemplateScope::Both
@@ -175,10 +178,10 @@ impl InjectionTemplate {
         })
     }
 
-    /// What goes into one chosen container, unless all get the same.
+    /// Expands what goes into one chosen container. `None` if `expand_pod` has it already.
     ///
     /// # Errors
-    /// All that is wrong, with the places in the policy.
+    /// All problems, with their places in the policy.
     pub fn expand_container(
         &self,
         evaluator: &Evaluator<'_>,
@@ -192,8 +195,9 @@ impl InjectionTemplate {
         .map(Some)
     }
 
-    /// The place of the first patch, or of the first variable of a container, label or annotation that is evaluated and
-    /// that the policy reads: `reads` is asked about fields, and about fields with a key.
+    /// The place of an item that could change what the policy itself reads, so that a second run would compute another
+    /// value: the first patch, or the first evaluated variable, label or annotation that the policy reads. `reads` is
+    /// asked about a field, or a field and a key.
     pub fn self_reference(
         &self,
         reads: impl Fn(&str, Option<&str>) -> bool,
@@ -223,12 +227,12 @@ impl InjectionTemplate {
         })
     }
 
-    /// `inject` with its expressions as they are written.
+    /// `inject` with its expressions unevaluated.
     pub fn written(&self) -> &Value {
         &self.value
     }
 
-    /// Whether there is anything under a key of `inject`.
+    /// Whether `inject` has a key.
     pub fn has(&self, key: &str) -> bool {
         self.value.get(key).is_some()
     }
@@ -247,7 +251,7 @@ impl InjectionTemplate {
         let evaluated = moves.all_new_paths(&evaluated);
         let found = self.check(&document.value);
         write_as_text(&mut document.value, &found, &evaluated);
-        // Numbers and booleans that are texts by now are no problem any more.
+        // `write_as_text` has fixed numbers and booleans where a string is wanted, so check again.
         let problems = match found.is_empty() {
             true => found,
             false => self.check(&document.value),
@@ -290,12 +294,13 @@ impl InjectionTemplate {
             .collect()
     }
 
-    /// The part of `inject` for a level, at its place in a document with nothing else.
+    /// The part of `inject` for a scope, at its path in an otherwise empty document.
     fn document(&self, level: TemplateScope) -> Document<'static> {
         let is_for = |key: &str| match level {
             TemplateScope::Both => true,
             TemplateScope::Pod => key == DEFAULTS || !IN_CONTAINERS.contains(&key),
-            // Patches keep their places in the list; those of the pod are left out when they are read.
+            // Patches keep their indexes in the list, which templates refer to; `expand` drops those of the other
+            // scope.
             TemplateScope::Container => key == "patches" || IN_CONTAINERS.contains(&key),
         };
         let fields = self.value.as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! `variables` and `matchConditions`: CEL without `${}`.
+//! Reads `variables` and `matchConditions`: CEL without `${}`.
 
 use super::evaluate::{PendingTemplates, no_reference};
 use super::types::{self, NamedExpression};
@@ -12,10 +12,10 @@ use crate::policy::template::{self, TemplateError, ValueTemplate};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::Path;
 
-/// They may all depend on each other in a row.
+/// A bound, because each variable may depend on the one before it.
 const MAX_VARIABLES: usize = 64;
 
-/// The variables that can be read; each is known to those after it.
+/// Reads the variables in order. Each is known to the variables after it.
 pub(super) fn read_variables(
     document: &Document<'_>,
     vocabulary: &mut Vocabulary,
@@ -58,6 +58,7 @@ pub(super) fn read_variables(
             }
             Err(found) => {
                 problems.extend(found);
+                // The name stays known, so that its uses are not reported as well.
                 vocabulary.variables.insert(entry.name, Default::default());
             }
         }
@@ -65,7 +66,7 @@ pub(super) fn read_variables(
     variables
 }
 
-/// What a variable is made of, and where that stands.
+/// The body of a variable and its path.
 fn body(
     document: &Document<'_>,
     entry: &types::Variable,
@@ -89,7 +90,7 @@ fn body(
     }
     let at = at.key("value");
     let value = entry.value.clone().unwrap_or_default();
-    // One that is an expression and nothing else may be an optional.
+    // `${...}` alone is read as an expression, because only an expression may evaluate to an absent optional.
     if let Some(text) = value.as_str().and_then(template::whole_expression) {
         let compiled = compile(document, text, vocabulary, &at).map(VariableBody::Expression);
         return (at, compiled);
@@ -127,7 +128,7 @@ pub(super) fn compile(
     compiled.map_err(|faults| faults.into_iter().map(in_place).collect())
 }
 
-/// What is wrong with the conditions, so that it is said together with what is wrong elsewhere.
+/// Reports problems of the conditions early, together with those of the other parts of the policy.
 pub(super) fn check_conditions(
     document: &Document<'_>,
     vocabulary: &Vocabulary,
@@ -148,7 +149,7 @@ pub(super) fn check_conditions(
 }
 
 impl PolicyReader<'_, '_> {
-    /// Conditions that are asked of each container.
+    /// Reads conditions that are evaluated for each container.
     pub(super) fn container_conditions(
         &mut self,
         conditions: Vec<NamedExpression>,

@@ -1,5 +1,5 @@
-//! `forEach`: a rule or a validation for each entry of a list. It is written out before anything else is read: the name of
-//! the entry stands for the place of the entry in the list.
+//! Expands `forEach`: a rule or validation is repeated for each entry of a list. This happens before anything else is
+//! read: the name of the entry is replaced by an index into the list.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::policy::template::TemplateError;
 use crate::policy::vocabulary::{ROOTS, Vocabulary};
 use crate::yaml::value::Path;
 
-/// Most entries that all loops of a rule may come to.
+/// The maximal number of entries that one rule may expand to.
 const MAX_ENTRIES: usize = 1_000;
 
-/// The path of an expanded rule or validation, and the expression of its list entry.
+/// The path of an expanded rule or validation, and the expression of its list entry, such as `source.spec.ports[0]`.
 pub(super) type ExpandedEntry = (Path, String);
 
-/// Writes all of them out.
+/// Expands all loops of `rules` and `validations`.
 pub(super) fn expand_loops(
     document: &mut Document<'_>,
     vocabulary: &Vocabulary,
@@ -44,7 +44,7 @@ pub(super) fn expand_loops(
             continue;
         }
         let written = writer.write_list(document, &list, entries, problems);
-        // Rules for no entry are a policy that does nothing.
+        // If all loops are empty, no rule is left: the policy does nothing, which is not an error.
         let is_suspended = written.is_empty() && word == "rules";
         if let Some(entries) = list.get_mut(&mut document.value) {
             *entries = Value::Array(written);
@@ -74,12 +74,12 @@ struct LoopExpander<'w> {
     vocabulary: &'w Vocabulary,
     evaluator: &'w Evaluator<'w>,
     made: Vec<ExpandedEntry>,
-    /// Where each entry came from.
+    /// New path and original path of each expanded entry.
     origins: Vec<(Path, Path)>,
 }
 
 impl LoopExpander<'_> {
-    /// The entries of a list with each loop written out.
+    /// Expands the loops of a list of rules or validations.
     fn write_list(
         &mut self,
         document: &Document<'_>,
@@ -112,7 +112,7 @@ impl LoopExpander<'_> {
         written
     }
 
-    /// What a rule or a validation becomes.
+    /// Expands one rule or validation. Each result has the expression of its list entry, empty without `forEach`.
     fn made_of(&self, entry: &Value) -> Result<Vec<(Value, String)>, Vec<TemplateError>> {
         let loops = match entry.get("forEach").cloned().map(serde_json::from_value) {
             Some(Ok(loops)) => loops,
@@ -125,7 +125,7 @@ impl LoopExpander<'_> {
         self.entries(&loops, entry, String::new())
     }
 
-    /// What an entry becomes, each with the entry of the innermost list.
+    /// Expands nested loops, outermost first. `of` is the expression of the enclosing list's entry.
     fn entries(
         &self,
         loops: &[ForEach],
@@ -138,7 +138,7 @@ impl LoopExpander<'_> {
         let ForEach { name, list } = first;
         check_name(name).map_err(|fault| vec![fault])?;
         let expression = Expression::compile(list, self.vocabulary)?;
-        // Without a resource there is one entry to look at.
+        // Without a resource the length is unknown: expand to one entry, so that the rule is still checked.
         let count = match expression.uses.workload {
             true if self.vocabulary.is_open() && !expression.names_workload() => 1,
             true => {
@@ -187,7 +187,8 @@ impl LoopExpander<'_> {
     }
 }
 
-/// Puts an entry in the place of its name: in expressions, and in `${...}` of all other texts.
+/// Replaces the loop's name by an indexed expression: in `expression` and `path`, which hold expressions without `${}`,
+/// and in `${...}` of all other texts.
 fn substitute(entry: &mut Value, name: &str, with: &str) {
     let Some(entry) = entry.as_object_mut() else {
         return;

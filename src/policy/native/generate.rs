@@ -1,4 +1,4 @@
-//! `generate`: whole objects that are written behind a workload.
+//! Reads `generate`: whole objects that are written behind a workload.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -19,20 +19,21 @@ use crate::yaml::value::Path;
 
 static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
-/// An object of which something may depend on the workload.
+/// An object of `generate`. Parts of it may depend on the workload.
 #[derive(Debug)]
 pub struct ResourceTemplate {
+    /// The path of the object in the policy.
     at: Path,
-    /// The object with its constants.
+    /// The object with its constants filled in.
     value: Value,
     templates: Vec<(Path, Template)>,
-    /// What was evaluated when the policy was read.
+    /// The paths of values that were evaluated when the policy was read.
     evaluated: Vec<Path>,
     places: Arc<StoredPlaces>,
     file: Arc<PolicyText>,
 }
 
-/// The paths of the objects of `generate`.
+/// The paths of the `resource` fields of `generate`.
 pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
     let list = Path::of(&["spec", "generate"]);
     let count = list
@@ -94,7 +95,8 @@ impl PolicyReader<'_, '_> {
         })
     }
 
-    /// What an earlier run wrote is found again by these words, which every reader must see alike.
+    /// Checks that `apiVersion` and `kind` are constants of plain characters: a later run finds the generated object by
+    /// these two, so every way to read a file must see the same text.
     fn check_type(&mut self, resource: &Path) -> Option<()> {
         for word in ["apiVersion", "kind"] {
             let path = resource.key(word);
@@ -145,7 +147,7 @@ impl PolicyReader<'_, '_> {
 }
 
 impl ResourceTemplate {
-    /// `v1`, and `ConfigMap`.
+    /// `apiVersion` and `kind`, such as `v1` and `ConfigMap`.
     pub fn type_of(&self) -> (&str, &str) {
         let text = |key: &str| {
             self.value
@@ -156,10 +158,10 @@ impl ResourceTemplate {
         (text("apiVersion"), text("kind"))
     }
 
-    /// The object for one workload.
+    /// Evaluates the object for one workload.
     ///
     /// # Errors
-    /// All that is wrong, with the places in the policy.
+    /// All problems, with their places in the policy.
     pub fn expand(&self, evaluator: &Evaluator<'_>) -> Result<Value, Vec<Diagnostic>> {
         let mut document = self.document();
         let evaluated = evaluate_all(&self.templates, |template| template.evaluate(evaluator));
@@ -173,12 +175,13 @@ impl ResourceTemplate {
         Ok(object.clone())
     }
 
-    /// The object at its place in a document with nothing else.
+    /// The object at its path in an otherwise empty document.
     fn document(&self) -> Document<'static> {
         Document::with_only(&self.file, &self.places, &self.at, self.value.clone())
     }
 
-    /// Checks names, and what is known of the kind. What is evaluated is written as text where the kind wants text.
+    /// Checks the names, and the fields if the kind is built in. Evaluated values are written as strings where the
+    /// schema wants a string.
     fn check(&self, document: &mut Document<'_>, moves: &ItemMoves) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
         for (word, check) in [
@@ -195,7 +198,7 @@ impl ResourceTemplate {
             match path.get(&document.value) {
                 None if word == "namespace" => {}
                 Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
-                // What is no text is said by its type.
+                // The schema check reports a value of another type.
                 Some(_) => {}
                 None => {
                     let message = format!("the object must have a text as `metadata.{word}`");
@@ -247,8 +250,8 @@ fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<SchemaProbl
         .collect()
 }
 
-/// `inject` and the objects of `generate`, where `${...}` may stand; in a policy for resources also what chooses
-/// workloads and containers.
+/// The paths below which `${...}` is evaluated: `inject`, objects of `generate` and names of containers. In a policy
+/// for resources also the filters.
 pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
     let places = rules::injects(document).into_iter();
     let places = places.chain(resources(document));
@@ -256,7 +259,7 @@ pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
     places.chain(names_of_containers(document)).collect()
 }
 
-/// `containers.names` and `containers.excludeNames`: they may depend on the workload.
+/// The paths of `containers.names` and `containers.excludeNames`, which may depend on the workload.
 pub(super) fn names_of_containers(document: &Document<'_>) -> Vec<Path> {
     let holders = rules::entries(document)
         .into_iter()
@@ -268,7 +271,8 @@ pub(super) fn names_of_containers(document: &Document<'_>) -> Vec<Path> {
         .collect()
 }
 
-/// What chooses workloads and containers, in a policy for resources: it depends on the resource, never on the workload.
+/// The paths of the filters of a policy for resources. Empty without `source`. They may depend on the resource, never
+/// on the workload.
 pub(super) fn choosing(document: &Document<'_>) -> Vec<Path> {
     if source::kind_of(&document.value).is_none() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `inject`: each item as the Kubernetes value that stands in the policy, podgraft's own words taken out of it.
+//! Reads the items of `inject` as Kubernetes values, without the fields that podgraft adds to them.
 
 use k8s_openapi::api::core::v1::EphemeralContainer;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::policy::{self, EnvChange, Injection, PolicyValue, Position, TextChang
 use crate::yaml::value::{Path, leaves};
 use crate::yaml::view::View;
 
-/// What stands beside the Kubernetes fields of an item.
+/// Fields that podgraft adds to the Kubernetes fields of an item.
 const POLICY_FIELDS: [&str; 4] = ["op", "separator", "position", "type"];
 
 /// The fields that podgraft adds to an item. The schema has checked the rest.
@@ -34,7 +34,7 @@ struct PlacedSidecar {
 }
 
 impl PolicyReader<'_, '_> {
-    /// What stands under `inject`, entries that are left out aside.
+    /// Reads the `inject` at a path, except for entries that wait for a workload.
     pub(super) fn inject(&mut self, at: &Path) -> Injection {
         self.check_names(at);
         self.report_each(
@@ -67,7 +67,7 @@ impl PolicyReader<'_, '_> {
         }
     }
 
-    /// The entries of a list, each as the type that it must be.
+    /// Deserializes each entry of the list at a path and passes it to `read`.
     fn read_each<T: DeserializeOwned, I>(
         &mut self,
         at: &Path,
@@ -88,11 +88,12 @@ impl PolicyReader<'_, '_> {
         items
     }
 
+    /// Whether a path is in an entry that waits for a workload.
     fn is_left_out(&self, at: &Path) -> bool {
         self.left_out.iter().any(|path| at.starts_with(path))
     }
 
-    /// The value at a path, if something is there.
+    /// The value at a path; `None` if it is absent or waits for a workload.
     fn item(&self, at: &Path) -> Option<PolicyValue> {
         let value = at
             .get(&self.document.value)
@@ -104,7 +105,7 @@ impl PolicyReader<'_, '_> {
         })
     }
 
-    /// The entries of the list at a path.
+    /// The values of the list at a path.
     fn items(&self, at: &Path) -> Vec<PolicyValue> {
         self.paths(at)
             .iter()
@@ -112,7 +113,7 @@ impl PolicyReader<'_, '_> {
             .collect()
     }
 
-    /// The paths of the entries of the list at a path.
+    /// The paths of the entries of the list at a path, except for entries that wait for a workload.
     pub(super) fn paths(&self, at: &Path) -> Vec<Path> {
         let length = at
             .get(&self.document.value)
@@ -124,7 +125,7 @@ impl PolicyReader<'_, '_> {
             .collect()
     }
 
-    /// The mapping at a path, without podgraft's own words.
+    /// The mapping at a path, without [`POLICY_FIELDS`].
     pub(super) fn kubernetes_item(&self, at: &Path) -> PolicyValue {
         let value = at
             .get(&self.document.value)
@@ -156,7 +157,7 @@ impl PolicyReader<'_, '_> {
         (item, entry.position)
     }
 
-    /// As the API server, takes one without a source as an `emptyDir`.
+    /// Reads a volume. Like the API server, defaults a volume without a source to `emptyDir`.
     fn volume(&mut self, entry: PlacedItem, at: &Path) -> (PolicyValue, Position) {
         let mut item = self.kubernetes_item(at);
         let has_source = |(key, source): (&String, &Value)| key != "name" && !source.is_null();
@@ -169,7 +170,7 @@ impl PolicyReader<'_, '_> {
         (item, entry.position)
     }
 
-    /// Its own fields are checked by its type.
+    /// Reads an ephemeral container. Deserializing the entry has checked the types of its fields.
     fn ephemeral_container(&mut self, _: EphemeralContainer, at: &Path) -> PolicyValue {
         self.report(at, |container| {
             validation::of_container(container, ContainerRole::Ephemeral)
@@ -290,7 +291,7 @@ impl PolicyReader<'_, '_> {
         }
     }
 
-    /// The texts of a mapping.
+    /// The entries of a mapping of labels or annotations.
     fn map_items(&self, at: &Path) -> Vec<(String, PolicyValue)> {
         let map = at
             .get(&self.document.value)
@@ -301,7 +302,8 @@ impl PolicyReader<'_, '_> {
             .collect()
     }
 
-    /// The entries of a list of texts that are just set; what is wrong with them is said with the others.
+    /// The entries with `op: Set` of a list of labels or annotations. `text_changes` reads the same lists and reports
+    /// their errors, so unreadable entries are skipped here.
     fn set_items(&self, at: &Path) -> Vec<(String, PolicyValue)> {
         let entry = |path: Path| {
             let entry: TextEntry =
@@ -312,8 +314,9 @@ impl PolicyReader<'_, '_> {
         self.paths(at).into_iter().filter_map(entry).collect()
     }
 
-    /// The entries of all lists of texts that are not just set.
+    /// The entries with another `op` than `Set`, of all four lists of labels and annotations.
     fn text_changes(&mut self, inject: &Path) -> Vec<TextChange> {
+        // Key of `inject`, whether it is on the workload (not the pod template), and the metadata field.
         const LISTS: [(&str, bool, &str); 4] = [
             ("podAnnotations", false, "annotations"),
             ("podLabels", false, "labels"),
@@ -383,6 +386,7 @@ impl PolicyReader<'_, '_> {
         Some(item)
     }
 
+    /// The byte range of each leaf of `podSpec`, by its path.
     fn pod_spec_places(&self, at: &Path) -> BTreeMap<Vec<String>, Range<usize>> {
         let mut places = BTreeMap::new();
         let Some(fields) = at.get(&self.document.value) else {
@@ -410,7 +414,7 @@ impl PolicyReader<'_, '_> {
         Some(item)
     }
 
-    /// The entries of the list at a path, each as an API server takes it.
+    /// Validates and returns the values of the list at a path.
     fn checked(
         &mut self,
         at: &Path,
@@ -421,7 +425,8 @@ impl PolicyReader<'_, '_> {
     }
 }
 
-/// `:` for the lists of paths that every shell and loader splits so, `,` for pairs.
+/// The separator if the policy states none: `:` for variables that are search paths, `,` for `MergeKeys`, else a space,
+/// as in lists of flags.
 fn default_separator(name: &str, op: EnvOp) -> String {
     const PATH_LISTS: [&str; 5] = [
         "PATH",

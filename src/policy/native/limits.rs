@@ -1,5 +1,5 @@
-//! How many items a policy may have. The plan compares items with what is there, each with each, so a hundred thousand of
-//! them would keep a run busy for hours, and a text that is not long would do for that.
+//! Limits how many items a policy may have. The plan compares each item with each existing item, so a policy of
+//! moderate size could keep a run busy for hours.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::yaml::value::Path;
 
-/// Items of all `inject` of a policy together: entries of lists, keys of mappings, operations of patches.
+/// Items of all `inject` of a policy together: list entries, mapping keys and patch operations.
 const MAX_ITEMS: usize = 5_000;
-/// Entries of `patches`: each is judged by all of its result.
+/// Entries of `patches`. Its own limit, because a patch is judged by its whole result.
 const MAX_PATCHES: usize = 500;
 
-/// Refuses more items than a policy may have, at the list or mapping that goes over.
+/// Returns an error at the list or mapping that exceeds a limit.
 pub(super) fn check(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
     let mut items = 0;
     let mut patches = 0;
@@ -42,7 +42,7 @@ pub(super) fn check(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
     Ok(())
 }
 
-/// What stands in one key of `inject`; that of patches and of a pod spec is deeper.
+/// The number of items in one key of `inject`. Patch operations and fields of `podSpec` and `defaults` count too.
 fn count(key: &str, value: &Value) -> usize {
     let inner = |value: &Value| match value {
         Value::Array(entries) => entries.len(),

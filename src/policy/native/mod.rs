@@ -1,5 +1,5 @@
-//! `podgraft.dev/v1alpha1 InjectionPolicy` to the internal [`Policy`]: checked against the schema of its types,
-//! parameters filled in, checked again, translated.
+//! Translates `podgraft.dev/v1alpha1 InjectionPolicy` to the internal [`Policy`]: checks it against the schema of its
+//! types, fills in parameters, checks it again, and converts it.
 
 mod chains;
 pub mod checks;
@@ -39,10 +39,10 @@ use evaluate::PendingTemplates;
 use source::PolicyInstance;
 use types::{InjectionPolicy, Param};
 
-/// The schema of a whole policy.
+/// The schema of an `InjectionPolicy`.
 pub static SCHEMA: Schema = Schema::Stored(&INJECTION_POLICY, "InjectionPolicy");
 
-/// The names of the parameters that a policy declares, whatever else is wrong with it.
+/// The names of the parameters that a policy declares. Works for an invalid policy too.
 pub fn declared(document: &Document<'_>) -> Vec<String> {
     let list = document
         .value
@@ -55,19 +55,20 @@ pub fn declared(document: &Document<'_>) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// A policy in which everything that does not depend on a workload is evaluated.
+/// A policy in which everything that does not depend on a workload has been evaluated.
 struct PreparedPolicy<'t> {
     document: Document<'t>,
     vocabulary: Vocabulary,
     variables: Vec<PolicyVariable>,
     unfilled: PendingTemplates,
-    /// Warnings and notes.
+    /// Warnings and notes of `validations`.
     warnings: Vec<Diagnostic>,
+    /// `notes`, which are shown once the policy has changed a workload.
     effects: Vec<Diagnostic>,
 }
 
-/// The policy, or all that is wrong with it. A policy for resources is one for each of them: without a resource it is
-/// only looked at.
+/// Translates a policy, for a resource if it has `source`. Returns no policy if it has `source` and `instance` is
+/// `None`: then it is only checked. The second value has warnings.
 pub fn translate(
     document: Document<'_>,
     given: &ConversionContext<'_>,
@@ -78,7 +79,7 @@ pub fn translate(
     if broken.is_empty() {
         return translated;
     }
-    // What is wrong with a field is said once.
+    // A wrong field is reported once, preferably by its validation.
     let more = translated.err().unwrap_or_default();
     let place = |problem: &Diagnostic| problem.labels.first().map(|label| label.place.clone());
     for problem in more {
@@ -127,7 +128,7 @@ fn prepare<'t>(
     limits::check(&document)?;
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
-    // Nobody has the file of a policy that the program brings: what is wrong is shown in the resource.
+    // Users cannot open the file of a built-in policy, so its problems are reported at the resource's fields.
     let of_builtin = instance.filter(|_| document.file.name.starts_with(BUILTIN));
     let mut vocabulary = read_params(&document, given, of_builtin, &mut problems)?;
     vocabulary.source = source_known(&document, instance);
@@ -150,7 +151,7 @@ fn prepare<'t>(
     };
     let (not_held, diagnostics) = by_error(context.validations());
     broken.extend(not_held);
-    // What is wrong with the resource is wrong wherever it is used.
+    // An error of the resource would cause further errors wherever the policy uses it.
     if !broken.is_empty() && of_builtin.is_none() {
         return Err(problems);
     }
@@ -171,7 +172,8 @@ fn prepare<'t>(
     })
 }
 
-/// The parameters with their values, as far as they have any; those of a built-in policy are shown in its resource.
+/// Reads the parameters and their values. Problems of a built-in policy's parameters are reported at the resource's
+/// fields.
 fn read_params<'t>(
     document: &Document<'t>,
     given: &ConversionContext<'_>,
@@ -191,7 +193,7 @@ fn read_params<'t>(
         }
         None => params::values(document, &declared, given, problems),
     };
-    // A missing one is said once, not again at every place that uses it.
+    // Without a value and required: reported once here, not again at each use.
     let is_open = |param: &&Param| param.required && params.get(&param.name) == Some(&None);
     let open = declared.iter().filter(is_open);
     let open = open.map(|param| param.name.clone()).collect();
@@ -202,10 +204,10 @@ fn read_params<'t>(
     })
 }
 
-/// How the files of built-in policies are called.
+/// The prefix of the file names of built-in policies.
 const BUILTIN: &str = "builtin:";
 
-/// The words that choose workloads and containers.
+/// The fields of a policy that select workloads and containers.
 const CHOOSING: [&str; 8] = [
     "suspend",
     "requires",
@@ -217,7 +219,7 @@ const CHOOSING: [&str; 8] = [
     "leaveAlone",
 ];
 
-/// Errors, and what is none.
+/// Splits into errors, and warnings and notes.
 fn by_error(problems: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     problems.into_iter().partition(Diagnostic::is_error)
 }
@@ -246,7 +248,8 @@ fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// `${...}` stands under `inject` and `generate` only: as a glob or a name it would silently fit nothing.
+/// Refuses `${...}` outside of `inject` and `generate`. As a glob or name it would silently match nothing. In a policy
+/// for resources, the filters may have it.
 fn refuse_expressions_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
     let spec = Path::of(&["spec"]);
     let is_for_resources = source::kind_of(&document.value).is_some();
@@ -296,7 +299,7 @@ fn refuse_expressions_in(
     }
 }
 
-/// What the schema lets through and the type does not, such as a number out of its range.
+/// The error for a value that passes the schema but not the type, such as a number out of range.
 fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic {
     document.error(
         Code::WrongType,
@@ -308,7 +311,7 @@ fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic 
 impl InjectionPolicy {
     fn deserialize_from(document: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
         let mut value = document.value.clone();
-        // What stands there is read entry by entry: some of it may have to wait for a workload.
+        // `inject` is read entry by entry later, because some entries may wait for a workload.
         for path in rules::injects(document) {
             if let Some(inject) = path.get_mut(&mut value) {
                 *inject = Value::Object(serde_json::Map::new());
@@ -318,15 +321,15 @@ impl InjectionPolicy {
     }
 }
 
-/// Converts a policy as written to the internal type, and collects problems.
+/// Converts a checked policy to the internal type and collects problems.
 struct PolicyReader<'d, 't> {
     document: &'d Document<'t>,
     problems: Vec<Diagnostic>,
     vocabulary: Vocabulary,
     variables: Vec<PolicyVariable>,
-    /// Texts of `inject` and `generate` with expressions.
+    /// The templates that are not evaluated yet.
     unfilled: PendingTemplates,
-    /// The entries of `inject` that they stand in.
+    /// The entries of `inject` with such templates. They are skipped here and read once the workload is known.
     left_out: Vec<Path>,
 }
 
@@ -373,6 +376,7 @@ impl<'d, 't> PolicyReader<'d, 't> {
         let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
         let generate = self.generate(spec.generate);
         let config_keys = self.config_keys(spec.requires);
+        // A suspended policy may have no rules: `forEach` over an empty list leaves none and suspends it.
         let rules = match self.document.value.pointer("/spec/rules") {
             None if spec.suspend && spec.inject.is_none() => Vec::new(),
             Some(_) if spec.suspend && spec.rules.is_empty() => Vec::new(),
@@ -423,12 +427,12 @@ impl<'d, 't> PolicyReader<'d, 't> {
         }
     }
 
-    /// Reports a value that Kubernetes would refuse.
+    /// Reports a value that breaks a rule of Kubernetes.
     fn report_invalid(&mut self, path: &Path, rule: names::RuleCheck) {
         self.problems.extend(self.document.invalid(path, rule));
     }
 
-    /// Reports a contradiction.
+    /// Reports an inconsistency in the policy.
     fn report_error(&mut self, path: &Path, message: impl Into<String>, help: &str) {
         self.problems.push(
             self.document

@@ -1,4 +1,4 @@
-//! `patches`: RFC 6902 operations as the `json-patch` crate has them.
+//! Reads `patches`: RFC 6902 operations, as types of the `json-patch` crate.
 
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::policy::document::Document;
 use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::value::{Path, Step};
 
-/// Everything of the patches that is no value, where `${...}` has no place.
+/// The paths of all fields of patches except `value`. They may not have `${...}`.
 pub(super) fn no_values(document: &Document<'_>) -> Vec<Path> {
     let entries = |at: &Path| {
         at.get(&document.value)
@@ -37,7 +37,7 @@ pub(super) fn no_values(document: &Document<'_>) -> Vec<Path> {
     paths
 }
 
-/// Whether a path leads into a patch of containers.
+/// Whether a path leads into a patch with `scope: Container`.
 pub(super) fn is_of_container(document: &Value, path: &Path, inject: &Path) -> bool {
     let [Step::Key(key), Step::Index(index), ..] = &path.0[inject.0.len()..] else {
         return false;
@@ -133,7 +133,7 @@ impl PolicyReader<'_, '_> {
 
     fn check_value(&mut self, operation: &JsonPatchOperation, word: &str, at: &Path) {
         use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
-        // A null is a value, too, so the key decides.
+        // `value: null` is a value, so look for the key.
         let has_value = at.key("value").get(&self.document.value).is_some();
         match (operation.op, has_value) {
             (Add | Replace | Test, false) => {
@@ -170,7 +170,7 @@ impl PolicyReader<'_, '_> {
     }
 
     fn check_pointer(&mut self, text: &str, at: &Path) {
-        // What it makes would be deeper than any document that is read.
+        // `add` at this pointer would make a document that is too deep to be parsed again.
         if text.matches('/').count() > MAX_DEPTH {
             let message = format!("`{}` names more than {MAX_DEPTH} levels", at.name());
             let help = "no manifest nests so deep; name a place that is there";

@@ -1,4 +1,4 @@
-//! `inject` or `rules`: what to inject, each with its own choice of workloads and containers.
+//! Reads `rules`, or `inject` as the only rule. Each rule selects workloads and containers and says what they get.
 
 use serde_json::Value;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(super) fn entries(document: &Document<'_>) -> Vec<Path> {
     (0..count).map(|index| rules.index(index)).collect()
 }
 
-/// The paths of all `inject` that are there.
+/// The paths of every `inject`, in rules and at the top.
 pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
     let holders = entries(document).into_iter().chain([Path::of(&["spec"])]);
     let paths = holders.map(|holder| holder.key("inject"));
@@ -30,7 +30,7 @@ pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
 }
 
 impl PolicyReader<'_, '_> {
-    /// `inject` at the top.
+    /// The rule of a policy with `inject` at the top. The policy's own filters apply, so the rule has none.
     pub(super) fn only_rule(
         &mut self,
         containers: ContainerChoice,
@@ -92,7 +92,7 @@ impl PolicyReader<'_, '_> {
         }
     }
 
-    /// `nameContains`: the text, and its place.
+    /// The text of `nameContains` and its place; `None` if it is empty.
     fn name_part(&self, filter: &Path) -> Option<(String, Range<usize>)> {
         let at = filter.key("nameContains");
         let part = at.get(&self.document.value)?.as_str()?;

@@ -1,4 +1,4 @@
-//! `match`, `exclude` and `containers`: globs compiled, label selectors as requirements.
+//! Reads `match`, `exclude` and `containers`: compiles globs, and turns label selectors into requirements.
 
 use globset::GlobMatcher;
 use serde_json::Value;
@@ -76,7 +76,7 @@ impl PolicyReader<'_, '_> {
             .collect()
     }
 
-    /// Globs, or the one that a part of a name is.
+    /// Compiles globs, or `*TEXT*` for the text of `nameContains` or `namespaceContains`.
     fn globs_or_part(&mut self, globs: &[String], part: &str, at: [&Path; 2]) -> Vec<GlobMatcher> {
         if part.is_empty() {
             return self.globs(globs, at[0]);
@@ -89,7 +89,7 @@ impl PolicyReader<'_, '_> {
         self.glob(&glob, at[1]).into_iter().collect()
     }
 
-    /// `*` also goes over `/`: images have paths.
+    /// Compiles a glob. `*` also matches `/`, because images have paths.
     fn glob(&mut self, glob: &str, at: &Path) -> Option<GlobMatcher> {
         match glob::compile(glob, glob::GlobSubject::Text) {
             Ok(matcher) => Some(matcher),
@@ -119,7 +119,7 @@ impl PolicyReader<'_, '_> {
         patterns.collect()
     }
 
-    /// Read from the value, which keeps the policy's order.
+    /// Reads a label selector from the JSON value, which keeps the policy's order of `matchLabels`.
     fn selector(&mut self, at: &Path) -> Option<LabelSelector> {
         let selector = at.get(&self.document.value)?;
         let labels = selector
@@ -246,7 +246,7 @@ impl PolicyReader<'_, '_> {
         }
     }
 
-    /// Names of which something waits for a workload.
+    /// `names` or `excludeNames` as a template; `None` if nothing in it waits for a workload.
     fn computed_names(&self, names: &[String], at: &Path) -> Option<ValueTemplate> {
         let waiting = self.unfilled.templates.iter();
         let templates = waiting.filter(|(path, _)| path.starts_with(at));

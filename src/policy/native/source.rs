@@ -1,5 +1,5 @@
-//! `source`: a policy for each resource of a kind. The resource is checked against the policy's schema, as an API server
-//! checks a custom resource, and read by expressions as `source`.
+//! Reads `source`: the policy is applied once for each resource of a kind. The resource is validated against the
+//! policy's schema, as an API server validates a custom resource, and expressions read it as `source`.
 
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
@@ -25,30 +25,30 @@ static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.
 pub struct PolicyInstance<'i, 't> {
     /// The resource as it is written.
     pub document: &'i Document<'t>,
-    /// With the defaults of the schema.
+    /// The resource with the defaults of the schema.
     value: Arc<Value>,
-    /// All resources of the policy that may be for the same workloads, in the order of their names.
+    /// All resources of the policy that can select the same workloads, sorted by identity.
     sources: Arc<Value>,
 }
 
-/// The group and kind of the resources that a policy is for.
+/// The group and kind of the resources that a policy is for; `None` without `source`.
 pub fn kind_of(policy: &Value) -> Option<(&str, &str)> {
     let source = policy.pointer("/spec/source")?;
     let text = |key: &str| source.get(key).and_then(Value::as_str);
     Some((group_of(text("apiVersion")?), text("kind")?))
 }
 
-/// Whether a policy touches workloads of its resource's namespace only.
+/// Whether a policy applies only to workloads in the namespace of its resource.
 pub(super) fn is_namespaced(policy: &Value) -> bool {
     let scope = policy.pointer("/spec/source/scope");
     scope.and_then(Value::as_str) != Some("Cluster")
 }
 
 impl<'i, 't> PolicyInstance<'i, 't> {
-    /// Fills in defaults, and checks the resource.
+    /// Fills in the defaults of the schema and validates the resource.
     ///
     /// # Errors
-    /// Every unknown field, wrong type and value out of bounds, at its place.
+    /// Unknown fields, wrong types and values out of bounds, at their places.
     pub fn new(document: &'i Document<'t>, policy: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
         let mut value = document.value.clone();
         let metadata = Path::of(&["metadata"]);
@@ -77,12 +77,14 @@ impl<'i, 't> PolicyInstance<'i, 't> {
         }
         Ok(PolicyInstance {
             document,
+            // `with_siblings` adds the other resources.
             sources: Arc::new(Value::Array(vec![value.clone()])),
             value: Arc::new(value),
         })
     }
 
-    /// The same among all resources of its policy.
+    /// Sets `sources` to the resources of the policy: all of them, or those of this namespace if the policy is
+    /// namespaced.
     pub fn with_siblings(mut self, siblings: &[Self], policy: &Document<'_>) -> Self {
         let namespace = |instance: &Self| {
             instance
@@ -108,12 +110,12 @@ impl<'i, 't> PolicyInstance<'i, 't> {
         &self.value
     }
 
-    /// All resources of its policy that may be for the same workloads.
+    /// All resources of the policy that can select the same workloads.
     pub(super) fn sources(&self) -> &Value {
         &self.sources
     }
 
-    /// What expressions read it and the others as.
+    /// The variables `source` and `sources` of expressions.
     pub(super) fn variables(&self) -> [PolicyVariable; 2] {
         let variable = |name: &str, value: &Arc<Value>| PolicyVariable {
             name: name.to_owned(),
@@ -126,7 +128,8 @@ impl<'i, 't> PolicyInstance<'i, 't> {
         ]
     }
 
-    /// The policy with the places of the fields that its parts read, and of the entries that its rules were made for.
+    /// The policy with its problems placed in the resource: at the fields that a part of the policy reads, or at the
+    /// list entry that an expanded rule was made for.
     pub(super) fn places_of(&self, policy: Document<'t>, made: &[ExpandedEntry]) -> Document<'t> {
         let mut reads = ResourceReads {
             variables: BTreeMap::new(),
@@ -146,8 +149,8 @@ impl<'i, 't> PolicyInstance<'i, 't> {
         }
     }
 
-    /// The place that a validation names: a path such as `spec.rules[0].name`, or the whole resource. What must not be seen
-    /// is not shown there.
+    /// Places a problem at the path that a validation names, such as `spec.rules[0].name`, or at the whole resource. A
+    /// secret in the shown line is masked.
     pub(super) fn diagnostic(&self, problem: Diagnostic, path: Option<&str>) -> Diagnostic {
         let path = path.map(read_path).unwrap_or_default();
         let mut place = self.document.place(&path);
@@ -159,10 +162,11 @@ impl<'i, 't> PolicyInstance<'i, 't> {
     }
 }
 
-/// The fields of the resource that the templates of a policy read.
+/// Collects the fields of the resource that each text of a policy reads.
 struct ResourceReads {
-    /// Those of the variables so far.
+    /// The fields that each variable reads, for the variables seen so far.
     variables: BTreeMap<String, Vec<Path>>,
+    /// Paths in the policy, each with the fields that it reads.
     origins: Vec<(Path, Vec<Path>)>,
 }
 
@@ -195,7 +199,7 @@ impl ResourceReads {
                 }
             }
             Value::Object(map) => {
-                // Variables are read by what stands before them, too.
+                // Variables first, because fields before them in the mapping may use them.
                 let is_variables = |key: &str| key == "variables" && at.0.len() == 1;
                 let (first, remaining): (Vec<_>, Vec<_>) =
                     map.iter().partition(|(key, _)| is_variables(key));
@@ -219,7 +223,7 @@ impl ResourceReads {
     }
 }
 
-/// `spec.rules[0].name` as a path.
+/// Parses a path such as `spec.rules[0].name`, also as a field chain of `source`.
 fn read_path(text: &str) -> Path {
     if let Some(chain) = chains(text).into_iter().find(|chain| chain.root == SOURCE) {
         return chain.path;
@@ -237,7 +241,7 @@ fn read_path(text: &str) -> Path {
     path
 }
 
-/// What every object has beside what its schema states.
+/// The schema with the fields that every object has.
 pub fn with_metadata(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let properties = schema
@@ -255,7 +259,7 @@ pub fn with_metadata(schema: &Value) -> Value {
     schema
 }
 
-/// As an API server does: a default stands where the field does not, and is itself filled in.
+/// Fills in defaults like an API server: only absent fields get them, and a default is itself completed.
 fn fill_defaults(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -284,7 +288,7 @@ fn fill_defaults(schema: &Value, value: &mut Value) {
     }
 }
 
-/// What a schema says of values beyond their types.
+/// Checks the bounds of a schema, such as `minimum`, `maxLength` and `pattern`, in a value and all of its fields.
 fn check_bounds(schema: &Value, value: &Value, path: &Path, problems: &mut Vec<SchemaProblem>) {
     let Some(rules) = schema.as_object() else {
         return;
@@ -318,7 +322,7 @@ fn check_bounds(schema: &Value, value: &Value, path: &Path, problems: &mut Vec<S
     }
 }
 
-/// The bound that a value does not keep, in words.
+/// The first broken bound as a phrase: "must be at least 1".
 fn broken_bound(rules: &Map<String, Value>, value: &Value) -> Option<String> {
     let number = |key: &str| rules.get(key).and_then(Value::as_f64);
     let (amount, suffix) = match value {
@@ -357,7 +361,7 @@ fn count(length: usize) -> f64 {
     f64::from(u32::try_from(length).unwrap_or(u32::MAX))
 }
 
-/// What is wrong with a `source` whatever the resource is.
+/// Problems of `source` that do not depend on a resource.
 pub(super) fn check(document: &Document<'_>) -> Vec<Diagnostic> {
     let at = Path::of(&["spec", "source", "schema", "openAPIV3Schema"]);
     let mut problems = Vec::new();

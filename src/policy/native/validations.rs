@@ -1,5 +1,5 @@
-//! `validations` and `notes`: what must hold of the resource and the parameters, and what is worth knowing, in words of the
-//! policy.
+//! Evaluates `validations` and `notes`: conditions on the resource and the parameters, with messages written by the
+//! policy's author.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(super) struct ValidationContext<'a, 'i, 't> {
 }
 
 impl ValidationContext<'_, '_, '_> {
-    /// What does not hold. Without a resource whose policy is for resources, they are only compiled.
+    /// Diagnostics of the validations that fail. If the policy needs a resource and has none, they are only compiled.
     pub(super) fn validations(&self) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
         for (at, entry) in self.entries::<Validation>("validations") {
@@ -43,6 +43,7 @@ impl ValidationContext<'_, '_, '_> {
                         None => problem,
                     };
                     problems.push(match self.document.places {
+                        // A built-in policy has no file that the user could open.
                         Places::OfResource(_) => problem,
                         _ => problem.at(self.document.place(&at), "by this validation"),
                     });
@@ -53,7 +54,7 @@ impl ValidationContext<'_, '_, '_> {
         problems
     }
 
-    /// What to say once something is injected, and all that is wrong with the notes.
+    /// The notes to show once something is injected, and errors in the notes themselves.
     pub(super) fn notes(&self) -> Vec<Diagnostic> {
         let mut notes = Vec::new();
         for (at, entry) in self.entries::<Note>("notes") {
@@ -86,7 +87,8 @@ impl ValidationContext<'_, '_, '_> {
         entries.into_iter().enumerate().map(at).collect()
     }
 
-    /// Whether a condition holds; `None` where it has no value yet, because no resource or no parameter is given.
+    /// Evaluates a condition; `None` if it cannot be evaluated yet, because the resource or a required parameter is not
+    /// given.
     fn holds(&self, text: &str, at: &Path) -> Result<Option<bool>, Vec<Diagnostic>> {
         let expression = compile(self.document, text, self.vocabulary, at)?;
         if expression.uses.workload {
@@ -111,7 +113,8 @@ impl ValidationContext<'_, '_, '_> {
         }
     }
 
-    /// The diagnostic with its texts, the message and the help, filled in, as an error; `None` where it is not to be said.
+    /// An error with its message and help filled in; `None` if `is_reported` is false. Templates are compiled in any
+    /// case, so that their errors show.
     fn filled_diagnostic(
         &self,
         at: &Path,
@@ -142,7 +145,7 @@ impl ValidationContext<'_, '_, '_> {
         }))
     }
 
-    /// A text filled in, where it is to be said.
+    /// Fills in a text; `None` if it need not be shown or cannot be evaluated yet. It is compiled in any case.
     fn text(
         &self,
         text: &str,
