@@ -1,4 +1,4 @@
-//! The ready-made policies: the files of `policies/`, compiled in as `builtin:NAME`.
+//! The built-in policies: the files of `policies/`, compiled in and named `builtin:NAME`.
 
 use std::sync::LazyLock;
 
@@ -6,36 +6,36 @@ use super::read::PolicyFile;
 use super::schema::{did_you_mean, nearest};
 use crate::diagnostic::{Code, Diagnostic};
 
-/// A ready-made policy.
+/// A built-in policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
-    /// As in `builtin:NAME`, and the policy's `metadata.name`.
+    /// The name in `builtin:NAME`, which is also the policy's `metadata.name`.
     pub name: &'static str,
-    /// Beside which others it is listed.
+    /// The group in which `policy list` shows it.
     pub group: Group,
-    /// The whole file.
+    /// The text of the file.
     pub text: &'static str,
 }
 
-/// What a policy is for, as `policy list` puts them together.
+/// The groups of `policy list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Agents and settings of the project's own choice.
+    /// Agents and settings that follow no operator.
     Agents,
-    /// What the webhooks of a cloud do: identities and connections.
+    /// What the webhooks of cloud providers inject: identities and connections.
     Clouds,
-    /// What injectors of secrets do, and what follows a changed Secret.
+    /// What injectors of secrets do, and restarts when a Secret changes.
     Secrets,
-    /// What service meshes and application runtimes do.
+    /// What service meshes and application runtimes inject.
     Meshes,
-    /// What the injectors of monitoring products do.
+    /// What the injectors of monitoring products inject.
     Monitoring,
-    /// What other operators do for their own resources: known where such a resource is given.
+    /// Policies with `source`, for the resources of other operators. Used when such a resource is given.
     Operators,
 }
 
 impl Group {
-    /// In the order in which they are listed.
+    /// All groups, in the order of the list.
     pub const ALL: &[Group] = &[
         Group::Agents,
         Group::Clouds,
@@ -45,7 +45,7 @@ impl Group {
         Group::Operators,
     ];
 
-    /// The heading.
+    /// The heading in the list.
     pub fn title(self) -> &'static str {
         match self {
             Group::Agents => "Agents and settings",
@@ -62,7 +62,7 @@ const fn builtin(name: &'static str, group: Group, text: &'static str) -> Builti
     Builtin { name, group, text }
 }
 
-/// All of them, by name.
+/// All built-in policies, sorted by name.
 pub const BUILTINS: &[Builtin] = &[
     builtin(
         "aws-irsa",
@@ -186,7 +186,7 @@ pub const BUILTINS: &[Builtin] = &[
     ),
 ];
 
-/// The group and kind of a resource, and the built-in policy for it.
+/// The group and kind of a resource, and the policy for it.
 type ResourceBuiltin = (&'static str, &'static str, &'static Builtin);
 
 static FOR_RESOURCES: LazyLock<Vec<ResourceBuiltin>> = LazyLock::new(|| {
@@ -210,8 +210,9 @@ pub fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
 }
 
 impl Builtin {
-    /// The group and kind of the resources that it is for, as its file states them.
+    /// The group and kind in the policy's `source`; `None` without one.
     pub fn source(&self) -> Option<(&'static str, &'static str)> {
+        // The file is searched as text, because parsing all of them would slow down each start.
         const SOURCE: &[u8] = b"\n  source:\n";
         let at = memchr::memmem::find(self.text.as_bytes(), SOURCE)?;
         let source = &self.text[at + SOURCE.len()..];
@@ -223,13 +224,13 @@ impl Builtin {
         Some((group, word("kind: ")?))
     }
 
-    /// What it is for: the first line of its comment.
+    /// The purpose: the first line of the file, which is a comment.
     pub fn summary(&self) -> &'static str {
         let line = self.text.lines().next().unwrap_or_default();
         line.trim_start_matches(['#', ' ']).trim_end_matches('.')
     }
 
-    /// The file, called `builtin:NAME`.
+    /// The policy file, named `builtin:NAME`.
     pub fn file(&self) -> PolicyFile {
         PolicyFile {
             name: format!("builtin:{}", self.name).into(),
@@ -238,13 +239,13 @@ impl Builtin {
     }
 }
 
-/// The names of those that do something by themselves, without a resource of an operator.
+/// The names of the policies without `source`, which apply without a resource of an operator.
 pub fn standalone_names() -> Vec<&'static str> {
     let standalone = BUILTINS.iter().filter(|builtin| builtin.source().is_none());
     standalone.map(|builtin| builtin.name).collect()
 }
 
-/// The ready-made policy of a name.
+/// The built-in policy of a name, or an error with the nearest name.
 pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     if let Some(found) = BUILTINS.iter().find(|builtin| builtin.name == name) {
         return Ok(found);

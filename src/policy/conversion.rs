@@ -1,5 +1,5 @@
-//! Resources of other operators as policies: a format says which `InjectionPolicy` a resource becomes and where each part
-//! of it comes from; that is then read like any other, so there is one way from words to the internal type.
+//! Converts resources of other operators to policies. A format writes the `InjectionPolicy` for a resource, which is
+//! then read like any other: only one reader makes the internal type.
 
 use serde_json::{Map, Value, json};
 
@@ -12,38 +12,39 @@ use crate::diagnostic::Diagnostic;
 pub type ConvertFn =
     fn(&Document<'_>, &ConversionContext<'_>) -> Result<Conversion, Vec<Diagnostic>>;
 
-/// The settings that a conversion takes besides the resource.
+/// What a conversion needs besides the resource.
 #[derive(Debug, Clone, Copy)]
 pub struct ConversionContext<'g> {
-    /// The settings of its parameters.
+    /// The `--param` settings of the policy.
     pub settings: &'g [&'g ParamSetting],
-    /// What holds for all resources.
+    /// Options for all resources of the run.
     pub reading: &'g ReadOptions,
 }
 
 /// Options for reading resources, the same for a whole run.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
-    /// `--debug-mode`.
+    /// The value of `--debug-mode`.
     pub debug_mode: DebugMode,
-    /// Nothing is injected: a required parameter may be without a value, and what reads it stays as it is written.
+    /// Policies are only shown, not applied: a required parameter may have no value, and expressions with it stay
+    /// unevaluated.
     pub params_stay_open: bool,
-    /// How the OpenTelemetry Operator is set up.
+    /// The settings of the OpenTelemetry Operator.
     pub opentelemetry: OperatorSettings,
 }
 
-/// What a `Podbuggertool` becomes.
+/// What a `Podbuggertool` resource becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DebugMode {
-    /// Ephemeral containers for pods that run; the workload stays as it is.
+    /// Ephemeral containers for running pods. The workload is unchanged.
     #[default]
     Ephemeral,
-    /// A container of the workload.
+    /// A container in the workload.
     Sidecar,
 }
 
 impl<'g> ConversionContext<'g> {
-    /// The value of a parameter, if it is set; of several settings the last.
+    /// The value of a parameter. The last setting wins.
     pub fn param(&self, name: &str) -> Option<&'g str> {
         self.settings
             .iter()
@@ -53,19 +54,19 @@ impl<'g> ConversionContext<'g> {
     }
 }
 
-/// What a resource becomes.
+/// A converted resource.
 #[derive(Debug)]
 pub struct Conversion {
     /// The `InjectionPolicy`.
     pub policy: Value,
-    /// What people who read the policy should know of the resource.
+    /// Remarks for readers of the policy, such as parts that it cannot express.
     pub remarks: Vec<String>,
-    /// What is wrong or doubtful about the resource.
+    /// Warnings about the resource.
     pub problems: Vec<Diagnostic>,
 }
 
 impl Conversion {
-    /// A policy of the resource's name with a spec to be filled.
+    /// A policy with the resource's name and an empty spec.
     pub fn of(document: &Document<'_>, description: &str) -> Self {
         let metadata = ["name", "namespace"].into_iter().filter_map(|key| {
             let text = document.text(&["metadata", key])?;
@@ -84,18 +85,18 @@ impl Conversion {
         }
     }
 
-    /// Puts a field into the spec.
+    /// Sets a field of the spec.
     pub fn set(&mut self, key: &str, value: Value) {
         self.policy["spec"][key] = value;
     }
 }
 
-/// A text of a resource as it has to stand in a policy, where `${` begins an expression.
+/// Escapes a text of a resource for a policy, where `${` begins an expression.
 pub fn literal(text: &str) -> String {
     text.replace("${", "$${")
 }
 
-/// All texts of a value as they have to stand in a policy.
+/// Escapes all texts of a value.
 pub fn literals(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(literal(text)),

@@ -1,11 +1,11 @@
-//! What an API server fills in by itself.
+//! Recognizes the values that an API server sets by default.
 
 use serde_json::Value;
 
 use super::functions::default_pull_policy;
 use super::quantity;
 
-/// What the API server sets where nothing is stated: parent key (empty: any), key, value.
+/// Defaults of the API server: parent key (empty for any), key, value as JSON.
 /// Source: `pkg/apis/core/v1/defaults.go` of Kubernetes.
 const DEFAULTS: &[(&str, &str, &str)] = &[
     ("", "terminationMessagePath", "\"/dev/termination-log\""),
@@ -28,8 +28,8 @@ const DEFAULTS: &[(&str, &str, &str)] = &[
     ("serviceAccountToken", "expirationSeconds", "3600"),
 ];
 
-/// Whether a field holds what the API server sets where nothing is stated. `parent` is the key of the mapping `owner`
-/// that the field stands in.
+/// Whether the value of a field is the API server's default for it. The field is in the mapping `owner`, which is at
+/// key `parent`.
 pub(crate) fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
     if key == "imagePullPolicy" {
         return value.as_str()
@@ -38,7 +38,7 @@ pub(crate) fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) 
                 .and_then(Value::as_str)
                 .map(default_pull_policy);
     }
-    // A limit without a request is the request, too.
+    // A resource with a limit and no request gets the limit as request.
     if key == "requests" && parent == "resources" {
         let (Some(requests), Some(limits)) = (
             value.as_object(),

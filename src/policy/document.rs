@@ -1,4 +1,4 @@
-//! One object of a policy file: its value, and the way from a path in the value to a place in the file.
+//! An object of a policy file: its value, and the place in the file for each path in the value.
 
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -16,19 +16,19 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
 use crate::yaml::value::{Path, Step};
 
-/// One object of a policy file.
+/// An object of a policy file.
 #[derive(Debug, Clone)]
 pub struct Document<'t> {
     /// The file.
     pub file: Arc<PolicyText>,
-    /// Where what stands in the file.
+    /// The places of the values in the file.
     pub places: Places<'t>,
-    /// The object's value.
+    /// The object as JSON.
     pub value: Value,
 }
 
 impl Document<'static> {
-    /// A value at its place in a document with nothing else.
+    /// A document with nothing but a value at a path. Indexes before it are padded with nulls.
     pub fn with_only(
         file: &Arc<PolicyText>,
         places: &Arc<StoredPlaces>,
@@ -52,7 +52,7 @@ impl Document<'static> {
 }
 
 impl Document<'_> {
-    /// The text at a path of keys, if a string is there.
+    /// The string at a path of keys; `None` if there is another value or none.
     pub fn text(&self, keys: &[&str]) -> Option<&str> {
         Path::of(keys).get(&self.value)?.as_str()
     }
@@ -67,12 +67,12 @@ impl Document<'_> {
         parts.into_iter().flatten().collect::<Vec<_>>().join("/")
     }
 
-    /// The bytes of what is at a path.
+    /// The byte range of the value at a path.
     pub fn span(&self, path: &Path) -> Range<usize> {
         self.places.find(path).value
     }
 
-    /// The place of what is at a path; of an empty or missing one, its key.
+    /// The place of the value at a path. If it is empty or missing, the place of its key.
     pub fn place(&self, path: &Path) -> Place {
         let found = self.places.find(path);
         match found.key {
@@ -81,13 +81,14 @@ impl Document<'_> {
         }
     }
 
-    /// The place of the key that a path ends in.
+    /// The place of the key at the end of a path.
     pub fn key_place(&self, path: &Path) -> Place {
         let found = self.places.find(path);
         self.file.place(found.key.unwrap_or(found.value))
     }
 
-    /// A scalar as it is written, quotes undone and not typed: `1.10` stays `1.10`.
+    /// A scalar as written, without quotes and without type resolution: `1.10` stays `1.10`. `None` if it is not from
+    /// the file.
     pub fn written(&self, path: &Path) -> Option<&str> {
         match &self.places {
             Places::Converted(..) => path.get(&self.value)?.as_str(),
@@ -107,13 +108,13 @@ impl Document<'_> {
         Diagnostic::error(code, message).at(self.key_place(path), "here")
     }
 
-    /// An error at a value that Kubernetes would refuse; `None` when the rule holds.
+    /// The error for a value that breaks a rule of Kubernetes; `None` if it keeps the rule.
     pub fn invalid(&self, path: &Path, rule: RuleCheck) -> Option<Diagnostic> {
         let message = format!("`{}` {}", self.places.name(path), rule.err()?);
         Some(self.error(Code::Invalid, path, message))
     }
 
-    /// A problem with the schema, at its place.
+    /// The diagnostic for a schema problem.
     pub fn problem(&self, problem: &SchemaProblem) -> Diagnostic {
         let at_root = problem.path.0.is_empty();
         let message = if at_root {
@@ -140,7 +141,7 @@ impl Document<'_> {
         }
     }
 
-    /// Puts what expressions came to in their places.
+    /// Writes the results of expressions to their paths. Returns how list items moved, and moves the places alike.
     pub fn put_all(&mut self, outcomes: Vec<(Path, ExpressionResult)>) -> ItemMoves {
         let moves = put_all(&mut self.value, outcomes);
         match &self.places {
@@ -156,12 +157,12 @@ impl Document<'_> {
         moves
     }
 
-    /// Texts that cannot be filled in, at their places.
+    /// Diagnostics for template errors.
     pub fn faults(&self, faults: Vec<TemplateError>) -> Vec<Diagnostic> {
         faults.into_iter().map(|fault| self.fault(fault)).collect()
     }
 
-    /// A text that cannot be filled in, at its place.
+    /// The diagnostic for a template error: at the variable that caused it, or at the text.
     pub fn fault(&self, fault: TemplateError) -> Diagnostic {
         let diagnostic = match fault.variable {
             Some(at) => Diagnostic::error(fault.code, fault.message)

@@ -1,8 +1,8 @@
-//! CEL: a text compiled when the policy is read, every name in it checked, and evaluated over what a workload offers.
-//! With the files of `expression/` the only one that knows the CEL crate.
+//! CEL expressions: compiled when the policy is read, with all names checked, and evaluated for each workload. Only
+//! this module and its submodules use the CEL crate.
 //!
-//! The crate has no limit of cost, so what an expression may cost is bounded by its form: its length, the depth of its
-//! nesting, and of lists within lists that it walks; by the length of these lists; and by the steps of `cost`.
+//! The crate has no cost limit, so the cost is bounded by limits on the text (length, nesting, nested comprehensions),
+//! on the lists that are walked, and on the number of steps (`cost`).
 
 mod addresses;
 mod check;
@@ -34,25 +34,30 @@ use library::ENV;
 pub(crate) use lookups::LookupKey;
 use memo::Memo;
 
+/// Bytes of an expression's text.
 const MAX_LENGTH: usize = 16_384;
+/// Recursion depth of the CEL parser.
 const MAX_NESTING: u16 = 64;
+/// Nesting of brackets, checked before the text is parsed.
 const MAX_BRACKETS: usize = 40;
+/// Depth of the parsed tree.
 const MAX_DEPTH: usize = 40;
-/// What the crate's parser needs for the longest and deepest text that is let through, in a debug build.
+/// The stack that the parser needs for the longest and deepest accepted text, in a debug build.
 #[cfg(not(target_family = "wasm"))]
 const PARSER_STACK: usize = 256 << 20;
+/// Nesting of walks over lists.
 const MAX_WALKS: usize = 2;
-/// Names that stand for one value, not for a set of fields.
+/// Names that are bound as one value, not field by field.
 const WHOLE: [&str; 4] = ["object", "namespaceObject", "source", "sources"];
-/// The variable that holds the resource of `source`; no policy can name one so.
+/// The internal variable for the resource of `source`. `@` is not valid in the name of a policy's own variable.
 pub(crate) const SOURCE: &str = "@source";
-/// The one that holds all resources of the kind.
+/// The internal variable for all resources of the kind.
 pub(crate) const SOURCES: &str = "@sources";
 
-/// The names and fields that an expression refers to. Without a field the whole name is meant.
+/// Names with the fields that an expression reads. `None` means the whole value.
 type FieldReferences = BTreeSet<(String, Option<String>)>;
 
-/// Groups and kinds of objects.
+/// Groups and kinds of objects that expressions look up.
 pub(crate) type ObjectKinds = BTreeSet<(String, String)>;
 
 /// A compiled expression.
@@ -60,56 +65,57 @@ pub(crate) type ObjectKinds = BTreeSet<(String, String)>;
 pub struct Expression {
     text: Arc<str>,
     tree: Arc<IdedExpr>,
-    /// The names and fields to bind; a name without a field is wanted whole.
+    /// The names and fields that have to be bound before evaluation.
     references: FieldReferences,
-    /// What it uses.
+    /// What the expression depends on.
     pub uses: ExpressionUses,
     /// It calls `lookup`.
     looks_up: bool,
-    /// Fields of which it asks whether they are there; `None` where it always needs all that it names.
+    /// Fields that it tests for presence. Their values must be known before evaluation; others may be missing if
+    /// nothing reads them. `None` if every field must be known.
     tested: Option<FieldReferences>,
-    /// What it came to before.
+    /// Results of earlier evaluations.
     memo: Option<Arc<Memo>>,
 }
 
 impl Expression {
-    /// Whether it names parameters, which another run may set.
+    /// Whether it reads parameters, which can differ between runs.
     pub fn reads_params(&self) -> bool {
         self.references.iter().any(|(root, _)| root == "params")
     }
 }
 
-/// The same text; within one policy it is the same expression.
+/// Equal texts are equal expressions, because both are of the same policy.
 impl PartialEq for Expression {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-/// One of `variables`.
+/// A compiled entry of `variables`.
 #[derive(Debug, Clone)]
 pub struct PolicyVariable {
-    /// Read as `variables.NAME`.
+    /// The name in `variables.NAME`.
     pub name: String,
-    /// Its value.
+    /// What it is computed from.
     pub body: VariableBody,
-    /// Where it stands in the policy's file.
+    /// The byte range in the policy's file.
     pub at: Range<usize>,
 }
 
 /// The body of a variable.
 #[derive(Debug, Clone)]
 pub enum VariableBody {
-    /// `expression`.
+    /// From `expression`.
     Expression(Expression),
-    /// `value`.
+    /// From `value`, with `${...}` in it.
     Value(ValueTemplate),
-    /// What is known when the policy is read.
+    /// A value that is known when the policy is read.
     Constant(Arc<Value>),
 }
 
 impl VariableBody {
-    /// Its value as it is written, where it is one.
+    /// The value as written; `None` for an expression.
     fn written(&self) -> Option<&Value> {
         match self {
             VariableBody::Expression(_) => None,
@@ -118,7 +124,7 @@ impl VariableBody {
         }
     }
 
-    /// What it uses.
+    /// What the body depends on.
     pub fn uses(&self) -> ExpressionUses {
         match self {
             VariableBody::Expression(expression) => expression.uses,
@@ -133,22 +139,22 @@ impl VariableBody {
 pub enum ExpressionResult {
     /// A value.
     Value(Value),
-    /// An optional with nothing in it.
+    /// An empty optional.
     Absent,
 }
 
-/// The facts of a workload that expressions can read.
+/// The facts about a workload that expressions can read.
 pub trait Facts {
-    /// A field of `workload`, `pod`, `container` or `containers`, or the whole `object`; `None` when it is not there.
+    /// A field of `workload`, `pod`, `container` or `containers`, or the whole `object`; `None` if it is absent.
     ///
     /// # Errors
-    /// What cannot be known.
+    /// The fact cannot be known in this run.
     fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError>;
 
-    /// Another object; `None` when it is not there.
+    /// Another object; `None` if there is none.
     ///
     /// # Errors
-    /// What cannot be known.
+    /// The object cannot be known in this run.
     fn lookup(&self, _: &LookupKey) -> Result<Option<Value>, TemplateError> {
         let help = "only parameters are known before a workload is";
         let message = "`lookup` is not known here";
@@ -156,7 +162,7 @@ pub trait Facts {
     }
 }
 
-/// Offers nothing: for expressions of parameters alone.
+/// Facts for expressions that read parameters alone: every other fact is an error.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoFacts;
 
@@ -172,16 +178,17 @@ impl Facts for NoFacts {
 }
 
 impl Expression {
-    /// Compiles a text; every name in it must be known.
+    /// Compiles a text. Every name in it must be known.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of the text.
     pub fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
         if text.len() > MAX_LENGTH {
             let help = "split it into several `variables`";
             let message = format!("the expression is longer than {MAX_LENGTH} characters");
             return Err(vec![TemplateError::new(Code::BadExpression, message, help)]);
         }
+        // The parser recurses for each bracket, so a deep text is refused before it is parsed.
         if brackets(text) > MAX_BRACKETS {
             return Err(vec![too_deep()]);
         }
@@ -215,7 +222,7 @@ impl Expression {
         })
     }
 
-    /// The parser calls itself for every level, and a policy must not be able to end the program.
+    /// Parses on a thread with a large stack: the parser is recursive, and a policy must not overflow the stack.
     #[cfg(not(target_family = "wasm"))]
     fn parse_on_deep_stack(
         text: &str,
@@ -231,7 +238,7 @@ impl Expression {
         })
     }
 
-    /// There are no threads; the stack of a WebAssembly module is set where it is linked (`.cargo/config.toml`).
+    /// WebAssembly has no threads. The stack size of the module is set by the linker (`.cargo/config.toml`).
     #[cfg(target_family = "wasm")]
     fn parse_on_deep_stack(
         text: &str,
@@ -248,7 +255,7 @@ impl Expression {
                 .first()
                 .map_or("unknown", |error| error.msg.as_str());
             let words = words.strip_prefix("Syntax error: ").unwrap_or(words);
-            // What the grammar would take here is a list of all its tokens.
+            // The parser's error goes on with a list of all tokens that it expects.
             let words = words.split(" expecting ").next().unwrap_or(words);
             let words = if words.contains("'<EOF>'") {
                 "it ends too early"
@@ -265,20 +272,20 @@ impl Expression {
         ExpressionChecker::new(vocabulary).checked(tree)
     }
 
-    /// Whether it names more than the parameters, the variables and the resource.
+    /// Whether it names more than parameters, variables and the resource.
     pub fn names_workload(&self) -> bool {
         let known = ["params", "variables", "source", "sources"];
         let mut roots = self.references.iter().map(|(root, _)| root.as_str());
         self.looks_up || roots.any(|root| fields_of(root).len() > 1 || !known.contains(&root))
     }
 
-    /// The text that it was compiled from.
+    /// The text that was compiled.
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// How deep brackets nest; those in texts count as well.
+/// The nesting depth of brackets. Brackets in string literals count too, which only makes the limit stricter.
 fn brackets(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Which objects are policies, and who translates them: a new format is one file and one row.
+//! The formats of policies, and how each is translated. A new format is one file and one row here.
 
 use super::conversion::{Conversion, ConversionContext, ConvertFn, ReadOptions};
 use super::document::Document;
@@ -10,26 +10,26 @@ use crate::manifest::workload::group_of;
 /// A format of policy.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// Group and version, or with `*` as version any.
+    /// Group and version. The version `*` matches any.
     pub api_version: &'static str,
-    /// The kind.
+    /// The kind of its objects.
     pub kind: &'static str,
-    /// What a policy of this kind does.
+    /// What a policy of the format does, for lists.
     pub summary: &'static str,
-    /// What reads it.
+    /// How its objects become policies.
     pub translator: Translator,
 }
 
 /// How a format's objects become policies.
 #[derive(Debug, Clone, Copy)]
 pub enum Translator {
-    /// They are policies.
+    /// Each object is an `InjectionPolicy`.
     Native,
-    /// All of a run at once, since what one does depends on the others.
+    /// All objects of a run are translated together, because the effect of one depends on the others.
     Joint {
-        /// What a resource becomes, as far as an `InjectionPolicy` can say it.
+        /// Converts one object, as far as an `InjectionPolicy` can express it.
         convert: ConvertFn,
-        /// The policies that they are.
+        /// Makes the policies of all objects.
         join: JoinFn,
     },
 }
@@ -38,7 +38,7 @@ pub enum Translator {
 pub type JoinFn = fn(Vec<Document<'_>>, &ReadOptions) -> (Vec<Policy>, Vec<Diagnostic>);
 
 impl Translator {
-    /// The names of the parameters of an object.
+    /// The names of the parameters that an object declares.
     pub fn declared(&self, document: &Document<'_>) -> Vec<String> {
         match self {
             Translator::Native => native::declared(document),
@@ -46,10 +46,10 @@ impl Translator {
         }
     }
 
-    /// What an object becomes; `None` for what is a policy already.
+    /// Converts an object to an `InjectionPolicy`; `None` if it is one already.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of the object.
     pub fn convert(
         &self,
         document: &Document<'_>,
@@ -62,7 +62,7 @@ impl Translator {
     }
 }
 
-/// Every format.
+/// All formats. The native one is first.
 pub const FORMATS: [Format; 2] = [
     Format {
         api_version: "podgraft.dev/v1alpha1",
@@ -81,14 +81,14 @@ pub const FORMATS: [Format; 2] = [
     },
 ];
 
-/// The format of an object, if it is a policy.
+/// The format of an object; `None` if it is not a policy.
 pub fn find(api_version: &str, kind: &str) -> Option<&'static Format> {
     FORMATS
         .iter()
         .find(|format| format.kind == kind && fits(format.api_version, api_version))
 }
 
-/// Whether an object is a policy, or a resource that a built-in policy is for.
+/// Whether an object is a policy, or a resource of a built-in policy.
 pub fn is_policy(api_version: &str, kind: &str) -> bool {
     find(api_version, kind).is_some()
         || builtin::for_resources(group_of(api_version), kind).is_some()
@@ -101,7 +101,7 @@ fn fits(pattern: &str, api_version: &str) -> bool {
     }
 }
 
-/// The formats that this version reads, for messages.
+/// A list of all formats and of the resources of built-in policies, for messages.
 pub fn understood() -> String {
     let read = FORMATS.iter();
     let formats = read.map(|format| format!("`{} {}`", format.api_version, format.kind));

@@ -1,4 +1,4 @@
-//! The objects of policy files: which are policies, which are resources that a policy is for, and which are neither.
+//! Classifies the objects of policy files as policies, resources of policies, or neither.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, boolean_key, find, to_value};
 
-/// The API group and the kind of a resource.
+/// API group and kind of a resource.
 pub(super) type GroupKind = (String, String);
 
 fn kind_of(tree: &Tree<'_>, root: NodeId) -> GroupKind {
@@ -30,7 +30,7 @@ fn kind_of(tree: &Tree<'_>, root: NodeId) -> GroupKind {
     (group, word(tree, root, "kind").to_owned())
 }
 
-/// The kinds of the resources that the policies of a file are for.
+/// The resource kinds in `source` of the policies of a file.
 fn sources_in(tree: &Tree<'_>) -> Vec<GroupKind> {
     let roots = tree.roots().iter().flat_map(|&root| objects(tree, root));
     let source = |root: NodeId| {
@@ -42,7 +42,7 @@ fn sources_in(tree: &Tree<'_>) -> Vec<GroupKind> {
     roots.filter_map(source).collect()
 }
 
-/// The kinds of the resources that the policies of all files are for.
+/// The resource kinds in `source` of the policies of all files.
 pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<GroupKind> {
     trees
         .iter()
@@ -50,7 +50,7 @@ pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<GroupKin
         .collect()
 }
 
-/// The built-in policies for resources that are among the files, where no given policy is for them.
+/// The built-in policies for resources in the files. A given policy for the same kind takes precedence.
 pub(super) fn built_in_sources(
     trees: &[(&Arc<PolicyText>, Tree<'_>)],
     given: &[GroupKind],
@@ -80,16 +80,16 @@ pub(super) struct FoundDocument<'t> {
     pub role: ObjectRole,
 }
 
-/// What an object is.
+/// The role of an object in a policy file.
 pub(super) enum ObjectRole {
-    /// A policy, or what becomes one.
+    /// A policy, or a resource that is translated to one.
     Policy(Translator),
-    /// What a policy with a `source` is for.
+    /// A resource of a policy with `source`.
     Resource,
 }
 
 impl<'t> FoundDocument<'t> {
-    /// The group and kind of the resources that it is for, where it is such a policy.
+    /// The group and kind of the policy's `source`, if it has one.
     pub(super) fn source(&self) -> Option<(&str, &str)> {
         match self.role {
             ObjectRole::Policy(Translator::Native) => source::kind_of(&self.document.value),
@@ -102,7 +102,7 @@ impl<'t> FoundDocument<'t> {
         (group_of(text("apiVersion")), text("kind"))
     }
 
-    /// What a resource becomes by its policy; what is wrong with it is said where it is translated.
+    /// Converts a resource by its policy. `None` if it has errors, which its translation reports.
     pub(super) fn convert_resource(
         &self,
         siblings: &[PolicyInstance<'_, '_>],
@@ -120,7 +120,7 @@ impl<'t> FoundDocument<'t> {
         })
     }
 
-    /// What a resource of another operator becomes; what is wrong with it is said where it is translated.
+    /// Converts a resource of another operator. `None` if it has errors, which its translation reports.
     pub(super) fn converted(&self, given: &ConversionContext<'_>) -> Option<ConvertedResource> {
         let ObjectRole::Policy(translator) = &self.role else {
             return None;
@@ -134,7 +134,7 @@ impl<'t> FoundDocument<'t> {
         })
     }
 
-    /// Its parameters; those of a resource are its policy's.
+    /// The declared parameters. A resource has those of its policy.
     pub(super) fn declared(&self, policy: Option<&FoundDocument<'_>>) -> DeclaredParams {
         let names = match (&self.role, policy) {
             (ObjectRole::Policy(translator), _) => translator.declared(&self.document),
@@ -203,7 +203,7 @@ pub(super) fn find_policies<'t>(
     }
 }
 
-/// Custom resources that no policy is for: of a group that is none of Kubernetes' own.
+/// Custom resources that no policy is for. The group decides: those of Kubernetes have no dot or end in `.k8s.io`.
 fn unclaimed_resources(
     file: &PolicyText,
     tree: &Tree<'_>,
@@ -224,10 +224,10 @@ fn unclaimed_resources(
     unclaimed
 }
 
-/// The group of our own kinds.
+/// The API group of podgraft's own kinds.
 const OWN_GROUP: &str = "podgraft.dev";
 
-/// Resources among the policies that are nothing to any of them, which would be passed over without a word.
+/// Errors for custom resources that no policy uses, which would otherwise be ignored silently.
 pub(super) fn check_unclaimed(
     trees: &[(&Arc<PolicyText>, Tree<'_>)],
     sources: &[GroupKind],
@@ -262,7 +262,7 @@ pub(super) fn check_unclaimed(
         .collect()
 }
 
-/// A document's objects: the items of a `List` (or `RookoutList`), or itself.
+/// The objects of a document: the items of a list, or the document itself. Lists of custom resources count too.
 fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
     let items = find(tree, root, &Path::of(&["items"]));
     if word(tree, root, "kind").ends_with("List") && items.key.is_some() {
@@ -271,7 +271,7 @@ fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
     vec![root]
 }
 
-/// The text of a key of an object; empty when it is not there.
+/// The scalar at a key of an object; empty if there is none.
 fn word<'t>(tree: &'t Tree<'_>, root: NodeId, key: &str) -> &'t str {
     let found = find(tree, root, &Path::of(&[key]));
     if found.key.is_some() {
@@ -323,10 +323,10 @@ fn read_object<'t>(
     found(ObjectRole::Policy(format.translator))
 }
 
-/// Kinds of `podgraft.dev` that are no policies.
+/// Kinds of `podgraft.dev` that are not policies and may be among the files.
 const NO_POLICIES: [&str; 2] = ["Config", "PolicyTest"];
 
-/// What is nearly one of ours: the key that is wrong, a message and a help.
+/// For an object that is almost a policy of ours: the wrong key, a message and a help.
 fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, String)> {
     let native = &format::FORMATS[0];
     if kind == native.kind {
@@ -345,7 +345,7 @@ fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, Stri
     is_ours.then(|| ("kind", format!("podgraft.dev has no kind `{kind}`"), help))
 }
 
-/// The first of each identity; every other is reported.
+/// Keeps the first policy of each identity and reports the others.
 pub(super) fn without_duplicates<'t>(
     found: Vec<FoundDocument<'t>>,
     problems: &mut Vec<Diagnostic>,

@@ -1,4 +1,4 @@
-//! What the functions of expressions do that CEL does not have: pure, on texts.
+//! Implementations of expression functions that are not in CEL. They are pure and take texts.
 
 use regex_lite::{Regex, RegexBuilder};
 use sha1::Sha1;
@@ -7,10 +7,10 @@ use std::cell::RefCell;
 
 use super::names::check_dns_label;
 
-/// Longest text that an expression may make.
+/// The maximal length in bytes of a text that an expression makes.
 pub(crate) const MAX_TEXT: usize = 1 << 20;
 
-/// The tag of an image; of one by digest alone the digest; of one with neither `latest`, which is what a node pulls.
+/// The tag of an image, or else its digest, or else `latest`, which is what a node pulls.
 pub(crate) fn image_tag(image: &str) -> String {
     let (named, digest) = split_digest(image);
     match (split_tag(named).1, digest) {
@@ -20,17 +20,17 @@ pub(crate) fn image_tag(image: &str) -> String {
     }
 }
 
-/// An image without its tag and digest, as kustomize's `images` names it.
+/// The image without tag and digest, as `name` in kustomize's `images`.
 pub(crate) fn image_name(image: &str) -> String {
     split_tag(split_digest(image).0).0.to_owned()
 }
 
-/// Whether an image is another one tomorrow: the tag `latest`, or none, and no digest.
+/// Whether the image behind a reference can change: the tag is `latest` or missing, and there is no digest.
 pub(crate) fn is_latest(image: &str) -> bool {
     !image.contains('@') && image_tag(image) == "latest"
 }
 
-/// What an API server sets where no pull policy is stated.
+/// The pull policy that an API server sets if none is stated.
 /// <https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting>
 pub(crate) fn default_pull_policy(image: &str) -> &'static str {
     if is_latest(image) {
@@ -46,7 +46,7 @@ fn split_digest(image: &str) -> (&str, Option<&str>) {
         .map_or((image, None), |(named, digest)| (named, Some(digest)))
 }
 
-/// A colon before the last slash is that of a registry's port.
+/// Splits name and tag. A colon before the last slash belongs to the port of the registry.
 fn split_tag(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
@@ -54,11 +54,11 @@ fn split_tag(named: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A text as a DNS label: lower case, other characters as `-`; one that is too long ends in a part of its checksum, so
-/// that two of them stay two.
+/// A DNS label made of a text: lower case, with `-` for other characters. A long text is cut and ends in a part of its
+/// checksum, so that different texts give different labels.
 ///
 /// # Errors
-/// A text without a letter or digit.
+/// The text has no letter or digit.
 pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     const MAX_LENGTH: usize = 63;
     const HASH_LENGTH: usize = 8;
@@ -85,7 +85,7 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
         .map_err(|_| format!("`{text}` has nothing that a DNS label could have"))
 }
 
-/// The checksum of a text, in lower-case hex.
+/// The SHA-256 of a text, in lower-case hex.
 pub(crate) fn sha256(text: &str) -> String {
     Sha256::digest(text.as_bytes())
         .iter()
@@ -93,7 +93,7 @@ pub(crate) fn sha256(text: &str) -> String {
         .collect()
 }
 
-/// The SHA-1 of a text, in lower-case hex: for names that other programs make of it, never as a proof.
+/// The SHA-1 of a text, in lower-case hex. For names that other programs derive in this way, not for security.
 pub(crate) fn sha1(text: &str) -> String {
     Sha1::digest(text.as_bytes())
         .iter()
@@ -101,19 +101,19 @@ pub(crate) fn sha1(text: &str) -> String {
         .collect()
 }
 
-/// Whether a regular expression fits somewhere in a text.
+/// Whether a regular expression matches somewhere in a text.
 ///
 /// # Errors
-/// What is no regular expression.
+/// The pattern is invalid.
 pub(crate) fn matches(text: &str, pattern: &str) -> Result<bool, String> {
     Ok(regex(pattern)?.is_match(text))
 }
 
-/// All that a regular expression fits, at most `most` of them. Each further search may look at all that is left of the
-/// text, however little it finds: `pay` is given that length first, and what it says ends the search.
+/// The first `most` matches of a regular expression. Each further search may scan all of the remaining text, so `pay`
+/// is called with its length first. An error of `pay` ends the search.
 ///
 /// # Errors
-/// What is no regular expression; within, what `pay` says.
+/// The outer error: the pattern is invalid. The inner error is that of `pay`.
 pub(crate) fn find_all<E>(
     text: &str,
     pattern: &str,
@@ -136,8 +136,8 @@ pub(crate) fn find_all<E>(
     Ok(Ok(found))
 }
 
-/// Sixty-fourths of a step for each byte that a search looks at: the engine goes through the pattern for each of them,
-/// counted parts as often as they are counted.
+/// The cost of searching one byte, in 1/64 steps. The engine walks through the pattern for each byte, and repeats
+/// counted parts, so a pattern with `{` costs the maximum.
 pub(crate) fn weight(pattern: &str) -> usize {
     const MAX_WEIGHT: usize = 4 * 64;
     if pattern.contains('{') {
@@ -147,15 +147,15 @@ pub(crate) fn weight(pattern: &str) -> usize {
     }
 }
 
-/// A pattern that compiles to more could take seconds for a text.
+/// The size limit of a compiled pattern in bytes. A larger one could take seconds for a text.
 const MAX_REGEX: usize = 64 << 10;
 
 thread_local! {
-    /// A walk over a list asks for the same one each time.
+    /// The last compiled pattern. An expression in a comprehension uses the same one for each entry.
     static LAST: RefCell<Option<Regex>> = const { RefCell::new(None) };
 }
 
-/// The pattern was the last one too, and need not be compiled.
+/// Whether a pattern is the last one that was compiled.
 pub(crate) fn is_compiled(pattern: &str) -> bool {
     LAST.with_borrow(|last| last.as_ref().is_some_and(|last| last.as_str() == pattern))
 }
@@ -173,10 +173,10 @@ fn regex(pattern: &str) -> Result<Regex, String> {
     Ok(compiled)
 }
 
-/// A text with the first `most` of what is looked for replaced; without a number, all.
+/// Replaces the first `most` occurrences of `from`, or all.
 ///
 /// # Errors
-/// A result that is too long.
+/// The result would be too long.
 pub(crate) fn replace(
     text: &str,
     from: &str,

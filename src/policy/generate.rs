@@ -1,4 +1,4 @@
-//! What a policy says of other objects than its workloads: checksums of them, and objects to generate.
+//! What a policy does with objects other than its workloads: checksums of objects, and generated objects.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,43 +7,43 @@ use super::ResourceTemplate;
 use super::expression::Expression;
 use super::template::Template;
 
-/// An entry of `checksums`: an annotation with a checksum.
+/// An entry of `checksums`: an annotation with the checksum of objects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChecksumAnnotation {
-    /// Where it stands in the policy's file.
+    /// Its byte range in the policy's file.
     pub at: Range<usize>,
-    /// The annotation's key.
+    /// The key of the annotation.
     pub annotation: ChecksumKey,
-    /// Names of ConfigMaps.
+    /// Names of ConfigMaps to hash.
     pub config_maps: Vec<String>,
-    /// Names of Secrets.
+    /// Names of Secrets to hash.
     pub secrets: Vec<String>,
-    /// All ConfigMaps that the pod template names.
+    /// Also hashes all ConfigMaps that the pod template refers to.
     pub all_config_maps: bool,
-    /// All Secrets that the pod template names.
+    /// Also hashes all Secrets that the pod template refers to.
     pub all_secrets: bool,
-    /// Only these keys. Empty: all.
+    /// The data keys to hash. Empty for all.
     pub keys: Vec<String>,
-    /// Without an object or a key of it: no annotation, instead of an error.
+    /// If an object or a key is missing, the annotation is left out; otherwise that is an error.
     pub skips_missing: bool,
 }
 
-/// The key of a checksum's annotation.
+/// The key of a checksum annotation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChecksumKey {
     /// One annotation for all objects.
     Text(String),
-    /// One for each object: a text with `ref.kind` or `ref.name` in it.
+    /// One annotation for each object: a template with `ref.kind` or `ref.name`.
     OfEach(Arc<Template>),
 }
 
-/// One entry of `generate`.
+/// An entry of `generate`.
 #[derive(Debug, Clone)]
 pub struct GenerateEntry {
-    /// Where it stands in the policy's file.
+    /// Its byte range in the policy's file.
     pub at: Range<usize>,
-    /// It must come to `true`.
+    /// The condition, which must be `true`; `None` to generate always.
     pub when: Option<Expression>,
-    /// The object.
+    /// The object to generate.
     pub resource: Arc<ResourceTemplate>,
 }

@@ -1,4 +1,4 @@
-//! Other places for the images that policies inject: kustomize's `images` words, for what is injected and nothing else.
+//! Replaces image names in what policies inject. The fields are those of kustomize's `images`.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use super::{Injection, PolicyValue};
 /// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/>).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageMirror {
-    /// The image without tag and digest, as the policy writes it.
+    /// The image to replace, without tag and digest, as written in the policy.
     pub name: String,
-    /// Instead of the name.
+    /// Replaces the name.
     pub new_name: Option<String>,
-    /// Instead of tag and digest.
+    /// Replaces tag and digest.
     pub new_tag: Option<String>,
-    /// Behind the tag; the digest, which would be another image's, goes.
+    /// Appended to the tag. The digest is removed, because it would be that of another image.
     pub tag_suffix: Option<String>,
-    /// Instead of tag and digest; beside `new_tag`, behind it.
+    /// Replaces tag and digest. With `new_tag`, both are written.
     pub digest: Option<String>,
 }
 
 impl ImageMirror {
-    /// The image that takes another's place; none where the name is another.
+    /// The replaced image; `None` if the name does not match.
     pub fn rewrite(&self, image: &str) -> Option<String> {
         let (rest, digest) = image
             .split_once('@')
             .map_or((image, None), |(rest, digest)| (rest, Some(digest)));
-        // A colon before the last slash is a registry's port.
+        // A colon before the last slash belongs to the port of the registry.
         let colon = rest.rfind(':').filter(|&at| !rest[at..].contains('/'));
         let (name, tag) = colon.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
         if name != self.name {
@@ -52,7 +52,7 @@ impl ImageMirror {
     }
 }
 
-/// Rewrites the images of everything that brings one: containers, and volumes of an image.
+/// Replaces the images of injected containers and image volumes.
 pub fn mirror_images(inject: &mut Injection, mirrors: &[ImageMirror]) {
     if mirrors.is_empty() {
         return;
@@ -67,7 +67,7 @@ pub fn mirror_images(inject: &mut Injection, mirrors: &[ImageMirror]) {
     }
 }
 
-/// The first mirror of the name wins.
+/// Replaces the image at a JSON pointer. The first mirror that matches wins.
 fn rewrite_at(item: &mut PolicyValue, pointer: &str, mirrors: &[ImageMirror]) {
     let image = item.value.pointer(pointer).and_then(Value::as_str);
     let Some(image) =

@@ -1,4 +1,4 @@
-//! Policies: every format becomes the one internal [`Policy`] that the later stages know.
+//! Policies: every format is translated to the internal [`Policy`], which is all that later stages know.
 
 pub mod builtin;
 pub mod conversion;
@@ -55,65 +55,65 @@ pub use words::{
     PatchScope, Position, Sample, SidecarType,
 };
 
-/// One policy, checked, its parameters filled in.
+/// A validated policy with its parameters filled in.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// `[Kind/][namespace/]name`; the kind is left out for `InjectionPolicy`.
+    /// `[Kind/][namespace/]name`. The kind is omitted for `InjectionPolicy`.
     pub identity: String,
-    /// The identity that it had before: what it injected under that name is its own.
+    /// An earlier identity. What was injected under it belongs to this policy.
     pub renamed_from: Option<String>,
-    /// The policy's own namespace: it touches only workloads of it.
+    /// If set, only workloads of this namespace are changed.
     pub namespace: Option<String>,
-    /// For people.
+    /// A description for lists and reports.
     pub description: Option<String>,
-    /// Lower first.
+    /// Policies are applied in ascending order.
     pub weight: i64,
-    /// Injects nothing.
+    /// The policy injects nothing.
     pub suspend: bool,
-    /// What a problem with one workload does.
+    /// The effect of a problem with one workload.
     pub failure_policy: FailurePolicy,
-    /// Which workloads.
+    /// Selects workloads.
     pub selects: WorkloadFilter,
-    /// Which of these not.
+    /// Excludes selected workloads.
     pub excludes: Vec<WorkloadFilter>,
-    /// Only workloads that say so.
+    /// If set, only workloads with this mark are changed.
     pub opt_in: Option<OptRule>,
-    /// Not the workloads that say so.
+    /// If set, workloads with this mark are not changed.
     pub opt_out: Option<OptRule>,
-    /// What must hold beside.
+    /// Conditions that a selected workload must also meet.
     pub match_conditions: Vec<MatchCondition>,
-    /// The values of its parameters.
+    /// The values of the parameters.
     pub params: ParamValues,
-    /// Required parameters without a value: only where policies are looked at, not applied.
+    /// Required parameters without a value. Empty unless policies are only shown.
     pub open_params: BTreeSet<String>,
-    /// Its variables, each read by those after it.
+    /// The variables, in order. Each can read those before it.
     pub variables: Vec<PolicyVariable>,
     /// Groups and kinds of the objects that its expressions look up.
     pub looks_up: ObjectKinds,
-    /// What to inject, in order.
+    /// The rules, in order.
     pub rules: Vec<Rule>,
-    /// Whether a container gets all rules that fit it.
+    /// Whether a container gets all matching rules or only the first.
     pub apply_rules: ApplyRules,
-    /// What to write behind its workloads.
+    /// Objects to write behind its workloads.
     pub generate: Vec<GenerateEntry>,
-    /// Other places for the images that it injects.
+    /// Replacements for the names of injected images.
     pub image_mirrors: Arc<[ImageMirror]>,
-    /// What shows that somebody else has done it: such a workload is left alone.
+    /// Marks of other injectors. A workload with one of them is not changed.
     pub leave_alone: Vec<OtherInjector>,
-    /// Of all policies of this group, only one may apply to a workload.
+    /// A group of policies of which only one may apply to a workload.
     pub alone_among: Option<Arc<str>>,
-    /// Keys of ConfigMaps that what it injects reads.
+    /// Keys of ConfigMaps that the injected parts need.
     pub config_keys: Vec<ConfigKey>,
-    /// What to tell the user once it has changed a workload.
+    /// Notes to show once the policy has changed a workload.
     pub effects: Vec<Diagnostic>,
-    /// What becomes of a whole pod, where rules have no words for it.
+    /// Changes a whole pod, for behaviour that rules cannot express.
     pub mutation: Option<Arc<dyn Mutation>>,
-    /// The file it came from.
+    /// The file of the policy.
     pub text: Arc<PolicyText>,
 }
 
 impl Policy {
-    /// A policy for all workloads that does nothing yet.
+    /// A policy that matches all workloads and does nothing yet.
     pub fn empty(identity: String, text: Arc<PolicyText>) -> Self {
         Policy {
             identity,
@@ -145,15 +145,15 @@ impl Policy {
         }
     }
 
-    /// The kind of the resource of another operator that it was made of.
+    /// The kind of the resource that the policy was made from; `None` for an `InjectionPolicy`.
     pub fn kind(&self) -> Option<&str> {
-        // Names of objects and namespaces have no capitals.
+        // Names and namespaces are lower case, so a capital starts a kind.
         let (kind, _) = self.identity.split_once('/')?;
         kind.starts_with(|char: char| char.is_ascii_uppercase())
             .then_some(kind)
     }
 
-    /// The same policy with its images from other places.
+    /// The policy with image replacements applied to its rules and its mutation.
     pub fn with_image_mirrors(mut self, mirrors: &Arc<[ImageMirror]>) -> Self {
         for rule in &mut self.rules {
             mirror_images(&mut rule.inject, mirrors);
@@ -166,12 +166,12 @@ impl Policy {
     }
 }
 
-/// The text of a policy's file, kept for diagnostics.
+/// The text of a policy file, kept for diagnostics.
 #[derive(Debug)]
 pub struct PolicyText {
-    /// As the user calls it.
+    /// The name for messages, usually the path as given.
     pub name: Arc<str>,
-    /// The whole file.
+    /// The whole text.
     pub text: String,
 }
 
@@ -182,105 +182,107 @@ impl PolicyText {
     }
 }
 
-/// `match` or one item of `exclude`: all given fields must hold.
+/// `match` or an item of `exclude`: all given conditions must hold.
 #[derive(Debug, Clone, Default)]
 pub struct WorkloadFilter {
-    /// Where the filter stands in the policy's file.
+    /// The byte range of the filter in the policy's file.
     pub at: Range<usize>,
-    /// Empty: any kind.
+    /// Kinds of workloads. Empty for any.
     pub kinds: Vec<KindPattern>,
-    /// Empty: any name.
+    /// Globs for the workload's name. Empty for any.
     pub names: Vec<GlobMatcher>,
-    /// Empty: any namespace.
+    /// Globs for the namespace. Empty for any.
     pub namespaces: Vec<GlobMatcher>,
-    /// On the pod template's labels.
+    /// For the labels of the pod template.
     pub selector: Option<LabelSelector>,
-    /// On the workload's own labels.
+    /// For the labels of the workload.
     pub workload_selector: Option<LabelSelector>,
-    /// On the labels of the Namespace object.
+    /// For the labels of the Namespace.
     pub namespace_selector: Option<LabelSelector>,
-    /// Key and glob, on template or workload.
+    /// Keys and globs for annotations of the pod template or the workload.
     pub annotations: Vec<(String, GlobMatcher)>,
-    /// Some container's image matches one of them. Empty: any.
+    /// Globs of which one must match the image of some container. Empty for any.
     pub images: Vec<GlobMatcher>,
-    /// `None`: the default, which is `Exclude` in `match` and no condition in `exclude`.
+    /// Whether hook workloads match. `None` means `Exclude` in `match` and no condition in `exclude`.
     pub hooks: Option<Hooks>,
-    /// A stable share of the workloads.
+    /// Selects a stable share of the workloads.
     pub sample: Option<Sample>,
-    /// One must hold. Empty: no condition.
+    /// Alternatives, of which one must hold. Empty for no condition.
     pub any: Vec<WorkloadFilter>,
 }
 
-/// `Deployment`, `apps/v1/Deployment`, `apps/*/Deployment` or `*`.
+/// A pattern such as `Deployment`, `apps/v1/Deployment`, `apps/*/Deployment` or `*`.
 #[derive(Debug, Clone)]
 pub struct KindPattern {
-    /// The apiVersion's glob, where one is stated.
+    /// The glob for the apiVersion; `None` for any.
     pub api_version: Option<GlobMatcher>,
-    /// The kind's glob.
+    /// The glob for the kind.
     pub kind: GlobMatcher,
 }
 
-/// Kubernetes' label selector: all requirements must hold. `matchLabels` are requirements of one value.
+/// A label selector of Kubernetes: all requirements must hold. An entry of `matchLabels` is an `In` requirement with
+/// one value.
 #[derive(Debug, Clone, Default)]
 pub struct LabelSelector {
-    /// In the order in which they stand in the policy.
+    /// The requirements, in the policy's order.
     pub requirements: Vec<SelectorRequirement>,
 }
 
 /// One requirement of a label selector.
 #[derive(Debug, Clone)]
 pub struct SelectorRequirement {
-    /// Where it stands in the policy's file.
+    /// Its byte range in the policy's file.
     pub at: Range<usize>,
-    /// The label.
+    /// The key of the label.
     pub key: String,
-    /// The operator.
+    /// The comparison.
     pub operator: SelectorOperator,
-    /// For `In` and `NotIn`.
+    /// The values for `In` and `NotIn`.
     pub values: Vec<String>,
 }
 
+/// The operators of label selectors:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SelectorOperator {
-    /// The label is there with one of the values.
+    /// The label exists with one of the values.
     In,
-    /// The label is absent, or there with another value.
+    /// The label is absent, or has another value.
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
     /// The label is absent.
     DoesNotExist,
 }
 
-/// One of `matchConditions`.
+/// An entry of `matchConditions`.
 #[derive(Debug, Clone)]
 pub struct MatchCondition {
-    /// For the report.
+    /// The name for reports.
     pub name: String,
-    /// It must come to `true`.
+    /// The expression, which must be `true`.
     pub expression: Expression,
-    /// Where it stands in the policy's file.
+    /// Its byte range in the policy's file.
     pub at: Range<usize>,
 }
 
-/// `optIn` or `optOut`.
+/// `optIn` or `optOut`: a mark on objects with which their owners decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptRule {
-    /// What carries the word.
+    /// The annotation or label of the mark.
     pub mark: MetadataKey,
-    /// The values that say so.
+    /// The values that count. `*` stands for any value.
     pub values: Vec<String>,
-    /// Where to look; the first of these that has the mark decides.
+    /// Where the mark may be. The first of these objects that has it decides.
     pub from: BTreeSet<OptFrom>,
-    /// Values in capitals are the same.
+    /// Compares values without regard to case.
     pub ignores_case: bool,
-    /// The policy names the places itself, so that one which is not known is a doubt.
+    /// The policy states `from`. Only then does an unknown Namespace in it make the decision ambiguous.
     pub is_from_stated: bool,
 }
 
 impl OptRule {
-    /// Whether a value says so; `*` is any value.
+    /// Whether a value of the mark counts.
     pub fn accepts(&self, value: &str) -> bool {
         let is_meant = |wanted: &str| {
             wanted == value || self.ignores_case && wanted.eq_ignore_ascii_case(value)
@@ -291,7 +293,7 @@ impl OptRule {
     }
 }
 
-/// The annotation or label of an opt-in or opt-out.
+/// The key of an annotation or label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetadataKey {
     /// An annotation of this key.
@@ -300,32 +302,32 @@ pub enum MetadataKey {
     Label(String),
 }
 
-/// What to inject into which containers.
+/// A rule: parts to inject, and the workloads and containers that get them.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// For messages: the name, or `rules[N]`. `None` when the policy is one rule.
+    /// The name for messages, or `rules[N]`. `None` if the policy has `inject` instead of rules.
     pub name: Option<String>,
-    /// The text that a workload's name must contain, where that is how the rule names workloads, and its place: it may
-    /// fit more than was meant.
+    /// The text of `nameContains` and its place, if the rule selects workloads by it. It is kept for a warning, because
+    /// it may match more than was meant.
     pub name_part: Option<(String, Range<usize>)>,
-    /// Which of the policy's workloads.
+    /// Selects among the policy's workloads.
     pub selects: WorkloadFilter,
-    /// Which of these not.
+    /// Excludes selected workloads.
     pub excludes: Vec<WorkloadFilter>,
-    /// What must hold beside.
+    /// Conditions that a workload must also meet.
     pub match_conditions: Vec<MatchCondition>,
-    /// Which containers get the container-level parts.
+    /// The containers that get the parts for containers.
     pub containers: ContainerChoice,
-    /// What other content of the same identity means.
+    /// What to do if a part with the same identity and other content exists.
     pub on_conflict: OnConflict,
-    /// What to put there; what has to be evaluated for each workload is left out.
+    /// The parts to inject, except for those that depend on the workload.
     pub inject: Injection,
-    /// All of it, where something has to be evaluated.
+    /// All parts as a template; `None` if nothing depends on the workload.
     pub template: Option<Arc<InjectionTemplate>>,
 }
 
 impl Rule {
-    /// Whether there is something under a key of `inject`; what is evaluated for each workload is not looked into.
+    /// Whether `inject` has something under a key. In a template, only the key is checked.
     pub fn has(&self, key: &str, is_present: impl FnOnce(&Injection) -> bool) -> bool {
         is_present(&self.inject)
             || self
@@ -334,7 +336,7 @@ impl Rule {
                 .is_some_and(|template| template.has(key))
     }
 
-    /// Whether it joins texts with variables, or sets them where they are absent.
+    /// Whether it changes variables other than by setting or removing them.
     pub fn joins_env(&self) -> bool {
         let joins = |op: EnvOp| !matches!(op, EnvOp::Set | EnvOp::Remove);
         self.has("env", |inject| {
@@ -343,109 +345,110 @@ impl Rule {
     }
 }
 
-/// `containers`.
+/// `containers`: which containers of a workload get the parts for containers.
 #[derive(Debug, Clone, Default)]
 pub struct ContainerChoice {
-    /// Empty: any name.
+    /// Globs for the name. Empty for any.
     pub names: Vec<GlobMatcher>,
-    /// Empty: any image.
+    /// Globs for the image. Empty for any.
     pub images: Vec<GlobMatcher>,
-    /// Not these.
+    /// Globs for names that are excluded.
     pub exclude_names: Vec<GlobMatcher>,
-    /// Not these.
+    /// Globs for images that are excluded.
     pub exclude_images: Vec<GlobMatcher>,
-    /// Only containers that state all these variables.
+    /// Variables that the container must all have.
     pub with_env: Vec<String>,
-    /// Only containers that state none of these variables.
+    /// Variables of which the container must have none.
     pub without_env: Vec<String>,
-    /// `names` and `excludeNames` of which something depends on the workload.
+    /// Templates of `names` and `excludeNames`, if they depend on the workload.
     pub computed_names: [Option<ValueTemplate>; 2],
-    /// What must hold of a container.
+    /// Conditions that the container must meet.
     pub match_conditions: Vec<MatchCondition>,
-    /// An annotation with a list of names: where it is there, it alone decides.
+    /// An annotation with a list of container names. If it exists, it alone decides.
     pub names_from_annotation: Option<String>,
-    /// Containers of these lists.
+    /// The lists of the pod spec to look in.
     pub include: Vec<ContainerList>,
-    /// All that fit, or the first.
+    /// Whether all matching containers are chosen, or the first.
     pub mode: ContainerMode,
 }
 
-/// A value of the policy and its bytes in the policy's file.
+/// A value of a policy and its place in the policy's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyValue {
-    /// The Kubernetes value, without podgraft's own words (`op`, `position`, `type`). Every draft shares it.
+    /// The Kubernetes value, without podgraft's own fields (`op`, `position`, `type`). Shared by all drafts.
     pub value: Arc<Value>,
-    /// Where it stands.
+    /// Its byte range in the policy's file.
     pub at: Range<usize>,
 }
 
-/// `inject`. Every list is in the policy's order.
+/// The parts of an `inject`. Every list is in the policy's order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Injection {
-    /// Init containers.
+    /// Init containers that run to completion.
     pub init_containers: Vec<(PolicyValue, Position)>,
-    /// Sidecars in either form. A native one carries `restartPolicy: Always` in its value.
+    /// Sidecars. A native one has `restartPolicy: Always` in its value.
     pub sidecars: Vec<(PolicyValue, SidecarType, Position)>,
-    /// Never written into a workload: for pods that run.
+    /// Ephemeral containers. They are never written into a workload, only added to running pods.
     pub ephemeral_containers: Vec<PolicyValue>,
-    /// Volumes.
+    /// Volumes of the pod.
     pub volumes: Vec<(PolicyValue, Position)>,
-    /// In each chosen container.
+    /// Mounts for each chosen container.
     pub volume_mounts: Vec<PolicyValue>,
-    /// In each chosen container.
+    /// Changes of variables in each chosen container.
     pub env: Vec<EnvChange>,
-    /// In each chosen container.
+    /// `envFrom` sources for each chosen container.
     pub env_from: Vec<PolicyValue>,
-    /// In each chosen container.
+    /// Ports for each chosen container.
     pub ports: Vec<PolicyValue>,
-    /// On the pod template. Values are strings.
+    /// Annotations of the pod template. The values are strings.
     pub pod_annotations: Vec<(String, PolicyValue)>,
-    /// On the pod template.
+    /// Labels of the pod template.
     pub pod_labels: Vec<(String, PolicyValue)>,
-    /// On the workload.
+    /// Annotations of the workload.
     pub annotations: Vec<(String, PolicyValue)>,
-    /// On the workload.
+    /// Labels of the workload.
     pub labels: Vec<(String, PolicyValue)>,
-    /// Labels and annotations that are not just set.
+    /// Labels and annotations with another `op` than `Set`.
     pub text_changes: Vec<TextChange>,
-    /// `{name}` each.
+    /// Entries of `imagePullSecrets`, each a mapping with `name`.
     pub image_pull_secrets: Vec<PolicyValue>,
-    /// Other fields of the pod spec, a mapping.
+    /// A mapping of other fields of the pod spec.
     pub pod_spec: Option<PolicyValue>,
-    /// Where each of them is written.
+    /// The byte range of each leaf of `pod_spec`, by its path.
     pub pod_spec_places: BTreeMap<Vec<String>, Range<usize>>,
-    /// Absent leaves of the chosen containers: `resources`, `securityContext`, `imagePullPolicy`, a mapping.
+    /// A mapping of container fields (`resources`, `securityContext`, `imagePullPolicy`). Only leaves that a chosen
+    /// container lacks are set.
     pub container_defaults: Option<PolicyValue>,
-    /// Absent leaves of the pod's `securityContext`, a mapping.
+    /// A mapping for the pod's `securityContext`. Only absent leaves are set.
     pub pod_security_context: Option<PolicyValue>,
-    /// Checksums of ConfigMaps and Secrets, on the pod template.
+    /// Checksums of ConfigMaps and Secrets, for annotations of the pod template.
     pub checksums: Vec<ChecksumAnnotation>,
-    /// JSON patches, planned last.
+    /// JSON patches. They are planned after everything else.
     pub patches: Vec<PatchEntry>,
 }
 
-/// One entry of `podAnnotations` and the like that joins a text with what is there, or sets it where nothing is.
+/// A change of a label or annotation that depends on its current value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextChange {
-    /// On the workload, not on the pod template.
+    /// It is on the workload, not on the pod template.
     pub is_of_workload: bool,
     /// `labels` or `annotations`.
     pub field: &'static str,
-    /// What to do; its item is the text.
+    /// The change, in the form of a variable whose value is the text.
     pub change: EnvChange,
 }
 
-/// One entry of `env`.
+/// An entry of `env`: a change of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnvChange {
     /// The EnvVar: `name` and `value` or `valueFrom`.
     pub item: PolicyValue,
-    /// The variable's name.
+    /// The name of the variable.
     pub name: String,
-    /// What to do.
+    /// The kind of change.
     pub op: EnvOp,
-    /// Between what is there and what is appended.
+    /// The text between the current value and the new one.
     pub separator: String,
-    /// Where a new variable goes.
+    /// The position of a variable that does not exist yet.
     pub position: Position,
 }

@@ -1,6 +1,6 @@
-//! Policies that say what becomes of a whole pod, where rules have no words for what an operator does: a function from
-//! what is known of a pod to the pod spec that it gets. What it writes is planned, reported and checked like anything
-//! else.
+//! Policies that change a whole pod, for behaviour of operators that rules cannot express. A mutation is a function
+//! from the known facts of a pod to its new pod spec. The changes are planned, reported and verified like those of
+//! rules.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -14,74 +14,74 @@ use crate::diagnostic::{Code, Severity};
 use crate::outcome::Skip;
 use crate::yaml::value::Path;
 
-/// What an operator's webhook does to pods.
+/// Does to a pod what an operator's webhook does.
 pub trait Mutation: fmt::Debug + Send + Sync {
-    /// What becomes of a pod.
+    /// The result for a pod.
     fn mutate(&self, pod: &PodFacts<'_>) -> MutationResult;
 
-    /// Whether it asks which ConfigMaps and Secrets there are.
+    /// Whether it asks which ConfigMaps and Secrets exist.
     fn asks_data(&self) -> bool;
 
-    /// What it may put into a pod, as far as that does not depend on the pod.
+    /// The parts that it may inject into any pod.
     fn parts(&self) -> Vec<PolicyPart>;
 
-    /// The same with its images from other places.
+    /// The mutation with replaced image names.
     fn with_image_mirrors(&self, mirrors: &Arc<[ImageMirror]>) -> Arc<dyn Mutation>;
 }
 
-/// What is known of a pod before any cluster has it.
+/// The facts of a pod that are known without a cluster.
 pub struct PodFacts<'p> {
     /// The workload's kind.
     pub kind: &'p str,
-    /// The workload's `metadata.name`, where it has one.
+    /// The workload's `metadata.name`, if it has one.
     pub name: Option<&'p str>,
-    /// As stated, or as given for the run.
+    /// The namespace, from the workload or from the options of the run.
     pub namespace: Option<&'p str>,
-    /// Of objects that state none.
+    /// The namespace of the run for objects that state none.
     pub default_namespace: Option<&'p str>,
-    /// Of the pod template.
+    /// The annotations of the pod template.
     pub annotations: &'p BTreeMap<String, String>,
-    /// Of the pod template.
+    /// The labels of the pod template.
     pub labels: &'p BTreeMap<String, String>,
-    /// Of the workload.
+    /// The annotations of the workload.
     pub workload_annotations: &'p BTreeMap<String, String>,
-    /// Of its Namespace; `None` where no object says so.
+    /// The annotations of the Namespace; `None` if the Namespace is unknown.
     pub namespace_annotations: Option<&'p BTreeMap<String, String>>,
-    /// Podgraft's marker on the workload names a policy of this kind.
+    /// The workload has podgraft's marker with a policy of this kind.
     pub is_marked: bool,
-    /// The pod spec, which is made where it is asked for.
+    /// Returns the pod spec, computed on demand. `None` if it has no plain value.
     pub spec: &'p dyn Fn() -> Option<Value>,
-    /// Whether a ConfigMap (`false`: a Secret) of a name is known in the workload's namespace.
+    /// Whether a ConfigMap (`true`) or Secret (`false`) of a name is known in the workload's namespace.
     pub has_object: &'p dyn Fn(bool, &str) -> bool,
 }
 
-/// What becomes of a pod.
+/// The result of a mutation.
 #[derive(Debug)]
 pub enum MutationResult {
-    /// The policy is not for it.
+    /// The policy does not apply to the pod.
     Skipped(Skip),
-    /// It has what the policy would give it.
+    /// The pod already has what the policy would inject.
     UpToDate,
-    /// The operator would do nothing, and not because nobody wants it: the remarks say why.
+    /// The pod requests an injection and the operator would do nothing. The remarks say why.
     LeftAlone(Vec<Remark>),
-    /// It gets another spec.
+    /// The new pod spec.
     Changed(Value, Vec<Remark>),
 }
 
-/// Something to tell the user of a pod.
+/// A message to the user about a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remark {
-    /// The kind of problem.
+    /// The diagnostic code.
     pub code: Code,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Without a full stop; the workload is named where `{}` stands.
+    /// The message, without a full stop. `{}` stands for the workload.
     pub message: String,
-    /// Where, from the pod template.
+    /// The path in the pod template that it is about.
     pub at: Option<Path>,
-    /// Where the policy's file says so.
+    /// The byte range in the policy's file that it is about.
     pub in_policy: Option<Range<usize>>,
-    /// What to do next.
+    /// What the user can do.
     pub help: Option<String>,
 }
 
@@ -98,7 +98,7 @@ impl Remark {
         }
     }
 
-    /// Worth knowing, and nothing to mend.
+    /// A note: good to know, nothing to fix.
     pub fn note(code: Code, message: impl Into<String>) -> Self {
         Remark {
             severity: Severity::Note,
@@ -106,19 +106,19 @@ impl Remark {
         }
     }
 
-    /// Where it is in the pod template.
+    /// Sets the path in the pod template.
     pub fn at(mut self, path: Option<Path>) -> Self {
         self.at = path;
         self
     }
 
-    /// Where the policy's file says so.
+    /// Sets the byte range in the policy's file.
     pub fn in_policy(mut self, at: Range<usize>) -> Self {
         self.in_policy = Some(at);
         self
     }
 
-    /// What to do next.
+    /// Sets the help.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self

@@ -1,10 +1,10 @@
-//! What Kubernetes takes as a name: the rules of `k8s.io/apimachinery/pkg/util/validation`, as pure functions that say
-//! what is wrong.
+//! Name rules of Kubernetes (`k8s.io/apimachinery/pkg/util/validation`), as pure functions. Each returns what is wrong
+//! with a text.
 
 /// The result of a check. The error completes a sentence: "must ...".
 pub(crate) type RuleCheck = Result<(), &'static str>;
 
-/// RFC 1123 label: containers, volumes.
+/// Checks an RFC 1123 label, such as the name of a container or volume.
 pub(crate) fn check_dns_label(text: &str) -> RuleCheck {
     if text.len() > 63 {
         return Err("must have at most 63 characters");
@@ -17,7 +17,7 @@ pub(crate) fn check_dns_label(text: &str) -> RuleCheck {
     Ok(())
 }
 
-/// RFC 1123 subdomain: labels and dots, names of objects.
+/// Checks an RFC 1123 subdomain (labels joined by dots), which is the name of most objects.
 pub(crate) fn check_dns_subdomain(text: &str) -> RuleCheck {
     if text.len() > 253 {
         return Err("must have at most 253 characters");
@@ -35,7 +35,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_body) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-/// IANA service name: names of ports.
+/// Checks an IANA service name, which is the name of a container port.
 pub(crate) fn check_port_name(text: &str) -> RuleCheck {
     if text.len() > 15 {
         return Err("must have at most 15 characters");
@@ -47,8 +47,8 @@ pub(crate) fn check_port_name(text: &str) -> RuleCheck {
     Ok(())
 }
 
-/// The key of a label or annotation: `[prefix/]name`. Annotation keys may have capitals in the prefix, as the API
-/// server lowers them before it checks.
+/// Checks the key of an annotation: `[prefix/]name`. The prefix may have capitals, because the API server lower-cases
+/// annotation keys before it checks them.
 pub(crate) fn check_key(text: &str) -> RuleCheck {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -67,7 +67,7 @@ pub(crate) fn check_key(text: &str) -> RuleCheck {
     Ok(())
 }
 
-/// The key of a label, which the API server does not lower.
+/// Checks the key of a label. Unlike annotation keys, the API server does not lower-case it first.
 pub(crate) fn check_label_key(text: &str) -> RuleCheck {
     check_key(text)?;
     match text.split_once('/') {
@@ -78,7 +78,7 @@ pub(crate) fn check_label_key(text: &str) -> RuleCheck {
     }
 }
 
-/// The key of a ConfigMap or Secret.
+/// Checks a key in the data of a ConfigMap or Secret.
 pub(crate) fn check_config_key(text: &str) -> RuleCheck {
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if text.is_empty()
@@ -92,7 +92,7 @@ pub(crate) fn check_config_key(text: &str) -> RuleCheck {
     Ok(())
 }
 
-/// The value of a label.
+/// Checks the value of a label, which may be empty.
 pub(crate) fn check_label_value(text: &str) -> RuleCheck {
     if text.len() > 63 || !(text.is_empty() || is_qualified(text)) {
         return Err(
@@ -109,7 +109,7 @@ fn is_qualified(text: &str) -> bool {
     bytes.iter().copied().all(is_body) && is_end(bytes.first()) && is_end(bytes.last())
 }
 
-/// The name of an environment variable (relaxed since Kubernetes 1.32).
+/// Checks the name of an environment variable. Since Kubernetes 1.32 all printable ASCII except `=` is allowed.
 pub(crate) fn check_env_name(text: &str) -> RuleCheck {
     if text.is_empty()
         || !text

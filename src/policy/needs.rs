@@ -1,4 +1,5 @@
-//! What an injection needs from a cluster: images, Secrets, ConfigMaps and the like that must be there, and privileges.
+//! Finds what an injection needs from a cluster: images, Secrets, ConfigMaps and the like that must exist, and
+//! privileges.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -8,7 +9,7 @@ use super::{Injection, Policy};
 use crate::dangers::{self, FoundDanger};
 use crate::outcome::needs::{Need, NeedKind};
 
-/// What a policy's text needs, in all of its rules; names with `${...}` depend on the workload.
+/// What all rules of a policy need. Names with `${...}` are returned unevaluated.
 pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
     parts_of(policy)
@@ -18,7 +19,7 @@ pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
 }
 
 impl Injection {
-    /// What this needs in a workload of a namespace, or in its pods that run.
+    /// What this needs in a workload of a namespace, or in running pods (then ephemeral containers count too).
     pub fn needs(&self, namespace: Option<&str>, in_running_pods: bool) -> BTreeSet<Need> {
         let mut needs = BTreeSet::new();
         let parts = if in_running_pods {
@@ -48,6 +49,7 @@ fn add_part(part: &PolicyPart, needs: &mut BTreeSet<Need>) {
     }));
 }
 
+/// Walks a value and adds its needs. `parent` is the key that leads to `value`; lists do not change it.
 fn add(value: &Value, parent: &str, needs: &mut BTreeSet<Need>) {
     match value {
         Value::Object(map) => {
@@ -66,7 +68,7 @@ fn add_field(parent: &str, key: &str, value: &Value, needs: &mut BTreeSet<Need>)
         (_, "image") | ("image", "reference") => {
             needs.extend(value.as_str().map(|image| Need::of(NeedKind::Image, image)));
         }
-        // Of a volume, `secretName`; of projected sources, references and CSI drivers, `name`.
+        // A secret volume has `secretName`; projected volumes, references and CSI drivers have `name`.
         (_, "secret") => add_object(NeedKind::Secret, ["secretName", "name"], value, needs),
         (_, "secretRef" | "secretKeyRef" | "nodePublishSecretRef") => {
             add_object(NeedKind::Secret, ["name", "name"], value, needs);
@@ -99,7 +101,8 @@ fn add_field(parent: &str, key: &str, value: &Value, needs: &mut BTreeSet<Need>)
     }
 }
 
-/// An object that is referred to, or the keys of it that are.
+/// Adds a reference to an object: one need for each key that it names, or one for the whole object. The name is in the
+/// first of `names` that is there.
 fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTreeSet<Need>) {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let Some(name) = names.into_iter().find_map(text) else {
@@ -126,7 +129,7 @@ fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTree
     needs.extend(if keys.is_empty() { vec![object] } else { keys });
 }
 
-/// What all rules of a policy put somewhere; what waits for a workload as it is written.
+/// The parts that all rules of a policy inject. Templates that wait for a workload are returned unevaluated.
 pub fn parts_of(policy: &Policy) -> Vec<PolicyPart> {
     let rules = policy.rules.iter();
     let mutation = policy.mutation.iter();

@@ -1,8 +1,8 @@
-//! The schemas of whole objects, as the Kubernetes types have them: those with a pod template, and those that policies
-//! generate most.
+//! The stored schemas of Kubernetes kinds: those with a pod template, and those that policies often generate.
 
 use super::schema::Schema;
 
+/// apiVersion, kind and schema.
 static OBJECTS: [(&str, &str, Schema); 15] = [
     (
         "apps/v1",
@@ -77,7 +77,7 @@ static OBJECTS: [(&str, &str, Schema); 15] = [
     ),
 ];
 
-/// The schema of a built-in kind; `None` for all others.
+/// The schema of a kind in the table; `None` for all others, which get no field check.
 pub(crate) fn schema_of(api_version: &str, kind: &str) -> Option<&'static Schema> {
     let found = OBJECTS
         .iter()

@@ -1,27 +1,27 @@
-//! What others have to do with a policy's workloads: other injectors, and objects that pods need.
+//! What a policy checks of a workload's surroundings: marks of other injectors, and keys of ConfigMaps.
 
 use globset::GlobMatcher;
 use std::ops::Range;
 
 use super::MetadataKey;
 
-/// What shows in the input that another injector is done with a pod. With the policy's own name in podgraft's marker it
-/// is podgraft's work.
+/// A mark that another injector has handled the pod: such a workload is left alone. If podgraft's marker names the
+/// policy itself, the mark is podgraft's own and does not count.
 #[derive(Debug, Clone)]
 pub enum OtherInjector {
-    /// An annotation or label with a value that fits a glob; without globs any value.
+    /// An annotation or label whose value matches a glob. Without globs any value matches.
     Mark(MetadataKey, Vec<GlobMatcher>),
-    /// A container of a name that fits.
+    /// A container whose name matches.
     Container(GlobMatcher),
 }
 
-/// A key of a ConfigMap of the workload's namespace.
+/// A key of a ConfigMap in the workload's namespace, from `requires`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigKey {
-    /// The ConfigMap.
+    /// The name of the ConfigMap.
     pub name: String,
     /// The key.
     pub key: String,
-    /// Where the policy's file names them.
+    /// The byte range in the policy's file.
     pub at: Range<usize>,
 }

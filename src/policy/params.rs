@@ -1,4 +1,4 @@
-//! Parameters: what a policy declares, what `--param` sets, and the values that follow.
+//! Parameters: assigns `--param` settings to the policies that declare them, and computes the values.
 
 use regex_lite::Regex;
 use std::collections::BTreeSet;
@@ -14,11 +14,11 @@ use crate::yaml::value::Path;
 /// One `--param [POLICY:]name=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamSetting {
-    /// The policy's identity, where it is stated.
+    /// The policy's identity, if stated.
     pub policy: Option<String>,
-    /// The parameter.
+    /// The name of the parameter.
     pub name: String,
-    /// Its value.
+    /// The value, always a text.
     pub value: String,
 }
 
@@ -29,15 +29,16 @@ pub struct DeclaredParams {
     pub identity: String,
     /// The names, in the policy's order.
     pub names: Vec<String>,
-    /// Those that an application's own folder may set.
+    /// Names of parameters that an application's own configuration may set.
     pub overridable: Vec<String>,
-    /// It is a resource, whose parameters are those of its policy.
+    /// A resource of a policy with `source`. Its parameters are those of this policy.
     pub is_resource: bool,
-    /// It is for resources, each of which is applied in its stead.
+    /// A policy with `source`. Its resources are applied in its stead.
     pub is_for_resources: bool,
 }
 
-/// The settings of each declared policy, in the order of `declared`; and those that fit none, or several.
+/// The settings for each declared policy, in the order of `declared`, and errors for settings that match no policy, or
+/// several.
 pub fn assign<'s>(
     settings: &'s [ParamSetting],
     declared: &[DeclaredParams],
@@ -55,6 +56,7 @@ pub fn assign<'s>(
 
 fn owner(setting: &ParamSetting, declared: &[DeclaredParams]) -> Result<usize, Box<Diagnostic>> {
     let ParamSetting { policy, name, .. } = setting;
+    // A parameter without a policy is meant for the policy, not for each of its resources.
     let is_scoped_to = |at: &usize| match policy {
         Some(policy) => *policy == declared[*at].identity,
         None => !declared[*at].is_resource,
@@ -128,7 +130,8 @@ fn unknown_param<'d>(
     Diagnostic::error(Code::UnknownParam, message).help(help)
 }
 
-/// The values of a policy's parameters: the last setting, else the default. Every value is checked.
+/// The values of a policy's parameters: the last setting, or else the default. Values are checked against `pattern` and
+/// `enum`.
 pub fn values(
     document: &Document<'_>,
     declared: &[Param],
@@ -147,6 +150,7 @@ pub fn values(
             .find(|setting| setting.name == param.name);
         let default = param
             .default
+            // As written, because a default like `1.10` must not become the number 1.1.
             .as_ref()
             .and_then(|_| document.written(&path.key("default")));
         let value = setting.map(|setting| setting.value.as_str()).or(default);
@@ -169,7 +173,7 @@ pub fn values(
     params
 }
 
-/// Whether an expression can name it.
+/// Whether a text is an identifier of CEL, so that expressions can use it as a name.
 pub fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     let is_start = |char: char| char.is_ascii_alphabetic() || char == '_';

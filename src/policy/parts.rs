@@ -1,4 +1,4 @@
-//! Everything that an `inject` puts somewhere, as Kubernetes values, whatever list it stands in.
+//! Lists the parts that an `inject` adds, as Kubernetes values.
 
 use json_patch::PatchOperation;
 use serde_json::{Map, Value, json};
@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use super::{Injection, PolicyValue};
 
-/// A value, and where it stands in the policy's file.
+/// A value that a policy injects, and its place in the policy's file.
 #[derive(Debug, Clone)]
 pub struct PolicyPart {
-    /// A container, a volume, a variable, a part of a pod spec.
+    /// A container, a volume, a variable, or a part of a pod spec.
     pub value: Arc<Value>,
-    /// Its bytes in the file.
+    /// Its byte range in the policy's file.
     pub at: Range<usize>,
 }
 
 impl Injection {
-    /// All that it puts somewhere; labels and annotations aside.
+    /// All injected parts except labels and annotations.
     pub fn parts(&self) -> Vec<PolicyPart> {
         let ephemeral = self.ephemeral_containers.iter();
         let ephemeral = ephemeral.map(|item| PolicyPart {
@@ -27,7 +27,7 @@ impl Injection {
         ephemeral.chain(self.parts_of_workload()).collect()
     }
 
-    /// What of that is written into a workload.
+    /// The parts that are written into a workload. Ephemeral containers are for running pods only.
     pub fn parts_of_workload(&self) -> Vec<PolicyPart> {
         let init = self.init_containers.iter().map(|(item, _)| item);
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
@@ -68,7 +68,7 @@ impl Injection {
     }
 }
 
-/// What an operation puts there, with the keys that lead to it.
+/// The value that an `add` or `replace` operation writes, nested in the keys of its pointer.
 fn patched_value(operation: &PatchOperation) -> Value {
     let value = match operation {
         PatchOperation::Add(add) => add.value.clone(),

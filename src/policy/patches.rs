@@ -1,4 +1,4 @@
-//! JSON patches of a policy.
+//! JSON patches of a policy, parsed.
 
 use super::PolicyValue;
 use super::words::PatchScope;
@@ -6,12 +6,12 @@ use super::words::PatchScope;
 /// One entry of `patches`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatchEntry {
-    /// The entry as it stands in the policy.
+    /// The entry as written in the policy.
     pub item: PolicyValue,
-    /// Its place in the list, from 0: patches are carried out in this order.
+    /// Its index in the list. Patches are applied in this order.
     pub index: usize,
-    /// What its paths begin at.
+    /// The object that the pointers start from.
     pub scope: PatchScope,
-    /// What to do, all or nothing.
+    /// The operations, applied all or not at all.
     pub patch: json_patch::Patch,
 }

@@ -1,5 +1,5 @@
-//! From a path in a policy's value to its place in the file: by the file's tree while it is there, afterwards by what was
-//! kept of it.
+//! Maps a path in a policy's value to its place in the file. Uses the file's tree while it exists, and stored byte
+//! ranges afterwards.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,27 +10,27 @@ use super::replacement::ItemMoves;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step, find};
 
-/// The positions of values in a policy's file.
+/// A way to find the byte range of a value in a policy's file.
 #[derive(Debug, Clone)]
 pub enum Places<'t> {
-    /// Looked up in the tree, from a node.
+    /// In the tree of the file, below a node.
     Tree(&'t Tree<'t>, NodeId),
-    /// Looked up in what was kept.
+    /// In stored byte ranges.
     Kept(Arc<StoredPlaces>),
-    /// Of a value that was made from another: looked up where each part comes from.
+    /// For a value that was made from another value: at the origin of each part.
     Converted(Arc<ValueOrigins>, Box<Places<'t>>),
-    /// Of a value into which items of lists were spliced.
+    /// For a value in whose lists items were spliced in or left out: at the old index.
     Moved(Arc<ItemMoves>, Box<Places<'t>>),
-    /// Of a policy that nobody has as a file: looked up in the resource that it is for.
+    /// For a built-in policy, whose file the user does not have: in the resource that it is applied for.
     OfResource(Arc<ResourcePlaces<'t>>),
 }
 
-/// Which fields of a resource the parts of its policy read.
+/// Maps parts of a policy to the fields of a resource that they read.
 #[derive(Debug, Clone)]
 pub struct ResourcePlaces<'t> {
-    /// Parts of the policy, each with the fields that it reads; the first that is there counts.
+    /// Paths in the policy, each with the fields that it reads. The first field that exists is the place.
     origins: Vec<(Path, Vec<Path>)>,
-    /// The resource as it is written.
+    /// The resource as written, without defaults.
     value: Value,
     resource: Places<'t>,
     policy: Places<'t>,
@@ -51,7 +51,8 @@ impl<'t> ResourcePlaces<'t> {
         }
     }
 
-    /// The field that a part of the policy is about: that which it reads, or which is read within it, or around it.
+    /// The field of the resource that a path of the policy is about: a field that is read at or below the path, or else
+    /// by a parent of the path.
     fn field(&self, path: &Path) -> Option<Path> {
         let read = |fields: &[Path]| {
             fields
@@ -88,7 +89,8 @@ impl<'t> ResourcePlaces<'t> {
         self.resource.find(&self.field(path).unwrap_or_else(name))
     }
 
-    /// Texts were filled in. An item that was spliced in comes from the entry that it is, where there is one.
+    /// The places after templates were filled in. An item that was spliced in is placed at the equal entry of the
+    /// resource's list, if there is one.
     pub fn filled(&self, moves: &ItemMoves, value: &Value) -> Self {
         let mut origins = Vec::new();
         for (part, fields) in &self.origins {
@@ -114,21 +116,21 @@ impl<'t> ResourcePlaces<'t> {
     }
 }
 
-/// Maps parts of a value to the parts of another value that they come from.
+/// Maps parts of a value to the parts of another value that they were made from.
 #[derive(Debug)]
 pub struct ValueOrigins {
-    /// The longest first.
+    /// Part and origin, longest part first, so that the innermost match is found first.
     origins: Vec<(Path, Path)>,
 }
 
 impl ValueOrigins {
-    /// The parts of the value, each with the part that it comes from.
+    /// The parts of the value and their origins.
     pub fn new(mut origins: Vec<(Path, Path)>) -> Self {
         origins.sort_by_key(|(part, _)| std::cmp::Reverse(part.0.len()));
         ValueOrigins { origins }
     }
 
-    /// Where something comes from; what is in a part is taken to come from the same place in its origin.
+    /// The origin of a path. Below a part, the same relative path is used in its origin.
     fn of(&self, path: &Path) -> Path {
         let found = self.origins.iter().find(|(part, _)| path.starts_with(part));
         found.map_or_else(Path::default, |(part, origin)| {
@@ -140,22 +142,22 @@ impl ValueOrigins {
 /// The byte ranges of a value and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSpan {
-    /// The key's.
+    /// The byte range of the key; `None` for list items and the root.
     pub key: Option<Range<usize>>,
-    /// The value's.
+    /// The byte range of the value.
     pub value: Range<usize>,
 }
 
-/// The positions of a value and of everything in it.
+/// The byte ranges of a value and everything in it, kept after the tree is gone.
 #[derive(Debug, Default)]
 pub struct StoredPlaces {
-    /// Of what is on the way to the value, none.
+    /// `None` for the nodes on the way to the kept value.
     place: Option<ValueSpan>,
     within: BTreeMap<Step, StoredPlaces>,
 }
 
 impl Places<'_> {
-    /// The place of a path, or of the longest beginning of it that is there.
+    /// The byte ranges at a path, or at its longest prefix that exists.
     pub fn find(&self, path: &Path) -> ValueSpan {
         match self {
             Places::Tree(tree, root) => {
@@ -172,7 +174,7 @@ impl Places<'_> {
         }
     }
 
-    /// A scalar as it is written; not known any more once the tree is gone, and of what was never written.
+    /// A scalar as written. `None` for a value that was computed, or after the tree is gone.
     pub fn written(&self, path: &Path) -> Option<&str> {
         match self {
             Places::Tree(tree, root) => tree.scalar(find(tree, *root, path).value),
@@ -182,7 +184,7 @@ impl Places<'_> {
         }
     }
 
-    /// What the user calls the field at a path.
+    /// The field name at a path, as the user knows it: of the origin if the value was converted or moved.
     pub fn name(&self, path: &Path) -> String {
         match self {
             Places::Converted(origins, _) => origins.of(path).name(),
@@ -194,7 +196,7 @@ impl Places<'_> {
         }
     }
 
-    /// What is needed later of a value at a path.
+    /// Stores the byte ranges of the value at a path, so that they outlive the tree.
     pub fn keep(&self, value: &Value, path: &Path) -> Arc<StoredPlaces> {
         let mut kept = StoredPlaces::of(self, value, path);
         for step in path.0.iter().rev() {
@@ -225,7 +227,7 @@ impl StoredPlaces {
         }
     }
 
-    /// The place of a path, or of the longest beginning of it that was kept.
+    /// The byte ranges at a path, or at its longest prefix that was stored.
     pub fn find(&self, path: &Path) -> ValueSpan {
         let (mut at, mut place) = (self, self.place.as_ref());
         for step in &path.0 {

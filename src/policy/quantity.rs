@@ -1,11 +1,11 @@
-//! Kubernetes quantities by value: `500m` is `0.5`, `1Gi` is `1073741824`.
+//! Compares Kubernetes quantities by value: `500m` is `0.5`, `1Gi` is `1073741824`.
 //! <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/>
 
 use serde_json::Value;
 
 use crate::yaml::view::View;
 
-/// Suffix and the factor in nano-units.
+/// Suffixes and their factors in nano-units, the smallest unit of a quantity.
 const SUFFIXES: &[(&str, i128)] = &[
     ("n", 1),
     ("u", 1_000),
@@ -25,20 +25,20 @@ const SUFFIXES: &[(&str, i128)] = &[
     ("Ei", 1_000_000_000 << 60),
 ];
 
-/// One of something.
+/// The number of nano-units in one unit.
 pub(crate) const NANO_UNITS: i128 = 1_000_000_000;
 
-/// Whether two quantities are the same, however they are written.
+/// Whether two quantities have the same value, in whatever notation.
 pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
     left == right || parse(left).is_some_and(|quantity| parse(right) == Some(quantity))
 }
 
-/// A quantity in nano-units; `None` for what is none. Digits past nano are cut, as the API server rounds them.
+/// A quantity in nano-units; `None` if it is not a quantity. Digits below nano are cut off.
 pub(crate) fn parse(value: &Value) -> Option<i128> {
     of_view(&View::from(value))
 }
 
-/// [`parse`] of a borrowed value.
+/// [`parse`] for a borrowed value.
 pub(crate) fn of_view(view: &View<'_>) -> Option<i128> {
     match view {
         View::Text(text) => of_text(text),
@@ -47,11 +47,12 @@ pub(crate) fn of_view(view: &View<'_>) -> Option<i128> {
     }
 }
 
-/// [`parse`] of a text.
+/// [`parse`] for a text.
 pub(crate) fn of_text(text: &str) -> Option<i128> {
     let digits_end = text
         .find(|char: char| !matches!(char, '0'..='9' | '.' | '+' | '-'))
         .unwrap_or(text.len());
+    // `E` alone is the suffix exa; with digits behind it, it is a decimal exponent.
     let (number, suffix) = text.split_at(digits_end);
     if let Some(exponent) = suffix
         .strip_prefix(['e', 'E'])

@@ -1,4 +1,4 @@
-//! Policy files to policies: every document of every file, parameters assigned, sorted by weight.
+//! Reads policies from files: finds them in all documents, assigns parameters and sorts by weight.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,22 +20,22 @@ pub use super::unread::{not_a_value, not_yaml};
 use super::{Policy, PolicyText};
 use crate::diagnostic::Diagnostic;
 
-/// A file that `-p` names.
+/// A file that is given with `-p`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFile {
-    /// What the user calls it.
+    /// The name for messages.
     pub name: Arc<str>,
-    /// All of it.
+    /// The whole text.
     pub text: String,
 }
 
-/// The policies in the order in which they are applied (weight, file, document), and all that is wrong. Policies that
-/// are not in order are left out.
+/// The policies in the order of application (weight, file, document), and all problems. Policies with errors are left
+/// out.
 pub fn read(files: Vec<PolicyFile>, settings: &[ParamSetting]) -> (Vec<Policy>, Vec<Diagnostic>) {
     read_as(files, settings, ReadOptions::default())
 }
 
-/// [`read`], with what holds for resources of other formats.
+/// [`read`] with options for resources of other formats.
 pub fn read_as(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
@@ -47,20 +47,20 @@ pub fn read_as(
     (policies, problems)
 }
 
-/// A resource of another operator and what it becomes.
+/// A resource of another operator, converted to a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvertedResource {
-    /// The resource's.
+    /// The identity of the resource.
     pub identity: String,
-    /// The file that it stands in.
+    /// The name of its file.
     pub file: Arc<str>,
-    /// The `InjectionPolicy`.
+    /// The `InjectionPolicy` that it becomes.
     pub policy: Value,
-    /// What people who read it should know.
+    /// Remarks for readers of the policy.
     pub remarks: Vec<String>,
 }
 
-/// What the resources of other operators become, in the order of the files, and all that is wrong.
+/// The resources of other operators, converted, in the order of the files; and all problems.
 pub fn convert_all(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
@@ -89,6 +89,7 @@ fn read_each(
     for (file, tree) in &trees {
         find_policies(file, tree, &sources, &mut found, &mut problems);
     }
+    // Before the built-in policies are added: a given policy may have the same name as one of them.
     let mut found = without_duplicates(found, &mut problems);
     for (file, tree) in &more {
         find_policies(file, tree, &sources, &mut found, &mut problems);
@@ -100,6 +101,7 @@ fn read_each(
     };
     made.translate_all(&found, settings, &reading);
     let (policies, mut problems) = (made.policies, made.problems);
+    // After other errors, an unclaimed resource is often only their consequence.
     if !problems.iter().any(Diagnostic::is_error) {
         problems.extend(check_unclaimed(&trees, &sources, policies));
     }
@@ -117,7 +119,7 @@ fn text_of(file: PolicyFile) -> Arc<PolicyText> {
     })
 }
 
-/// What comes of all that stands in the files.
+/// The policies, conversions and problems made so far.
 struct Made<'m> {
     policies: &'m mut Vec<Policy>,
     converted: &'m mut Vec<ConvertedResource>,
@@ -134,7 +136,7 @@ impl Made<'_> {
         let owners = owners(found);
         let debug_mode = debug_mode(reading);
         let (assigned, unassigned) = settings_of(found, &owners, settings, &debug_mode);
-        // A broken file hides its parameters: a setting for one of them is not a second mistake.
+        // A file with errors hides its parameters, so settings for them would be reported as unknown.
         if self.problems.is_empty() {
             self.problems.extend(unassigned);
         }
@@ -151,6 +153,7 @@ impl Made<'_> {
             self.converted.extend(translation.convert(at));
             match &found_document.role {
                 ObjectRole::Resource => {
+                    // An error in the policy itself would be repeated for each of its resources.
                     let is_known = |reason: &Diagnostic| self.problems.contains(reason);
                     let translated = translation.resource(at).map_err(|mut reasons| {
                         reasons.retain(|reason| !is_known(reason));
@@ -182,7 +185,7 @@ impl Made<'_> {
     }
 }
 
-/// Documents that become policies together stand beside each other.
+/// Groups documents by the format that translates them together.
 fn add_joint<'t>(
     joint: &mut Vec<(JoinFn, Vec<Document<'t>>)>,
     join: JoinFn,
@@ -195,19 +198,19 @@ fn add_joint<'t>(
     }
 }
 
-/// A policy, where one comes of it, with warnings; or all that is wrong.
+/// A policy (if there is one) and warnings, or all errors.
 type Translated = Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>>;
 
-/// What stands in the files, on its way to policies.
+/// The objects of all files, with what is needed to translate each. Indexes are those of `found`.
 struct Translation<'f, 't> {
     found: &'f [FoundDocument<'t>],
-    /// For each resource the policy that is for it.
+    /// The policy for each resource; `None` for policies.
     owners: Vec<Option<usize>>,
-    /// Which resource's turn it is at each.
+    /// The object to translate at each index, see [`translation_order`].
     in_turn: Vec<usize>,
-    /// The resources of each policy that reads them all.
+    /// All resources of each policy that reads `sources`.
     instances: BTreeMap<usize, Vec<PolicyInstance<'f, 't>>>,
-    /// The settings of each.
+    /// The parameter settings for each object.
     assigned: Vec<Vec<&'f ParamSetting>>,
     reading: &'f ReadOptions,
 }
@@ -220,14 +223,14 @@ impl<'f, 't> Translation<'f, 't> {
         }
     }
 
-    /// The policy for a resource, with all resources where it reads them.
+    /// The policy for a resource, and all its resources if it reads them.
     fn owner_of(&self, at: usize) -> Option<(&'f Document<'t>, &[PolicyInstance<'f, 't>])> {
         let owner = self.owners[at]?;
         let others = self.instances.get(&owner).map_or(&[][..], Vec::as_slice);
         Some((&self.found[owner].document, others))
     }
 
-    /// What a resource of another operator becomes.
+    /// The policy that a resource becomes; `None` if it has errors or is a policy.
     fn convert(&self, at: usize) -> Option<ConvertedResource> {
         let (found_document, given) = (&self.found[at], self.given(at));
         match &found_document.role {
@@ -239,7 +242,7 @@ impl<'f, 't> Translation<'f, 't> {
         }
     }
 
-    /// The policy of a resource, once for each.
+    /// Translates the policy for a resource.
     fn resource(&self, at: usize) -> Translated {
         let Some((policy, others)) = self.owner_of(at) else {
             return Ok((None, Vec::new()));
@@ -250,7 +253,8 @@ impl<'f, 't> Translation<'f, 't> {
         native::translate(policy.clone(), &self.given(now), Some(&instance))
     }
 
-    /// A policy of ours; one for resources is one for each of them.
+    /// Translates an `InjectionPolicy`. With `source` it makes no policy itself, and is only checked if no resource is
+    /// given.
     fn policy(&self, at: usize) -> Translated {
         let (found_document, given) = (&self.found[at], self.given(at));
         let document = found_document.document.clone();
@@ -264,7 +268,7 @@ impl<'f, 't> Translation<'f, 't> {
     }
 }
 
-/// For each resource the policy with a `source` that is for it.
+/// The index of the policy for each resource. If several have the same `source`, the first.
 fn owners(found: &[FoundDocument<'_>]) -> Vec<Option<usize>> {
     let mut sources = BTreeMap::new();
     for (at, entry) in found.iter().enumerate() {
@@ -279,7 +283,8 @@ fn owners(found: &[FoundDocument<'_>]) -> Vec<Option<usize>> {
     found.iter().map(owner).collect()
 }
 
-/// The resources of each policy that reads them all; what is wrong with one is said where it is translated.
+/// All resources of each policy that reads `sources`. Resources with errors are left out, and reported when they are
+/// translated.
 fn instances<'f, 't>(
     found: &'f [FoundDocument<'t>],
     owners: &[Option<usize>],
@@ -288,6 +293,7 @@ fn instances<'f, 't>(
     for (entry, owner) in found.iter().zip(owners) {
         let Some(owner) = *owner else { continue };
         let policy = &found[owner].document;
+        // The name in the text is a cheap test. A false positive only costs time.
         if policy.file.text.contains("sources")
             && let Ok(instance) = PolicyInstance::new(&entry.document, policy)
         {
@@ -297,7 +303,8 @@ fn instances<'f, 't>(
     instances
 }
 
-/// Which resource's turn it is at each: those of one policy are in the order of their names.
+/// The object to translate at each index. The resources of one policy keep their indexes as a set, and fill them sorted
+/// by identity, so that the result does not depend on the order of files.
 fn translation_order(found: &[FoundDocument<'_>], owners: &[Option<usize>]) -> Vec<usize> {
     let mut turns: Vec<usize> = (0..found.len()).collect();
     let mut resources: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -316,7 +323,7 @@ fn translation_order(found: &[FoundDocument<'_>], owners: &[Option<usize>]) -> V
     turns
 }
 
-/// `--debug-mode`, for policies that have a parameter for it; what is the default is not said.
+/// The setting of `--debug-mode` for policies with this parameter; `None` for the default mode.
 fn debug_mode(reading: &ReadOptions) -> Option<ParamSetting> {
     (reading.debug_mode == DebugMode::Sidecar).then(|| ParamSetting {
         policy: None,
@@ -325,7 +332,7 @@ fn debug_mode(reading: &ReadOptions) -> Option<ParamSetting> {
     })
 }
 
-/// The settings of each: of a resource those of its policy, then its own, which win.
+/// The settings for each object. A resource gets those of its policy first, then its own, because the last one wins.
 fn settings_of<'s>(
     found: &[FoundDocument<'_>],
     owners: &[Option<usize>],
@@ -338,6 +345,7 @@ fn settings_of<'s>(
     let (mut assigned, unassigned) = params::assign(settings, &declared);
     for (settings, declared) in assigned.iter_mut().zip(&declared) {
         let asked = debug_mode.iter();
+        // In front, so that a `--param debugMode` wins.
         settings.splice(
             0..0,
             asked.filter(|mode| declared.names.contains(&mode.name)),
@@ -350,7 +358,7 @@ fn settings_of<'s>(
     (assigned, unassigned)
 }
 
-/// What is wrong with a policy for resources of which there is none.
+/// Checks a policy with `source` of which no resource is given. Required parameters may be missing.
 fn check_without_resources(
     policy: Document<'_>,
     given: &ConversionContext<'_>,
@@ -366,14 +374,15 @@ fn check_without_resources(
     native::translate(policy, &given, None).map(|_| ())
 }
 
-/// The annotation of a policy that had another name before.
+/// The annotation with the earlier name of a policy.
 pub const RENAMED_FROM: &str = "podgraft.dev/renamed-from";
 
-/// The identity of a policy, and the one that it had before.
+/// The identity of a renamed policy and its earlier identity.
 fn renamed_from(found: &FoundDocument<'_>) -> Option<(String, String)> {
     let document = &found.document;
     let old = document.text(&["metadata", "annotations", RENAMED_FROM])?;
     let identity = document.identity();
+    // Kind and namespace of the identity stay.
     let before = identity.rsplit_once('/').map_or("", |(before, _)| before);
     let parts = [before, old];
     let old = parts.iter().filter(|part| !part.is_empty());
@@ -381,7 +390,8 @@ fn renamed_from(found: &FoundDocument<'_>) -> Option<(String, String)> {
     Some((identity, old))
 }
 
-/// What the policies of the files declare, as far as they can be read, and the built-in ones for resources among them.
+/// The parameters that policies of the files declare, including built-in policies for resources in them. Files with
+/// errors are skipped.
 pub fn declared(files: &[PolicyFile]) -> Vec<DeclaredParams> {
     let texts: Vec<Arc<PolicyText>> = files.iter().cloned().map(text_of).collect();
     let (mut found, mut unread) = (Vec::new(), Vec::new());

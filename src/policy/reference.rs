@@ -1,5 +1,5 @@
-//! What expressions know, in one table: `podgraft policy functions` and docs/expressions.md are made of it, and names are
-//! checked against it.
+//! The table of names and functions in expressions. `podgraft policy functions` and docs/expressions.md are generated
+//! from it, and names are checked against it.
 
 mod table;
 mod values;
@@ -9,26 +9,26 @@ use table::FUNCTIONS;
 /// A function, a method or a macro.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
-    /// As it is called.
+    /// The name, with its namespace if it has one.
     pub name: &'static str,
-    /// Its arguments, and what it is called on.
+    /// The ways to call it.
     pub signature: &'static str,
-    /// What it comes to.
+    /// What it returns, for the page.
     pub text: &'static str,
     /// An expression that uses it.
     pub example: &'static str,
-    /// What that comes to, as JSON.
+    /// The result of the example, as JSON.
     pub result: &'static str,
-    /// It brings in names of its own.
+    /// It is a macro, which binds names in its arguments.
     pub is_macro: bool,
 }
 
-/// All of them. What the CEL library has beyond them depends on the clock, or differs from Kubernetes' CEL.
+/// All functions. Those of the CEL library that are not here depend on the clock or differ from Kubernetes' CEL.
 pub fn functions() -> impl Iterator<Item = &'static Function> {
     FUNCTIONS.iter().chain(values::FUNCTIONS)
 }
 
-/// Names and what they stand for.
+/// The root names and what each stands for.
 pub const NAMES: &[(&str, &str)] = &[
     ("params", "the parameters, texts all: `params.NAME`"),
     ("variables", "the variables above: `variables.NAME`"),
@@ -61,7 +61,7 @@ pub const NAMES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The page docs/expressions.md.
+/// The text of docs/expressions.md.
 pub fn page() -> String {
     let mut page = "# Expressions\n\nExpressions are [CEL](https://cel.dev), as in Kubernetes. `podgraft policy functions` prints \
         this page; it is made of\nthe table that the program checks names against.\n\n## Names\n\n| name | what it stands for \

@@ -1,5 +1,5 @@
-//! What expressions come to, put in their places. An item of a list that comes to a list is spliced in, so those behind
-//! it move.
+//! Writes the results of expressions into a value. If the expression is an item of a list and its result is a list, the
+//! result is spliced in, and the items behind it move.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 use super::expression::ExpressionResult;
 use crate::yaml::value::{Path, Step};
 
-/// How list items moved because items before them were inserted or left out.
+/// How list items moved because items before them were spliced in or left out.
 #[derive(Debug, Clone, Default)]
 pub struct ItemMoves {
-    /// By the list as it was: the items that were expressions, each with the number of items that it came to.
+    /// For each list, by its old path: the index of each spliced item and the number of items that replace it.
     lists: BTreeMap<Path, BTreeMap<usize, usize>>,
 }
 
 impl ItemMoves {
-    /// Everything is where it was.
+    /// Whether no item moved.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// Where something stands now: all of its items where it was spliced in.
+    /// The new paths of an old path. There are several if it was spliced, and none if it was left out.
     pub fn new_paths(&self, old: &Path) -> Vec<Path> {
         let mut paths = vec![Path::default()];
         for (at, step) in old.0.iter().enumerate() {
@@ -44,7 +44,7 @@ impl ItemMoves {
         paths
     }
 
-    /// Where all of these stand now.
+    /// The new paths of all old paths.
     pub fn all_new_paths(&self, old: &[Path]) -> Vec<Path> {
         if self.is_empty() {
             return old.to_vec();
@@ -52,7 +52,7 @@ impl ItemMoves {
         old.iter().flat_map(|path| self.new_paths(path)).collect()
     }
 
-    /// Where something stood; of what was spliced in, the expression.
+    /// The old path of a new path. For a part of a spliced item, the path of its expression.
     pub fn old_path(&self, new: &Path) -> Path {
         let mut old = Path::default();
         for step in &new.0 {
@@ -64,6 +64,7 @@ impl ItemMoves {
                 old.0.push(step.clone());
                 continue;
             };
+            // Count items from the front: each takes as many new places as it was spliced to, or one.
             let (mut index, mut left) = (0, *wanted);
             loop {
                 let count = spliced.get(&index).copied().unwrap_or(1);
@@ -75,6 +76,7 @@ impl ItemMoves {
             }
             let is_spliced = spliced.contains_key(&index);
             old.0.push(Step::Index(index));
+            // Below a spliced item there was only the text of the expression.
             if is_spliced {
                 break;
             }
@@ -83,10 +85,10 @@ impl ItemMoves {
     }
 }
 
-/// Puts what expressions came to in the places of their texts; an optional with nothing in it leaves the key or the item
-/// out.
+/// Writes results to the paths of their expressions. An empty optional removes the key or the item. Returns how items
+/// moved.
 pub(crate) fn put_all(value: &mut Value, mut outcomes: Vec<(Path, ExpressionResult)>) -> ItemMoves {
-    // From the end, so that no index changes before it is used.
+    // From the end, so that splicing does not change the indexes that are still to come.
     outcomes.sort_by(|(left, _), (right, _)| right.cmp(left));
     let mut moves = ItemMoves::default();
     for (path, outcome) in outcomes {
@@ -114,6 +116,7 @@ pub(crate) fn put_all(value: &mut Value, mut outcomes: Vec<(Path, ExpressionResu
             (None, Step::Key(key), Value::Object(map)) => {
                 map.shift_remove(key);
             }
+            // Without a splice nothing moves. A list under a key stays a list.
             (Some(new), Step::Index(index), Value::Array(list)) => list[*index] = new,
             (Some(new), Step::Key(key), Value::Object(map)) => {
                 map.insert(key.clone(), new);

@@ -1,9 +1,9 @@
-//! Values against the JSON schemas of the real Kubernetes types and of our own: unknown fields, wrong types, missing
-//! fields, all of them, each with its path.
+//! Validates values against the JSON schemas of Kubernetes types and of podgraft's own. Reports all unknown fields,
+//! wrong types and missing fields, each with its path.
 //!
-//! The schemas are derived from the Rust types and [`stored_schemas`](super::stored_schemas), so a policy is read, checked and published
-//! (JSON Schema, CRD) from one definition. A mapping with stated `properties` has no others, as the API server's strict
-//! field validation has it.
+//! The schemas are derived from the Rust types and kept in [`stored_schemas`](super::stored_schemas), so that reading,
+//! validation and publishing (JSON Schema, CRD) share one definition. A mapping with `properties` has no other fields,
+//! as in the API server's strict field validation.
 
 mod words;
 
@@ -15,62 +15,62 @@ use crate::diagnostic::Code;
 use crate::yaml::value::{Path, Step};
 use words::{article, describe, empty_help, one_of};
 
-/// The schema of a pod template, for whole results.
+/// The schema of a pod template, to validate results.
 pub static POD_TEMPLATE: Schema = Schema::kubernetes("io.k8s.api.core.v1.PodTemplateSpec");
 
-/// One thing that is wrong with a value.
+/// A problem of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaProblem {
-    /// Where, from the value that was checked. Of a missing field: the mapping that lacks it.
+    /// The path from the validated value. For a missing field, the mapping that lacks it.
     pub path: Path,
-    /// What sort of problem.
+    /// The kind of problem.
     pub kind: SchemaProblemKind,
-    /// What is wrong, in the user's terms.
+    /// The message, in the user's terms.
     pub message: String,
-    /// What to do next.
+    /// What the user can do.
     pub help: Option<String>,
 }
 
-/// The sorts of problem.
+/// The kinds of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaProblemKind {
-    /// The key does not exist.
+    /// The mapping has a field that its schema does not have.
     UnknownField,
-    /// The value has another type than its field.
+    /// The value has another type than the schema wants.
     WrongType,
-    /// A text that is none of the words of its field.
+    /// The text is not one of the allowed values.
     NoSuchWord,
-    /// A scalar that quotes would make the string that is wanted.
+    /// The scalar would be the wanted string if it were quoted.
     Unquoted,
-    /// A required key is not there.
+    /// A required field is missing.
     Missing,
 }
 
-/// Whether `${...}` may stand for a value that is not a string.
+/// Whether `${...}` may stand for a value of any type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateMode {
-    /// Before values are filled in: a whole `${...}` fits everywhere.
+    /// Before templates are filled in: a text that is one `${...}` is valid everywhere.
     Allowed,
-    /// Afterwards.
+    /// After templates are filled in: `${...}` is a text like any other.
     Filled,
 }
 
 /// A JSON schema.
 #[derive(Debug)]
 pub enum Schema {
-    /// That of a type.
+    /// A definition in a stored file.
     Stored(&'static Definitions, &'static str),
-    /// One that is written out, and refers to nothing.
+    /// A whole schema without references.
     Written(Value),
 }
 
 impl Schema {
-    /// The schema of a type of Kubernetes.
+    /// The schema of a Kubernetes type, by its definition name.
     pub const fn kubernetes(name: &'static str) -> Self {
         Schema::Stored(&KUBERNETES, name)
     }
 
-    /// All that is wrong with a value.
+    /// All problems of a value.
     pub fn check(&self, value: &Value, templates: TemplateMode) -> Vec<SchemaProblem> {
         let (definitions, root) = match self {
             Schema::Stored(definitions, name) => (Some(*definitions), definitions.get(name)),
@@ -105,7 +105,7 @@ impl SchemaWalk {
         });
     }
 
-    /// The last key of the path, in backticks.
+    /// The last key of the path in backticks, or "the object".
     fn name(&self) -> String {
         let name = Path(self.path.clone()).name();
         if name.is_empty() {
@@ -115,6 +115,7 @@ impl SchemaWalk {
         }
     }
 
+    /// Follows `$ref` to the definition.
     fn resolve<'s>(&self, mut schema: &'s Value) -> &'s Value {
         let name = |schema: &'s Value| schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/");
         while let (Some(definitions), Some(name)) = (self.definitions, name(schema)) {
@@ -125,6 +126,7 @@ impl SchemaWalk {
 
     fn check(&mut self, schema: &Value, value: &Value) {
         let schema = self.resolve(schema);
+        // The empty schema accepts everything.
         let Some(rules) = schema.as_object().filter(|rules| !rules.is_empty()) else {
             return;
         };
@@ -185,7 +187,8 @@ impl SchemaWalk {
         }
     }
 
-    /// `anyOf` and `oneOf`: one must fit. Where only one has the value's type, its problems are shown.
+    /// `anyOf` and `oneOf`: one choice must fit. If only one has the type of the value, its problems are reported
+    /// instead of those of all.
     fn check_choice(&mut self, choices: &[&Value], value: &Value) {
         let choices: Vec<&Value> = choices
             .iter()
@@ -291,7 +294,7 @@ impl SchemaWalk {
             .get("additionalProperties")
             .filter(|additional| !additional.is_boolean());
         let field_of = |key: &str| fields.and_then(|fields| fields.get(key)).or(additional);
-        // A slip is rather in the name of a field that is not there.
+        // A misspelt field is more likely one that is missing.
         let near = |key: &str| {
             let field_names = || fields.into_iter().flat_map(Map::keys).map(String::as_str);
             nearest(key, field_names().filter(|field| !map.contains_key(*field)))
@@ -300,13 +303,15 @@ impl SchemaWalk {
         let is_unknown = |key: &&String| field_of(key).is_none() && !is_open(rules);
         let unknown: Vec<&str> = map.keys().filter(is_unknown).map(String::as_str).collect();
         let required = list(rules, "required").iter().filter_map(Value::as_str);
-        // A name with a slip is one mistake, and so is what stands beside the mapping that it belongs into.
+        // A misspelt field is not also reported as missing.
         let missing: Vec<&str> = required
             .filter(|required| !map.contains_key(*required))
             .filter(|required| unknown.iter().all(|key| near(key) != Some(required)))
             .collect();
         let takes_objects =
             |required: &&str| field_of(required).is_some_and(|field| self.takes_objects(field));
+        // If a required mapping is missing and all unknown fields resemble no other, they probably belong into it: that
+        // is one problem, not one for each field.
         let is_beside = !unknown.is_empty() && unknown.iter().all(|key| near(key).is_none());
         let wrapper = missing.iter().copied().find(takes_objects);
         let wrapper = wrapper.filter(|_| is_beside);
@@ -385,7 +390,7 @@ fn list<'s>(rules: &'s Map<String, Value>, key: &str) -> &'s [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// A mapping without stated fields, or one that says that it takes others.
+/// Whether a mapping accepts fields that are not in `properties`: it has none, or the schema says so.
 fn is_open(rules: &Map<String, Value>) -> bool {
     if rules.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
         return true;
@@ -396,7 +401,7 @@ fn is_open(rules: &Map<String, Value>) -> bool {
     }
 }
 
-/// The type that a schema asks for; `null` beside another is what an optional field has.
+/// The type in a schema. An optional field has a second one, `null`, which is ignored.
 fn type_of(rules: &Map<String, Value>) -> Option<&str> {
     match rules.get("type")? {
         Value::Array(types) => types
@@ -411,7 +416,7 @@ fn is_null_type(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("null")
 }
 
-/// The closed set of words of a `const`, an `enum`, or a choice of them.
+/// The allowed texts of a `const` or `enum`; `None` if the schema has neither.
 fn words(schema: &Value) -> Option<Vec<&str>> {
     let rules = schema.as_object()?;
     if let Some(word) = rules.get("const") {
@@ -455,12 +460,12 @@ fn describe_choice(schema: &Value) -> String {
         .to_owned()
 }
 
-/// The sentence for a near miss.
+/// The help for a misspelt name.
 pub fn did_you_mean(name: &str) -> String {
     format!("did you mean `{name}`?")
 }
 
-/// What to write for a code that no diagnostic has.
+/// The help for an unknown diagnostic code.
 pub fn meant_code(name: &str) -> String {
     let names = || Code::ALL.iter().map(|code| code.name());
     match nearest(name, names()) {
@@ -469,7 +474,8 @@ pub fn meant_code(name: &str) -> String {
     }
 }
 
-/// The candidate that was probably meant: at most a third of the letters off; ties go to the first.
+/// The candidate that is closest to a name, ignoring case, if at most a third of its letters differ. The first one wins
+/// ties.
 pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let most = (name.chars().count() / 3).max(1);
     let lower = name.to_lowercase();

@@ -1,11 +1,11 @@
-//! The JSON schemas of our own types and of those of Kubernetes, as `schemars` derives them from the Rust types. Deriving
-//! them would be a sixth of the first build, and making them half of a short run, so they are files of this folder: JSON
-//! with a definition on each line. `publish/stored_tests.rs` compares them with the types, and writes them.
+//! The JSON schemas of podgraft's types and of Kubernetes types. `schemars` derives them from the Rust types, but
+//! deriving would take a sixth of a clean build, and building them half of a short run. So they are stored as files,
+//! JSON with one definition per line. `publish/stored_tests.rs` compares them with the types and rewrites them.
 
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// The definitions of a file. Each is read when it is first asked for.
+/// The definitions of a file. Each is parsed when it is first used.
 #[derive(Debug)]
 pub struct Definitions {
     text: &'static str,
@@ -19,23 +19,23 @@ struct Definition {
     value: OnceLock<Value>,
 }
 
-/// A `podgraft.yaml`.
+/// The definitions of `podgraft.yaml`.
 pub static CONFIG: Definitions = Definitions::new(include_str!("stored/Config.json"));
-/// A `PodgraftFunction`.
+/// The definitions of `PodgraftFunction`.
 pub static FUNCTION: Definitions = Definitions::new(include_str!("stored/PodgraftFunction.json"));
-/// An `InjectionPolicy`.
+/// The definitions of `InjectionPolicy`.
 pub static INJECTION_POLICY: Definitions =
     Definitions::new(include_str!("stored/InjectionPolicy.json"));
-/// An `Instrumentation`.
+/// The definitions of `Instrumentation`.
 pub static INSTRUMENTATION: Definitions =
     Definitions::new(include_str!("stored/Instrumentation.json"));
-/// The types of Kubernetes.
+/// The definitions of the Kubernetes types.
 pub static KUBERNETES: Definitions = Definitions::new(include_str!("stored/Kubernetes.json"));
-/// A `PolicyTest`.
+/// The definitions of `PolicyTest`.
 pub static POLICY_TEST: Definitions = Definitions::new(include_str!("stored/PolicyTest.json"));
 
 impl Definitions {
-    /// Those of a file.
+    /// The definitions in a text. Nothing is parsed yet.
     pub const fn new(text: &'static str) -> Self {
         Definitions {
             text,
@@ -43,15 +43,15 @@ impl Definitions {
         }
     }
 
-    /// The names of all definitions, the one that leads to the others first.
+    /// The names of all definitions. The root definition comes first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.lines().iter().map(|line| line.name)
     }
 
-    /// A definition of the file, or else of Kubernetes.
+    /// The definition of a name, in this file or else among those of Kubernetes.
     ///
     /// # Panics
-    /// On a name that no file has: what asks and what is stored are of one version.
+    /// If no file has the name. Names and files are of the same version, so this is a bug.
     pub fn get(&'static self, name: &str) -> &'static Value {
         let found = |file: &'static Self| {
             let line = file.lines().iter().find(|line| line.name == name)?;

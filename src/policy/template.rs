@@ -1,5 +1,5 @@
-//! Text with `${...}`: the expressions between the braces are compiled when the policy is read, and what they come to
-//! is put in; `$${` becomes `${`.
+//! Texts with `${...}`. The expressions are compiled when the policy is read, and their values replace them later.
+//! `$${` stands for the text `${`.
 
 use std::ops::Range;
 
@@ -12,26 +12,27 @@ use super::vocabulary::{ExpressionUses, Vocabulary};
 use crate::diagnostic::Code;
 use crate::yaml::value::Path;
 
-/// The values of a policy's parameters; `None` where there is none.
+/// The values of a policy's parameters; `None` for one without a value.
 pub(crate) type ParamValues = BTreeMap<String, Option<String>>;
 
-/// An error in a template or an expression, and its path in the policy.
+/// An error in a template or an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
-    /// The value that holds the text.
+    /// The path of the text in the policy.
     pub path: Path,
-    /// Its code.
+    /// The diagnostic code.
     pub code: Code,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What to do next.
+    /// What the user can do.
     pub help: Option<String>,
-    /// The variable that has no value, in the policy's file: whoever reads it is not at fault.
+    /// The byte range of the variable that failed, if the error is in a variable. The diagnostic points there instead
+    /// of at the text that reads it.
     pub variable: Option<Range<usize>>,
 }
 
 impl TemplateError {
-    /// A fault without a place yet.
+    /// An error whose path is not known yet.
     pub fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
         TemplateError {
             path: Path::default(),
@@ -48,19 +49,19 @@ pub(crate) fn is_whole_expression(text: &str) -> bool {
     whole_expression(text).is_some()
 }
 
-/// What stands between the braces of a text that is one `${...}` and nothing else.
+/// The expression of a text that is one `${...}` and nothing else.
 pub(crate) fn whole_expression(text: &str) -> Option<&str> {
     let inner = text.strip_prefix("${")?;
     let end = inner.len().wrapping_sub(1);
     (closing_brace(inner) == Some(end)).then(|| &inner[..end])
 }
 
-/// Whether a text has something to fill in.
+/// Whether a text contains `${`, escaped or not.
 pub(crate) fn has_expression(text: &str) -> bool {
     text.contains("${")
 }
 
-/// A text with something else between the braces of each `${...}`.
+/// Replaces each expression of a text by another. Escaped `$${` is left alone.
 pub(crate) fn map_expressions(text: &str, mut replace: impl FnMut(&str) -> String) -> String {
     let mut made = String::new();
     let mut rest = text;
@@ -79,11 +80,11 @@ pub(crate) fn map_expressions(text: &str, mut replace: impl FnMut(&str) -> Strin
     made + rest
 }
 
-/// A text with expressions in it.
+/// A compiled text with expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     parts: Vec<TemplatePart>,
-    /// Whether it is one expression and nothing else, so that its value keeps its type.
+    /// It is one `${...}` and nothing else, so its value keeps its type.
     is_whole: bool,
 }
 
@@ -94,10 +95,10 @@ enum TemplatePart {
 }
 
 impl Template {
-    /// Reads a text.
+    /// Compiles a text.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of its expressions.
     pub fn parse(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
         let mut template = Template {
             parts: Vec::new(),
@@ -108,6 +109,7 @@ impl Template {
         while let Some(at) = rest.find("${") {
             template.add_text(&rest[..at]);
             let inner = &rest[at + 2..];
+            // `$${` is escaped: the `$` is in the text already, so only the brace is added.
             if rest[..at].ends_with('$') {
                 template.add_text("{");
                 rest = inner;
@@ -142,12 +144,12 @@ impl Template {
         }
     }
 
-    /// Whether it is one expression and nothing else.
+    /// Whether it is one `${...}` and nothing else.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// What its expressions use.
+    /// What its expressions depend on.
     pub fn uses(&self) -> ExpressionUses {
         self.parts
             .iter()
@@ -157,10 +159,10 @@ impl Template {
             })
     }
 
-    /// Its value.
+    /// Evaluates the template.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The error of the first expression that has no value.
     pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<ExpressionResult, TemplateError> {
         let mut text = String::new();
         for part in &self.parts {
@@ -184,7 +186,7 @@ impl Template {
     }
 }
 
-/// A value with expressions in its texts.
+/// A JSON value with templates in its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueTemplate {
     value: Value,
@@ -192,15 +194,15 @@ pub struct ValueTemplate {
 }
 
 impl ValueTemplate {
-    /// A value with templates at these places of it.
+    /// A value with templates at paths in it.
     pub fn new(value: Value, texts: Vec<(Path, Template)>) -> Self {
         ValueTemplate { value, texts }
     }
 
-    /// Reads a value.
+    /// Compiles the texts of a value.
     ///
     /// # Errors
-    /// All that is wrong with its texts, with the paths in it.
+    /// All problems of its texts, with their paths in the value.
     pub fn parse(value: &Value, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
         let (mut read, mut faults) = (Vec::new(), Vec::new());
         for (path, text) in texts(value, &Path::default()) {
@@ -220,21 +222,21 @@ impl ValueTemplate {
         }
     }
 
-    /// The value as it is written.
+    /// The value as written, with its templates unevaluated.
     pub fn written(&self) -> &Value {
         &self.value
     }
 
-    /// What its expressions use.
+    /// What its expressions depend on.
     pub fn uses(&self) -> ExpressionUses {
         let uses = self.texts.iter().map(|(_, template)| template.uses());
         uses.fold(ExpressionUses::default(), ExpressionUses::and)
     }
 
-    /// Its value.
+    /// Evaluates all templates and returns the filled value.
     ///
     /// # Errors
-    /// The first text that has none.
+    /// The error of the first template that has no value.
     pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Value, TemplateError> {
         let evaluated = evaluate_all(&self.texts, |template| template.evaluate(evaluator));
         let outcomes = evaluated.map_err(|mut faults| faults.remove(0))?;
@@ -244,10 +246,10 @@ impl ValueTemplate {
     }
 }
 
-/// What texts at these places come to.
+/// The results of templates, each with its path.
 ///
 /// # Errors
-/// All that have no value, with their places.
+/// The errors of all templates that have no value, with their paths.
 pub(crate) fn evaluate_all(
     templates: &[(Path, Template)],
     evaluate: impl Fn(&Template) -> Result<ExpressionResult, TemplateError>,
@@ -267,7 +269,7 @@ pub(crate) fn evaluate_all(
     }
 }
 
-/// A scalar as text, as Kubernetes wants it where it wants a string.
+/// A scalar as a string, as Kubernetes writes it; `None` for other values.
 pub(crate) fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -276,7 +278,7 @@ pub(crate) fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Every string of a value with something to fill in: its path, and the text.
+/// The path and text of each string in a value that contains `${`.
 pub(crate) fn texts(value: &Value, path: &Path) -> Vec<(Path, String)> {
     match value {
         Value::String(text) if has_expression(text) => vec![(path.clone(), text.clone())],
@@ -293,7 +295,7 @@ pub(crate) fn texts(value: &Value, path: &Path) -> Vec<(Path, String)> {
     }
 }
 
-/// The value of `params.NAME`, which is most of what policies ask for: no need of CEL.
+/// The value of `params.NAME`, the most common expression. CEL is not needed for it.
 fn plain_param(text: &str, vocabulary: &Vocabulary) -> Option<TemplatePart> {
     let name = text.trim().strip_prefix("params.")?;
     vocabulary.params.get(name)?.clone().map(TemplatePart::Text)
@@ -363,7 +365,7 @@ fn unclosed() -> TemplateError {
     TemplateError::new(Code::BadExpression, "`${` is not closed", help)
 }
 
-/// The `}` that ends an expression: braces of CEL maps nest, and those in its strings do not count.
+/// The offset of the `}` that closes an expression. Braces of CEL maps are counted, braces in string literals are not.
 fn closing_brace(inner: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote: Option<u8> = None;

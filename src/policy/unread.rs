@@ -1,4 +1,4 @@
-//! Why the text of a policy or a configuration, or a node of it, cannot be read.
+//! Diagnostics for texts of policies and configurations that cannot be read.
 
 use super::PolicyText;
 use crate::diagnostic::{Code, Diagnostic};
@@ -6,7 +6,7 @@ use crate::source::Place;
 use crate::yaml::parse::{ParseError, ParseErrorKind};
 use crate::yaml::value::{ValueError, ValueErrorKind};
 
-/// A line with `{{` that does not read as YAML was meant for Helm.
+/// The diagnostic for a Helm template: the line with the error contains `{{`.
 fn not_rendered(place: &Place) -> Option<Diagnostic> {
     let diagnostic = Diagnostic::error(
         Code::NotRendered,
@@ -19,7 +19,7 @@ fn not_rendered(place: &Place) -> Option<Diagnostic> {
         .then(|| diagnostic.at(place.clone(), "here").help(help))
 }
 
-/// Why the text of what is called so has no tree.
+/// The diagnostic for a text that cannot be parsed. `file_kind` is its name in messages.
 pub fn not_yaml(file: &PolicyText, error: ParseError, file_kind: &str) -> Diagnostic {
     if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
         return diagnostic;
@@ -39,7 +39,7 @@ pub fn not_yaml(file: &PolicyText, error: ParseError, file_kind: &str) -> Diagno
     Diagnostic::error(code, message).at(file.place(error.at), "here")
 }
 
-/// Why a node of a policy or a configuration has no value.
+/// The diagnostic for a node that has no JSON value.
 pub fn not_a_value(file: &PolicyText, error: ValueError) -> Diagnostic {
     let place = file.place(error.at);
     if let (ValueErrorKind::BadKey, Some(diagnostic)) = (&error.kind, not_rendered(&place)) {

@@ -1,4 +1,4 @@
-//! IP addresses and networks of Kubernetes' CEL libraries, read from texts.
+//! The IP address and CIDR libraries of Kubernetes' CEL.
 
 use cel::common::types::{STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use super::library::{CallArgs, CallResult, Overload, add_all, add_members, returned, text_arg};
 use super::values::{checked_text, failed, number, opaque, reading};
 
-/// Adds all functions.
+/// Adds the functions of both libraries.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     reading!(env, "ip", "isIP", Address);
     reading!(env, "cidr", "isCIDR", Network);
@@ -18,7 +18,7 @@ pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     add_networks(env)
 }
 
-/// An IP address: no zone, and no IPv4 address in the form of an IPv6 one.
+/// An IP address. As in Kubernetes, without a zone and not IPv4-mapped IPv6.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Address(IpAddr);
 
@@ -92,6 +92,7 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
+/// 224.0.0.0/24 or ff02::/16, with any IPv6 flags.
 fn is_link_local_multicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.octets()[..3] == [224, 0, 0],
@@ -105,7 +106,7 @@ fn is_global_unicast(address: IpAddr) -> bool {
     !is_broadcast && !is_other && !is_link_local(address)
 }
 
-/// A network: an address and the number of bits that count.
+/// A network: an address and the length of its prefix in bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Network {
     address: IpAddr,
@@ -122,7 +123,7 @@ impl Network {
         (bits <= width(address)).then_some(Network { address, bits })
     }
 
-    /// The address with zeros where nothing counts.
+    /// The address with the bits behind the prefix cleared.
     fn masked(&self) -> IpAddr {
         let kept = |value: u128, width: u32| match self.bits {
             0 => 0,

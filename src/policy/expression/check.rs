@@ -1,5 +1,5 @@
-//! The check of an expression when its policy is read: every name in it must be known, and our own functions stand where
-//! the crate's would not do.
+//! Checks an expression when its policy is read: every name in it must be known. Also rewrites calls so that their cost
+//! is counted, and so that functions of the crate without limits are replaced by limited ones.
 
 use cel::common::ast::operators::{CONDITIONAL, LOGICAL_AND, LOGICAL_OR};
 use cel::common::ast::operators::{IN, INDEX, OPT_INDEX, OPT_SELECT};
@@ -18,19 +18,19 @@ use crate::manifest::workload::group_of;
 use crate::policy::template::TemplateError;
 use crate::policy::vocabulary::{FieldAccess, Vocabulary, check_function};
 
-/// Checks every name of an expression, and replaces functions of the crate with ours where needed.
+/// Walks the tree of an expression, checks its names and rewrites its calls.
 pub(super) struct ExpressionChecker<'c> {
     vocabulary: &'c Vocabulary,
-    /// Names that comprehensions bring in.
+    /// Names that are bound by comprehensions around the current node.
     bound: Vec<String>,
-    /// How many lists are being walked here.
+    /// The number of lists that are walked around the current node.
     walks: usize,
     depth: usize,
     references: FieldReferences,
     kinds: ObjectKinds,
-    /// Fields of which it was asked whether they are there.
+    /// Root and field of each presence test seen so far, such as `has(params.a)`.
     tested: BTreeSet<(String, String)>,
-    /// Something in it may be left unevaluated.
+    /// Some operand may be left unevaluated, as with `&&`.
     is_lazy: bool,
     faults: Vec<TemplateError>,
 }
@@ -45,7 +45,7 @@ pub(super) struct ParsedExpression {
 }
 
 impl<'c> ExpressionChecker<'c> {
-    /// With nothing found yet.
+    /// A checker that has seen nothing yet.
     pub(super) fn new(vocabulary: &'c Vocabulary) -> Self {
         ExpressionChecker {
             vocabulary,
@@ -60,11 +60,12 @@ impl<'c> ExpressionChecker<'c> {
         }
     }
 
-    /// What was found.
+    /// Checks and rewrites a parsed tree. The error has all problems.
     pub(super) fn checked(
         mut self,
         mut tree: IdedExpr,
     ) -> Result<ParsedExpression, Vec<TemplateError>> {
+        // Before the rewriting, which hides the fields in calls of its own.
         let reads = FieldReads::of(&tree);
         self.expression(&mut tree);
         if !self.faults.is_empty() {
@@ -83,6 +84,7 @@ impl<'c> ExpressionChecker<'c> {
 
     fn expression(&mut self, tree: &mut IdedExpr) {
         self.depth += 1;
+        // Reported once, on the way down.
         if self.depth == MAX_DEPTH + 1 {
             self.faults.push(too_deep());
         }
@@ -140,7 +142,7 @@ impl<'c> ExpressionChecker<'c> {
         }
         match self.vocabulary.check_root(name) {
             Ok(()) => {
-                // Those above alone: a variable that wants them all is not one of them.
+                // `variables` as a whole is all variables defined above, which are the ones known so far.
                 let above = self
                     .vocabulary
                     .variables
@@ -154,6 +156,7 @@ impl<'c> ExpressionChecker<'c> {
         }
     }
 
+    /// Whether a name is bound by a comprehension. Names with `@` are only made by rewriting.
     fn is_bound(&self, name: &str) -> bool {
         name.starts_with('@') || self.bound.iter().any(|bound| bound == name)
     }
@@ -185,7 +188,7 @@ impl<'c> ExpressionChecker<'c> {
     }
 
     fn field(&mut self, root: &str, field: &str, asked: FieldAccess) {
-        // `has(params.a) ? params.a : ...` reads it only where it is there.
+        // A plain read after a presence test is taken to be guarded by it: `has(params.a) ? params.a : ...`.
         let is_tested = !self.tested.insert((root.to_owned(), field.to_owned()));
         let asked = match asked {
             FieldAccess::Plainly if !is_tested => {
@@ -223,7 +226,7 @@ impl<'c> ExpressionChecker<'c> {
             .starts_with(|char: char| char.is_ascii_alphabetic());
         if !is_operator && let Err(fault) = check_function(&name) {
             self.faults.push(fault);
-            // What it would have brought in is not known, either.
+            // It may be an unknown macro, so names in its arguments would be unknown, too.
             return;
         }
         if name == "lookup" {
@@ -244,7 +247,7 @@ impl<'c> ExpressionChecker<'c> {
         }
     }
 
-    /// A root and the field that is read of it by a text: `pod['labels']`, `pod.?labels`.
+    /// The root and field of an access that is not a plain selection: `pod['labels']`, `pod.?labels`.
     fn field_access(&self, call: &CallExpr) -> Option<(String, String, FieldAccess)> {
         let asked = match call.func_name.as_str() {
             INDEX => FieldAccess::Plainly,
@@ -261,7 +264,7 @@ impl<'c> ExpressionChecker<'c> {
         Some((root.to_owned(), field.inner().to_owned(), asked))
     }
 
-    /// Limits the list that a function walks, and charges for what it is given.
+    /// Limits the length of a list that a function walks, and charges for the arguments.
     fn arguments(&mut self, call: &mut CallExpr) {
         let is_free = is_free(&call.func_name);
         let is_bound = self.is_bound("pod") || self.is_bound("workload");
@@ -282,7 +285,7 @@ impl<'c> ExpressionChecker<'c> {
         }
     }
 
-    /// Only objects of kinds that stand in a policy are read.
+    /// Collects the kind of a `lookup`. It must be a literal, because only objects of the policy's kinds are read.
     fn lookup(&mut self, call: &CallExpr) {
         let text = |at: usize| match &call.args.get(at)?.expr {
             Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
@@ -302,7 +305,7 @@ impl<'c> ExpressionChecker<'c> {
         }
     }
 
-    /// An expression whose value is looked at as a whole, or copied: that has its cost.
+    /// Checks an expression and wraps it in a call that charges for its value, which is read or copied as a whole.
     fn add_charge(&mut self, tree: &mut IdedExpr, charge: &str) {
         self.expression(tree);
         let is_accumulator = free_name(tree).is_some_and(|name| name.starts_with('@'));
@@ -317,7 +320,8 @@ impl<'c> ExpressionChecker<'c> {
         });
     }
 
-    /// Whether a list stands in the policy: written out, or made of the policy's own text.
+    /// Whether a list comes from the policy alone, written out or made from its own text. Its length is then limited by
+    /// that of the policy, and a walk over it does not count as nested.
     fn is_from_policy(&self, list: &IdedExpr) -> bool {
         match &list.expr {
             Expr::List(_) | Expr::Literal(_) | Expr::Map(_) => true,
@@ -365,7 +369,7 @@ impl<'c> ExpressionChecker<'c> {
     }
 }
 
-/// A list that is gone through, with the nodes that are evaluated for each entry.
+/// Wraps a list in a call that limits its length, and charges `nodes` steps for each entry.
 fn limit(list: &mut IdedExpr, nodes: i64) {
     let nodes = IdedExpr {
         id: 0,
@@ -379,6 +383,7 @@ fn limit(list: &mut IdedExpr, nodes: i64) {
     });
 }
 
+/// The name, if an expression is nothing but a name.
 fn free_name(tree: &IdedExpr) -> Option<&str> {
     match &tree.expr {
         Expr::Ident(name) => Some(name),

@@ -1,5 +1,5 @@
-//! What an evaluation may cost: the CEL crate has no limit, and a policy must not be able to fill the memory or to run
-//! for hours. A step is about one node of an expression, or 64 bytes of text that a function looks at.
+//! Limits the cost of an evaluation. The CEL crate has no limit, and a policy must not exhaust the memory or run for
+//! hours. A step is about one node of an expression, or 64 bytes of text that a function reads.
 
 use cel::ExecutionError;
 use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr};
@@ -9,17 +9,17 @@ use std::cell::Cell;
 
 use crate::policy::functions::MAX_TEXT;
 
-/// Steps for all expressions of a policy over one container; a second at worst.
+/// Steps for all expressions of a policy over one container: at worst about a second.
 pub(super) const MAX_STEPS: usize = 2_000_000;
 
 const BYTES_A_STEP: usize = 64;
 
 thread_local! {
-    /// The crate hands its functions nothing of ours, so what is left of the running evaluation stands here.
+    /// The steps left of the running evaluation. A thread local, because the crate passes no context to functions.
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Evaluates with as many steps as are left, and takes those that were used.
+/// Evaluates with the steps in `left` and stores what remains of them. Calls may be nested.
 pub(super) fn with_budget<T>(left: &Cell<usize>, evaluate: impl FnOnce() -> T) -> T {
     let outer = LEFT.replace(left.get());
     let evaluated = evaluate();
@@ -27,7 +27,7 @@ pub(super) fn with_budget<T>(left: &Cell<usize>, evaluate: impl FnOnce() -> T) -
     evaluated
 }
 
-/// The nodes that are evaluated for each entry of a list that is walked.
+/// The nodes that are evaluated for each entry of a walked list.
 pub(super) fn nodes_per_entry(walk: &ComprehensionExpr) -> i64 {
     [&walk.loop_cond, &walk.loop_step, &walk.result]
         .into_iter()
@@ -35,7 +35,7 @@ pub(super) fn nodes_per_entry(walk: &ComprehensionExpr) -> i64 {
         .sum()
 }
 
-/// The nodes of an expression, walks within it counted once.
+/// The nodes of an expression. A nested walk counts once, because it charges for its own entries.
 fn count(tree: &IdedExpr) -> i64 {
     let inner: i64 = match &tree.expr {
         Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) | Expr::Struct(_) => 0,
@@ -62,7 +62,7 @@ fn count(tree: &IdedExpr) -> i64 {
     inner + 1
 }
 
-/// Takes steps away.
+/// Takes steps, or fails if not enough are left.
 pub(super) fn spend(steps: usize) -> Result<(), ExecutionError> {
     match LEFT.get().checked_sub(steps) {
         Some(left) => {
@@ -70,6 +70,7 @@ pub(super) fn spend(steps: usize) -> Result<(), ExecutionError> {
             Ok(())
         }
         None => {
+            // Nothing is left, so that no other function of the expression goes on.
             LEFT.set(0);
             Err(ExecutionError::function_error(
                 "the expression",
@@ -79,12 +80,12 @@ pub(super) fn spend(steps: usize) -> Result<(), ExecutionError> {
     }
 }
 
-/// Steps for a function that looks at every byte of a text a few times.
+/// Takes the steps of a function that reads a text a few times.
 pub(super) fn spend_on_text(text: &str) -> Result<(), ExecutionError> {
     spend(1 + text.len() / BYTES_A_STEP)
 }
 
-/// Steps for looking at all of a value, or copying it.
+/// Takes the steps for reading or copying a value with everything in it.
 pub(super) fn spend_on(value: &dyn Val) -> Result<(), ExecutionError> {
     if let Some(text) = value.downcast_ref::<CelString>() {
         if text.inner().len() > MAX_TEXT {

@@ -1,5 +1,5 @@
-//! Expressions evaluated over one workload: the names that they ask for are bound to facts, parameters and variables, and
-//! what comes out is remembered.
+//! Evaluates expressions over one workload: binds the names that they read to facts, parameters and variables, and
+//! caches the results.
 
 use cel::common::types::{CelNull, CelString};
 use cel::common::value::{CowVal, Val};
@@ -25,22 +25,22 @@ use crate::policy::functions::MAX_TEXT;
 use crate::policy::template::{ParamValues, TemplateError};
 use crate::policy::vocabulary::fields_of;
 
-/// Objects that are looked up by what other looked-up objects say.
+/// Rounds of lookups: an object may be looked up by what another looked-up object contains.
 const MAX_ROUNDS: usize = 8;
 
-/// Fields of a name, and their values.
+/// The fields of a name and their values.
 pub(super) type FieldValues = Vec<(String, SharedValue)>;
 
-/// The values bound to the names of an expression.
+/// The fields that are bound to each name of an expression.
 pub(super) type Bindings = BTreeMap<String, FieldValues>;
 
-/// The value of an expression, and its memo entry.
+/// The value of an expression, and its entry in the memo if it has one.
 pub(super) struct Evaluation {
     value: SharedValue,
     pub(super) remembered: Option<Arc<MemoEntry>>,
 }
 
-/// Values of names and fields.
+/// Values by name and field; `None` if a field is absent.
 type FieldCache = RefCell<BTreeMap<(String, String), Option<SharedValue>>>;
 
 /// A cache of the values of names over one workload, shared by all evaluators of a policy.
@@ -52,7 +52,7 @@ pub struct EvaluationCache {
 }
 
 impl EvaluationCache {
-    /// The same for another container.
+    /// The cache for another container of the same workload.
     pub fn of_another_container(&self) -> Self {
         EvaluationCache {
             of_container: Rc::default(),
@@ -61,7 +61,8 @@ impl EvaluationCache {
     }
 }
 
-/// Evaluates a policy's expressions over one workload, and one of its containers. What was looked up is kept.
+/// Evaluates the expressions of a policy over one workload and, if given, one of its containers. Caches looked-up
+/// objects.
 pub struct Evaluator<'e> {
     params: &'e ParamValues,
     variables: &'e [PolicyVariable],
@@ -71,7 +72,7 @@ pub struct Evaluator<'e> {
 }
 
 impl<'e> Evaluator<'e> {
-    /// Evaluates with these names.
+    /// An evaluator with an empty cache and the full number of steps.
     pub fn new(
         params: &'e ParamValues,
         variables: &'e [PolicyVariable],
@@ -86,17 +87,18 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// With what others found that evaluate over the same facts.
+    /// Uses the cache of other evaluators over the same facts.
     pub fn with_memory(self, memory: EvaluationCache) -> Self {
         Evaluator { memory, ..self }
     }
 
-    /// The value of an expression.
+    /// The value of an expression as JSON.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Why the expression has no value.
     pub fn evaluate(&self, expression: &Expression) -> Result<ExpressionResult, TemplateError> {
         let found = self.found(expression)?;
+        // The key order of the JSON depends on the policy's variables, so they are a part of the key, by their address.
         let arranged = std::ptr::from_ref(self.variables).addr();
         let known = found
             .remembered
@@ -122,6 +124,7 @@ impl<'e> Evaluator<'e> {
         let mut left = MAX_TEXT;
         let mut outcome =
             to_json(&**value, &mut left).map_err(|reason| failed(expression, &reason))?;
+        // CEL maps have no order. Restore the order in which the policy or the resource writes the keys.
         if let ExpressionResult::Value(value @ (Value::Object(_) | Value::Array(_))) = &mut outcome
         {
             let variables = self
@@ -142,6 +145,7 @@ impl<'e> Evaluator<'e> {
         let bound = self.bindings(expression, &mut late)?;
         let memo = expression.memo.as_ref().filter(|_| late.is_empty());
         if let Some(found) = memo.and_then(|memo| memo.find(&bound))
+            // A cached value costs the same steps, so that the limit does not depend on what ran before.
             && let Some(left) = self.steps_left.get().checked_sub(found.steps)
         {
             self.steps_left.set(left);
@@ -204,7 +208,7 @@ impl<'e> Evaluator<'e> {
             })
     }
 
-    /// Evaluates until nothing is asked for that was not looked up.
+    /// Evaluates again until every object that the expression looks up is cached.
     fn with_objects<T>(
         &self,
         expression: &Expression,
@@ -226,8 +230,8 @@ impl<'e> Evaluator<'e> {
         Err(failed(expression, &reason))
     }
 
-    /// The maps that stand for the names of an expression, with the fields that it asks for. What has no value, and is
-    /// perhaps not needed, is left out: `late` says why.
+    /// The values to bind to each name, for the fields that the expression reads. A field that has an error and is
+    /// perhaps never read is left out; the error goes to `late` and is reported if the evaluation misses the field.
     fn bindings(
         &self,
         expression: &Expression,

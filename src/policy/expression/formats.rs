@@ -1,4 +1,4 @@
-//! `format.named` of Kubernetes' CEL libraries: the rules that names, labels and the like have to keep.
+//! `format.named` of Kubernetes' CEL libraries: checks of names, labels and other formats.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ use crate::policy::names::{
 
 type FormatCheck = fn(&str) -> RuleCheck;
 
-/// The names that Kubernetes has.
+/// The format names of Kubernetes, each with its check.
 const FORMATS: [(&str, FormatCheck); 13] = [
     ("dns1123Label", check_dns_label),
     ("dns1123Subdomain", check_dns_subdomain),
@@ -56,7 +56,7 @@ struct NamedFormat(&'static str);
 
 opaque!(NamedFormat, FORMAT, "kubernetes.NamedFormat");
 
-/// Adds the two functions.
+/// Adds `format.named` and `validate`.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     let text = || vec![STRING_TYPE];
     env.add_overload("format.named", "podgraft_format_named", text(), |args| {
@@ -95,7 +95,7 @@ fn require(holds: bool, rule: &'static str) -> RuleCheck {
     if holds { Ok(()) } else { Err(rule) }
 }
 
-/// What a name is generated from may end in a `-`.
+/// The prefix of a generated name may end in `-`, which is replaced to pass the check for whole names.
 fn masked(text: &str) -> String {
     match text.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => format!("{rest}a"),
@@ -118,7 +118,7 @@ fn is_uuid(text: &str) -> bool {
         && parts.iter().all(|part| part.bytes().all(is_hex))
 }
 
-/// Numbers of so many digits with separators between them.
+/// The numbers of a text, if each has exactly the given number of digits.
 fn numbers(text: &str, lengths: &[usize], separator: char) -> Option<Vec<u32>> {
     let parts: Vec<&str> = text.split(separator).collect();
     let fits = parts
@@ -146,7 +146,7 @@ fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// As RFC 3339 has it.
+/// Whether a text is a date and time as in RFC 3339.
 fn is_datetime(text: &str) -> bool {
     let Some((date, time)) = text.split_once(['T', 't']) else {
         return false;

@@ -1,4 +1,4 @@
-//! Functions of Kubernetes' CEL libraries that the CEL crate does not have: lists, sets, quantities; and texts of JSON,
+//! Functions of Kubernetes' CEL libraries that the CEL crate lacks (lists, sets, quantities), and our own for JSON,
 //! YAML and base64.
 
 use base64::Engine as _;
@@ -24,7 +24,7 @@ use crate::policy::quantity;
 use crate::yaml::parse::parse;
 use crate::yaml::value::to_value;
 
-/// Functions on lists that go through all of it, or through it for each entry: a list that is too long is refused.
+/// Functions that walk a list, or walk it for each entry. Their lists are limited in length.
 pub(super) const ON_LISTS: [&str; 12] = [
     "distinct",
     "flatten",
@@ -40,12 +40,12 @@ pub(super) const ON_LISTS: [&str; 12] = [
     "@map_of",
 ];
 
-/// Nodes for each entry of such a list.
+/// The nodes to charge for each entry of such a list. `distinct` compares each entry with all others.
 pub(super) fn nodes_of(function: &str) -> i64 {
     if function == "distinct" { 1024 } else { 16 }
 }
 
-/// The words that begin the names of functions.
+/// The first parts of qualified function names, such as `sets` in `sets.contains`.
 pub(super) const NAMESPACES: [&str; 7] =
     ["optional", "sets", "json", "yaml", "base64", "ip", "format"];
 
@@ -53,7 +53,7 @@ fn failed(function: &str, reason: impl Into<String>) -> ExecutionError {
     ExecutionError::function_error(function, reason.into())
 }
 
-/// Adds all functions.
+/// Adds the functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     cel::extensions::lists(env)?;
     add_lists(env)?;
@@ -117,7 +117,7 @@ fn add_sets(env: &mut Env) -> Result<(), DeclarationError> {
     add_all(env, functions)
 }
 
-/// Texts of other formats.
+/// Adds the functions that parse and write JSON, YAML and base64.
 fn add_texts(env: &mut Env) -> Result<(), DeclarationError> {
     let any = || vec![DYN_TYPE];
     let text = || vec![STRING_TYPE];
@@ -144,7 +144,7 @@ fn list_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<CelValues, ExecutionEr
     }
 }
 
-/// Both are compared each with each.
+/// The two lists of a set function, which compares each entry with each.
 fn two_lists(args: &CallArgs<'_, '_>) -> Result<(CelValues, CelValues), ExecutionError> {
     let (left, right) = (list_arg(args, 0)?, list_arg(args, 1)?);
     spend(left.len().saturating_mul(right.len()))?;
@@ -213,6 +213,7 @@ fn position<'b, 'v>(args: CallArgs<'b, 'v>, is_last: bool) -> CallResult<'b, 'v>
 }
 
 fn keys<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
+    // Sorted, because the order of a map's keys is not stable.
     let keys: Vec<Cel> = match arg(&args, 0)? {
         Cel::List(list) => {
             let count = i64::try_from(list.len()).unwrap_or(i64::MAX);
@@ -268,7 +269,7 @@ fn json_text<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
 fn json_parse<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let text = text_arg(&args, 0)?;
     spend(text.len())?;
-    // YAML's reader has a bound on nesting, and JSON is YAML; what is no JSON is refused first.
+    // Read by the YAML parser, which limits nesting; JSON is a subset of YAML. Text that is not JSON is refused first.
     let valid = serde_json::from_str::<serde::de::IgnoredAny>(&text);
     valid.map_err(|_| failed("json.parse", "the text is no JSON"))?;
     Ok(CowVal::Owned(from_json(read("json.parse", &text)?)))
@@ -303,7 +304,8 @@ fn yaml_text<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     returned(text)
 }
 
-/// Block style, as Kubernetes' own writer has it; texts that another reader could take for something else are quoted.
+/// Writes block style like Kubernetes' YAML writer. Texts that another YAML reader could resolve to another type are
+/// quoted.
 fn write_yaml(value: &serde_json::Value, depth: usize, text: &mut String) {
     use serde_json::Value;
     let indent = "  ".repeat(depth);
@@ -322,6 +324,7 @@ fn write_yaml(value: &serde_json::Value, depth: usize, text: &mut String) {
                 text.push('-');
                 let mut inner = String::new();
                 write_yaml(item, depth + 1, &mut inner);
+                // The first line of the item follows its `-`.
                 let inner = inner.trim_start_matches(' ');
                 text.push(' ');
                 text.push_str(inner);
@@ -339,7 +342,7 @@ fn write_below(value: &serde_json::Value, depth: usize, text: &mut String) {
             text.push('\n');
             write_yaml(value, depth + 1, text);
         }
-        // Items of a list stand below its key.
+        // Items of a list are not indented below their key.
         Value::Array(items) if !items.is_empty() => {
             text.push('\n');
             write_yaml(value, depth, text);
@@ -364,7 +367,7 @@ fn yaml_scalar(text: &str) -> String {
     }
 }
 
-/// A quantity in nano-units.
+/// A quantity in nano-units, so that quantities compare by value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Quantity(i128);
 

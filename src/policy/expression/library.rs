@@ -1,4 +1,4 @@
-//! The functions of expressions: those of the CEL crate, and ours, as the crate calls them.
+//! The functions that expressions can call: those of the CEL crate, and our own in the crate's form.
 
 use cel::common::ast::operators;
 use cel::common::types::{
@@ -20,24 +20,25 @@ use super::values;
 use crate::manifest::workload::group_of;
 use crate::policy::functions;
 
+/// The maximal number of entries of a walked list.
 const MAX_ENTRIES: i64 = 1024;
 
 pub(super) type CallArgs<'b, 'v> = Vec<CowVal<'b, 'v>>;
 pub(super) type CallResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
-/// Our `replace`: the crate's may make a text of any length.
+/// Our `replace`. The result of the crate's has no limit.
 pub(super) const REPLACE: &str = "@replace";
-/// Our `join`, for the same reason.
+/// Our `join`. The result of the crate's has no limit.
 pub(super) const JOIN: &str = "@join";
-/// What a comprehension walks over: a list that is not too long, and a map by its keys in their order. Beside it stands
-/// the number of nodes that are evaluated for each entry.
+/// Wraps what a comprehension walks: a list of limited length, or a map, which becomes its sorted keys. The second
+/// argument is the number of nodes that are evaluated for each entry.
 pub(super) const WALKED: &str = "@walked";
-/// A value as it is, paid for.
+/// Returns its argument and charges for reading or copying it.
 pub(super) const CHARGED: &str = "@charged";
-/// A text as it is, paid for byte by byte: for what makes a value of each.
+/// Returns its text and charges for every byte: for functions that may make a value of each.
 pub(super) const CHARGED_EACH: &str = "@charged_each";
 
-/// Whether a call costs no more than its node: it hands its arguments on, or takes one thing out of them.
+/// Whether a call costs no more than its own node: it passes on an argument, or a part of one.
 pub(super) fn is_free(function: &str) -> bool {
     const FREE: [&str; 9] = [
         operators::CONDITIONAL,
@@ -53,7 +54,7 @@ pub(super) fn is_free(function: &str) -> bool {
     FREE.contains(&function)
 }
 
-/// Kubernetes' CEL as far as the crate has it, and our functions.
+/// The functions of Kubernetes' CEL that the crate has, and our own.
 pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
     let added = cel::extensions::strings(&mut env)
@@ -68,7 +69,7 @@ pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// A function: its name, that of its overload, what it takes, and what it does.
+/// A function: name, overload id, argument types, implementation.
 pub(super) type Overload = (
     &'static str,
     &'static str,
@@ -76,7 +77,7 @@ pub(super) type Overload = (
     for<'b, 'v> fn(CallArgs<'b, 'v>) -> CallResult<'b, 'v>,
 );
 
-/// Adds functions.
+/// Adds overloads of functions.
 pub(super) fn add_all(
     env: &mut Env,
     overloads: impl IntoIterator<Item = Overload>,
@@ -85,7 +86,7 @@ pub(super) fn add_all(
     overloads.try_for_each(|(name, id, takes, call)| env.add_overload(name, id, takes, call))
 }
 
-/// Adds functions that are called on a value of a type.
+/// Adds overloads of methods of a type.
 pub(super) fn add_members(
     env: &mut Env,
     of: fn() -> Type,
@@ -126,7 +127,7 @@ fn add_functions(env: &mut Env) -> Result<(), DeclarationError> {
     Ok(())
 }
 
-/// Functions that the check of an expression writes into it, and those on texts that cost more than their node.
+/// Adds the functions that the check inserts into expressions, and text functions with a cost of their own.
 fn add_charged(env: &mut Env) -> Result<(), DeclarationError> {
     let any = || vec![DYN_TYPE];
     let walks = vec![DYN_TYPE, INT_TYPE];
@@ -175,7 +176,7 @@ pub(super) fn text_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<String, Exe
         .ok_or_else(|| ExecutionError::function_error("a function", "takes a text"))
 }
 
-/// A number that a function may be given; a negative one is none, as in Kubernetes' CEL.
+/// The limit argument of a function; `None` for a negative number, which means no limit in Kubernetes' CEL.
 fn most_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Option<usize>, ExecutionError> {
     Ok(match arg(args, at)? {
         Cel::Int(number) => usize::try_from(number).ok(),
@@ -224,7 +225,7 @@ fn lookup<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     Ok(CowVal::owned(CelOptional::of(Box::new(found))))
 }
 
-/// The worst patterns take as long as some steps for each byte, and as thousands to be compiled.
+/// Text and pattern of a search. The worst patterns take a few steps per byte, and compiling one takes thousands.
 fn search_args(args: &CallArgs<'_, '_>) -> Result<(String, String), ExecutionError> {
     let (text, pattern) = (text_arg(args, 0)?, text_arg(args, 1)?);
     let compiling = if functions::is_compiled(&pattern) {
@@ -339,7 +340,7 @@ fn walked<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
             reason,
         ));
     }
-    // Each entry is copied, and the nodes are evaluated for it.
+    // The crate copies each entry and then evaluates the nodes for it.
     spend_on(range.as_ref())?;
     let entries = range.as_sizer().map_or(0, |sizer| {
         usize::try_from(*sizer.size().inner()).unwrap_or(0)

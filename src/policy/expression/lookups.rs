@@ -1,5 +1,5 @@
-//! `lookup`: the crate hands its functions nothing of ours, so what is known of other objects stands here while an
-//! expression is evaluated. What it asks for beyond that is noted, found out, and the expression evaluated again.
+//! The state of `lookup`. The crate passes no context to functions, so known objects are in a thread local while an
+//! expression is evaluated. An unknown object is noted, looked up afterwards, and the expression is evaluated again.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,17 +9,17 @@ use super::shared::SharedValue;
 /// The key of an object that an expression looks up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LookupKey {
-    /// Of its apiVersion.
+    /// The group of its apiVersion.
     pub group: String,
     /// Its kind.
     pub kind: String,
-    /// As the expression names it; `None` for the workload's own.
+    /// The namespace in the expression; `None` for that of the workload.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
 }
 
-/// The results of lookups so far, by key.
+/// Results of lookups by key; `None` if there is no such object.
 pub(super) type LookupCache = BTreeMap<LookupKey, Option<SharedValue>>;
 
 #[derive(Default)]
@@ -32,7 +32,7 @@ thread_local! {
     static STATE: RefCell<LookupState> = RefCell::default();
 }
 
-/// Evaluates with what is known, and gives back what was asked for beyond it.
+/// Evaluates with known objects. Returns the result and the keys of objects that were asked for and are not known.
 pub(super) fn within<T>(
     known: &mut LookupCache,
     evaluate: impl FnOnce() -> T,
@@ -51,7 +51,7 @@ pub(super) fn within<T>(
     (evaluated, asked)
 }
 
-/// What is known of an object; of one that was never asked for, nothing yet.
+/// The object of a key. `None` if there is none, or if it is not known yet; then its key is noted.
 pub(super) fn find(wanted: LookupKey) -> Option<SharedValue> {
     STATE.with_borrow_mut(|state| match state.known.get(&wanted) {
         Some(found) => found.clone(),

@@ -1,5 +1,5 @@
-//! Macros beyond those of the CEL crate: comprehensions with a name for the key or index and one for the value, written as
-//! comprehensions over keys, with the value bound for each.
+//! Macros that the CEL crate lacks: comprehensions with two variables, for key or index, and value. They expand to
+//! comprehensions over the keys, with the value bound for each.
 
 use cel::common::ast::operators::{ADD, NOT_STRICTLY_FALSE};
 use cel::common::ast::operators::{CONDITIONAL, INDEX, LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
@@ -7,17 +7,17 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, Li
 use cel::parser::{Macro, MacroExprHelper};
 use cel::{DeclarationError, Env, ParseError};
 
-/// The keys of a map in their order, or the indices of a list.
+/// The sorted keys of a map, or the indexes of a list.
 pub(super) const KEYS: &str = "@keys";
-/// A map of a list of pairs.
+/// Makes a map from a list of `[key, value]` pairs.
 pub(super) const MAP_OF: &str = "@map_of";
-/// What a two-variable macro is called on.
+/// The name that the target of a two-variable macro is bound to.
 const RANGE: &str = "@range";
 const RESULT: &str = "@result";
 
 type ExpansionResult = Result<Option<IdedExpr>, ParseError>;
 
-/// Adds all macros.
+/// Adds the macros.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     for (name, count, kind) in [
         ("all", 3, MacroKind::All),
@@ -68,7 +68,7 @@ impl ExprBuilder<'_, '_> {
         self.helper.next_expr(Expr::Literal(literal))
     }
 
-    /// A name for a value, known in one expression.
+    /// Binds a name to a value within an expression, as a comprehension over an empty list: CEL has no `let`.
     fn bind(&mut self, name: &str, value: IdedExpr, within: IdedExpr) -> IdedExpr {
         let bound = ComprehensionExpr {
             iter_range: self.list(Vec::new()),
@@ -83,7 +83,7 @@ impl ExprBuilder<'_, '_> {
         self.helper.next_expr(Expr::Comprehension(Box::new(bound)))
     }
 
-    /// The entry under the key in hand.
+    /// Binds the second variable to the entry of the current key.
     fn with_value(&mut self, names: &(String, String), within: IdedExpr) -> IdedExpr {
         let (range, key) = (self.ident(RANGE), self.ident(&names.0));
         let value = self.call(INDEX, vec![range, key]);
@@ -119,7 +119,7 @@ fn expand(
     Ok(Some(build.bind(RANGE, target, walk)))
 }
 
-/// A walk over the keys, with what is done for each.
+/// The comprehension over the keys that evaluates `step` for each.
 fn walk(
     build: &mut ExprBuilder<'_, '_>,
     key: String,
@@ -156,7 +156,7 @@ fn walk(
     }
 }
 
-/// What is done for each key.
+/// The step of a comprehension: adds the entry of a key to the accumulator.
 fn step(
     build: &mut ExprBuilder<'_, '_>,
     names: &(String, String),
@@ -187,13 +187,13 @@ fn step(
     }
 }
 
-/// Whether a comprehension walks nothing: it is a name for a value.
+/// Whether a comprehension only binds a name, as `bind` and `lazily` make them.
 pub(super) fn is_binding(walk: &ComprehensionExpr) -> bool {
     matches!(&walk.iter_range.expr, Expr::List(list) if list.elements.is_empty())
         && matches!(&walk.loop_cond.expr, Expr::Literal(_))
 }
 
-/// `a.orValue(b)` and `a.or(b)` evaluate b only where a has nothing in it.
+/// Rewrites `a.orValue(b)` and `a.or(b)` so that `b` is evaluated only if `a` is empty. The crate evaluates both.
 pub(super) fn lazily(call: CallExpr) -> Expr {
     const OPTIONAL: &str = "@optional";
     let node = |expr| IdedExpr { id: 0, expr };

@@ -1,4 +1,5 @@
-//! What expressions came to before: most workloads of a fleet say the same where a policy looks.
+//! Remembers results of expressions by the values that they read: most workloads of a fleet are alike where a policy
+//! looks.
 
 use cel::common::ast::operators::{IN, INDEX, OPT_INDEX, OPT_SELECT};
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
@@ -14,38 +15,38 @@ use super::evaluator::Bindings;
 use super::shared::SharedValue;
 use super::{ExpressionResult, FieldReferences, WHOLE};
 
-/// Values that are kept of each expression.
+/// The number of results kept for each expression.
 const CACHE_SIZE: usize = 4;
 
-/// An input of an expression: a field, or some entries of a map.
+/// An input of an expression: a field, or some entries of a field that is a map.
 #[derive(Debug, Clone)]
 struct MemoInput {
     root: String,
     field: String,
-    /// `None`: all of it.
+    /// The entries that are read; `None` for the whole field.
     keys: Option<Vec<CelMapKey<'static>>>,
 }
 
-/// The value read from an input.
+/// The value of an input during an evaluation.
 #[derive(Debug)]
 enum MemoRead {
     All(Option<SharedValue>),
     Entries(Vec<Option<SharedValue>>),
 }
 
-/// The result of one evaluation, and the inputs it read.
+/// The result of an evaluation and the values that it read.
 #[derive(Debug)]
 pub(super) struct MemoEntry {
     read: Vec<MemoRead>,
-    /// Its value.
+    /// The value of the expression.
     pub value: SharedValue,
-    /// What it cost.
+    /// The steps that the evaluation took.
     pub steps: usize,
-    /// The value in JSON, as it was asked for beside these variables.
+    /// The value as JSON, with the key of the variables that determined its key order (see `Evaluator::evaluate`).
     pub outcome: OnceLock<(usize, ExpressionResult)>,
 }
 
-/// The results of an expression for the last workloads.
+/// The last results of an expression, most recently used first.
 #[derive(Debug)]
 pub(super) struct Memo {
     inputs: Vec<MemoInput>,
@@ -53,8 +54,9 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// What it came to when it read the same.
+    /// The result of an earlier evaluation with the same inputs.
     pub(super) fn find(&self, bound: &Bindings) -> Option<Arc<MemoEntry>> {
+        // `try_lock`: waiting for another thread could take longer than evaluating.
         let mut kept = self.cache.try_lock().ok()?;
         let is_match = |remembered: &Arc<MemoEntry>| {
             let mut both = self.inputs.iter().zip(&remembered.read);
@@ -65,7 +67,7 @@ impl Memo {
         Some(Arc::clone(&kept[0]))
     }
 
-    /// Keeps what it came to.
+    /// Stores a result in place of the least recently used one.
     pub(super) fn remember(
         &self,
         bound: &Bindings,
@@ -135,7 +137,7 @@ fn entry<'m>(
     map.inner().get(key).map(AsRef::as_ref)
 }
 
-/// Both as values of one type, where they are.
+/// Both values as one type, if they have it.
 fn downcast_both<'b, 'v, T: FromVal<'b, 'v>>(
     left: &'b (dyn Val + 'v),
     right: &'b (dyn Val + 'v),
@@ -143,7 +145,7 @@ fn downcast_both<'b, 'v, T: FromVal<'b, 'v>>(
     left.downcast_ref().zip(right.downcast_ref())
 }
 
-/// Whether two values are the same in everything that an expression can ask: `1` is not `1.0`.
+/// Whether no expression can tell two values apart: `1` and `1.0` differ, and so do `0.0` and `-0.0`.
 fn is_same<'v>(left: &(dyn Val + 'v), right: &(dyn Val + 'v)) -> bool {
     if let Some((left, right)) = downcast_both::<CelString>(left, right) {
         return left.inner() == right.inner();
@@ -174,6 +176,7 @@ fn is_same<'v>(left: &(dyn Val + 'v), right: &(dyn Val + 'v)) -> bool {
     if let Some((left, right)) = downcast_both::<CelUInt>(left, right) {
         return left.inner() == right.inner();
     }
+    // By bits, so that NaN is itself.
     if let Some((left, right)) = downcast_both::<CelDouble>(left, right) {
         return left.inner().to_bits() == right.inner().to_bits();
     }
@@ -183,29 +186,30 @@ fn is_same<'v>(left: &(dyn Val + 'v), right: &(dyn Val + 'v)) -> bool {
             (left, right) => left.is_none() && right.is_none(),
         };
     }
-    // Of other types nothing is known.
+    // Values of other types are opaque, so they count as different.
     downcast_both::<CelNull>(left, right).is_some()
 }
 
-/// Which entries of fields an expression reads.
+/// Collects which fields, and which entries of them, an expression reads.
 #[derive(Default)]
 pub(super) struct FieldReads {
     keys: BTreeMap<(String, String), BTreeSet<String>>,
-    /// Fields that it reads in another way, too.
+    /// Fields that are also read otherwise than by a literal key.
     whole: BTreeSet<(String, String)>,
-    /// Names that comprehensions bring in.
+    /// Names that are bound by comprehensions.
     bound: BTreeSet<String>,
 }
 
 impl FieldReads {
-    /// For an expression as it is parsed.
+    /// The reads of a parsed expression, before the check rewrites it.
     pub(super) fn of(tree: &IdedExpr) -> Self {
         let mut reads = FieldReads::default();
         reads.visit(tree);
         reads
     }
 
-    /// `None` for an expression that reads more than fields.
+    /// A memo for the expression. `None` if it reads whole objects, or if a name of it is also bound by a
+    /// comprehension: then it cannot be told apart which is meant.
     pub(super) fn memo(&self, references: &FieldReferences) -> Option<Memo> {
         let mut roots = references.iter().map(|(root, _)| root.as_str());
         if roots.any(|root| WHOLE.contains(&root) || self.bound.contains(root)) {
@@ -242,7 +246,7 @@ impl FieldReads {
                     (IN, [key, map]) if is_of_texts(map) => field_of(map).zip(text_of(key)),
                     _ => None,
                 };
-                // `pod['annotations']`.
+                // A field read by index, such as `pod['annotations']`.
                 if let [of, key] = call.args.as_slice()
                     && let (Expr::Ident(root), Some(field)) = (&of.expr, text_of(key))
                 {
@@ -281,7 +285,8 @@ impl FieldReads {
     }
 }
 
-/// Labels or annotations: whether a key is there costs the same whatever else is.
+/// Whether an expression is a map of labels or annotations. `key in` such a map has the same cost whatever else is in
+/// it, so only the key is read.
 pub(super) fn is_of_texts(tree: &IdedExpr) -> bool {
     field_of(tree).is_some_and(|(root, field)| {
         matches!(root.as_str(), "pod" | "workload")
@@ -289,7 +294,7 @@ pub(super) fn is_of_texts(tree: &IdedExpr) -> bool {
     })
 }
 
-/// `root.field`, and nothing else.
+/// Root and field, if an expression is `root.field` and not a presence test.
 fn field_of(tree: &IdedExpr) -> Option<(String, String)> {
     let Expr::Select(select) = &tree.expr else {
         return None;

@@ -1,8 +1,8 @@
-//! What goes wrong in an evaluation, in words that show no value: it may be a secret.
+//! Messages for failed evaluations. They show no values, which may be secrets.
 
 use cel::{ExecutionError, Value as Cel};
 
-/// Why an evaluation failed, without the crate's way to show values.
+/// Why an evaluation failed. The messages of the crate are not used, because they show values.
 pub(super) fn in_words(error: ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => no_such_key(&key.to_string()),
@@ -49,7 +49,7 @@ pub(super) fn in_words(error: ExecutionError) -> String {
             format!("a function takes {expected} arguments, not {actual}")
         }
         ExecutionError::DuplicateKey(_) => "a key of the map stands twice".to_owned(),
-        // The others are of calls that the check of the names lets through to nobody; their texts show values.
+        // The name check leaves no call that fails otherwise; if one does, its text could show a value.
         _ => "it cannot be evaluated".to_owned(),
     }
 }
@@ -67,7 +67,7 @@ fn no_such_key(key: &str) -> String {
     format!("there is no `{key}` here (ask with `{ask}`, or read it with `{read}.orValue('')`)")
 }
 
-/// The crate's name of an operator as it is written.
+/// The symbol of an operator that the crate names by a word.
 fn sign(operator: &'static str) -> &'static str {
     match operator {
         "add" => "+",
@@ -94,7 +94,7 @@ fn type_name(value: &Cel) -> &'static str {
     }
 }
 
-/// A long expression by its beginning; the place shows the rest.
+/// The beginning of a long expression. The place of the diagnostic shows the rest.
 pub(super) fn shortened(text: &str) -> String {
     const MAX_LENGTH: usize = 200;
     if text.chars().count() <= MAX_LENGTH {

@@ -1,9 +1,9 @@
-//! Expressions do not keep the order of the keys of a mapping. Where a mapping of the resource or of a variable's `value` has
-//! the same keys, that one's order is taken.
+//! Restores the key order of results, which CEL maps do not keep. A mapping of the result takes the order of an equal
+//! mapping in the resource or in a variable's `value`, or else of one with the same keys.
 
 use serde_json::{Map, Value};
 
-/// Puts the keys of all mappings of a value in the order that they are written in.
+/// Orders the keys of all mappings in a value like those in `written`.
 pub(super) fn arrange(value: &mut Value, written: &[&Value]) {
     match value {
         Value::Object(map) => {
@@ -30,7 +30,7 @@ fn has_keys_of(left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
     left.len() == right.len() && right.keys().all(|key| left.contains_key(key))
 }
 
-/// The first mapping in a value that fits.
+/// The first mapping in a value that fits, from the outside in.
 fn find<'v>(
     value: &'v Value,
     fits: &impl Fn(&Map<String, Value>) -> bool,

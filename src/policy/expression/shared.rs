@@ -1,4 +1,4 @@
-//! Values that many expressions read: made once, and handed on without a copy.
+//! Reference-counted CEL values: many expressions read a value that is made once.
 
 use cel::ExecutionError;
 use cel::common::traits::{
@@ -36,7 +36,7 @@ impl From<Box<dyn Val>> for SharedValue {
     }
 }
 
-/// What a value can do is what the one in it can do.
+/// Defines methods that return the operations of the wrapped value.
 macro_rules! handed_on {
     ($($function:ident: $able:ident),*) => {
         $(fn $function<'b, 'v>(&'b self) -> Option<&'b (dyn $able + 'v)>
@@ -139,7 +139,7 @@ impl Indexer for SharedValue {
     }
 }
 
-/// A map with these entries.
+/// A CEL map with string keys.
 pub(super) fn map_of(entries: impl Iterator<Item = (String, Box<dyn Val>)>) -> CelMap<'static> {
     let entries: HashMap<CelMapKey<'static>, Box<dyn Val>> = entries
         .map(|(key, value)| (CelMapKey::from(key), value))
@@ -147,12 +147,12 @@ pub(super) fn map_of(entries: impl Iterator<Item = (String, Box<dyn Val>)>) -> C
     CelMap::from(entries)
 }
 
-/// A value as expressions see it.
+/// The CEL value of a JSON value.
 pub(super) fn from_json(value: Value) -> Box<dyn Val> {
     match value {
         Value::Null => Box::new(CelNull),
         Value::Bool(flag) => Box::new(CelBool::from(flag)),
-        // Kubernetes has no unsigned numbers, and CEL does not add signed and unsigned ones.
+        // Always signed: Kubernetes has no unsigned numbers, and CEL does not mix both in arithmetic.
         Value::Number(number) => match number.as_i64() {
             Some(number) => Box::new(CelInt::from(number)),
             None => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
@@ -169,7 +169,8 @@ pub(super) fn from_json(value: Value) -> Box<dyn Val> {
     }
 }
 
-/// What an expression came to. `left` is what may still come: one for each value, and the lengths of texts.
+/// The JSON value of a result. `left` limits its size and is reduced by one for each value and by the length of each
+/// text.
 pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionResult, String> {
     if let Some(optional) = value.downcast_ref::<CelOptional>() {
         let inner = optional.option();
@@ -194,6 +195,7 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionRes
         Value::Array(entries.collect::<Result<_, String>>()?)
     } else if let Some(map) = value.downcast_ref::<CelMap>() {
         let mut sorted = BTreeMap::new();
+        // Sorted, because the order of a hash map differs between runs.
         for (key, value) in map.inner() {
             let CelMapKey::String(key) = key else {
                 return Err("a key of the map is no text".to_owned());
@@ -231,7 +233,7 @@ fn scalar(value: &dyn Val) -> Result<Value, String> {
     }
     let kind = value.get_type();
     Err(match kind.kind() {
-        // Only functions look into it.
+        // Types such as a URL have no JSON form; only their methods have.
         Kind::Unspecified => format!(
             "{} is no value by itself: ask for a part of it",
             kind.name()

@@ -1,4 +1,4 @@
-//! Values of Kubernetes' CEL libraries that are read from texts: versions and URLs, and what all such types have.
+//! Versions and URLs of Kubernetes' CEL libraries, and macros for all types that are parsed from texts.
 
 use cel::common::types::{STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 use super::cost::spend_on_text;
 use super::library::{CallArgs, CallResult, Overload, add_members, returned, text_arg};
 
-/// A type of values that only functions look into.
+/// Implements an opaque CEL type, which only functions can look into.
 macro_rules! opaque {
     ($rust:ident, $kind:ident, $name:literal) => {
         static $kind: LazyLock<Type> = LazyLock::new(|| Type::new_unspecified_type($name));
@@ -57,7 +57,7 @@ macro_rules! opaque {
     };
 }
 
-/// Adds a function that reads a text, and one that says whether a text can be read.
+/// Adds a function that parses a text, and one that returns whether it can be parsed.
 macro_rules! reading {
     ($env:ident, $function:literal, $is:literal, $rust:ident) => {
         $env.add_overload(
@@ -83,18 +83,19 @@ pub(super) fn failed(function: &str, reason: &str) -> ExecutionError {
     ExecutionError::function_error(function, reason)
 }
 
-/// Whether a text is an absolute URI or path.
+/// Whether a text is an absolute URI or an absolute path.
 pub(super) fn is_url(text: &str) -> bool {
     Url::read(text).is_some()
 }
 
+/// The first argument as text, charged for parsing it.
 pub(super) fn checked_text(args: &CallArgs<'_, '_>) -> Result<String, ExecutionError> {
     let text = text_arg(args, 0)?;
     spend_on_text(&text)?;
     Ok(text)
 }
 
-/// Adds all functions.
+/// Adds the functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     reading!(env, "semver", "isSemver", Version);
     reading!(env, "url", "isURL", Url);
@@ -102,7 +103,7 @@ pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     add_urls(env)
 }
 
-/// A version as <https://semver.org> has it; what is built of it does not count.
+/// A version as in <https://semver.org>. The build metadata is checked and ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
     numbers: [u64; 3],
@@ -111,7 +112,7 @@ struct Version {
 
 opaque!(Version, VERSION, "kubernetes.Semver");
 
-/// A part of what stands behind a version's `-`: numbers come before texts.
+/// An identifier of a pre-release. Numbers sort before texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),
@@ -146,7 +147,7 @@ impl Version {
 
 impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
-        // One that is not released yet comes before its release.
+        // A pre-release sorts before its release.
         let released = self.pre.is_empty().cmp(&other.pre.is_empty());
         let numbers = self.numbers.cmp(&other.numbers);
         numbers
@@ -168,7 +169,7 @@ fn split(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Without a zero in front, and without a sign.
+/// A number without sign and leading zeros.
 pub(super) fn number(text: &str) -> Option<u64> {
     let is_plain = text == "0" || !text.starts_with(['0', '+']);
     is_plain.then(|| text.parse().ok()).flatten()
@@ -210,7 +211,7 @@ fn part<'b, 'v>(args: &CallArgs<'b, 'v>, at: usize) -> CallResult<'b, 'v> {
     returned(i64::try_from(Version::arg(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
 }
 
-/// An absolute URI, or an absolute path.
+/// An absolute URI, or an absolute path without scheme and host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Url {
     scheme: String,
@@ -238,6 +239,7 @@ impl Url {
             Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
             None => ("", rest),
         };
+        // User information is not a part of the host.
         let host = host.rsplit('@').next().unwrap_or_default();
         (is_host(host) && percent_decoded(path).is_some()).then(|| Url {
             scheme,
@@ -247,7 +249,7 @@ impl Url {
         })
     }
 
-    /// The values of each key of the query.
+    /// The query as a map from each key to its list of values.
     fn query_values(&self) -> Cel {
         let mut query: HashMap<Key, Vec<Cel>> = HashMap::new();
         for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
@@ -265,7 +267,7 @@ impl Url {
         Cel::Map(Map { map })
     }
 
-    /// The host's name and its port.
+    /// The host name without brackets, and the port, which may be empty.
     fn host_and_port(&self) -> (&str, &str) {
         let of_name = |host: &'_ str| host.rfind(':').filter(|&at| !host[at..].contains(']'));
         let (name, port) = match of_name(&self.host) {
@@ -298,7 +300,7 @@ fn is_host(host: &str) -> bool {
         && percent_decoded(name).is_some()
 }
 
-/// `None` where a `%` has no two hexadecimal digits, or what comes of it is no text.
+/// The decoded text. `None` if a `%` lacks its two hexadecimal digits, or the result is not UTF-8.
 fn percent_decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&byte, tail)) = rest.split_first() {

@@ -1,4 +1,4 @@
-//! The agents that an init container copies into a volume: Java, Node.js, Python, .NET.
+//! Injects the agents that an init container copies into a volume: Java, Node.js, Python, .NET.
 
 use serde_json::{Value, json};
 
@@ -10,13 +10,13 @@ use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
 
-/// The size of an agent's volume where the resource states none.
+/// The size limit of an agent's volume if the resource states none. The operator's default.
 const VOLUME_SIZE: &str = "200Mi";
 
 const AUTO_HOME: &str = "OTEL_DOTNET_AUTO_HOME";
 
 impl Injector<'_> {
-    /// Why the operator does not instrument a container.
+    /// Why the operator does not instrument a container for a language; `None` if it does.
     pub(super) fn refusal_reason(
         &self,
         language: Language,
@@ -51,7 +51,7 @@ impl Injector<'_> {
             .then(|| format!("`{key}: {stated}` is none of {}", known.join(", ")))
     }
 
-    /// The resource's variables of the language, and the mount.
+    /// Adds the resource's variables for the language and the mount of the agent's volume.
     pub(super) fn add_env_and_mount(
         &mut self,
         language: Language,
@@ -61,6 +61,7 @@ impl Injector<'_> {
         let container = self.pod.get_mut(at);
         container.env.append_unset(&agent.env);
         let path = language.agent_path();
+        // The operator extends PYTHONPATH on both sides: its own `sitecustomize` must be found first.
         if language == Language::Python {
             let first = format!("{path}/opentelemetry/instrumentation/auto_instrumentation");
             match container.env.find("PYTHONPATH") {
@@ -75,6 +76,7 @@ impl Injector<'_> {
                 }
             }
         }
+        // Only Java's mount path has the container's name.
         let path = match language {
             Language::Java => format!("{path}-{}", container.name()),
             _ => path,
@@ -84,7 +86,7 @@ impl Injector<'_> {
             .push(json!({"name": language.agent_name(), "mountPath": path}));
     }
 
-    /// The variables that load the agent.
+    /// Adds the variables that load the agent.
     pub(super) fn defaults(
         &mut self,
         language: Language,
@@ -147,7 +149,7 @@ impl Injector<'_> {
         env.append_unset(&[variable(name, text)]);
     }
 
-    /// Behind the text that is there; a variable that comes from elsewhere stays as it is.
+    /// Appends to a variable, or adds it. The operator leaves a variable with `valueFrom` unchanged.
     fn append_to_env(&mut self, at: ContainerPosition, name: &str, text: &str, separator: &str) {
         let env = &mut self.pod.get_mut(at).env;
         match env.find(name) {
@@ -160,7 +162,7 @@ impl Injector<'_> {
         }
     }
 
-    /// What copies the files of an agent to its volume.
+    /// The command of the init container, which copies the agent's files into the volume.
     fn copy_command(&self, language: Language, path: &str) -> Value {
         if language == Language::Java {
             return json!(["cp", "/javaagent.jar", format!("{path}/javaagent.jar")]);
@@ -168,14 +170,14 @@ impl Injector<'_> {
         let (key, _) = platform(language).unwrap_or_default();
         let source = match (language, self.annotations.value(&key)) {
             (Language::Python, "musl") => "/autoinstrumentation-musl/.",
-            // What a platform that it does not know copies is nothing, and nothing uses it.
+            // For an unknown platform the operator copies nothing. `refusal_reason` has warned about it.
             (Language::Python, other) if !matches!(other, "" | "glibc") => "",
             _ => "/autoinstrumentation/.",
         };
         json!(["cp", "-r", source, path])
     }
 
-    /// The volume and the init container that fills it, once a pod.
+    /// Adds the volume and the init container that fills it, once per pod.
     pub(super) fn add_agent(
         &mut self,
         language: Language,
@@ -207,7 +209,7 @@ impl Injector<'_> {
         let image = self.image(&agent.image);
         let copying = container(&name, image, &resource.pull_policy, command);
         let is_within = self.insert_init(&copying, &before);
-        // Java's is given the context before it is put there, the others' afterwards.
+        // The operator sets Java's security context before it inserts the container, that of the others afterwards.
         if is_within && language != Language::Java && context != resource.init_security_context {
             self.drop_security_context(&name, resource);
         }
@@ -220,7 +222,8 @@ impl Injector<'_> {
         }
     }
 
-    /// Of the container itself it is a refusal; of the resource it is silence.
+    /// Warns of a `valueFrom` in the Instrumentation. If the container itself has it, `refusal_reason` reports it; for
+    /// the resource the operator logs nothing.
     fn warn_not_loaded(&mut self, at: ContainerPosition, name: &str) {
         let message = format!(
             "container `{}` of {{}} gets the agent and does not load it: the Instrumentation takes {name} from `valueFrom`, \
@@ -234,7 +237,8 @@ impl Injector<'_> {
         );
     }
 
-    /// The operator looks for the context of the first container where the new one stands by now.
+    /// Imitates an effect of Go slices: the operator reads the security context of the first container through its old
+    /// place in the slice, where the new init container is now if the slice did not have to grow.
     fn drop_security_context(&mut self, name: &str, resource: &Instrumentation) {
         if let Some(at) = self.pod.find_init(name) {
             self.pod.init[at].set("securityContext", resource.init_security_context.clone());
@@ -250,7 +254,7 @@ impl Injector<'_> {
     }
 }
 
-/// The annotation that names a platform, and the names that there are.
+/// The annotation that selects a platform, and its valid values; `None` if the language has no such annotation.
 fn platform(language: Language) -> Option<(String, &'static [&'static str])> {
     match language {
         Language::Python => Some((annotation("otel-python-platform"), &["glibc", "musl"])),
@@ -262,7 +266,7 @@ fn platform(language: Language) -> Option<(String, &'static [&'static str])> {
     }
 }
 
-/// An agent's volume: of the claim, or empty.
+/// An agent's volume: an ephemeral volume with the resource's claim template, or an `emptyDir`.
 pub(super) fn volume(name: &str, agent: &LanguageAgent) -> Value {
     match &agent.claim {
         Some(claim) => json!({"name": name, "ephemeral": {"volumeClaimTemplate": claim}}),
@@ -270,13 +274,13 @@ pub(super) fn volume(name: &str, agent: &LanguageAgent) -> Value {
     }
 }
 
-/// An empty volume of the size that the resource states.
+/// An `emptyDir` with the size limit of the resource.
 pub(super) fn sized_volume(name: &str, agent: &LanguageAgent) -> Value {
     let size = agent.limit.clone().unwrap_or_else(|| VOLUME_SIZE.into());
     json!({"name": name, "emptyDir": {"sizeLimit": size}})
 }
 
-/// `resources`, where there are any.
+/// Adds `resources` to a container unless they are empty.
 pub(super) fn add_resources(container: &mut Value, agent: &LanguageAgent) {
     if agent
         .resources

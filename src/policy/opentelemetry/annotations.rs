@@ -1,20 +1,21 @@
-//! What the annotations of a pod and of its Namespace say together.
+//! Combines the annotations of a pod and of its Namespace as the operator does.
 
 use std::collections::BTreeMap;
 
 use super::language::{Language, annotation};
 
-/// The annotations that decide.
+/// The annotations of a pod and of its Namespace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Annotations<'a> {
     /// Of the pod template.
     pub pod: &'a BTreeMap<String, String>,
-    /// Of the Namespace; empty where it is not known.
+    /// Of the Namespace; empty if the Namespace is unknown.
     pub namespace: &'a BTreeMap<String, String>,
 }
 
 impl<'a> Annotations<'a> {
-    /// What counts under a key; empty where neither says anything.
+    /// The effective value of a key, empty if unset. The pod's value wins, except that `true` on the pod yields to the
+    /// name of a resource on the Namespace.
     pub(super) fn value(&self, key: &str) -> &'a str {
         let text = |annotations: &'a BTreeMap<String, String>| {
             annotations.get(key).map_or("", String::as_str)
@@ -30,23 +31,23 @@ impl<'a> Annotations<'a> {
         }
     }
 
-    /// Whether the value that counts under a key is the pod's own.
+    /// Whether the effective value of a key is that of the pod.
     pub(super) fn is_of_pod(&self, key: &str) -> bool {
         self.pod
             .get(key)
             .is_some_and(|value| value == self.value(key))
     }
 
-    /// What a language asks for: a resource's name, or `true`; `None` where nobody asks.
+    /// The resource that a language requests, by name or as `true`; `None` if it is not requested.
     pub(super) fn requested(&self, language: Language) -> Option<&'a str> {
         let value = self.value(&language.inject_key());
         (!value.is_empty() && !value.eq_ignore_ascii_case("false")).then_some(value)
     }
 
-    /// The names of containers under a key.
+    /// The container names in an annotation, separated by commas.
     ///
     /// # Errors
-    /// A text with characters that the operator does not take.
+    /// The text, if it has characters that the operator does not accept.
     pub(super) fn names(&self, key: &str) -> Result<Vec<String>, &'a str> {
         let text = self.value(key);
         let is_right = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | ',');
@@ -62,7 +63,7 @@ impl<'a> Annotations<'a> {
     }
 }
 
-/// The annotation with the names of containers for all languages.
+/// The annotation that names containers for all languages.
 pub(super) fn common_containers() -> String {
     annotation("container-names")
 }

@@ -1,4 +1,4 @@
-//! Resource attributes of a container, and the service's name and version.
+//! Computes the resource attributes of a container, and the name and version of its service.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +7,12 @@ use super::injector::{ATTRIBUTES, Injector, POD_NAME};
 use super::pod::ContainerPosition;
 use super::resource::Instrumentation;
 
-/// In byte order of their keys.
+/// Attributes sorted by key, as the operator writes them.
 pub(super) type Attributes = BTreeMap<String, String>;
 
 const PREFIX: &str = "resource.opentelemetry.io/";
 
-/// The owners that give a service its name, in this order.
+/// Owner kinds whose attribute can name the service, by precedence.
 const OWNERS: [&str; 7] = [
     "deployment",
     "replicaset",
@@ -23,7 +23,7 @@ const OWNERS: [&str; 7] = [
     "pod",
 ];
 
-/// The attribute with the name of a workload of a kind; the operator goes by the kind alone.
+/// The attribute for the name of a workload of a kind. Like the operator, ignores the API group.
 pub(super) fn owner_key(kind: &str) -> Option<&'static str> {
     match kind.to_ascii_lowercase().as_str() {
         "deployment" => Some("k8s.deployment.name"),
@@ -38,7 +38,7 @@ pub(super) fn owner_key(kind: &str) -> Option<&'static str> {
 }
 
 impl Injector<'_> {
-    /// The attributes of a container; what its own variable states is not stated again.
+    /// The attributes of a container, without those that its `OTEL_RESOURCE_ATTRIBUTES` states already.
     pub(super) fn attributes(
         &self,
         resource: &Instrumentation,
@@ -47,6 +47,7 @@ impl Injector<'_> {
         let container = self.pod.get(app);
         let namespace = self.facts.namespace.unwrap_or_default();
         let existing = container.env.text(ATTRIBUTES).unwrap_or_default();
+        // The operator ignores a pair with a second `=`.
         let stated: BTreeSet<&str> = existing
             .split(',')
             .filter_map(|item| item.trim().split_once('='))
@@ -82,7 +83,7 @@ impl Injector<'_> {
         attributes
     }
 
-    /// What a pod annotation says of an attribute.
+    /// The value of an attribute in the pod's annotations; `None` if empty.
     fn annotated(&self, attribute: &str) -> Option<&str> {
         let value = self
             .facts
@@ -91,7 +92,7 @@ impl Injector<'_> {
         (!value.is_empty()).then_some(value)
     }
 
-    /// What labels say, where the resource has them count.
+    /// The first non-empty label, if the resource has `useLabelsForResourceAttributes`.
     fn labelled(&self, resource: &Instrumentation, labels: &[&str]) -> Option<&str> {
         let mut values = labels
             .iter()
@@ -110,7 +111,7 @@ impl Injector<'_> {
         }
     }
 
-    /// The name of a container's service.
+    /// The service name of a container: from an annotation, a label, the owner, or the container's own name.
     pub(super) fn service_name(
         &self,
         resource: &Instrumentation,
@@ -129,7 +130,7 @@ impl Injector<'_> {
         name.unwrap_or_else(|| self.pod.get(app).name()).to_owned()
     }
 
-    /// The version of a container's service, if anything says so.
+    /// The service version of a container: from an annotation, a label, or the image.
     pub(super) fn service_version(
         &self,
         resource: &Instrumentation,

@@ -1,5 +1,5 @@
-//! All resources of a run, and which of them each language of a pod takes by what the annotations say; or a remark why
-//! there is none.
+//! All Instrumentations of a run. Chooses one for each language that a pod's annotations request, or returns a remark
+//! why there is none.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::resource::Instrumentation;
 use crate::diagnostic::Code;
 use crate::policy::mutation::{PodFacts, Remark};
 
-/// The resource of each language that a pod asks for.
+/// Each language that a pod requests, with the index of its resource in the catalog.
 pub(super) type ChosenResources = Vec<(Language, usize)>;
 
-/// All resources of a run, and how the operator is set up.
+/// All Instrumentations of a run, and the settings of the operator.
 #[derive(Debug)]
 pub(super) struct Catalog {
     /// In the order of the files.
     pub resources: Vec<Instrumentation>,
     /// The operator's flags.
     pub settings: OperatorSettings,
-    /// By namespace, as far as they state one, and name.
+    /// Indexes by namespace (`None` if the manifest states none) and name.
     by_name: BTreeMap<(Option<String>, String), usize>,
-    /// By namespace.
+    /// Indexes by namespace.
     by_namespace: BTreeMap<Option<String>, Vec<usize>>,
 }
 
 impl Catalog {
-    /// With these resources.
+    /// Indexes the resources.
     pub(super) fn new(resources: Vec<Instrumentation>, settings: OperatorSettings) -> Self {
         let mut by_name = BTreeMap::new();
         let mut by_namespace: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -45,7 +45,8 @@ impl Catalog {
         }
     }
 
-    /// The resources that the languages take; the first that cannot be found ends it.
+    /// Chooses the resources for a pod. One unresolved request is an error for the whole pod, because the operator then
+    /// leaves the pod as it is.
     pub(super) fn choose(
         &self,
         pod: &PodFacts<'_>,
@@ -79,6 +80,7 @@ impl Catalog {
         Ok(chosen)
     }
 
+    /// Resolves a request: `true`, a name, or `namespace/name`. The error is a message and a help.
     fn find(&self, pod: &PodFacts<'_>, request: &str) -> Result<usize, (String, String)> {
         if let Some((namespace, name)) = request.split_once('/') {
             return self.named(pod, namespace, name);
@@ -145,7 +147,8 @@ impl Catalog {
     }
 }
 
-/// The namespaces that a resource of a namespace may state: its own, or none where that is the run's.
+/// The values of `metadata.namespace` that mean a namespace: its name, and `None` if it is the default namespace of the
+/// run.
 fn candidate_namespaces<'p>(
     pod: &PodFacts<'p>,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! A resource as an `InjectionPolicy`, for those who want to keep and change it: what rules can say of it.
+//! Converts an Instrumentation to an `InjectionPolicy`, as far as rules can express it, for users who want to edit it.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::conversion::{Conversion, ConversionContext, literal, literals};
 use crate::policy::document::Document;
 
-/// What an InjectionPolicy has no words for, whatever the resource says.
+/// Remarks for every conversion: behaviour that rules cannot express.
 const REMARKS: [&str; 6] = [
     "An InjectionPolicy sees annotations of workloads, not those of their Namespace, and no resource is chosen by `true`.",
     "One resource is one policy: a pod whose languages take several resources gets what each says.",
@@ -18,7 +18,7 @@ const REMARKS: [&str; 6] = [
     "The order of variables and what the operator does twice are not kept; a container's own variables win here, too.",
 ];
 
-/// What is left out of this resource.
+/// Remarks about parts of this resource that are left out.
 fn not_converted(resource: &Instrumentation) -> Vec<String> {
     let mut out = vec!["attributes of pod annotations (resource.opentelemetry.io/...)"];
     let conditions = [
@@ -48,15 +48,15 @@ fn not_converted(resource: &Instrumentation) -> Vec<String> {
     remarks
 }
 
-/// Whether an attribute fits into a list with commas.
+/// Whether an attribute fits into a comma-separated list.
 fn is_plain((key, value): &(&String, &String)) -> bool {
     !key.is_empty() && !value.is_empty() && !value.contains(',')
 }
 
-/// What the resource becomes.
+/// Converts a resource to a policy.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All problems of the resource.
 pub fn convert(
     document: &Document<'_>,
     given: &ConversionContext<'_>,
@@ -112,6 +112,7 @@ fn rule(resource: &Instrumentation, language: Language) -> Value {
     env.extend(resource.env.iter().map(absent_variable));
     env.extend(loader_env(language, &path));
     env.extend(common(resource));
+    // As in the operator, the first definition of a variable wins.
     let mut seen = std::collections::BTreeSet::new();
     env.retain(|item| seen.insert(item["name"].to_string()));
     inject.insert("env".to_owned(), Value::Array(env));
@@ -197,7 +198,7 @@ fn loader_env(language: Language, path: &str) -> Vec<Value> {
     }
 }
 
-/// What every language gets.
+/// The variables of every language.
 fn common(resource: &Instrumentation) -> Vec<Value> {
     let (pod, node) = (
         "OTEL_RESOURCE_ATTRIBUTES_POD_NAME",

@@ -1,5 +1,5 @@
-//! A container's variables as the operator's code works on them: a Go slice, with the room behind its end. Two
-//! containers may share one, and then a change of the one is seen in the other for as long as the slice has room.
+//! A container's variables, modelled on a Go slice with its capacity, as the operator's code handles them. Two
+//! containers may share one backing array: a change of one is visible in the other until the slice has to grow.
 
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -7,19 +7,20 @@ use std::rc::Rc;
 
 use super::go_slice;
 
-/// The variables of an init container that was made from another container.
+/// The variables of an init container that the operator copied from another container, and that share its array.
 pub(super) type SharedVariables = Rc<RefCell<Vec<Value>>>;
 
-/// See the module's text.
+/// A container's variables as a Go slice.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Env {
     items: Vec<Value>,
     capacity: usize,
+    /// The other container's variables while both share one backing array.
     shared: Option<SharedVariables>,
 }
 
 impl Env {
-    /// As decoded from JSON, entry by entry.
+    /// The variables as `encoding/json` decodes them: appended one by one, which determines the capacity.
     pub(super) fn of(items: Vec<Value>) -> Self {
         Env {
             capacity: go_slice::decoded(ENV_VAR_SIZE, items.len()),
@@ -33,28 +34,28 @@ impl Env {
         &self.items
     }
 
-    /// The first variable of a name.
+    /// The index of the first variable of a name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.items.iter().position(|item| item["name"] == name)
     }
 
-    /// Whether a variable of a name is there, whatever it says.
+    /// Whether a variable of a name exists, even with `valueFrom`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// The text of the first variable of a name; empty where it comes from elsewhere.
+    /// The text of the first variable of a name; empty if it has `valueFrom`, `None` if there is no such variable.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.find(name).map(|at| text_of(&self.items[at]))
     }
 
-    /// Whether the first variable of a name comes from elsewhere.
+    /// Whether the first variable of a name has `valueFrom`.
     pub(super) fn is_from_elsewhere(&self, name: &str) -> bool {
         self.find(name)
             .is_some_and(|at| comes_from_elsewhere(&self.items[at]))
     }
 
-    /// A variable at the end.
+    /// Appends a variable. If the slice has to grow, it no longer shares its array.
     pub(super) fn append(&mut self, item: Value) {
         let length = self.items.len() + 1;
         if length > self.capacity {
@@ -64,7 +65,7 @@ impl Env {
         self.items.push(item);
     }
 
-    /// Variables at the end, as far as none of their name is there.
+    /// Appends those variables whose names are not there yet.
     pub(super) fn append_unset(&mut self, items: &[Value]) {
         for item in items {
             if !item["name"].as_str().is_some_and(|name| self.has(name)) {
@@ -73,7 +74,7 @@ impl Env {
         }
     }
 
-    /// A variable before all others, if none of its name is there.
+    /// Inserts a variable before all others unless its name is there. This makes a new slice, as in the operator.
     pub(super) fn prepend_unset(&mut self, item: Value) {
         if item["name"].as_str().is_some_and(|name| self.has(name)) {
             return;
@@ -83,11 +84,12 @@ impl Env {
         self.shared = None;
     }
 
-    /// Gives a variable another text, whatever else it says.
+    /// Sets the text of a variable. A `valueFrom` stays beside it, as in the operator.
     pub(super) fn set_text(&mut self, at: usize, text: String) {
         if let Some(fields) = self.items[at].as_object_mut() {
             match fields.get_mut("value") {
                 Some(value) => *value = Value::String(text),
+                // Behind `name`, where the operator's JSON has it.
                 None => drop(fields.shift_insert(
                     fields.len().min(1),
                     "value".to_owned(),
@@ -98,7 +100,7 @@ impl Env {
         self.update_shared();
     }
 
-    /// The first variable of a name becomes the last of all.
+    /// Moves the first variable of a name to the end, in place.
     pub(super) fn move_to_end(&mut self, name: &str) {
         if let Some(at) = self.find(name) {
             let item = self.items.remove(at);
@@ -107,13 +109,14 @@ impl Env {
         }
     }
 
-    /// The same variables, for another container.
+    /// A second view of the variables for another container, with the same backing array.
     pub(super) fn share(&mut self) -> SharedVariables {
         let shared = Rc::new(RefCell::new(self.items.clone()));
         self.shared = Some(Rc::clone(&shared));
         shared
     }
 
+    /// Repeats a change in the shared array. Only the items that both slices can see are shared.
     fn update_shared(&self) {
         if let Some(shared) = &self.shared {
             let mut shared_items = shared.borrow_mut();
@@ -123,7 +126,7 @@ impl Env {
     }
 }
 
-/// A variable with a text; an empty one is not written, as in the operator's JSON.
+/// A variable with a text. As in the operator's JSON (`omitempty`), an empty text is left out.
 pub(super) fn variable(name: &str, text: &str) -> Value {
     if text.is_empty() {
         json!({"name": name})
@@ -137,7 +140,7 @@ pub(super) fn field(name: &str, path: &str) -> Value {
     json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }
 
-/// A variable's text.
+/// The text of a variable; empty if it has none.
 pub(super) fn text_of(item: &Value) -> String {
     match &item["value"] {
         Value::String(text) => text.clone(),
@@ -151,7 +154,7 @@ pub(super) fn comes_from_elsewhere(item: &Value) -> bool {
     !item["valueFrom"].is_null()
 }
 
-/// A variable of a resource as the operator's types write it.
+/// A variable as the operator's Go types serialize it: known fields in their order, without empty ones.
 pub(super) fn normalized(item: &Value) -> Value {
     let mut plain = Map::new();
     for key in ["name", "value", "valueFrom"] {
@@ -163,7 +166,7 @@ pub(super) fn normalized(item: &Value) -> Value {
     Value::Object(plain)
 }
 
-/// Bytes of Go's `corev1.EnvVar`.
+/// The size of Go's `corev1.EnvVar` in bytes: two strings and a pointer.
 const ENV_VAR_SIZE: usize = 40;
 
 fn grown_capacity(capacity: usize, length: usize) -> usize {

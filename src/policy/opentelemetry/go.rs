@@ -1,4 +1,4 @@
-//! Go: a privileged sidecar that looks at the processes of the pod.
+//! Injects the Go agent: a privileged sidecar that inspects the processes of the other containers by eBPF.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const FOLDER: &str = "/sys/kernel/debug";
 const TARGET: &str = "OTEL_GO_AUTO_TARGET_EXE";
 
 impl Injector<'_> {
-    /// Adds the sidecar for the container that is named first.
+    /// Adds the sidecar for the first of the named containers. Go agents have one target per pod.
     pub(super) fn go(
         &mut self,
         resource: &Instrumentation,
@@ -62,6 +62,7 @@ impl Injector<'_> {
         let sidecar = ContainerPosition::App(self.pod.apps.len() - 1);
         self.common(resource, sidecar);
         self.sdk(resource, (sidecar, app));
+        // The operator undoes the injection if nothing names the executable.
         if !self.pod.get(sidecar).env.has(TARGET) {
             self.pod = before;
             let help = format!(
@@ -78,7 +79,7 @@ impl Injector<'_> {
         if !resource.pull_policy.is_empty() {
             sidecar["imagePullPolicy"] = resource.pull_policy.as_str().into();
         }
-        // The annotation is the pod's own: the Namespace's says nothing.
+        // The operator reads this annotation from the pod only, not from the Namespace.
         let target = self
             .facts
             .annotations

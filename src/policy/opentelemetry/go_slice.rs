@@ -1,9 +1,9 @@
-//! The room of Go's slices: what the operator's code writes may depend on whether a list has to move to grow.
+//! The capacity of Go slices. The operator's result can depend on whether a list had to be reallocated to grow.
 
-/// Blocks above this size have a header.
+/// Allocations above this size in bytes have a malloc header.
 const HEADER_FROM: usize = 512;
 const HEADER: usize = 8;
-/// The sizes of blocks of Go's allocator, as far as such lists go.
+/// The size classes of Go's allocator in bytes, as far as such lists need them.
 const BLOCKS: &[usize] = &[
     8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 320, 352,
     384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048,
@@ -12,7 +12,7 @@ const BLOCKS: &[usize] = &[
     32768,
 ];
 
-/// The room of a slice of items of a size that has to grow to a length (`growslice` of Go's runtime).
+/// The capacity after `append` to a new length, for items of `size` bytes (`growslice` of Go's runtime).
 pub(super) fn grown(size: usize, capacity: usize, length: usize) -> usize {
     if length <= capacity {
         return capacity;
@@ -28,7 +28,7 @@ pub(super) fn grown(size: usize, capacity: usize, length: usize) -> usize {
     block.map_or(wanted, |block| (block - header) / size)
 }
 
-/// The room of a slice that was decoded from JSON, item by item.
+/// The capacity of a slice that `encoding/json` decoded, which appends item by item.
 pub(super) fn decoded(size: usize, length: usize) -> usize {
     (1..=length).fold(0, |capacity, length| grown(size, capacity, length))
 }

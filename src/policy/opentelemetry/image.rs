@@ -1,9 +1,9 @@
-//! The version that an image reference states, as `github.com/distribution/reference` reads it.
+//! Reads the version from an image reference, with the grammar of `github.com/distribution/reference`.
 
 use regex_lite::Regex;
 use std::sync::LazyLock;
 
-/// Name, tag, digest: <https://pkg.go.dev/github.com/distribution/reference>.
+/// Capture groups: name, tag, digest. <https://pkg.go.dev/github.com/distribution/reference>
 static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let label = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])";
     let domain = format!(r"(?:{label}(?:\.{label})*|\[(?:[a-fA-F0-9:]+)\])(?::[0-9]+)?");
@@ -16,7 +16,7 @@ static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 const MAX_NAME_LENGTH: usize = 255;
 
-/// Tag, digest or `tag@digest`; none of a reference that cannot be read, or has neither.
+/// The tag, the digest or `tag@digest`. `None` if the reference is invalid or has neither.
 pub(super) fn version(image: &str) -> Option<String> {
     let found = REFERENCE.as_ref()?.captures(image)?;
     let text = |at| found.get(at).map(|part| part.as_str());
@@ -29,7 +29,8 @@ pub(super) fn version(image: &str) -> Option<String> {
     }
 }
 
-/// The algorithms that <https://pkg.go.dev/github.com/opencontainers/go-digest> knows, each with its length.
+/// Whether a digest is valid: <https://pkg.go.dev/github.com/opencontainers/go-digest> knows these algorithms and
+/// lengths.
 fn is_digest(digest: &str) -> bool {
     let lengths = [("sha256", 64), ("sha384", 96), ("sha512", 128)];
     digest.split_once(':').is_some_and(|(algorithm, hex)| {

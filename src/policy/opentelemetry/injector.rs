@@ -1,4 +1,4 @@
-//! What becomes of a pod, language by language: the steps are those of the operator's `sdk.go`, in its order.
+//! Changes a pod for each language. The steps and their order are those of the operator's `sdk.go`.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{PodFacts, Remark};
 use crate::yaml::value::Path;
 
-/// Injects agents into a pod.
+/// A pod during injection, with everything that the steps read.
 pub(super) struct Injector<'i> {
     pub facts: &'i PodFacts<'i>,
     pub annotations: Annotations<'i>,
@@ -34,7 +34,7 @@ pub(super) const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
 pub(super) const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 pub(super) const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 
-/// The variables of addresses, in the order in which the operator has them.
+/// The address variables, in the order in which the operator inserts them.
 pub(super) fn addresses() -> [Value; 2] {
     [
         field(POD_IP, "status.podIP"),
@@ -43,7 +43,7 @@ pub(super) fn addresses() -> [Value; 2] {
 }
 
 impl Injector<'_> {
-    /// Applies one language to the containers of these names; without a name, to the first.
+    /// Injects one language into the named containers, or into the first app container if no name is given.
     pub(super) fn language(
         &mut self,
         language: Language,
@@ -68,7 +68,8 @@ impl Injector<'_> {
         }
     }
 
-    /// The containers of names: init containers in the pod's order, then app containers in that of the names.
+    /// The positions of the named containers: init containers in the pod's order, then app containers in the order of
+    /// the names.
     pub(super) fn targets(&self, names: &[String]) -> Vec<ContainerPosition> {
         let mut init = Vec::new();
         let mut apps = Vec::new();
@@ -85,7 +86,7 @@ impl Injector<'_> {
         init.into_iter().map(|(_, at)| at).chain(apps).collect()
     }
 
-    /// An agent that an init container brings: Java, Node.js, Python, .NET.
+    /// Injects an agent that an init container copies: Java, Node.js, Python, .NET.
     fn agent(
         &mut self,
         language: Language,
@@ -113,7 +114,8 @@ impl Injector<'_> {
         self.add_agent(language, resource, agent, (first, context));
     }
 
-    /// The operator adds the init container and the volume all the same.
+    /// Warns that a container is not instrumented. The operator still adds the init container and the volume to the
+    /// pod.
     fn warn_refused(&mut self, language: Language, at: ContainerPosition, reason: &str) {
         let container = self.pod.get(at).name();
         let message = format!(
@@ -127,7 +129,7 @@ impl Injector<'_> {
         );
     }
 
-    /// Where a container stands.
+    /// The path of a container in the pod template.
     pub(super) fn place(&self, at: ContainerPosition) -> Option<Path> {
         let (list, index) = match at {
             ContainerPosition::Init(index) => ("initContainers", index),
@@ -136,7 +138,7 @@ impl Injector<'_> {
         Some(Path::of(&["spec", list]).index(index))
     }
 
-    /// `initContainerSecurityContext`, or that of a container.
+    /// The resource's `initContainerSecurityContext`, or else the security context of a container.
     pub(super) fn security_context(
         &self,
         resource: &Instrumentation,
@@ -146,14 +148,14 @@ impl Injector<'_> {
         configured.or_else(|| self.pod.get(at).field("securityContext").cloned())
     }
 
-    /// An image, from another place where the run wants it so.
+    /// The image, rewritten by the first mirror that matches.
     pub(super) fn image(&self, image: &str) -> String {
         let mut mirrors = self.mirrors.iter();
         let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
         mirrored.unwrap_or_else(|| image.to_owned())
     }
 
-    /// The addresses in front, then the resource's own variables.
+    /// Prepends the address variables and appends the resource's own variables.
     pub(super) fn common(&mut self, resource: &Instrumentation, at: ContainerPosition) {
         let env = &mut self.pod.get_mut(at).env;
         for address in addresses() {
@@ -162,7 +164,8 @@ impl Injector<'_> {
         env.append_unset(&resource.env);
     }
 
-    /// The variables of every language. `to` gets them, `app` is what they speak of.
+    /// Adds the variables of every language to container `to`. They describe container `app`, which is another one for
+    /// sidecars.
     pub(super) fn sdk(
         &mut self,
         resource: &Instrumentation,
@@ -189,6 +192,7 @@ impl Injector<'_> {
             env.append(field(POD_UID, "metadata.uid"));
             set("k8s.pod.uid", format!("$({POD_UID})"));
         }
+        // Like the operator, a plain substring search.
         let stated = env.text(ATTRIBUTES).unwrap_or_default();
         let states_version = stated.contains("service.version");
         if let Some(version) = version.filter(|_| !states_version) {
@@ -200,10 +204,11 @@ impl Injector<'_> {
         }
         add_attributes(env, &attributes);
         add_traces(env, resource);
+        // `$(VAR)` is expanded only if VAR is defined earlier in the list.
         env.move_to_end(ATTRIBUTES);
     }
 
-    /// The endpoint, and what it needs for TLS.
+    /// Adds the exporter's endpoint and its TLS files.
     fn exporter(&mut self, resource: &Instrumentation, to: ContainerPosition) {
         let env = &mut self.pod.get_mut(to).env;
         if !resource.endpoint.is_empty() {
@@ -245,7 +250,7 @@ impl Injector<'_> {
         }
     }
 
-    /// A volume once a pod, its mount once a container.
+    /// Adds a volume once per pod and its mount once per container.
     fn mount_files(&mut self, volume: Value, name: &str, path: &str, to: ContainerPosition) {
         if !self.pod.has_volume(name) {
             self.pod.volumes.push(volume);
@@ -256,7 +261,8 @@ impl Injector<'_> {
         }
     }
 
-    /// A text in `envFrom` that nobody looks at may be one that the agent's own takes the place of.
+    /// Warns of `envFrom`: a variable that it defines is not visible here, and the agent's variable of the same name
+    /// would override it.
     fn warn_hidden_env(&mut self, language: Language, at: ContainerPosition) {
         let container = self.pod.get(at);
         let sources = container.field("envFrom").and_then(Value::as_array);
@@ -283,7 +289,8 @@ impl Injector<'_> {
         );
     }
 
-    /// A service name that is no owner's, because the container says who owns it.
+    /// Warns if the service gets the container's name instead of the owner's. The operator drops the owner's attribute
+    /// if the container states it itself, and then cannot use it as the name.
     fn warn_of_service_name(
         &mut self,
         attributes: &super::attributes::Attributes,
@@ -311,7 +318,7 @@ impl Injector<'_> {
         }
     }
 
-    /// Says that a container gets nothing for a language.
+    /// Warns that a pod is not instrumented for a language.
     pub(super) fn warn_not_instrumented(
         &mut self,
         language: Language,
@@ -327,7 +334,7 @@ impl Injector<'_> {
         );
     }
 
-    /// Puts an init container before another, or behind all; gives what [`InstrumentedPod::insert_init`] does.
+    /// Inserts an init container before another, or at the end. Returns what [`InstrumentedPod::insert_init`] returns.
     pub(super) fn insert_init(&mut self, container: &Value, before: &str) -> bool {
         let at = self.pod.find_init(before).unwrap_or(self.pod.init.len());
         InstrumentedContainer::read(container)
@@ -335,7 +342,7 @@ impl Injector<'_> {
     }
 }
 
-/// The variables that load an agent.
+/// The variables through which a runtime loads its agent.
 fn options(language: Language) -> &'static [&'static str] {
     match language {
         Language::Java => &["JAVA_TOOL_OPTIONS"],
@@ -346,7 +353,7 @@ fn options(language: Language) -> &'static [&'static str] {
     }
 }
 
-/// A name of at most 63 characters: what is too much goes from the end of the variable part.
+/// A volume name of at most 63 characters. The end of `name` is cut, never the prefix.
 pub(super) fn volume_name(prefix: &str, name: &str) -> String {
     const MAX_LENGTH: usize = 63;
     let excess = (prefix.len() + name.len()).saturating_sub(MAX_LENGTH);
@@ -358,7 +365,7 @@ pub(super) fn volume_name(prefix: &str, name: &str) -> String {
         .to_owned()
 }
 
-/// Adds attributes of the resource to those that the container states.
+/// Appends the attributes to `OTEL_RESOURCE_ATTRIBUTES`.
 fn add_attributes(env: &mut Env, attributes: &BTreeMap<String, String>) {
     let pairs = attributes
         .iter()

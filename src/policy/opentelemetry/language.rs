@@ -1,13 +1,13 @@
-//! The languages that the operator has agents for, and its words for them.
+//! The languages that the operator can instrument, and the names that it gives to their parts.
 
 use std::fmt;
 
 use crate::policy::schema::nearest;
 
-/// In the order in which the operator resolves and applies them.
+/// A language, in the order in which the operator resolves and applies them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Language {
-    /// A Java agent.
+    /// Java.
     Java,
     /// Node.js.
     NodeJs,
@@ -15,18 +15,18 @@ pub enum Language {
     Python,
     /// .NET.
     DotNet,
-    /// Go, by eBPF from a sidecar.
+    /// Go, instrumented by eBPF from a sidecar.
     Go,
-    /// The module of Apache HTTPD.
+    /// Apache HTTPD, instrumented by a module.
     ApacheHttpd,
-    /// The module of nginx.
+    /// nginx, instrumented by a module.
     Nginx,
-    /// The variables alone.
+    /// No agent: only the variables of the SDK.
     Sdk,
 }
 
 impl Language {
-    /// All of them.
+    /// All languages, in order.
     pub const ALL: [Language; 8] = [
         Language::Java,
         Language::NodeJs,
@@ -38,7 +38,7 @@ impl Language {
         Language::Sdk,
     ];
 
-    /// As annotations and flags have it.
+    /// The name in annotations and in command-line flags.
     pub fn word(self) -> &'static str {
         match self {
             Language::Java => "java",
@@ -52,17 +52,17 @@ impl Language {
         }
     }
 
-    /// The language of a word.
+    /// The language of a name.
     pub fn find(word: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|language| language.word() == word)
     }
 
-    /// The language of a word, of those that have an image.
+    /// The language of a name, if it has an image.
     ///
     /// # Errors
-    /// The words that there are.
+    /// A message with the valid names.
     pub fn with_image(word: &str) -> Result<Self, String> {
         let mut languages = Self::ALL
             .into_iter()
@@ -79,7 +79,7 @@ impl Language {
             })
     }
 
-    /// The field of the resource's spec; the SDK has none.
+    /// The field in the spec of an Instrumentation. The SDK has none.
     pub fn field(self) -> Option<&'static str> {
         match self {
             Language::ApacheHttpd => Some("apacheHttpd"),
@@ -88,17 +88,17 @@ impl Language {
         }
     }
 
-    /// Its place in tables of those that have an image.
+    /// The index in tables of languages with an image. The SDK is last, so it needs no entry.
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The annotation that asks for it.
+    /// The annotation that requests the language.
     pub fn inject_key(self) -> String {
         annotation(&format!("inject-{}", self.word()))
     }
 
-    /// The annotation that names its containers. That of nginx is the odd one out.
+    /// The annotation that names the containers. nginx deviates from the pattern.
     pub fn containers_key(self) -> String {
         match self {
             Language::Nginx => annotation("inject-nginx-container-names"),
@@ -106,12 +106,12 @@ impl Language {
         }
     }
 
-    /// The init container that brings the agent, of those that have the common shape; the volume is called alike.
+    /// The name of the init container that copies the agent, and of its volume.
     pub fn agent_name(self) -> String {
         format!("opentelemetry-auto-instrumentation-{}", self.word())
     }
 
-    /// Where the agent is.
+    /// The mount path of the agent's volume.
     pub fn agent_path(self) -> String {
         format!("/otel-auto-instrumentation-{}", self.word())
     }
@@ -125,12 +125,13 @@ impl fmt::Display for Language {
 
 const PREFIX: &str = "instrumentation.opentelemetry.io/";
 
-/// An annotation of the operator's prefix.
+/// The annotation of a word, with the operator's prefix.
 pub fn annotation(word: &str) -> String {
     format!("{PREFIX}{word}")
 }
 
-/// An annotation of the prefix that the operator does not know, and the one that was meant.
+/// For an annotation with the operator's prefix that the operator does not know: the known annotation that was probably
+/// meant, if any. `None` for every other annotation.
 pub fn is_unknown(key: &str) -> Option<Option<String>> {
     key.strip_prefix(PREFIX)?;
     let suffixes = [

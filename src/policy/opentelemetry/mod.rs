@@ -1,8 +1,9 @@
-//! `opentelemetry.io Instrumentation`: what the OpenTelemetry Operator's webhook does to pods, before any cluster.
+//! Policies of `opentelemetry.io Instrumentation`: does to manifests what the OpenTelemetry Operator's webhook does to
+//! pods.
 //!
-//! The behaviour is that of `internal/instrumentation` of
-//! <https://github.com/open-telemetry/opentelemetry-operator>, release 0.158.0. Where that gives an odd result it is
-//! given here, too, and said.
+//! The behaviour is that of `internal/instrumentation` in
+//! <https://github.com/open-telemetry/opentelemetry-operator>, release 0.158.0. Odd results of the operator are
+//! kept and reported.
 
 mod agents;
 mod annotations;
@@ -40,7 +41,7 @@ use resource::Instrumentation;
 #[cfg(feature = "schemas")]
 pub use schema::InstrumentationFile;
 
-/// The policies that all resources of a run are, since a pod may take any of them.
+/// Makes one policy for each resource. All are needed at once, because a pod may request any of them by name.
 pub fn join(documents: Vec<Document<'_>>, reading: &ReadOptions) -> (Vec<Policy>, Vec<Diagnostic>) {
     let settings = &reading.opentelemetry;
     let (mut resources, mut texts) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! The containers that a pod's annotations name for each language, or a remark why the operator does not take the names.
+//! Reads which containers a pod's annotations name for each language, or returns a remark why the operator refuses
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
 
 impl InstrumentationMutation {
-    /// The names of each language's containers; none where the first container is meant.
+    /// The container names for each chosen language. An empty list means the first container.
     pub(super) fn containers(
         &self,
         annotations: &Annotations<'_>,
@@ -37,6 +38,7 @@ impl InstrumentationMutation {
         for (language, names) in each() {
             check_twice(annotations, language, names)?;
         }
+        // With several languages, each must name its containers.
         match each().find(|(_, names)| names.is_empty()) {
             Some((language, _)) if chosen.len() > 1 => Err(none_named(annotations, language)),
             _ => Ok(lists),
@@ -86,7 +88,7 @@ fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> 
     Box::new(remark.help(help))
 }
 
-/// A remark on names that no container of the pod has.
+/// A remark on names that match no container of the pod.
 pub(super) fn unknown_names(
     annotations: &Annotations<'_>,
     language: Language,

@@ -1,4 +1,5 @@
-//! What the operator writes and hardly anybody wants: said, and written all the same.
+//! Finds odd results of the operator, which hardly anybody wants. They are written like the operator does, with a
+//! warning.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use crate::yaml::value::Path;
 
 const LISTS: [&str; 2] = ["initContainers", "containers"];
 
-/// What of the kind is in a pod spec that was not in the one before.
+/// Odd results in a pod spec that were not in the spec before.
 pub(super) fn find(before: &Value, after: &Value) -> Vec<Remark> {
     let mut remarks = Vec::new();
     for list in LISTS {
@@ -47,6 +48,7 @@ fn in_container(container: &Value, before: &[Value], at: Option<&Path>, remarks:
         let help = "`kubectl apply` goes by the names of variables: see that none of them stands in the manifest";
         say(message, help);
     }
+    // `set_text` of a variable with `valueFrom` makes such an entry.
     let is_both = |item: &&Value| comes_from_elsewhere(item) && !text_of(item).is_empty();
     let is_new = |item: &&Value| !before.contains(item);
     for item in env.iter().filter(is_both).filter(is_new) {

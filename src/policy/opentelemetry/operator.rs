@@ -1,5 +1,5 @@
-//! The operator's webhook for pods: which resource each language takes, which containers, and then what becomes of the
-//! pod. Where the operator says nothing, a remark does.
+//! Imitates the operator's webhook for pods: chooses the resource and the containers of each language, then changes the
+//! pod. Where the operator only logs or ignores something, a remark reports it.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,15 +20,15 @@ use crate::policy::parts::PolicyPart;
 use crate::policy::schema::did_you_mean;
 use crate::yaml::value::Path;
 
-/// What one resource does to pods: the first that a pod takes does all of its work, that of others included, so that
-/// languages come in the operator's order.
+/// What one resource does to pods. Of the resources that a pod requests, the first does the work of all, so that the
+/// languages are applied in the operator's order.
 #[derive(Debug)]
 pub(super) struct InstrumentationMutation {
-    /// All resources.
+    /// All resources of the run.
     pub catalog: Arc<Catalog>,
-    /// The place of this one among them.
+    /// The index of this resource in the catalog.
     pub at: usize,
-    /// Other places for images.
+    /// Replacements for image names.
     pub mirrors: Arc<[ImageMirror]>,
 }
 
@@ -55,6 +55,7 @@ impl Mutation for InstrumentationMutation {
         let Some(before) = InstrumentedPod::read(&spec) else {
             return left("a container of the pod is none");
         };
+        // The pod has podgraft's marker: an earlier run injected it.
         if pod.is_marked {
             let chosen = chosen.ok();
             return match chosen.and_then(|chosen| self.outdated_agent(&chosen, &before)) {
@@ -92,7 +93,8 @@ impl Mutation for InstrumentationMutation {
 }
 
 impl InstrumentationMutation {
-    /// Why another resource does the work for a pod: the first that it takes speaks for all.
+    /// Why this resource leaves a pod to another one; `None` if this is the one that acts. That is the first that the
+    /// pod requests, or the first of all if the request cannot be resolved.
     fn speaks_not(&self, chosen: &Result<ChosenResources, Box<Remark>>) -> Option<String> {
         let places = chosen.iter().flatten().map(|(_, at)| *at);
         let speaker = places.clone().next().unwrap_or_default();
@@ -108,7 +110,7 @@ impl InstrumentationMutation {
         }
     }
 
-    /// An agent of an earlier run whose image is another one now.
+    /// A remark if an agent of an earlier run has another image than the resource states now.
     fn outdated_agent(&self, chosen: &ChosenResources, pod: &InstrumentedPod) -> Option<Remark> {
         chosen.iter().find_map(|(language, at)| {
             let resource = &self.catalog.resources[*at];
@@ -180,7 +182,7 @@ impl InstrumentationMutation {
         MutationResult::Changed(after, remarks)
     }
 
-    /// What is not seen here and counts in a cluster.
+    /// Remarks about objects that are not among the manifests and would matter in a cluster.
     fn cluster_remarks(&self, pod: &PodFacts<'_>, chosen: &ChosenResources) -> Vec<Remark> {
         let mut remarks = Vec::new();
         if pod.namespace_annotations.is_none() {
@@ -229,19 +231,20 @@ impl InstrumentationMutation {
     }
 }
 
-/// The operator does nothing for the pod.
+/// The operator would do nothing for the pod.
 fn left(reason: impl Into<String>) -> MutationResult {
     MutationResult::Skipped(Skip::because(SkipCause::OfOperator, reason))
 }
 
-/// A remark on a pod that has nothing by which the operator knows one of its own.
+/// A warning that the result has nothing by which the operator recognizes an injected pod, so that its webhook would
+/// inject again.
 fn unseen() -> Remark {
     let message = "an operator in the cluster does not see that {} is instrumented, and adds its variables again";
     let remark = Remark::warning(Code::OddResult, message);
     remark.help("do not install this one where the operator's webhook runs")
 }
 
-/// Where an annotation of the pod stands, if its value counts.
+/// The path of an annotation if the pod's value is the effective one.
 pub(super) fn place_of(annotations: &Annotations<'_>, key: &str) -> Option<Path> {
     annotations
         .is_of_pod(key)
@@ -257,7 +260,7 @@ fn not_requested(pod: &PodFacts<'_>) -> Skip {
                 .is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
         })
     };
-    // Where the template has no word of it, the annotation is in the wrong place.
+    // An annotation on the workload is a mistake only if the template has no such annotation itself.
     let says_no = pod
         .annotations
         .keys()
@@ -290,7 +293,7 @@ fn not_requested(pod: &PodFacts<'_>) -> Skip {
     )
 }
 
-/// What the operator passes over without a word.
+/// Remarks on annotations that the operator silently ignores.
 fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
     let unknown = annotations
         .pod
@@ -307,7 +310,7 @@ fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
     unknown.map(tell).collect()
 }
 
-/// What shows that the operator has been here.
+/// The part of a pod by which the operator recognizes that it is injected already; `None` if there is none.
 fn injected_already(pod: &InstrumentedPod) -> Option<String> {
     let agents = [
         Language::DotNet,

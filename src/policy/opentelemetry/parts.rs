@@ -1,4 +1,4 @@
-//! What a resource may put into pods, whichever ask for it: for those who look for images and dangers in policies.
+//! Lists what a resource may inject into any pod. Reports of images and of dangerous settings use it.
 
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::resource::Instrumentation;
 use crate::policy::images::ImageMirror;
 use crate::policy::parts::PolicyPart;
 
-/// The images of all languages that are on, the files of TLS, and what Go's sidecar is given.
+/// The images of all enabled languages, the TLS files of the exporter, and the privileges of the Go sidecar.
 pub(super) fn parts_of(
     resource: &Instrumentation,
     settings: &OperatorSettings,

@@ -1,20 +1,21 @@
-//! A pod spec as the operator's code works on it: containers, volumes, and the rest, which nothing looks at.
+//! A pod spec in the form that the injection changes: containers and volumes as lists, all other fields untouched.
 
 use serde_json::{Map, Value};
 
 use super::env::{Env, SharedVariables};
 use super::go_slice;
 
-/// Bytes of Go's `corev1.Container`.
+/// The size of Go's `corev1.Container` in bytes.
 const CONTAINER_SIZE: usize = 408;
 
-/// A pod spec.
+/// A pod spec that agents are injected into.
 #[derive(Debug, Clone)]
 pub(super) struct InstrumentedPod {
+    /// The whole pod spec. Its lists are replaced by the fields below in `into_value`.
     fields: Map<String, Value>,
     /// `initContainers`.
     pub init: Vec<InstrumentedContainer>,
-    /// The room of their list in the operator's code.
+    /// The capacity of the init container slice in the operator's code.
     init_room: usize,
     /// `containers`.
     pub apps: Vec<InstrumentedContainer>,
@@ -22,13 +23,13 @@ pub(super) struct InstrumentedPod {
     pub volumes: Vec<Value>,
 }
 
-/// A container.
+/// A container of such a pod.
 #[derive(Debug, Clone)]
 pub(super) struct InstrumentedContainer {
     fields: Map<String, Value>,
     /// `env`.
     pub env: Env,
-    /// `env` of one that shares another's variables.
+    /// The `env` that replaces [`Self::env`] if the container shares its variables with the one it was copied from.
     pub shared: Option<SharedVariables>,
     /// `volumeMounts`.
     pub mounts: Vec<Value>,
@@ -44,7 +45,7 @@ pub(super) enum ContainerPosition {
 }
 
 impl InstrumentedPod {
-    /// Takes a pod spec apart; `None` where a container is none.
+    /// Reads a pod spec; `None` if it or a container is not a mapping.
     pub(super) fn read(spec: &Value) -> Option<Self> {
         let fields = spec.as_object()?.clone();
         let containers = |key: &str| -> Option<Vec<InstrumentedContainer>> {
@@ -63,7 +64,7 @@ impl InstrumentedPod {
         })
     }
 
-    /// Puts it together again. A list that was not there and is empty stays away.
+    /// Writes the pod spec. A list that was absent and is empty stays absent.
     pub(super) fn into_value(mut self) -> Value {
         let containers = |list: Vec<InstrumentedContainer>| {
             list.into_iter()
@@ -76,7 +77,7 @@ impl InstrumentedPod {
         Value::Object(self.fields)
     }
 
-    /// A field of the pod spec.
+    /// A field of the pod spec; null if it is absent.
     pub(super) fn field(&self, key: &str) -> &Value {
         self.fields.get(key).unwrap_or(&Value::Null)
     }
@@ -86,7 +87,7 @@ impl InstrumentedPod {
         self.fields.insert(key.to_owned(), value);
     }
 
-    /// A container.
+    /// The container at a position.
     pub(super) fn get(&self, at: ContainerPosition) -> &InstrumentedContainer {
         match at {
             ContainerPosition::Init(at) => &self.init[at],
@@ -94,7 +95,7 @@ impl InstrumentedPod {
         }
     }
 
-    /// A container, to change it.
+    /// The container at a position, mutable.
     pub(super) fn get_mut(&mut self, at: ContainerPosition) -> &mut InstrumentedContainer {
         match at {
             ContainerPosition::Init(at) => &mut self.init[at],
@@ -102,7 +103,7 @@ impl InstrumentedPod {
         }
     }
 
-    /// The container of a name; one of `containers` comes before one of `initContainers`.
+    /// The position of the container of a name. `containers` are searched before `initContainers`.
     pub(super) fn find(&self, name: &str) -> Option<ContainerPosition> {
         let place = |containers: &[InstrumentedContainer]| {
             containers
@@ -114,15 +115,15 @@ impl InstrumentedPod {
             .or_else(|| place(&self.init).map(ContainerPosition::Init))
     }
 
-    /// The place of the init container of a name.
+    /// The index of the init container of a name.
     pub(super) fn find_init(&self, name: &str) -> Option<usize> {
         self.init
             .iter()
             .position(|container| container.name() == name)
     }
 
-    /// Puts an init container at a place, and gives whether the others moved within their list: a reference of the
-    /// operator's code to what stood there is then one to the new container.
+    /// Inserts an init container. Returns whether the containers behind it moved within the same backing array: then a
+    /// pointer of the operator's code to one of them now points to the new container.
     pub(super) fn insert_init(&mut self, at: usize, container: InstrumentedContainer) -> bool {
         let room = go_slice::grown(CONTAINER_SIZE, self.init_room, self.init.len() + 1);
         let is_within = at < self.init.len() && room == self.init_room;
@@ -138,7 +139,7 @@ impl InstrumentedPod {
 }
 
 impl InstrumentedContainer {
-    /// Takes a container apart.
+    /// Reads a container; `None` if it is not a mapping.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let fields = value.as_object()?.clone();
         Some(InstrumentedContainer {
@@ -159,7 +160,7 @@ impl InstrumentedContainer {
         Value::Object(self.fields)
     }
 
-    /// Its name.
+    /// The name of the container.
     pub(super) fn name(&self) -> &str {
         self.fields
             .get("name")
@@ -167,12 +168,12 @@ impl InstrumentedContainer {
             .unwrap_or_default()
     }
 
-    /// A field; `None` where it is not there, or null.
+    /// The value of a field; `None` if it is absent or null.
     pub(super) fn field(&self, key: &str) -> Option<&Value> {
         self.fields.get(key).filter(|value| !value.is_null())
     }
 
-    /// Sets a field, or takes it away.
+    /// Sets a field, or removes it.
     pub(super) fn set(&mut self, key: &str, value: Option<Value>) {
         match value {
             Some(value) => drop(self.fields.insert(key.to_owned(), value)),
@@ -189,6 +190,7 @@ fn list<'v>(fields: &'v Map<String, Value>, key: &str) -> &'v [Value] {
         .unwrap_or_default()
 }
 
+/// Puts a list back into its field, unless it is empty and was before.
 fn put_list(fields: &mut Map<String, Value>, key: &str, items: Vec<Value>) {
     let had = list(fields, key).len();
     if !items.is_empty() || had > 0 {

@@ -1,19 +1,19 @@
-//! What a release of the operator brings: the images of its agents, and what its flags switch on.
+//! Releases of the operator: the images of their agents, and what the flags of the operator enable.
 
 use std::sync::Arc;
 
 use super::language::Language;
 use crate::policy::schema::{did_you_mean, nearest};
 
-/// A release and its images, in the order of [`Language::ALL`] without the SDK.
+/// A release of the operator. The images are in the order of [`Language::ALL`], without the SDK.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Release {
-    /// Its version.
+    /// The version, without `v`.
     pub version: &'static str,
     images: [&'static str; 7],
 }
 
-/// The releases whose behaviour is known, the newest first: `versions.txt` of each in
+/// The releases whose behaviour is implemented, newest first. Images are from `versions.txt` of each release in
 /// <https://github.com/open-telemetry/opentelemetry-operator>.
 pub const RELEASES: &[Release] = &[Release {
     version: "0.158.0",
@@ -29,16 +29,16 @@ pub const RELEASES: &[Release] = &[Release {
 }];
 
 impl Release {
-    /// The release of a version, with or without a `v`.
+    /// The release of a version, which may begin with `v`.
     pub fn find(version: &str) -> Option<&'static Self> {
         let version = version.strip_prefix('v').unwrap_or(version);
         RELEASES.iter().find(|release| release.version == version)
     }
 
-    /// As [`Release::find`].
+    /// [`Release::find`] with an error message.
     ///
     /// # Errors
-    /// The versions that there are.
+    /// A message with the known versions.
     pub fn parse(version: &str) -> Result<&'static Self, String> {
         let versions: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
         Self::find(version)
@@ -46,17 +46,17 @@ impl Release {
     }
 }
 
-/// A feature that a flag of the operator switches.
+/// A feature that a flag of the operator enables or disables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorFeature {
     /// The agent of a language.
     Language(Language),
-    /// Languages may name their containers.
+    /// Pods may name the containers of each language.
     MultiInstrumentation,
 }
 
 impl OperatorFeature {
-    /// The feature of a word; the SDK has none.
+    /// The feature of a name. `None` for the SDK, which has no flag.
     pub fn find(word: &str) -> Option<Self> {
         match word {
             "multi-instrumentation" => Some(OperatorFeature::MultiInstrumentation),
@@ -65,10 +65,10 @@ impl OperatorFeature {
         }
     }
 
-    /// As [`OperatorFeature::find`].
+    /// [`OperatorFeature::find`] with an error message.
     ///
     /// # Errors
-    /// The word that was meant, or all there are.
+    /// A message with the nearest name, or with all names.
     pub fn parse(word: &str) -> Result<Self, String> {
         let known_words = || Self::words().collect::<Vec<_>>().join(", ");
         Self::find(word).ok_or_else(|| match nearest(word, Self::words()) {
@@ -77,7 +77,7 @@ impl OperatorFeature {
         })
     }
 
-    /// All words.
+    /// The names of all features.
     pub fn words() -> impl Iterator<Item = &'static str> {
         let languages = Language::ALL
             .into_iter()
@@ -88,18 +88,19 @@ impl OperatorFeature {
     }
 }
 
-/// How the operator is set up: its release and its flags.
+/// The settings of the operator: its release, images and flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorSettings {
     release: &'static Release,
     images: [Option<Arc<str>>; 7],
     languages: [bool; 8],
-    /// Languages may name their containers, and several that do not are refused.
+    /// Multi-instrumentation: pods may name the containers of each language, and must if they request several
+    /// languages.
     pub is_multi: bool,
 }
 
 impl Default for OperatorSettings {
-    /// Go and nginx are off, as in the operator.
+    /// The newest release. Go and nginx are disabled, as in the operator.
     fn default() -> Self {
         OperatorSettings {
             release: &RELEASES[0],
@@ -112,19 +113,19 @@ impl Default for OperatorSettings {
 }
 
 impl OperatorSettings {
-    /// Takes the images of a release.
+    /// Uses the images of a release.
     pub fn set_release(&mut self, release: &'static Release) {
         self.release = release;
     }
 
-    /// Takes another image for a language; the SDK has none.
+    /// Replaces the image of a language. Does nothing for the SDK.
     pub fn set_image(&mut self, language: Language, image: &str) {
         if let Some(place) = self.images.get_mut(language.index()) {
             *place = Some(image.into());
         }
     }
 
-    /// Switches something on or off.
+    /// Enables or disables a feature.
     pub fn switch(&mut self, feature: OperatorFeature, is_on: bool) {
         match feature {
             OperatorFeature::Language(language) => self.languages[language.index()] = is_on,
@@ -132,7 +133,7 @@ impl OperatorSettings {
         }
     }
 
-    /// Whether the operator does anything for a language.
+    /// Whether a language is enabled.
     pub fn is_on(&self, language: Language) -> bool {
         self.languages[language.index()]
     }
@@ -142,7 +143,7 @@ impl OperatorSettings {
         self.release.version
     }
 
-    /// The image of a language where the resource states none.
+    /// The image of a language if the resource states none.
     pub fn image(&self, language: Language) -> &str {
         let at = language.index();
         let configured = self.images.get(at).and_then(Option::as_deref);
@@ -151,7 +152,7 @@ impl OperatorSettings {
             .unwrap_or_default()
     }
 
-    /// In words: the release, and what is not as it has it.
+    /// The release, and the settings that differ from its defaults, for messages.
     pub fn title(&self) -> String {
         let mut title = format!("OpenTelemetry Operator {}", self.version());
         let standard = OperatorSettings::default();

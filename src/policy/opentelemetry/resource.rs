@@ -1,4 +1,4 @@
-//! An Instrumentation as the operator has it once its own webhook has filled in the defaults.
+//! Reads an Instrumentation, with the defaults that the operator's mutating webhook fills in.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -15,16 +15,16 @@ use crate::yaml::value::Path;
 
 static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 
-/// A resource.
+/// An Instrumentation resource.
 #[derive(Debug, Clone)]
 pub(super) struct Instrumentation {
-    /// `Instrumentation/shop/agents`.
+    /// Kind, namespace and name, such as `Instrumentation/shop/agents`.
     pub identity: String,
-    /// Its name.
+    /// `metadata.name`.
     pub name: String,
-    /// Its namespace, where it states one.
+    /// `metadata.namespace`, if stated.
     pub namespace: Option<String>,
-    /// Where its name stands in its file.
+    /// The byte range of the name in its file.
     pub at: Range<usize>,
     /// `exporter.endpoint`.
     pub endpoint: String,
@@ -64,7 +64,7 @@ pub(super) struct ExporterTls {
     pub cert: String,
     /// `key_file`.
     pub key: String,
-    /// Where it stands in the resource's file.
+    /// Its byte range in the resource's file.
     pub at: Range<usize>,
 }
 
@@ -79,9 +79,9 @@ pub(super) struct LanguageAgent {
     pub resources: Value,
     /// `volumeLimitSize`.
     pub limit: Option<Value>,
-    /// `volumeClaimTemplate`, if it says anything.
+    /// `volumeClaimTemplate`, unless it is Go's zero value.
     pub claim: Option<Value>,
-    /// Images and folders of `extensions`.
+    /// Image and folder (`dir`) of each of the `extensions`.
     pub extensions: Vec<(String, String)>,
     /// `securityContext`.
     pub security_context: Option<Value>,
@@ -91,12 +91,12 @@ pub(super) struct LanguageAgent {
     pub version: String,
     /// `configPath` or `configFile`.
     pub config: String,
-    /// Where it stands in the resource's file.
+    /// Its byte range in the resource's file.
     pub at: Range<usize>,
 }
 
 impl Instrumentation {
-    /// What the resource says of a language; of the SDK there is nothing to say.
+    /// The agent settings of a language; `None` for the SDK.
     pub(super) fn agent(&self, language: Language) -> Option<&LanguageAgent> {
         self.agents.get(language.index())
     }
@@ -104,7 +104,7 @@ impl Instrumentation {
     /// Reads a resource. Warnings go to `problems`.
     ///
     /// # Errors
-    /// Why an API server with the operator's webhooks would refuse it.
+    /// The reasons for which an API server or the operator's webhook would refuse the resource.
     pub(super) fn read(
         document: &Document<'_>,
         settings: &OperatorSettings,
@@ -150,7 +150,7 @@ impl Instrumentation {
         }
     }
 
-    /// What the operator's validating webhook refuses.
+    /// Errors of the operator's validating webhook.
     fn webhook_errors(&self, document: &Document<'_>) -> Vec<Diagnostic> {
         let mut refused = Vec::new();
         if let Err(reason) = check_sampler(&self.sampler, &self.sampler_argument) {
@@ -177,7 +177,7 @@ impl Instrumentation {
         refused
     }
 
-    /// What it only warns of, where hardly anybody sees it.
+    /// Warnings of the validating webhook, which a GitOps pipeline usually hides.
     fn webhook_warnings(&self, document: &Document<'_>) -> Vec<Diagnostic> {
         let path = Path::of(&["spec", "exporter"]);
         let warn = |message: &str| {
@@ -208,7 +208,7 @@ impl Instrumentation {
     }
 }
 
-/// Types and names of fields. A field that does not exist is dropped by an API server without a word.
+/// Checks the version and the schema. Unknown fields are only warnings, because an API server silently drops them.
 fn check(document: &Document<'_>, problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
     let version = document.text(&["apiVersion"]).unwrap_or_default();
     if version != "opentelemetry.io/v1alpha1" {
@@ -236,7 +236,7 @@ fn check(document: &Document<'_>, problems: &mut Vec<Diagnostic>) -> Result<(), 
     Ok(())
 }
 
-/// The samplers that the operator knows, and their arguments.
+/// The check of the operator's webhook for sampler and argument.
 fn check_sampler(sampler: &str, argument: &str) -> Result<(), String> {
     match sampler {
         "traceidratio" | "parentbased_traceidratio" if !argument.is_empty() => {
@@ -336,7 +336,7 @@ impl LanguageAgent {
     }
 }
 
-/// Limits and requests have defaults of their own.
+/// `resources` of the init container. Limits and requests are defaulted separately.
 fn resources(spec: &Value, language: Language) -> Value {
     let key = match language {
         Language::Java => "resources",
@@ -377,7 +377,8 @@ fn resources(spec: &Value, language: Language) -> Value {
     Value::Object(resources)
 }
 
-/// What Go has for a value that says nothing: mappings of the claim's own types, no texts, nothing in lists and maps.
+/// Whether Go would decode a claim template to its zero value: empty strings, and nested structs that are zero. A map
+/// or a list is not zero, even if it is empty.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,5 +1,5 @@
-//! The modules of Apache HTTPD and nginx: a copy of the container that saves its configuration, an init container that
-//! writes the agent's beside it, and both mounted over what was there.
+//! Injects the modules of Apache HTTPD and nginx. A copy of the container, as init container, saves the server's
+//! configuration in a volume; a second one adds the agent's configuration; both volumes are mounted into the container.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const LIBRARIES: &str = "LD_LIBRARY_PATH";
 /// The differences between the two web servers.
 struct WebServer {
     language: Language,
-    /// The init container that writes the configuration.
+    /// The name of the init container that adds the agent's configuration.
     attach: &'static str,
     conf_volume: &'static str,
     agent_volume: &'static str,
@@ -31,7 +31,7 @@ struct WebServer {
     conf_variable: &'static str,
     /// The variable with the pod's name.
     id_variable: &'static str,
-    /// What the names of all settings begin with.
+    /// The prefix of the names of the module's settings.
     prefix: &'static str,
 }
 
@@ -55,7 +55,7 @@ const NGINX: WebServer = WebServer {
     prefix: "NginxModule",
 };
 
-/// Copies the agent and makes its logging configuration: of both servers.
+/// For both servers: copies the agent and writes its logging configuration.
 const INSTALL: &str = "\
 set -e
 agent=/opt/opentelemetry-webserver/agent
@@ -65,7 +65,7 @@ sed \"s,__agent_log_dir__,$agent/logs,g\" \"$agent/conf/opentelemetry_sdk_log4cx
   > \"$agent/conf/opentelemetry_sdk_log4cxx.xml\"
 ";
 
-/// `$1` is the folder of the server's configuration.
+/// `$1` is the folder of the server's configuration. `opentemetry` is misspelt in the operator, too.
 const APACHE_SCRIPT: &str = "\
 printf '%s\\n' \"$OTEL_APACHE_AGENT_CONF\" | sed \"s/<<SID-PLACEHOLDER>>/$APACHE_SERVICE_INSTANCE_ID/g\" \\
   > \"$conf/opentemetry_agent.conf\"
@@ -86,7 +86,7 @@ cat \"$conf/$1.instrumented\" > \"$conf/$1\"
 rm \"$conf/$1.instrumented\"
 ";
 
-/// `$1` is the folder of the server's configuration.
+/// For nginx: saves the configuration and the server's version. `$1` is the folder of the server's configuration.
 const CLONE_SCRIPT: &str = "\
 set -e
 conf=/opt/opentelemetry-webserver/source-conf
@@ -96,7 +96,7 @@ printf '%s\\n' \"${version##*/}\" > \"$conf/version.txt\"
 ";
 
 impl Injector<'_> {
-    /// Instruments the web server in containers of these names.
+    /// Instruments the web server of the named containers.
     pub(super) fn web(
         &mut self,
         language: Language,
@@ -135,6 +135,7 @@ impl Injector<'_> {
             self.server(server, resource, agent, at);
             self.common(resource, at);
             self.sdk(resource, (at, at));
+            // For Apache HTTPD the operator sets both security contexts last, for nginx when it adds each container.
             if language == Language::ApacheHttpd {
                 let context = self.security_context(resource, at);
                 for name in [server.attach, CLONE] {
@@ -146,7 +147,7 @@ impl Injector<'_> {
         }
     }
 
-    /// Both servers call the copy of the container alike.
+    /// Warns of a pod with both servers: the operator gives their copied containers the same name.
     fn warn_of_both_servers(&mut self, language: Language) {
         let message = format!(
             "{{}} asks for Apache HTTPD and nginx in one pod, which the operator cannot do: their init containers have one \
@@ -196,7 +197,8 @@ impl Injector<'_> {
         }
     }
 
-    /// A copy of the container that saves its configuration; the container gets what comes of it.
+    /// Adds the init container that saves the configuration, a copy of the container. The container itself mounts the
+    /// saved configuration in place of its own.
     fn clone_container(
         &mut self,
         server: &WebServer,
@@ -213,6 +215,7 @@ impl Injector<'_> {
         let original = self.pod.get_mut(at);
         let copy = copy_of(original, server, agent, &folder, context);
         let shared = original.env.share();
+        // Only the first such mount is replaced.
         let covers = |mount: &Value| {
             let path = mount["mountPath"].as_str().unwrap_or_default();
             path.contains(&folder)
@@ -240,7 +243,7 @@ impl Injector<'_> {
         agent: &LanguageAgent,
         conf: String,
     ) -> Value {
-        // The resource's own variables as they are, then what they do not state.
+        // Variables that the resource states come first, and no other replaces them.
         let mut env = Env::of(agent.env.clone());
         env.append_unset(&resource.env);
         env.append_unset(&addresses());
@@ -265,7 +268,7 @@ impl Injector<'_> {
         container
     }
 
-    /// The agent's configuration, in the server's own form.
+    /// The configuration of the module, in the syntax of the server.
     fn configuration(
         &self,
         server: &WebServer,
@@ -303,14 +306,14 @@ impl Injector<'_> {
         };
         let end = if is_nginx { ";" } else { "" };
         for (name, value) in settings {
-            // Writing to a text cannot fail.
+            // `write!` to a `String` cannot fail.
             let _ = writeln!(text, "{name} {value}{end}");
         }
         text
     }
 }
 
-/// What Apache HTTPD loads.
+/// The `LoadFile` and `LoadModule` lines for Apache HTTPD.
 fn libraries(version: &str) -> String {
     let mut text = String::new();
     for library in [
@@ -322,7 +325,7 @@ fn libraries(version: &str) -> String {
         "opentelemetry_exporter_otlp_grpc",
         "opentelemetry_webserver_sdk",
     ] {
-        // Writing to a text cannot fail.
+        // `write!` to a `String` cannot fail.
         let _ = writeln!(text, "LoadFile {FOLDER}/sdk_lib/lib/lib{library}.so");
     }
     let suffix = if version == "2.2" { "22" } else { "" };
@@ -342,7 +345,7 @@ fn conf_folder(server: &WebServer, agent: &LanguageAgent) -> String {
     }
 }
 
-/// `filepath.Dir` of Go: what comes before the last slash, made plain.
+/// Go's `filepath.Dir`: the path up to the last slash, cleaned.
 fn parent(path: &str) -> String {
     let folder = path.rfind('/').map_or("", |at| &path[..=at]);
     let is_absolute = folder.starts_with('/');
@@ -362,7 +365,7 @@ fn parent(path: &str) -> String {
     }
 }
 
-/// `filepath.Base` of Go.
+/// Go's `filepath.Base`.
 fn base_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     match path.rfind('/') {
@@ -372,7 +375,7 @@ fn base_name(path: &str) -> &str {
     }
 }
 
-/// The init container that copies the configuration of a container.
+/// The init container that saves the configuration of a container.
 fn copy_of(
     original: &InstrumentedContainer,
     server: &WebServer,

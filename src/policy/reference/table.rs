@@ -1,8 +1,8 @@
-//! The functions that expressions have: how each is written, what it comes to, and an example.
+//! The functions of CEL and its extensions, and podgraft's own, each with signature, description and example.
 
 use super::Function;
 
-/// One row of the table.
+/// A row of the table.
 pub(super) const fn of(
     name: &'static str,
     signature: &'static str,

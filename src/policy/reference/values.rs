@@ -1,9 +1,9 @@
-//! Functions on values that are read from texts: quantities, versions, addresses, networks and URLs.
+//! The functions for types that are parsed from texts: quantities, versions, addresses, networks, URLs and formats.
 
 use super::Function;
 use super::table::of;
 
-/// In the order of the page, behind the others.
+/// In the order of the page, behind those of the other table.
 pub(super) const FUNCTIONS: &[Function] = &[
     of(
         "quantity",

@@ -1,8 +1,8 @@
-//! How values and types are called in messages about a schema.
+//! The wording of values and types in messages about schemas.
 
 use serde_json::Value;
 
-/// What a value is, in a sentence.
+/// A value as a noun, for messages.
 pub(super) fn describe(value: &Value) -> &'static str {
     match value {
         Value::Null => "empty",
