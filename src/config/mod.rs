@@ -38,7 +38,7 @@ pub struct Config {
     pub context: Vec<String>,
     /// The name of this set of policies, for `--prune`.
     pub set: Option<String>,
-    /// Whether the record (`podgraft.lock`) is written.
+    /// When and where the record of what was injected is written.
     pub record: Option<RecordMode>,
     /// Dangers that no policy may inject.
     pub forbid: Vec<Danger>,

@@ -1,4 +1,4 @@
-//! What an expression may name, and the message for what it may not.
+//! The names that expressions may use, and error messages for all others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use super::schema::{did_you_mean, nearest};
 use super::template::{ParamValues, TemplateError};
 use crate::diagnostic::Code;
 
-/// What an expression may begin with, and the fields where there are only these.
+/// Root names of expressions. Roots with a fixed set of fields list them; an empty list allows any field.
 pub(crate) const ROOTS: [(&str, &[&str]); 11] = [
     ("params", &[]),
     ("variables", &[]),
@@ -65,7 +65,7 @@ pub(crate) const ROOTS: [(&str, &[&str]); 11] = [
     ("ref", &["kind", "name"]),
 ];
 
-/// Names of types, to compare `type(x)` with.
+/// Type names, which `type(x)` can be compared with.
 const TYPES: [&str; 10] = [
     "bool",
     "bytes",
@@ -79,48 +79,48 @@ const TYPES: [&str; 10] = [
     "uint",
 ];
 
-/// The names that a policy adds.
+/// The names that a policy defines, and the state of its resource.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
-    /// Its parameters.
+    /// The parameters and their values.
     pub params: ParamValues,
-    /// Those that have no value yet, so that what reads them has none.
+    /// Parameters without a value yet. What reads them is evaluated later.
     pub open: BTreeSet<String>,
-    /// The variables so far, and what each of them uses.
+    /// The variables defined so far, and what each depends on.
     pub variables: BTreeMap<String, ExpressionUses>,
-    /// `source`.
+    /// Whether `source` can be read.
     pub source: SourceState,
-    /// The kinds of object that its expressions look up.
+    /// The kinds of objects that its expressions look up. Shared, because compiling an expression adds to it.
     pub kinds: Arc<Mutex<ObjectKinds>>,
 }
 
-/// Whether the policy has a `source`, and whether its resource is known.
+/// Whether the policy has `source`, and whether its resource is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SourceState {
-    /// The policy is for no resources.
+    /// The policy has no `source`.
     #[default]
     Never,
-    /// The policy is read without a resource.
+    /// The policy has `source` and is read without a resource.
     NotYet,
-    /// The policy is read for a resource.
+    /// The policy is read for one resource of its `source`.
     Yes,
 }
 
-/// What an expression uses, directly or through variables.
+/// What an expression depends on, directly or through variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExpressionUses {
-    /// Something of the workload, so that its value is not known when the policy is read.
+    /// The workload, or a value that is not known yet. Then it cannot be evaluated when the policy is read.
     pub workload: bool,
-    /// `container`.
+    /// The chosen container.
     pub container: bool,
-    /// `ref`.
+    /// The object of a checksum (`ref`).
     pub reference: bool,
-    /// Something that is not the policy's own text: a parameter, the resource, the workload.
+    /// Something outside of the policy's own text: a parameter, the resource or the workload.
     pub outside: bool,
 }
 
 impl ExpressionUses {
-    /// What two expressions use together.
+    /// The union of two sets of dependencies.
     pub fn and(self, other: Self) -> Self {
         ExpressionUses {
             workload: self.workload || other.workload,
@@ -134,31 +134,31 @@ impl ExpressionUses {
 /// How an expression accesses a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldAccess {
-    /// `a.b`: an error where it is not there.
+    /// `a.b`: an absent field is an error.
     Plainly,
-    /// `has(a.b)`, `a.?b`.
+    /// `has(a.b)` or `a.?b`: the field may be absent.
     Perhaps,
 }
 
 impl Vocabulary {
-    /// Notes kinds of object that an expression looks up.
+    /// Adds kinds of objects that an expression looks up.
     pub fn note_kinds(&self, kinds: impl IntoIterator<Item = (String, String)>) {
         let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         known.extend(kinds);
     }
 
-    /// The kinds of object that its expressions look up.
+    /// The kinds of objects that the expressions look up.
     pub fn looked_up(&self) -> ObjectKinds {
         let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         known.clone()
     }
 
-    /// Whether something has no value yet that has one where the policy is applied.
+    /// Whether a value is missing that will be known when the policy is applied.
     pub fn is_open(&self) -> bool {
         !self.open.is_empty() || self.source == SourceState::NotYet
     }
 
-    /// Checks a name that no comprehension brings in.
+    /// Checks a root name that no comprehension binds.
     pub fn check_root(&self, name: &str) -> Result<(), TemplateError> {
         if matches!(name, "source" | "sources") && self.source == SourceState::Never {
             let help = "state with `spec.source` the kind of the resources that the policy is for";
@@ -183,7 +183,7 @@ impl Vocabulary {
         ))
     }
 
-    /// Checks a field of a name.
+    /// Checks a field of a root name.
     pub fn check_field(
         &self,
         root: &str,
@@ -242,7 +242,7 @@ impl Vocabulary {
         }
     }
 
-    /// What naming a root, or one of its fields, uses.
+    /// The dependencies of a root name, or of one of its fields.
     pub fn uses(&self, root: &str, field: Option<&str>) -> ExpressionUses {
         let outside = root != "variables" && !TYPES.contains(&root);
         let uses = self.uses_of(root, field);
@@ -255,6 +255,7 @@ impl Vocabulary {
     fn uses_of(&self, root: &str, field: Option<&str>) -> ExpressionUses {
         match (root, field) {
             ("params", Some(field)) => ExpressionUses {
+                // An open parameter is treated like the workload: the expression waits for it.
                 workload: self.open.contains(field),
                 ..ExpressionUses::default()
             },
@@ -300,7 +301,7 @@ fn check_name<'n>(
     Err(fault(nearest(name, known).map(did_you_mean)))
 }
 
-/// The fields of a name that has only these.
+/// The fixed fields of a root name; empty if it can have any field.
 pub(crate) fn fields_of(root: &str) -> &'static [&'static str] {
     ROOTS
         .iter()
@@ -311,6 +312,7 @@ pub(crate) fn fields_of(root: &str) -> &'static [&'static str] {
 /// Checks the name of a function or method.
 pub(crate) fn check_function(name: &str) -> Result<(), TemplateError> {
     match functions().find(|function| function.name == name) {
+        // The parser expands macros, so a call that is left has the wrong form.
         Some(function) if function.is_macro => Err(TemplateError::new(
             Code::BadExpression,
             format!("`{name}` is called in a way that it does not have"),

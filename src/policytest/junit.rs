@@ -1,11 +1,11 @@
-//! Verdicts as JUnit XML, which CI systems show: a test suite a test, a test case an expectation.
+//! Renders test results as JUnit XML for CI systems: each test is a test suite, each expectation a test case.
 
 use std::fmt::Write as _;
 
 use super::TestResult;
 use crate::wording::is_unsafe;
 
-/// All tests.
+/// The XML document for all tests.
 pub fn render(judged: &[TestResult]) -> String {
     let count = |of: &dyn Fn(&TestResult) -> usize| judged.iter().map(of).sum::<usize>();
     let failures = |judged_test: &TestResult| {
@@ -54,7 +54,7 @@ pub fn render(judged: &[TestResult]) -> String {
     text + "</testsuites>\n"
 }
 
-/// Text of XML; characters that XML cannot hold, or people must not get, are left out.
+/// Escapes a text for XML. Characters that XML cannot hold, or that are unsafe to print, are removed.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {

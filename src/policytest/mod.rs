@@ -1,5 +1,5 @@
-//! Tests of policies: what a policy is expected to do to manifests, and whether it did. Texts and reports in, verdicts
-//! out; the program runs the policies.
+//! Tests of policies: compares what policies did to manifests with what is expected. Takes texts and reports, returns
+//! results; the program runs the policies.
 
 pub mod junit;
 mod read;
@@ -18,47 +18,47 @@ use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 pub use read::{KIND, read};
 use types::{Expect, ExpectedOutcome, ExpectedResult, PolicyTestSpec};
 
-/// One test.
+/// A test, from an object of kind `PolicyTest`.
 #[derive(Debug)]
 pub struct PolicyTest {
     /// `metadata.name`.
     pub name: String,
-    /// The file that it stands in, as the user calls it.
+    /// The file of the test, as named by the user.
     pub file: Arc<str>,
-    /// What to run, and what to expect.
+    /// What to run, and the expectations.
     pub spec: PolicyTestSpec,
 }
 
 /// The result of running the policies of a test on its manifests.
 #[derive(Debug, Default)]
 pub struct TestRun {
-    /// What `apply` would print; `None` where it refuses.
+    /// The output of `apply`; `None` if the run is refused.
     pub output: Option<Vec<u8>>,
-    /// What happened to each workload.
+    /// The reports of all workloads.
     pub workloads: Vec<WorkloadReport>,
-    /// All that was said.
+    /// All diagnostics of the run.
     pub problems: Vec<Diagnostic>,
 }
 
-/// A test and the results of its expectations.
+/// A test and the result of each expectation.
 #[derive(Debug)]
 pub struct TestResult {
     /// The test.
     pub test: PolicyTest,
-    /// One for each expectation.
+    /// The result of each expectation, in order.
     pub verdicts: Vec<ExpectationResult>,
 }
 
-/// Whether one expectation holds.
+/// The result of an expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectationResult {
-    /// The expectation.
+    /// The expectation, for messages.
     pub expectation: String,
-    /// What is otherwise; `None`: it holds.
+    /// The difference from the expectation; `None` if it is met.
     pub failure: Option<String>,
 }
 
-/// Compares what came with what is expected. `expected` is the text of the file of `expect.output`.
+/// Compares a run with the expectations of a test. `expected` is the content of the file that `expect.output` names.
 pub fn judge(
     spec: &PolicyTestSpec,
     ran: &TestRun,
@@ -97,7 +97,7 @@ pub fn judge(
     verdicts
 }
 
-/// A run that is refused although nothing says so fails, whatever else is expected.
+/// A failure if the run has errors. A test that does not expect a refusal fails on any error.
 fn not_refused(ran: &TestRun) -> Option<ExpectationResult> {
     let errors: Vec<String> = ran
         .problems
@@ -212,7 +212,7 @@ fn words(changes: &[Change]) -> String {
         .join(", ")
 }
 
-/// What the report says, where it is not what is wanted.
+/// The difference between a report and the expected result; `None` if they agree.
 fn is_otherwise(wanted: &ExpectedResult, report: &PolicyReport) -> Option<String> {
     let (word, reason) = match &report.outcome {
         Outcome::Injected(changes) => (ExpectedOutcome::Injected, words(changes)),

@@ -1,4 +1,4 @@
-//! The tests of a file.
+//! Reads the tests of a file.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const API_VERSION: &str = "podgraft.dev/v1alpha1";
 
 static SCHEMA: Schema = Schema::Stored(&POLICY_TEST, "PolicyTest");
 
-/// The tests of a file, and all that is wrong with them. Other objects are left alone.
+/// The tests of a file, and all errors in them. Objects of other kinds are skipped.
 pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
     let file = Arc::new(PolicyText {
         name: file.name,
@@ -90,7 +90,7 @@ fn read_one(
     })
 }
 
-/// A code that no diagnostic has would be waited for in vain.
+/// Errors for unknown diagnostic codes, which no run could ever report.
 fn unknown_codes(document: &Document<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for list in ["refused", "warnings"] {

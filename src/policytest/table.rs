@@ -1,11 +1,11 @@
-//! Verdicts as a table for people, with what is otherwise below it.
+//! Renders test results as a table for people, followed by the failures.
 
 use std::fmt::Write as _;
 
 use super::TestResult;
 use crate::wording::{Paint, lines, one_line};
 
-/// All tests, one expectation a line.
+/// The table of all tests, with one line for each expectation.
 pub fn render(judged: &[TestResult], paint: Paint) -> String {
     let rows = || {
         judged.iter().flat_map(|judged_test| {
@@ -62,7 +62,7 @@ fn name(judged_test: &TestResult) -> String {
     one_line(&judged_test.test.name)
 }
 
-/// A diff stands as it is, so that it can be cut out.
+/// Indents a failure. A diff is not indented, so that it can be copied and applied.
 fn indented(failure: &str) -> String {
     if failure.starts_with("--- ") {
         return failure.to_owned();

@@ -1,20 +1,20 @@
-//! The CustomResourceDefinition of InjectionPolicy, for those who keep policies in a cluster.
+//! The CustomResourceDefinition of InjectionPolicy, for clusters that store policies.
 
 use serde_json::{Value, json};
 
 use super::schema::policy_types;
 use super::structural::structural;
 
-/// Whether policies belong to a namespace in the cluster.
+/// Whether policies in a cluster are namespaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceScope {
-    /// Each policy touches its own namespace.
+    /// A policy applies to workloads in its namespace.
     Namespaced,
-    /// Each policy touches all namespaces.
+    /// A policy applies to workloads in all namespaces.
     Cluster,
 }
 
-/// The definition.
+/// The CustomResourceDefinition as JSON.
 pub fn definition(scope: ResourceScope) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,5 +1,5 @@
-//! podgraft's own kinds for other programs: JSON Schemas for editors, a CustomResourceDefinition for clusters. Both are
-//! made of the types that read a file, so they cannot say something else.
+//! Publishes podgraft's kinds for other programs: JSON Schemas for editors and a CustomResourceDefinition for clusters.
+//! Both are generated from the types that read files, so they always agree with the program.
 
 pub mod crd;
 pub mod schema;

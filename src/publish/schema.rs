@@ -1,4 +1,4 @@
-//! JSON Schemas (draft-07, which every editor's language server knows) of podgraft's own kinds.
+//! JSON Schemas of podgraft's kinds, in draft-07, which all editors support.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -12,25 +12,25 @@ use crate::policy::stored_schemas::{
 use crate::yaml::parse::parse;
 use crate::yaml::value::to_value;
 
-/// Where a definition stands.
+/// The prefix of references to definitions.
 const DEFINITIONS: &str = "#/definitions/";
 
-/// What may stand for any value under `inject` that is no text.
+/// The definition for `${...}`, which may stand for values under `inject` that are not strings.
 const EXPRESSION: &str = "Expression";
 
-/// A kind that has a schema.
+/// A kind with a published schema.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedKind {
-    /// `podgraft.dev/v1alpha1`.
+    /// The apiVersion, such as `podgraft.dev/v1alpha1`.
     pub api_version: &'static str,
-    /// `InjectionPolicy`.
+    /// The kind, such as `InjectionPolicy`.
     pub kind: &'static str,
     make: fn() -> Value,
 }
 
 const API_VERSION: &str = "podgraft.dev/v1alpha1";
 
-/// All of them.
+/// All kinds with a published schema.
 pub const KINDS: &[PublishedKind] = &[
     PublishedKind {
         api_version: API_VERSION,
@@ -60,7 +60,7 @@ pub const KINDS: &[PublishedKind] = &[
 ];
 
 impl PublishedKind {
-    /// The schema: a field that does not exist is an error.
+    /// The schema. Unknown fields are errors.
     pub fn schema(&self) -> Value {
         let mut schema = (self.make)();
         close(&mut schema);
@@ -71,14 +71,14 @@ impl PublishedKind {
     }
 }
 
-/// The kind of a name, in any case of letters.
+/// The kind of a name, ignoring case.
 pub fn find(kind: &str) -> Option<&'static PublishedKind> {
     KINDS
         .iter()
         .find(|published| published.kind.eq_ignore_ascii_case(kind))
 }
 
-/// The schema of the resources that a built-in policy is for, by their kind in any case of letters.
+/// The schema of the resources of a built-in policy, by their kind, ignoring case.
 pub fn of_resources(kind: &str) -> Option<Value> {
     let mut kinds = kinds_of_resources();
     let (group, kind) = kinds.find(|(_, name)| name.eq_ignore_ascii_case(kind))?;
@@ -93,7 +93,7 @@ pub fn of_resources(kind: &str) -> Option<Value> {
     Some(schema)
 }
 
-/// The first definition with all others of its file, as draft-07.
+/// The first definition of a file as a draft-07 schema with all others in `definitions`.
 pub(super) fn draft_07(definitions: &'static Definitions) -> Value {
     let mut named = definitions
         .names()
@@ -105,7 +105,7 @@ pub(super) fn draft_07(definitions: &'static Definitions) -> Value {
     schema
 }
 
-/// Beside `$ref` no other word counts in draft-07, so that it moves into `allOf`.
+/// Moves each `$ref` with siblings into `allOf`: in draft-07 the siblings of a `$ref` are ignored.
 fn refer_as_draft_07(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -123,7 +123,8 @@ fn refer_as_draft_07(schema: &mut Value) {
     }
 }
 
-/// The schema of a policy before it is closed, without what `podSpec` does not take.
+/// The schema of a policy before unknown fields are forbidden, and without fields that have their own key in `inject`
+/// instead of `podSpec`.
 pub(super) fn policy_types() -> Value {
     let mut schema = draft_07(&INJECTION_POLICY);
     if let Some(fields) = schema
@@ -142,7 +143,7 @@ pub(super) fn policy_types() -> Value {
 fn injection_policy() -> Value {
     let mut schema = policy_types();
     let mut within = BTreeSet::new();
-    // The choice of containers is evaluated for each resource of a `source`.
+    // Filters of containers also take `${...}`: they are evaluated for each resource of a `source`.
     for evaluated in ["Inject", "Containers"] {
         reach(evaluated, &schema, &mut within);
     }
@@ -161,12 +162,12 @@ fn injection_policy() -> Value {
     schema
 }
 
-/// The name of the definition that a schema refers to.
+/// The name of the definition in a `$ref`.
 pub(super) fn reference(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix(DEFINITIONS)
 }
 
-/// All definitions that one leads to.
+/// Collects the names of all definitions that are reachable from one.
 fn reach(name: &str, schema: &Value, found: &mut BTreeSet<String>) {
     if !found.insert(name.to_owned()) {
         return;
@@ -187,7 +188,7 @@ fn references<'s>(schema: &'s Value, names: &mut Vec<&'s str>) {
     }
 }
 
-/// Lets an expression stand for every field that is no text, and for every item of a list.
+/// Allows an expression for each field that is not a string, and for each item of such a list.
 fn take_expressions(schema: &mut Value) {
     let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return;
@@ -200,6 +201,7 @@ fn take_expressions(schema: &mut Value) {
     }
 }
 
+/// Turns a schema into a choice between itself and an expression. The description stays on the outside.
 fn or_expression(schema: &mut Value) {
     let description = schema
         .as_object_mut()
@@ -220,7 +222,7 @@ fn is_text(schema: &Value) -> bool {
     }
 }
 
-/// A null stands for nothing in the types, and is no value in a file; fields that are not stated do not exist.
+/// Forbids unknown fields, and removes null: it stands for an absent option in the types, and is not valid in a file.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -239,7 +241,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// Takes the null out of `type: [string, null]` and `anyOf: [..., {type: null}]`.
+/// Removes null from `type: [string, null]` and from `anyOf: [..., {type: null}]`.
 pub(super) fn without_null(map: &mut Map<String, Value>) {
     if let Some(types) = map.get("type").and_then(Value::as_array) {
         let rest: Vec<Value> = types
@@ -263,7 +265,7 @@ pub(super) fn without_null(map: &mut Map<String, Value>) {
             .cloned()
             .collect();
         map.remove("anyOf");
-        // Beside `$ref` other words do not count in draft-07.
+        // A single choice may be a `$ref`, whose siblings draft-07 ignores. In `allOf` they count.
         let key = if rest.len() == 1 { "allOf" } else { "anyOf" };
         map.insert(key.to_owned(), Value::Array(rest));
     }

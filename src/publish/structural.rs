@@ -1,5 +1,5 @@
-//! A JSON Schema as the structural schema that an API server wants of a CustomResourceDefinition: nothing referred to,
-//! nothing chosen between, every field with a type.
+//! Converts a JSON Schema to a structural schema, which a CustomResourceDefinition needs: without references and
+//! choices, and with a type for every field.
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
 
 use serde_json::{Map, Value, json};
@@ -9,17 +9,17 @@ use super::schema::{reference, without_null};
 const ANYTHING: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
-/// Formats that the API server knows.
+/// Formats that the API server knows. Others are left out.
 const FORMATS: [&str; 5] = ["int32", "int64", "double", "float", "date-time"];
 
-/// The structural schema of a root schema with its definitions.
+/// The structural schema of a schema with `definitions`.
 pub(super) fn structural(root: &Value) -> Value {
     let mut walk = StructuralWalk {
         root,
         within: Vec::new(),
     };
     let mut schema = walk.schema(root);
-    // The API server knows these itself, and takes nothing else said about them.
+    // The API server defines these fields itself and allows nothing but their type.
     for (key, kind) in [
         ("apiVersion", "string"),
         ("kind", "string"),
@@ -32,7 +32,7 @@ pub(super) fn structural(root: &Value) -> Value {
 
 struct StructuralWalk<'s> {
     root: &'s Value,
-    /// The definitions that we are in, outermost first.
+    /// The names of the definitions around the current schema, outermost first.
     within: Vec<&'s str>,
 }
 
@@ -54,7 +54,7 @@ impl<'s> StructuralWalk<'s> {
             Some(parts) if rules.contains_key("allOf") => self.first_of(parts),
             _ => self.by_type(keywords, &rules),
         };
-        // Texts of Kubernetes' own types would make the definition too large to be applied.
+        // The descriptions of Kubernetes types would exceed the size limit of `kubectl apply`.
         let is_ours = !self.within.iter().any(|name| name.starts_with("io.k8s"));
         if let Some(text) = keywords.get("description").filter(|_| is_ours) {
             made["description"] = text.clone();
@@ -62,14 +62,14 @@ impl<'s> StructuralWalk<'s> {
         made
     }
 
-    /// The one part that is no null.
+    /// The schema of the first part that is not null.
     fn first_of(&mut self, parts: &'s [Value]) -> Value {
         let part = parts.iter().find(|part| part["type"] != "null");
         part.map_or_else(|| json!({ANYTHING: true}), |part| self.schema(part))
     }
 
     fn definition(&mut self, name: &'s str) -> Value {
-        // A filter may hold filters; a structural schema ends.
+        // Filters can be nested, but a structural schema cannot be recursive.
         if self.within.contains(&name) {
             return json!({"type": "object", ANYTHING: true});
         }
@@ -132,8 +132,8 @@ impl<'s> StructuralWalk<'s> {
         made
     }
 
-    /// A field, or the items of a list. Under `inject` an expression may stand for everything: what is no text has no
-    /// type there.
+    /// The schema of a field or a list item. Where `${...}` may stand for any value, only strings keep their type,
+    /// because the API server would refuse a string for another type.
     fn field(&mut self, field: &'s Value) -> Value {
         let mut made = self.schema(field);
         let takes_expressions = |name: &&str| {
@@ -164,7 +164,7 @@ impl<'s> StructuralWalk<'s> {
     }
 }
 
-/// The closed set of words of a type: `enum`, `const`, or a choice of such.
+/// The allowed values of an `enum`, a `const`, or a choice of such; `None` for other schemas.
 fn words(rules: &Map<String, Value>) -> Option<Vec<Value>> {
     if let Some(word) = rules.get("const") {
         return Some(vec![word.clone()]);

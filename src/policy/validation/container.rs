@@ -1,4 +1,4 @@
-//! Containers of all sorts, and what stands in them.
+//! Validates containers of all kinds and the values in them.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use super::{Checker, check_descending};
 use crate::policy::{names, quantity};
 use crate::yaml::view::View;
 
-/// The role of a container in its pod.
+/// The role of a container in its pod, which decides the fields that it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContainerRole {
     /// One of `containers`.
     App,
-    /// One of `initContainers` that ends.
+    /// One of `initContainers` that runs to completion.
     Init,
     /// One of `initContainers` with `restartPolicy: Always`.
     NativeSidecar,
@@ -22,7 +22,7 @@ pub(crate) enum ContainerRole {
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
-/// `allowedEphemeralContainerFields` of Kubernetes.
+/// Fields that an ephemeral container may not have, because they are not in `allowedEphemeralContainerFields`.
 const NOT_EPHEMERAL: [&str; 8] = [
     "ports",
     "resources",
@@ -33,7 +33,7 @@ const NOT_EPHEMERAL: [&str; 8] = [
     "restartPolicy",
     "resizePolicy",
 ];
-/// `validateInitContainers` of Kubernetes.
+/// Fields that an init container may not have, unless it is a sidecar (`validateInitContainers` of Kubernetes).
 const NOT_INIT: [&str; 4] = [
     "livenessProbe",
     "readinessProbe",
@@ -47,7 +47,8 @@ const ENV_SOURCES: [&str; 5] = [
     "secretKeyRef",
     "fileKeyRef",
 ];
-/// What the downward API offers to variables (`validEnvDownwardAPIFieldPathExpressions`); labels and annotations by key.
+/// Fields that the downward API offers to variables (`validEnvDownwardAPIFieldPathExpressions`). Labels and annotations
+/// by key come in addition.
 const FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -59,12 +60,13 @@ const FIELDS: [&str; 9] = [
     "status.podIP",
     "status.podIPs",
 ];
-/// What a container can ask for beside devices and large pages.
+/// Native resources of a container, besides devices and huge pages.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const LARGE_PAGES: &str = "hugepages-";
 const MAX_USER_ID: i64 = i32::MAX as i64;
 
-/// Whether a resource is given whole, and never to more than one (`IsOvercommitAllowed`).
+/// Whether a resource cannot be overcommitted (`IsOvercommitAllowed`): huge pages and devices, which are extended
+/// resources outside of `kubernetes.io/`.
 fn is_device(name: &str) -> bool {
     name.starts_with(LARGE_PAGES) || name.contains('/') && !name.contains("kubernetes.io/")
 }
@@ -111,7 +113,7 @@ impl<'v> Checker<'v> {
         self.duplicates(container);
     }
 
-    /// `validateResizePolicy`, and rules of restarting, which need a policy.
+    /// Checks `resizePolicy` (`validateResizePolicy`) and that `restartPolicyRules` come with a `restartPolicy`.
     fn resize_policies(&mut self, container: &'v View<'v>) {
         let mut names = BTreeSet::new();
         self.each(container, "resizePolicy", |checker, policy| {
@@ -158,7 +160,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// `resources`, `securityContext`, `imagePullPolicy`.
+    /// Checks the fields that `defaults` can set: `resources`, `securityContext`, `imagePullPolicy`.
     pub(super) fn container_fields(&mut self, container: &'v View<'v>) {
         self.word(container, "imagePullPolicy", &PULL_POLICIES);
         self.visit_key(container, "resources", Self::resources);
@@ -238,7 +240,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// `validateContainerResourceFieldSelector`.
+    /// Checks a `resourceFieldRef` (`validateContainerResourceFieldSelector`).
     pub(super) fn resource_of_container(&mut self, source: &'v View<'v>) {
         let text = source.get("resource").and_then(View::as_str);
         let (kind, name) = text
@@ -262,7 +264,7 @@ impl<'v> Checker<'v> {
             };
             let number = quantity::of_view(divisor);
             let is_unit = |unit: &&str| number.is_some() && quantity::of_text(unit) == number;
-            // 0 is the default, which is 1.
+            // Zero means the default, which is 1.
             if number != Some(0) && !units.iter().any(is_unit) {
                 checker.report_rule(format!("must be one of {}", units.join(", ")));
             }
@@ -286,7 +288,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// A reference to an object by `name`.
+    /// Checks a reference to an object by `name`.
     pub(super) fn object(&mut self, reference: &'v View<'v>) {
         self.needs_text(reference, "name");
         self.text(reference, "name", |name| {
@@ -337,7 +339,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// Amounts that are none, and requests above limits.
+    /// Checks `resources`: valid quantities, known names, and no request above its limit.
     pub(super) fn resources(&mut self, resources: &'v View<'v>) {
         for kind in ["limits", "requests"] {
             self.amounts(resources, kind);
@@ -364,7 +366,7 @@ impl<'v> Checker<'v> {
             if limit.is_some() && request > limit {
                 checker.add(format!("the container requests more {name} than its limit"));
             } else if is_device(name) && limit != request {
-                // Such resources are not overcommitted.
+                // Resources that cannot be overcommitted need a request equal to the limit.
                 checker.add(format!(
                     "the container must request as much {name} as its limit is"
                 ));
@@ -382,7 +384,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// Amounts that are none.
+    /// Checks that the values of a mapping are quantities and not negative.
     pub(super) fn amounts(&mut self, holder: &'v View<'v>, key: &'static str) {
         self.fields(holder, key, |checker, name, amount| {
             let shown = || {
@@ -422,7 +424,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// Of containers and pods alike.
+    /// Checks `seccompProfile` and `appArmorProfile` in the security context of a container or a pod.
     pub(super) fn profiles(&mut self, context: &'v View<'v>) {
         for key in ["seccompProfile", "appArmorProfile"] {
             self.visit_key(context, key, |checker, profile| {
@@ -446,7 +448,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// What stands twice in one container.
+    /// Checks for duplicate ports and mounts.
     fn duplicates(&mut self, container: &'v View<'v>) {
         let (mut names, mut hosts, mut numbers) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -467,6 +469,7 @@ impl<'v> Checker<'v> {
             };
             let is_named_twice = !text("name").is_empty() && !names.insert(text("name"));
             if is_named_twice || host.0 != 0 && !hosts.insert(host) {
+                // The API server accepts the same port twice if neither name nor host port collide.
                 checker.add(message());
             } else if !numbers.insert((number("containerPort"), protocol, host)) {
                 checker.report_doubtful(message());

@@ -1,4 +1,4 @@
-//! Probes and lifecycle hooks.
+//! Validates probes and lifecycle hooks.
 
 use super::Checker;
 use crate::policy::names;
@@ -42,7 +42,7 @@ impl<'v> Checker<'v> {
             return;
         }
         self.visit_key(probe, "successThreshold", |checker, number| {
-            // 0 is the default, which is 1.
+            // Zero means the default, which is 1.
             if number.as_i64().is_some_and(|number| number > 1) {
                 checker.report_rule("must be 1 but in a readiness probe");
             }

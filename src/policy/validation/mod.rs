@@ -1,6 +1,5 @@
-//! What an API server refuses in a container, a volume or a pod spec, seen in its value alone. Names of other things in
-//! the pod are looked up by the plan.
-//! Source: `pkg/apis/core/validation/validation.go` of Kubernetes.
+//! Validates containers, volumes and pod specs as an API server does. Each value is checked by itself; references
+//! between parts of a pod are checked by the plan. Source: `pkg/apis/core/validation/validation.go` of Kubernetes.
 
 mod container;
 mod handler;
@@ -15,25 +14,25 @@ use crate::yaml::view::View;
 
 pub(crate) use container::ContainerRole;
 
-/// A validation error: a value that an API server rejects.
+/// A value that an API server refuses, or accepts although it is almost certainly a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValidationError {
-    /// From the value that was looked at to what is wrong.
+    /// The path from the validated value to the wrong one.
     pub path: Path,
-    /// Whether an API server refuses it; otherwise it takes it, and nobody means it.
+    /// The API server refuses the value. If false, it accepts the value, which is most likely a mistake.
     pub is_refused: bool,
     message: ValidationMessage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ValidationMessage {
-    /// Behind the name of what stands at the path: `must be ...`.
+    /// The end of a sentence that begins with the name of the field: `must be ...`.
     Rule(String),
     Sentence(String),
 }
 
 impl ValidationError {
-    /// A sentence without a full stop; the value is called by its name.
+    /// The message, without a full stop. `name` gives the name of the field at the path.
     pub(crate) fn sentence(&self, name: impl FnOnce() -> String) -> String {
         match &self.message {
             ValidationMessage::Rule(rule) => format!("`{}` {rule}", name()),
@@ -42,54 +41,54 @@ impl ValidationError {
     }
 }
 
-/// All that is wrong in a container.
+/// Errors in a container.
 pub(crate) fn of_container(container: &View<'_>, role: ContainerRole) -> Vec<ValidationError> {
     run_check(container, |checker, container| {
         checker.container(container, role)
     })
 }
 
-/// All that is wrong in fields that are to be filled into containers: `resources`, `securityContext`, `imagePullPolicy`.
+/// Errors in the container fields of `defaults`: `resources`, `securityContext`, `imagePullPolicy`.
 pub(crate) fn of_container_fields(fields: &View<'_>) -> Vec<ValidationError> {
     run_check(fields, Checker::container_fields)
 }
 
-/// All that is wrong in a volume.
+/// Errors in a volume.
 pub(crate) fn of_volume(volume: &View<'_>) -> Vec<ValidationError> {
     run_check(volume, Checker::volume)
 }
 
-/// All that is wrong in a VolumeMount.
+/// Errors in a volume mount.
 pub(crate) fn of_volume_mount(mount: &View<'_>) -> Vec<ValidationError> {
     run_check(mount, Checker::volume_mount)
 }
 
-/// All that is wrong in an EnvVar.
+/// Errors in a variable.
 pub(crate) fn of_env_var(variable: &View<'_>) -> Vec<ValidationError> {
     run_check(variable, Checker::env_var)
 }
 
-/// All that is wrong in an EnvFromSource.
+/// Errors in an entry of `envFrom`.
 pub(crate) fn of_env_from(source: &View<'_>) -> Vec<ValidationError> {
     run_check(source, Checker::env_from)
 }
 
-/// All that is wrong in an entry of `imagePullSecrets`.
+/// Errors in an entry of `imagePullSecrets`.
 pub(crate) fn of_image_pull_secret(secret: &View<'_>) -> Vec<ValidationError> {
     run_check(secret, Checker::object)
 }
 
-/// All that is wrong in a ContainerPort.
+/// Errors in a container port.
 pub(crate) fn of_port(port: &View<'_>) -> Vec<ValidationError> {
     run_check(port, Checker::port)
 }
 
-/// All that is wrong in the fields of a pod spec, containers and volumes aside.
+/// Errors in the fields of a pod spec, except for containers and volumes.
 pub(crate) fn of_pod_spec(spec: &View<'_>) -> Vec<ValidationError> {
     run_check(spec, Checker::pod_spec)
 }
 
-/// All that is wrong in a pod's security context.
+/// Errors in a pod's security context.
 pub(crate) fn of_pod_security_context(context: &View<'_>) -> Vec<ValidationError> {
     run_check(context, Checker::pod_security_context)
 }
@@ -106,20 +105,21 @@ fn run_check<'v>(
     checker.found
 }
 
-/// A borrowed step of the current path. It becomes a [`Path`] only for an error.
+/// A borrowed step of the current path. It is made a [`Path`] only for an error.
 #[derive(Clone, Copy)]
 enum PathStep<'v> {
     Key(&'v str),
     Index(usize),
 }
 
+/// Walks a value and collects errors at the current path.
 struct Checker<'v> {
     steps: Vec<PathStep<'v>>,
     found: Vec<ValidationError>,
 }
 
 impl<'v> Checker<'v> {
-    /// Looks at what stands under a key, if something does.
+    /// Visits the value at a key, unless it is absent or null.
     fn visit_key(
         &mut self,
         value: &'v View<'v>,
@@ -131,7 +131,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// Looks at every entry of the list under a key.
+    /// Visits each entry of the list at a key.
     fn each(
         &mut self,
         value: &'v View<'v>,
@@ -145,7 +145,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// Looks at every field of the mapping under a key.
+    /// Visits each field of the mapping at a key.
     fn fields(
         &mut self,
         value: &'v View<'v>,
@@ -173,7 +173,7 @@ impl<'v> Checker<'v> {
         Path(self.steps.iter().map(step).collect())
     }
 
-    /// Of where the walk stands.
+    /// Adds an error with a whole sentence, at the current path.
     fn add(&mut self, message: impl Into<String>) {
         let path = self.path();
         self.found.push(ValidationError {
@@ -183,13 +183,13 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// Of what an API server takes, and nobody means.
+    /// Adds an error for a value that the API server accepts, but that is most likely a mistake.
     fn report_doubtful(&mut self, message: impl Into<String>) {
         self.add(message);
         self.found.last_mut().expect("it was just added").is_refused = false;
     }
 
-    /// Of where the walk stands, with its name: `port` must be ....
+    /// Adds an error that begins with the name of the current field, such as "`port` must be ...".
     fn report_rule(&mut self, rule: impl Into<String>) {
         let path = self.path();
         self.found.push(ValidationError {
@@ -205,7 +205,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// A text under a key, where there is one, keeps a rule.
+    /// Checks the text at a key, if there is one.
     fn text(
         &mut self,
         value: &'v View<'v>,
@@ -219,7 +219,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// Texts in a list under a key keep a rule.
+    /// Checks each text in the list at a key.
     fn texts(&mut self, value: &'v View<'v>, key: &'static str, check: impl Fn(&str) -> RuleCheck) {
         self.each(value, key, |checker, text| {
             if let Some(text) = text.as_str() {
@@ -228,14 +228,14 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// A text that must be there and not empty.
+    /// Checks that the text at a key exists and is not empty.
     fn needs_text(&mut self, value: &View<'_>, key: &str) {
         if is_empty(value.get(key)) {
             self.report_rule(format!("needs `{key}`"));
         }
     }
 
-    /// A text under a key, where there is one, is one of some words.
+    /// Checks that the text at a key, if there is one, is one of `words`.
     fn word(&mut self, value: &'v View<'v>, key: &'static str, words: &[&str]) {
         self.visit_key(value, key, |checker, word| {
             if let Some(word) = word.as_str().filter(|word| !words.contains(word)) {
@@ -249,7 +249,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// A number under a key, where there is one, is in a range.
+    /// Checks that the number at a key, if there is one, is in an inclusive range.
     fn number(&mut self, value: &'v View<'v>, key: &'static str, (least, most): (i64, i64)) {
         self.visit_key(value, key, |checker, number| {
             let Some(number) = number
@@ -267,7 +267,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// Exactly one of some fields is there; which.
+    /// Checks that exactly one of the keys exists, and returns it.
     fn one_of(
         &mut self,
         value: &'v View<'v>,
@@ -289,7 +289,7 @@ impl<'v> Checker<'v> {
     }
 }
 
-/// A relative path that stays below where it begins.
+/// Checks that a path is relative and has no `..` (`validateLocalDescendingPath` of Kubernetes).
 fn check_descending(path: &str) -> RuleCheck {
     if path.starts_with('/') {
         return Err("must be a relative path");

@@ -1,4 +1,4 @@
-//! Fields of a pod spec, containers and volumes aside.
+//! Validates the fields of a pod spec, except for containers and volumes.
 
 use core::net::IpAddr;
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// `ValidateTolerations` of Kubernetes.
+    /// Checks a toleration (`ValidateTolerations` of Kubernetes).
     fn toleration(&mut self, toleration: &'v View<'v>) {
         let text = |key: &str| {
             toleration
@@ -181,7 +181,7 @@ impl<'v> Checker<'v> {
         self.profiles(context);
     }
 
-    /// `validatePodDNSConfig` of Kubernetes.
+    /// Checks `dnsConfig` (`validatePodDNSConfig` of Kubernetes).
     fn dns(&mut self, config: &'v View<'v>) {
         self.texts(config, "nameservers", check_address);
         self.visit_key(config, "nameservers", |checker, nameservers| {
@@ -193,7 +193,7 @@ impl<'v> Checker<'v> {
             }
         });
         self.texts(config, "searches", |search| {
-            // Linux takes a dot alone, and labels that begin with `_`.
+            // Besides names, Linux accepts a single dot, and labels that begin with `_`.
             let name = search.strip_suffix('.').unwrap_or(search).replace('_', "a");
             if search == "." {
                 Ok(())
@@ -206,7 +206,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// `validateAffinity` of Kubernetes.
+    /// Checks `affinity` (`validateAffinity` of Kubernetes).
     fn affinity(&mut self, affinity: &'v View<'v>) {
         const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
         const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -238,6 +238,7 @@ impl<'v> Checker<'v> {
         }
     }
 
+    /// Checks a pod affinity term.
     fn pods(&mut self, term: &'v View<'v>) {
         self.needs_text(term, "topologyKey");
         self.text(term, "topologyKey", |key| match key.is_empty() {
@@ -251,6 +252,7 @@ impl<'v> Checker<'v> {
         }
     }
 
+    /// Checks `matchExpressions` of a selector.
     fn expressions(&mut self, holder: &'v View<'v>, operators: &[&str]) {
         self.each(holder, "matchExpressions", |checker, expression| {
             checker.text(expression, "key", names::check_label_key);

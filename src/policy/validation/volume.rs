@@ -1,4 +1,4 @@
-//! Volumes and their sources.
+//! Validates volumes and their sources.
 
 use super::{Checker, check_descending, check_no_backsteps};
 use crate::policy::{names, quantity};
@@ -22,7 +22,7 @@ const PROJECTED: [&str; 6] = [
     "clusterTrustBundle",
     "podCertificate",
 ];
-/// What the downward API offers to files (`validVolumeDownwardAPIFieldPathExpressions`).
+/// Fields that the downward API offers to files (`validVolumeDownwardAPIFieldPathExpressions`).
 const FIELDS: [&str; 5] = [
     "metadata.name",
     "metadata.namespace",
@@ -32,7 +32,8 @@ const FIELDS: [&str; 5] = [
 ];
 
 impl<'v> Checker<'v> {
-    /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>: one source each.
+    /// Checks that a volume has exactly one source, and the source itself.
+    /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>
     pub(super) fn volume(&mut self, volume: &'v View<'v>) {
         let name = volume
             .get("name")
@@ -49,7 +50,7 @@ impl<'v> Checker<'v> {
             .collect();
         match sources.as_slice() {
             [_] => {}
-            // The API server makes an emptyDir of it, which nobody meant.
+            // The API server defaults it to an `emptyDir`, which is most likely not what was meant.
             [] => self.report_doubtful(format!(
                 "the volume `{name}` has no source, such as `emptyDir: {{}}`"
             )),
@@ -133,7 +134,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// `validateDownwardAPIVolumeFile` of Kubernetes.
+    /// Checks the files of the downward API (`validateDownwardAPIVolumeFile` of Kubernetes).
     fn fields_as_files(&mut self, source: &'v View<'v>) {
         self.files(source);
         self.each(source, "items", |checker, item| {
@@ -167,7 +168,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// The rights of a file. JSON knows no octal numbers, so 777 is more than all of them.
+    /// Checks file permissions. JSON has no octal numbers, so a decimal 777 is out of range.
     fn mode(&mut self, holder: &'v View<'v>, key: &'static str) {
         self.visit_key(holder, key, |checker, mode| {
             if let Some(mode) = mode.as_i64().filter(|mode| !(0..=0o777).contains(mode)) {
@@ -178,7 +179,7 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// The keys that become files.
+    /// Checks `items`, which map keys to files.
     fn files(&mut self, source: &'v View<'v>) {
         self.mode(source, "defaultMode");
         self.each(source, "items", |checker, item| {
@@ -190,7 +191,7 @@ impl<'v> Checker<'v> {
     }
 }
 
-/// That it is there is asked for elsewhere.
+/// Checks the name of an object. `needs_text` reports an empty one.
 fn object_name(name: &str) -> names::RuleCheck {
     if name.is_empty() {
         Ok(())
