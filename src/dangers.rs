@@ -9,13 +9,13 @@ use std::fmt;
 pub enum Danger {
     /// `privileged: true`: root on the node.
     Privileged,
-    /// A volume of the node's own files.
+    /// A `hostPath` volume: files of the node.
     HostPath,
-    /// `hostNetwork`, `hostPID`, `hostIPC`.
+    /// `hostNetwork`, `hostPID` or `hostIPC`: namespaces of the node.
     HostNamespaces,
-    /// A port of the node.
+    /// `hostPort`: a port of the node.
     HostPort,
-    /// Capabilities beyond those that every container has.
+    /// Linux capabilities that are added to the default ones.
     Capabilities,
     /// `allowPrivilegeEscalation: true`.
     PrivilegeEscalation,
@@ -23,15 +23,15 @@ pub enum Danger {
     RunAsRoot,
     /// No seccomp or AppArmor profile, or an unmasked /proc.
     Unconfined,
-    /// Containers of the pod see each other's processes and files.
+    /// `shareProcessNamespace: true`: the containers of the pod see each other's processes and files.
     ShareProcessNamespace,
     /// The service account's token is mounted.
     ServiceAccountToken,
-    /// An image whose tag may mean something else tomorrow.
+    /// An image with the tag `latest` or none: tomorrow it may be another one.
     LatestTag,
-    /// An image that is not pinned to its content.
+    /// An image that is not pinned by a digest.
     NoDigest,
-    /// A token or password that everybody can read.
+    /// A token or password in clear text.
     ClearSecret,
 }
 

@@ -95,6 +95,7 @@ pub fn kubectl(reports: &[&FileReport]) -> String {
     text
 }
 
+/// The `kubectl debug` command for a container:
 /// `kubectl -n shop debug -it POD --image=busybox:1.36 --container=debug --target=app -- sh`
 fn line(workload: &WorkloadReport, container: &Value) -> String {
     let text = |key: &str| {
@@ -114,6 +115,8 @@ fn line(workload: &WorkloadReport, container: &Value) -> String {
         (true, false) => Some("-i".to_owned()),
         (false, _) => None,
     });
+    // The name of a workload is not that of a pod, and `generateName` gives only a prefix: the user has to put in the
+    // name.
     let is_one_pod =
         workload.kind == "Pod" && !workload.name.is_empty() && !workload.name.ends_with('*');
     words.push(if is_one_pod {
@@ -132,6 +135,7 @@ fn line(workload: &WorkloadReport, container: &Value) -> String {
     }
     words.extend(plain_env(container).map(|(name, value)| format!("--env={name}={value}")));
     let (command, args) = (texts(container, "command"), texts(container, "args"));
+    // kubectl takes the words after `--` as the command unless a flag says that they are its arguments.
     if command.is_empty() && !args.is_empty() {
         words.push("--arguments-only".to_owned());
     }

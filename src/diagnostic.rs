@@ -123,14 +123,14 @@ impl Diagnostic {
 
 macro_rules! codes {
     ($($(#[doc = $page:literal])+ $variant:ident = $name:literal,)+) => {
-        /// The stable name of a kind of problem.
+        /// The kind of a problem. Its name is stable.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $($(#[doc = $page])+ $variant,)+
         }
 
         impl Code {
-            /// Every code, in the order of the list.
+            /// All codes, in the order of their declaration.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
 
             /// The name that users see and machines match.
@@ -138,7 +138,7 @@ macro_rules! codes {
                 match self { $(Code::$variant => $name,)+ }
             }
 
-            /// What it means, with an example and what to do: `docs/errors/NAME.md`, compiled in.
+            /// The page of the code, `docs/errors/NAME.md`: what it means, with an example and what to do.
             pub fn page(self) -> &'static str {
                 match self { $(Code::$variant => include_str!(concat!("../docs/errors/", $name, ".md")),)+ }
             }

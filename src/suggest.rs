@@ -15,13 +15,14 @@ use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-/// A mark in a manifest that suggests a policy.
+/// What in a manifest suggests a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuggestionRule {
     /// A label or annotation with this key, on the object or its pod template, with one of these values in lower case.
     /// An empty list means any value.
     Key(&'static str, &'static [&'static str]),
-    /// An annotation with this key, on a pod template or a Namespace, with any value but `false` or an empty one.
+    /// An annotation with this key, on a Pod, a pod template or a Namespace, with any value but `false` or an empty
+    /// one.
     OnPod(&'static str),
     /// A resource with this group and kind.
     Resource(&'static str, &'static str),
@@ -207,6 +208,7 @@ pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
     suggestions
 }
 
+/// Whether the text may have something that suggests a policy, so that most documents need no parsing.
 fn has_word(text: &[u8]) -> bool {
     let words = MARKS.iter().flat_map(|(_, marks)| *marks);
     words

@@ -163,6 +163,7 @@ impl ResourceList<'_> {
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
             let end = start + self.source.text[start..end].trim_end().len();
+            // `results` may have no value. Then its span may end before the colon, which has to be replaced too.
             let colon = match self.source.text[start..end].contains(':') {
                 true => 0,
                 false => self.source.text[end..].find(':').map_or(0, |at| at + 1),
@@ -175,6 +176,7 @@ impl ResourceList<'_> {
         let first = entries("items").or_else(|| self.tree.entries(self.root).next())?;
         let start = self.tree.start_with_properties(first.0);
         let text = match self.tree.kind(self.root).is_flow() {
+            // A flow mapping takes JSON only; in a block mapping, each result is an item of a block sequence.
             true => format!("\"results\": [{}], ", lines.join(", ")),
             false => {
                 let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);

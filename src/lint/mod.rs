@@ -130,6 +130,8 @@ fn has_test(patch: &Patch) -> bool {
         .any(|operation| matches!(operation, PatchOperation::Test(_)))
 }
 
+/// Whether an operation changes its own result: `remove` and `move` take one more thing away or fail, and a path that
+/// ends in `/-` appends once more (RFC 6902).
 fn is_endless(operation: &PatchOperation) -> bool {
     match operation {
         PatchOperation::Remove(_) | PatchOperation::Move(_) => true,

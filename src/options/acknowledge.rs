@@ -1,4 +1,4 @@
-//! Findings that somebody has looked at and accepted.
+//! Findings that the configuration accepts, because somebody has looked at them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

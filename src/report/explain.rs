@@ -98,7 +98,7 @@ fn excerpt(label: &Label) -> String {
     }
 }
 
-/// `3 workloads and 2 policies: 1 applies, 5 do not (1 near miss)`.
+/// The last line: `3 workloads and 2 policies: 1 applies, 5 do not (1 near miss)`.
 fn totals(files: &[ReportedFile<'_>]) -> String {
     let reports = files.iter().flat_map(|file| file.report.input_workloads());
     let workloads: Vec<&WorkloadReport> = reports.collect();

@@ -64,7 +64,7 @@ pub(super) fn line_counts(hunks: &[Hunk<'_>]) -> (usize, usize) {
     (of(LineSign::Added), of(LineSign::Removed))
 }
 
-/// A file whose workloads are reviewed one by one.
+/// A file with what the hunks of its workloads need.
 pub(super) struct ReviewedFile<'a> {
     pub(super) file: &'a ReportedFile<'a>,
     lines: LineIndex<'a>,

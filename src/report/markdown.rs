@@ -282,7 +282,7 @@ fn miss(title: &str, policy: &str, skip: &Skip) -> String {
     )
 }
 
-/// Escapes a text so that nothing in it is markup, a mention or an HTML tag. A zero-width space after `@` stops the
+/// Escapes a text so that nothing in it is markup, a mention or a reference. A zero-width space after `@` stops the
 /// mention.
 fn plain(text: &str) -> String {
     let mut plain = String::new();

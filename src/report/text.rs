@@ -34,14 +34,14 @@ fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a Work
     files.iter().flat_map(|file| file.report.input_workloads())
 }
 
-/// `deployment shop/orders`.
+/// The name of a workload: `deployment shop/orders`.
 fn name(workload: &WorkloadReport) -> String {
     let title = workload.title();
     let (kind, name) = title.split_once(' ').unwrap_or((&title, ""));
     one_line(&format!("{} {name}", kind.to_lowercase()))
 }
 
-/// `deployment shop/orders`, or `3 workloads (deployment shop/orders, ...)`.
+/// The names of workloads: `deployment shop/orders`, or `3 workloads (deployment shop/orders, ...)`.
 fn names(group: &[&WorkloadReport]) -> String {
     if let [workload] = group {
         return name(workload);

@@ -23,7 +23,7 @@ const CONTEXT: usize = 3;
 /// The reader of the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffAudience {
-    /// `patch` and `git apply`: every byte as it is.
+    /// `patch` and `git apply`: every byte is exact.
     Program,
     /// `git apply`, below the root of a repository: files are named relative to the root, and a `diff --git` line is
     /// added.

@@ -24,7 +24,7 @@ use excerpts::DiagnosticView;
 const MOST_OF_A_CODE: usize = 100;
 const WIDTH: usize = 110;
 
-/// Asks the system for the width of a terminal.
+/// The width of the terminal of a stream, at least 40; `None` if it is no terminal.
 #[cfg(not(target_family = "wasm"))]
 macro_rules! columns_of {
     ($stream:expr) => {
@@ -87,6 +87,7 @@ impl Console {
         self.paint(io::stdout().is_terminal())
     }
 
+    /// Sources: <https://no-color.org>, <https://bixense.com/clicolors/>.
     fn paint(self, is_terminal: bool) -> Paint {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_forced = is_set("CLICOLOR_FORCE")
@@ -129,7 +130,7 @@ impl Console {
         }
     }
 
-    /// `podgraft: 2 errors, 1 warning; nothing was written`.
+    /// Prints the last line of a run: `podgraft: 2 errors, 1 warning; nothing was written`.
     pub fn conclude(self, diagnostics: &[Diagnostic], outcome: &str) {
         if self.diagnostics != args::DiagnosticsFormat::Json {
             write_stderr(&format!(
@@ -263,7 +264,7 @@ fn write_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// `2 errors, 1 warning`.
+/// The counts of a diagnostic list, without notes: `2 errors, 1 warning`.
 fn severity_counts(diagnostics: &[Diagnostic]) -> String {
     let count_of = |severity: Severity| {
         diagnostics

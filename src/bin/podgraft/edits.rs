@@ -131,7 +131,7 @@ impl SpooledEdits {
     }
 }
 
-/// See [`SpooledEdits::read`].
+/// Decodes the edits of [`SpooledEdits::read`].
 pub struct SpooledEditReader {
     tape: SpoolReader,
     texts: Vec<Arc<str>>,

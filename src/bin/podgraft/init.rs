@@ -1,4 +1,4 @@
-//! `podgraft init` and `podgraft policy new`: answers in, a commented first policy and configuration out.
+//! `podgraft init` and `podgraft policy new`: write a commented first policy and configuration from the user's answers.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -167,6 +167,7 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON")
 }
 
+/// The text of a policy. The words in capitals are placeholders, also in the parts below.
 const HEAD: &str = "\
 # WHAT
 # See what it would do: podgraft diff -p NAME.yaml MANIFESTS; every word: docs/policy.md.

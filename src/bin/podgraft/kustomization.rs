@@ -33,6 +33,7 @@ pub fn patches_of(kustomization: &Path) -> Vec<PathBuf> {
     let folder = kustomization.parent().unwrap_or(Path::new(""));
     paths
         .filter_map(Value::as_str)
+        // An entry of `patchesStrategicMerge` may also be an inline patch.
         .filter(|path| !path.contains('\n'))
         .filter_map(|path| fs::canonicalize(folder.join(path)).ok())
         .collect()

@@ -79,6 +79,8 @@ fn arguments() -> Vec<OsString> {
 }
 
 fn main() {
+    // The hook exits instead of unwinding, so a panic of a worker thread ends the program too, before anything is
+    // written.
     std::panic::set_hook(Box::new(|panic| {
         let mut stderr = std::io::stderr();
         let _ = writeln!(

@@ -1,4 +1,4 @@
-//! The repository's CODEOWNERS file.
+//! Finds and reads the CODEOWNERS file of the repository.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ const PLACES: [&str; 4] = [
     "docs/CODEOWNERS",
 ];
 
-/// Reads the file of the repository that the program runs in.
+/// Reads the CODEOWNERS file of the repository of the current folder; outside of a repository, of that folder.
 pub fn read() -> Result<Codeowners, Diagnostic> {
     let current_folder = env::current_dir()
         .map_err(|error| problem(format!("the current folder is not known: {error}")))?;

@@ -20,7 +20,7 @@ use crate::walk::{Input, PathFilter, walk};
 pub struct InputText<'a> {
     /// The path as the user wrote it.
     pub name: &'a Arc<str>,
-    /// The whole file.
+    /// The content of the whole file.
     pub text: &'a [u8],
 }
 
@@ -81,6 +81,7 @@ fn load_as(
     if !diagnostics.iter().any(Diagnostic::is_error) && problems.is_empty() {
         problems.extend(misplaced);
     }
+    // Files of the input are read for facts as manifests, and must not count twice.
     files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
     problems.extend(diagnostics);
     let mirrors = args.configured.image_mirrors.as_slice().into();

@@ -1,4 +1,5 @@
-//! `podgraft policy schema` and `podgraft policy crd`.
+//! `podgraft policy schema` and `podgraft policy crd`: print a JSON schema, and the CustomResourceDefinition of
+//! policies.
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::edit::emit::document;

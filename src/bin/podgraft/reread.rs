@@ -279,6 +279,7 @@ impl<R: Read, E: EditIterator> PiecewiseSplice<R, E> {
         piece.truncate(length);
         let (start, end, is_last) = (self.at, self.at + length, length < self.piece);
         self.at = end;
+        // An insertion at the end of a piece belongs to the next piece, except at the end of the text.
         let is_in_piece = |edit: &Edit| edit.at.start < end || is_last && edit.at.start == end;
         // Most pieces have no edit: they go out as they were read, without a copy.
         if self.written_to <= start

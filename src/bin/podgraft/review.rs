@@ -225,6 +225,8 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     if demands.is_whole {
         findings.extend(config::require::check(&demands.require, &reported));
     }
+    // A run over a part of the workloads or policies tells nothing about coverage, or about acknowledgements without a
+    // finding.
     let mut checked = CheckedRun::new(&reported, &findings);
     checked.accept(|found| {
         demands

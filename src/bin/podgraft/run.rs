@@ -155,6 +155,7 @@ pub fn graft_given(
         Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
     };
     problems.append(&mut loaded.problems);
+    // Policies are loaded first: what they look up decides how much of a piped text has to be kept.
     let opened = open_pipe(&mut texts, request.pipe, &loaded.policies).unwrap_or_else(|problem| {
         texts.clear();
         problems.push(problem);
@@ -163,7 +164,7 @@ pub fn graft_given(
     graft_loaded(run, RunInput { texts, opened }, request, &loaded, problems)
 }
 
-/// What a run works on.
+/// The input of a run: texts that were read, or one that is piped.
 struct RunInput {
     texts: Vec<InputBytes>,
     /// The only text of a run that is piped to stdout, opened but not read into `texts`.

@@ -121,6 +121,7 @@ fn with_resource(kind: &str, suggestions: &[Suggestion]) -> String {
 
 /// Flags for the parameters of a policy that have no default.
 fn params(builtin: &Builtin) -> String {
+    // Parameters without a value are what is looked for, not errors.
     let looking = ReadOptions {
         params_stay_open: true,
         ..ReadOptions::default()

@@ -68,11 +68,14 @@ impl StagedFile {
 
 /// Replaces all files, or none of them if a problem shows before the first rename.
 pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
+    // Whatever is likely to fail comes before the first rename: checks, locks, writing the new content, and a second
+    // look at the old. The renames together are not atomic.
     let targets = collect_all(files.iter().map(check_target))?;
     let mut seen = BTreeSet::new();
     let chosen: Vec<_> = files
         .iter()
         .zip(targets)
+        // A file that is named twice, as by a link, is replaced once.
         .filter(|(_, (real, _))| seen.insert(real.clone()))
         .collect();
     let _locks = lock_folders(chosen.iter().map(|(_, (real, _))| real.as_path()))

@@ -113,7 +113,7 @@ impl<'a> CheckedRun<'a> {
             .count()
     }
 
-    /// The number of workloads, and of those that the policies would leave unchanged.
+    /// The number of workloads, and of those that policies select and that are up to date.
     fn workloads(&self) -> (usize, usize) {
         let statuses: Vec<WorkloadStatus> = self
             .files

@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::report::grouping::{and_more_named, group_alike};
 use crate::wording::{self, Paint, count, one_line};
 
-/// `a.yaml:44: error[out-of-date]: ...`, the help below it, and a line of totals.
+/// Renders each finding as `a.yaml:44: error[out-of-date]: ...` with the help below it, and the totals.
 pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
     let mut text = String::new();
     let titled = checked.findings.iter().map(|finding| {
@@ -56,7 +56,7 @@ pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
     text + &totals(checked)
 }
 
-/// `12 workloads: 10 up to date; 2 errors, 1 warning`.
+/// The last line: `12 workloads, 10 injected and up to date: 2 errors, 1 warning`.
 pub fn totals(checked: &CheckedRun<'_>) -> String {
     let (total, settled) = checked.workloads();
     let of = |severity, word| match checked.number(severity) {

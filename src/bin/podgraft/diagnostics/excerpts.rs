@@ -114,6 +114,7 @@ impl SourceCode for Excerpts {
         let holds = |piece: &&Excerpt| {
             piece.start <= span.offset() && span.offset() + span.len() <= piece.end()
         };
+        // An empty span at the boundary of two pieces belongs to the second.
         let holds = |piece: &&Excerpt| holds(piece) && span.offset() < piece.end();
         let piece = self
             .pieces

@@ -71,6 +71,7 @@ fn configure(
         .given
         .retain(|given| given.as_os_str() != "@input");
     if run.policies.given.len() < asked {
+        // `-p @input` may be the only policy given, so the check for a policy in `complete` comes before this.
         run.policies.configured.inline.extend(list.policies());
     }
     Ok((run, mode))

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The list of chosen policies.
 pub const POLICIES: &str = "policies";
-/// A map of parameters.
+/// The map of parameter values.
 pub const PARAMS: &str = "params";
 /// Whether warnings fail.
 pub const STRICT: &str = "strict";

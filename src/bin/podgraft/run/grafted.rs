@@ -17,7 +17,7 @@ use crate::repository::Repository;
 
 /// The grafted files of a run, and all its problems.
 pub struct GraftOutcome {
-    /// In the order of the result.
+    /// The files, in the order of the result.
     pub files: Vec<GraftedFile>,
     /// Diagnostics of all severities, from all stages.
     pub problems: Vec<Diagnostic>,
@@ -78,6 +78,7 @@ impl GraftOutcome {
     /// Returns a note if policies chose workloads but none of them has ephemeral containers.
     pub(super) fn without_ephemeral_containers(&self) -> Option<Diagnostic> {
         let mut workloads = self.files.iter().flat_map(|file| &file.report.workloads);
+        // An up-to-date policy counts: it applies to the workload, too.
         let is_met =
             |outcome: &Outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate);
         let is_met = workloads.clone().any(|workload| {
