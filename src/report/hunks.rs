@@ -112,9 +112,9 @@ impl<'a> ReviewedFile<'a> {
             at: relative(&edit.at),
             text: edit.text.clone(),
         });
+        let new_text = splice(old_text, &shifted.collect::<Vec<_>>());
         // Secrets are searched in the whole object, because a single line may lack the name that marks its value as a
         // secret.
-        let new_text = splice(old_text, &shifted.collect::<Vec<_>>());
         let secrets = SecretRanges {
             start,
             old: secrets_in(old_text),

@@ -141,8 +141,8 @@ impl LockFiles {
                 let merged = match (&*old, &*new) {
                     _ if old == new => return None,
                     ("", text) | (text, "") => text.to_owned(),
-                    // A lock file may have the lines of two versions, as after a merge in Git, so both texts together
-                    // are one.
+                    // A lock file may have the lines of two versions, as after a merge in Git. So both texts together
+                    // are a valid one.
                     _ => Lock::read(&[&old, "\n", &new].concat())
                         .map_or_else(|_| new.clone(), |merged| merged.render()),
                 };
