@@ -132,8 +132,8 @@ impl<'s> StructuralWalk<'s> {
         made
     }
 
-    /// The schema of a field or a list item. Where `${...}` may stand for any value, only strings keep their type,
-    /// because the API server would refuse a string for another type.
+    /// The schema of a field or a list item. Where `${...}` may stand for any value, integers also accept strings and
+    /// other types are left open, because the API server would refuse the text.
     fn field(&mut self, field: &'s Value) -> Value {
         let mut made = self.schema(field);
         let takes_expressions = |name: &&str| {

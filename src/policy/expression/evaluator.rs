@@ -200,6 +200,7 @@ impl<'e> Evaluator<'e> {
         resolved
             .map(SharedValue::from)
             .map_err(|error| match &error {
+                // The evaluation read a field that was left out: report why the field has no value.
                 ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
                     Some(fault) => fault,
                     None => failed(expression, &in_words(error)),

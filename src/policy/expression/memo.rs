@@ -56,7 +56,7 @@ pub(super) struct Memo {
 impl Memo {
     /// The result of an earlier evaluation with the same inputs.
     pub(super) fn find(&self, bound: &Bindings) -> Option<Arc<MemoEntry>> {
-        // `try_lock`: waiting for another thread could take longer than evaluating.
+        // Never waits: if another thread has the lock, the expression is just evaluated again.
         let mut kept = self.cache.try_lock().ok()?;
         let is_match = |remembered: &Arc<MemoEntry>| {
             let mut both = self.inputs.iter().zip(&remembered.read);

@@ -107,6 +107,7 @@ fn evaluate(
                 continue;
             }
         };
+        // A filter decides about workloads, so it cannot depend on one. Names of containers can.
         let chooses = is_within(&path, &choosing) && !is_within(&path, &names);
         let fault = match template.uses() {
             uses if uses.reference && is_checksum_key(&path, &injects) => {

@@ -10,7 +10,7 @@ use crate::yaml::value::Path;
 
 /// Items of all `inject` of a policy together: list entries, mapping keys and patch operations.
 const MAX_ITEMS: usize = 5_000;
-/// Entries of `patches`. Its own limit, because a patch is judged by its whole result.
+/// Entries of `patches`. The limit is lower, because the plan examines the whole result of each patch.
 const MAX_PATCHES: usize = 500;
 
 /// Returns an error at the list or mapping that exceeds a limit.

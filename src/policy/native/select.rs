@@ -287,6 +287,7 @@ impl PolicyReader<'_, '_> {
             default_values.map(str::to_owned).to_vec()
         };
         let from: BTreeSet<OptFrom> = opt.from.iter().copied().collect();
+        // As a sorted set, from the pod outwards: the nearest place with the mark decides.
         let everywhere = [OptFrom::Pod, OptFrom::Workload, OptFrom::Namespace];
         let is_from_stated = !from.is_empty();
         Some(OptRule {

@@ -220,6 +220,7 @@ impl Injector<'_> {
             folder("secret", &tls.secret),
             folder("configmap", &tls.config_map),
         );
+        // The CA file is in the ConfigMap if there is one, else in the Secret. Certificate and key are in the Secret.
         let authority = if tls.config_map.is_empty() {
             &secrets
         } else {

@@ -182,7 +182,7 @@ impl InstrumentationMutation {
         MutationResult::Changed(after, remarks)
     }
 
-    /// Remarks about objects that are not among the manifests and would matter in a cluster.
+    /// Remarks about what only a cluster knows: the Namespace, objects with TLS files, UIDs of owners.
     fn cluster_remarks(&self, pod: &PodFacts<'_>, chosen: &ChosenResources) -> Vec<Remark> {
         let mut remarks = Vec::new();
         if pod.namespace_annotations.is_none() {

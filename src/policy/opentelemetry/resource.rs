@@ -177,7 +177,7 @@ impl Instrumentation {
         refused
     }
 
-    /// Warnings of the validating webhook, which a GitOps pipeline usually hides.
+    /// Warnings of the validating webhook, which only the client that applies the resource shows.
     fn webhook_warnings(&self, document: &Document<'_>) -> Vec<Diagnostic> {
         let path = Path::of(&["spec", "exporter"]);
         let warn = |message: &str| {

@@ -168,6 +168,7 @@ impl Injector<'_> {
         let service = self.service_name(resource, &attributes, at);
         let context = self.security_context(resource, at);
         self.pod.get_mut(at).env.append_unset(&agent.env);
+        // The module is set up for the first container only; further ones get the variables alone.
         if self.pod.find_init(CLONE).is_none() {
             self.clone_container(server, agent, at, context.clone());
         }
