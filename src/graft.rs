@@ -1,4 +1,4 @@
-//! The pipeline: one file's text and the policies in, edits and a report out.
+//! The pipeline: the text of one file and the policies in, edits and a report out.
 
 mod adopt;
 mod blame;
@@ -57,7 +57,7 @@ pub use runs::DocumentRun;
 use runs::on_threads;
 use words::PodKeywordSearch;
 
-/// Plans and edits one file that is a run by itself. Nothing is changed where a diagnostic of the report is an error.
+/// Plans and edits a single file as a complete run. If the report has an error, its edits must not be applied.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
     let mut needs = InventoryNeeds::of(policies);
     let index = std::mem::take(&mut needs.data).then(|| {
@@ -88,7 +88,8 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     report
 }
 
-/// What policies generate beside the workloads of one file of a run, to be added to the inventory of all files.
+/// Returns the objects that policies generate for the workloads of one file. The caller adds those of all files to
+/// the inventory before any file is edited.
 pub fn generated_companions(
     threads: NonZeroUsize,
     name: &Arc<str>,
@@ -119,8 +120,9 @@ pub fn generated_companions(
         .collect()
 }
 
-/// Plans and edits one file of a run, on as many threads. What comes of it does not depend on their number. The
-/// inventory is that of all files, and what policies generate is written by [`WrittenObjects::write_companions`] when all files are planned.
+/// Plans and edits one file of a run on several threads; the result does not depend on their number. `inventory` is
+/// that of all files. Generated objects are only placed here: [`WrittenObjects::write_companions`] writes them when
+/// all files are planned.
 pub fn graft_on_threads(
     threads: NonZeroUsize,
     name: &Arc<str>,
@@ -130,6 +132,7 @@ pub fn graft_on_threads(
     inventory: &Inventory,
 ) -> FileReport {
     let mut report = FileReport::default();
+    // UTF-16 bytes would pass the prefilter as a text without workloads.
     if let Some(problem) = refuse_encoding(name, text) {
         report.diagnostics.push(problem);
         report.documents = 1;
@@ -170,9 +173,9 @@ fn work(threads: NonZeroUsize, text: &[u8], setting: FileContext<'_>) -> FileRep
 #[derive(Clone, Copy)]
 struct FileContext<'s> {
     name: &'s Arc<str>,
-    /// Bytes of the file; more where that is not known.
+    /// Length of the file in bytes; `usize::MAX` if unknown.
     length: usize,
-    /// Where the whole file is at hand.
+    /// The file's marked workloads. `None` if the whole file is not at hand.
     marked: Option<&'s MarkedWorkloads<'s>>,
     policies: &'s [Policy],
     options: &'s Options,
@@ -181,16 +184,16 @@ struct FileContext<'s> {
     mode: GraftMode,
 }
 
-/// Whether workloads are edited.
+/// What a run does with the workloads of a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GraftMode {
-    /// They are planned and edited.
+    /// Plans and edits them.
     Edit,
-    /// Only what policies generate beside them is reported.
+    /// Only reports the objects that policies generate for them.
     Foresee,
 }
 
-/// Plans and edits a part of a file, with places and lines of the whole.
+/// Plans and edits a part of a file. Offsets and lines in the report are those of the whole file.
 pub fn graft_part(
     name: &Arc<str>,
     part: DocumentRun<'_>,
@@ -207,7 +210,7 @@ pub fn graft_part(
             ..FileReport::default()
         };
     }
-    // Whether it is the whole file is not known.
+    // The part may not be the whole file.
     let (length, kinds) = (usize::MAX, &PodKinds::of(options));
     graft_run(
         part,
@@ -224,7 +227,7 @@ pub fn graft_part(
     )
 }
 
-/// The documents of a run, one after the other.
+/// Processes the documents of a run in order.
 fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     let mut report = FileReport::default();
     let mut memory = DocumentCaches::of(&run);
@@ -254,7 +257,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
                 report.documents += usize::from(has_content);
                 report.objects += usize::from(is_object);
             }
-            // Nothing here can be edited; only `--parse-all` asks whether it is right.
+            // This document has nothing to edit, so its syntax errors are only reported with `--parse-all`.
             DocumentScan::LetThrough { .. } if !setting.options.parse_all => {
                 report.append(document.read_loosely(&mut memory));
             }
@@ -264,8 +267,8 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     report
 }
 
-/// What becomes of a document: every stage in order, from its tree to its report. Without an earlier run there are no
-/// records, so the document without what they say is the document itself.
+/// Runs all stages on a document, from its tree to its report. Without records of an earlier run, the document
+/// without its recorded changes is the document itself.
 fn graft_document<'t>(
     document: DocumentTask<'t>,
     tree: &'t Tree<'t>,

@@ -1,5 +1,6 @@
-//! Adoption: what a policy wants and a manifest has already is the policy's own, whoever wrote it, where podgraft had put
-//! something there before. A bot that raises an image in the policy and in the manifest changes nothing of who owns it.
+//! Adoption: if a manifest already has what a policy wants, the policy becomes its owner, whoever wrote it, provided
+//! that podgraft injected something there before. So ownership does not change when a bot raises an image in both the
+//! policy and the manifest.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +27,8 @@ use crate::yaml::value::to_value;
 use super::document::DocumentTask;
 
 impl<'a> DocumentTask<'a> {
-    /// Adds a record for each workload that has none, of the given policies that have nothing to do there: `adopt` asks
-    /// all of them, other runs those that the workload is marked with.
+    /// Adds a record to each workload without one, for the given policies that find everything in place. `adopt`
+    /// considers all given policies, other runs those that the marker names.
     pub(super) fn adopt_unrecorded<'t>(
         &self,
         tree: &'t Tree<'t>,
@@ -56,7 +57,7 @@ impl<'a> DocumentTask<'a> {
         recorded.sort_by_key(|recorded_object| tree.span(recorded_object.node).start);
     }
 
-    /// A record for an object that has none.
+    /// Returns a record for an object that has none. `None` if no policy can be adopted.
     fn adopted_object<'t>(
         &self,
         object: &Object,
@@ -122,8 +123,8 @@ impl<'a> DocumentTask<'a> {
         policies
     }
 
-    /// Notes in the records what somebody changed to what a given policy wants now, and what `adopt` takes over beside
-    /// what is recorded. Returns whether there was any.
+    /// Updates the records where somebody changed a value to what a given policy now wants, and adds the policies
+    /// that `adopt` takes over. Returns whether a record changed.
     pub(super) fn adopt_changed(
         &self,
         source: &Source<'_>,
@@ -176,8 +177,8 @@ impl<'a> DocumentTask<'a> {
         has_adopted
     }
 
-    /// Takes the adopted policies off again where they would not put the same there once more: a patch of what it has
-    /// written itself, a text that somebody else had joined. Returns whether there was any.
+    /// Revokes adoptions after which the policies would not inject the same again: a patch that reads its own output,
+    /// or a text that somebody else had joined. Returns whether there were any.
     pub(super) fn revoke_adoptions(
         &self,
         source: &Source<'_>,
@@ -226,7 +227,7 @@ impl<'a> DocumentTask<'a> {
         has_disowned
     }
 
-    /// Every recorded workload, with what was taken out of it and the workload without.
+    /// Calls `visit` for each recorded workload, with what was removed from it and the stripped workload.
     fn for_each_base(
         &self,
         source: &Source<'_>,
@@ -288,7 +289,7 @@ fn earlier<'r>(
     }
 }
 
-/// Notes in a record what somebody changed to what a policy wants. Returns whether there was any.
+/// Updates a record where somebody changed a value to what its policy wants. Returns whether it changed.
 fn note_changed(
     recorded_object: &mut RecordedObject,
     taken: &RemovalResult,
@@ -318,7 +319,7 @@ fn note_changed(
     has_noted
 }
 
-/// An object without the mark that podgraft writes.
+/// Removes podgraft's marker from an object.
 fn unmarked(mut object: Value) -> Value {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     if let Some(metadata) = metadata
@@ -332,7 +333,7 @@ fn unmarked(mut object: Value) -> Value {
     object
 }
 
-/// Why policies are not adopted.
+/// Reports why each policy is not adopted.
 pub(super) fn not_adopted(planned: WorkloadPlan<'_>) -> Vec<PolicyReport> {
     let WorkloadPlan {
         policies,
@@ -364,7 +365,8 @@ pub(super) fn not_adopted(planned: WorkloadPlan<'_>) -> Vec<PolicyReport> {
     policies.into_iter().map(outcome).collect()
 }
 
-/// What a policy that has nothing to do would have put there, had it been the one.
+/// Returns the record that a policy would have if it had injected what is in place. `None` if there is nothing to
+/// adopt.
 fn adopted(
     report: &PolicyReport,
     planned: &WorkloadPlan<'_>,
@@ -385,7 +387,7 @@ fn adopted(
             Some(joined) => {
                 let existing = paths.get(value, &format!("{}/value", matched.path));
                 let joined = JoinedText {
-                    // A variable that holds nothing else is not one of the manifest.
+                    // A variable with no other text counts as the policy's own.
                     new: existing.and_then(Value::as_str) == Some(joined.text.as_str()),
                     ..joined.clone()
                 };
@@ -407,7 +409,8 @@ fn adopted(
     (!record.effects.is_empty()).then_some(record)
 }
 
-/// The first text that was joined to a variable with `valueFrom` had the variable renamed.
+/// Notes which variables were renamed. Joining a text to a variable with `valueFrom` renames that variable; the first
+/// policy that joined a text is the one that did it.
 fn note_originals(policies: &mut [PolicyRecord], paths: &RecordPaths, value: &Value) {
     let mut seen = BTreeSet::new();
     for (path, joined) in policies
@@ -428,13 +431,14 @@ fn note_originals(policies: &mut [PolicyRecord], paths: &RecordPaths, value: &Va
     }
 }
 
-/// The mappings and lists around an item, below the pod template: undo leaves none of them empty.
+/// Returns the paths of the mappings and lists around an item, below the pod template. Undo removes those that become
+/// empty.
 fn holders(path: &str) -> BTreeSet<String> {
     let ends = path.match_indices('/').map(|(at, _)| at);
     ends.skip(1).map(|at| path[..at].to_owned()).collect()
 }
 
-/// Notes what is there as the policy's own.
+/// Records the current content as the policy's own. Returns whether the record has an entry for it.
 fn note_existing(
     effects: &mut Effects,
     path: &str,

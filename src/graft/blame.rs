@@ -1,5 +1,5 @@
-//! Which policy wrote which bytes of a workload's edits: the text is written as it is after each policy, and each line
-//! is followed from one text to the next, as `git blame` does.
+//! Determines which policy wrote which bytes of a workload's edits. The text is lowered after each policy, and each
+//! line is followed from one text to the next, as `git blame` does.
 
 use std::ops::Range;
 
@@ -14,7 +14,8 @@ use crate::yaml::tree::NodeId;
 /// The draft of a workload after one policy, with the index of that policy.
 pub(super) type PolicyStep<'t> = (usize, Draft<'t>);
 
-/// For each edit, who wrote which bytes of its text. Empty where one policy alone did, or where it cannot be told.
+/// Returns the authors of each edit. Empty if at most one policy changed the workload, or if the authors cannot be
+/// determined.
 pub(super) fn authors(
     text: &str,
     object: NodeId,
@@ -62,7 +63,7 @@ pub(super) fn authors(
     edits.iter().map(of_edit).collect()
 }
 
-/// A part of the text with those edits made; none where one of them is not in it.
+/// Returns a part of the text with the edits applied. `None` if an edit is outside of the part.
 fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<String> {
     let is_inside = |edit: &Edit| part.start <= edit.at.start && edit.at.end <= part.end;
     if !edits.iter().all(is_inside) {
@@ -83,15 +84,15 @@ fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<Stri
 #[derive(Clone)]
 struct BlameLine {
     text: String,
-    /// The line of the first text that it still is.
+    /// Its line in the first text, if it is unchanged since.
     origin: Option<usize>,
-    /// Who wrote it, or a part of it.
+    /// The policies that wrote it or a part of it.
     policies: Vec<usize>,
 }
 
 struct Blame {
     lines: Vec<BlameLine>,
-    /// Who took or changed each line of the first text.
+    /// For each line of the first text, the policies that removed or changed it.
     removed_by: Vec<Vec<usize>>,
 }
 
@@ -107,7 +108,7 @@ impl Blame {
         Blame { lines, removed_by }
     }
 
-    /// Follows the lines to the next text, which these policies wrote.
+    /// Moves on to the next text, which these policies wrote.
     fn advance(&mut self, new: &str, policies: &[usize]) {
         let old: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
@@ -125,7 +126,7 @@ impl Blame {
             {
                 self.removed_by[origin].extend(policies);
             }
-            // As many lines as before: each is the one that stood there, changed once more.
+            // With as many lines as before, each new line is the old one at its position, changed once more.
             let is_paired = before.len() == after.len();
             let earlier = |index: usize| match is_paired {
                 true => self.lines[before.start + index].policies.clone(),
@@ -141,7 +142,7 @@ impl Blame {
         self.lines = lines;
     }
 
-    /// Who wrote the lines that a piece of the last text stands on.
+    /// Returns the authors of each line of `piece`, which is at offset `at` in the last text.
     fn authors_of(&self, at: usize, piece: &str) -> Vec<Author> {
         let mut start = 0;
         let ends = self.lines.iter().map(|line| {
@@ -166,7 +167,7 @@ impl Blame {
         piece.split_inclusive('\n').map(author).collect()
     }
 
-    /// Who took away what stood in a range of the first text.
+    /// Returns the policies that removed or changed a range of the first text. `None` for an empty range.
     fn remover_of(&self, first: &str, range: &Range<usize>) -> Option<Author> {
         if range.is_empty() {
             return None;

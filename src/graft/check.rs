@@ -1,4 +1,4 @@
-//! The edited document, read again and compared with the plan before it leaves.
+//! Parses the edited document and compares it with the plan before it is written.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::yaml::parse::reparse;
 use crate::yaml::splice::{Edit, changes_of, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
 
-/// What is wrong with the edits, which would be a bug.
+/// Returns what is wrong with the edits, which would be a bug.
 pub(super) fn check(
     tree: &Tree<'_>,
     source: &Source<'_>,

@@ -1,4 +1,5 @@
-//! The companions of all files together: the same object once, behind the first workload that wants it.
+//! Writes the generated objects of all files. An object that several workloads need is written once, after the first
+//! of them.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +13,13 @@ pub struct WrittenObjects {
 }
 
 impl WrittenObjects {
-    /// Another run writes it.
+    /// Marks an object as written, because another run writes it.
     pub fn mark_written(&mut self, name: ObjectName) {
         self.written.insert(name);
     }
 
-    /// Writes what is not written yet: adds the edits of companions to those of their workloads. Files, or parts of one
-    /// with its edits, come in their order. What another workload has written goes from the report.
+    /// Writes the objects that are not written yet, by adding their edits to those of their workloads, and removes
+    /// the others from the report. Must be called for the files, or the parts of a file, in order.
     pub fn write_companions(&mut self, report: &mut FileReport) {
         report.companions.retain(|placed| {
             placed.text.is_none() || self.written.insert(placed.companion.name.clone())
@@ -44,8 +45,9 @@ impl WrittenObjects {
     }
 }
 
-/// Edits with those of companions behind those of their workloads, and for each place the workload and how many came.
-/// `first` is the number of the first edit in the file.
+/// Merges the edits of companions into those of a file, after those of their workloads. Also returns, for each
+/// position, the index of the workload and the number of edits added. `first` is the index in the file of the first
+/// edit in `edits`.
 pub(super) fn merge<'p>(
     edits: &[Edit],
     first: usize,
@@ -78,15 +80,15 @@ pub(super) fn merge<'p>(
     (merged, added)
 }
 
-/// The edits of a workload, and what is written behind it.
+/// Returns the edits of a workload followed by those of its companions.
 fn write(texts: &[&ObjectText], mut edits: Vec<Edit>) -> Vec<Edit> {
     let Some(first) = texts.first() else {
         return edits;
     };
     for room in &first.room {
-        // A block may have been closed for other new text already.
+        // The workload's own edits may have made the same room already.
         if !edits.contains(room) {
-            // At the place of the companions it comes behind the workload's own edits.
+            // At the offset of the companions, the room goes after the workload's own edits.
             let is_at_end = room.at.start == first.edit.at.start;
             let is_before = |edit: &Edit| {
                 edit.at.start < room.at.start || is_at_end && edit.at.start == room.at.start

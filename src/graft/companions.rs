@@ -1,4 +1,4 @@
-//! What policies generate beside the workloads of a document: where it is written.
+//! Places the objects that policies generate for the workloads of a document.
 
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct UnwrittenCompanion {
     pub placed: PlacedObject,
 }
 
-/// By what orchestrators of KRM functions know the file of an object, and its place in there.
+/// The annotations by which orchestrators of KRM functions record the file of an object and its index in it.
 /// <https://github.com/kubernetes-sigs/kustomize/blob/master/cmd/config/docs/api-conventions/functions-spec.md>
 const FILE: [(&str, &str); 2] = [
     (
@@ -34,8 +34,8 @@ const FILE: [(&str, &str); 2] = [
     ("config.kubernetes.io/path", "config.kubernetes.io/index"),
 ];
 
-/// Where an orchestrator says which file a workload is from, its companions get files of their own beside it. Without
-/// that they would all land at the top of the package.
+/// Gives a companion a file of its own beside the workload's, if an orchestrator annotated the workload with its
+/// file. Otherwise all companions would be written at the top of the package.
 fn in_folder_of(workload: &Workload<'_>, mut companion: GeneratedObject) -> GeneratedObject {
     let tree = workload.tree;
     let Some(annotations) = workload
@@ -71,8 +71,8 @@ fn in_folder_of(workload: &Workload<'_>, mut companion: GeneratedObject) -> Gene
     companion
 }
 
-/// Behind the edits of the workload, of which the last may stand behind lines of blanks. Where they give the text a last
-/// line end, it needs no further one.
+/// Moves a companion's text after the workload's last edit, which may be after trailing blank lines. If the
+/// workload's edits end the text with a line end, drops the one that the companion would add.
 fn behind_workload_edits(
     mut text: ObjectText,
     workload: &Workload<'_>,
@@ -101,7 +101,8 @@ fn behind_workload_edits(
 }
 
 impl DocumentTask<'_> {
-    /// Finds places behind a workload, whose own edits these are, for what is generated beside it.
+    /// Returns the companions of a workload with their places in the text. `workload_edits` are the workload's own
+    /// edits.
     pub(super) fn place_companions(
         &self,
         pair: &RecordedDocument<'_>,
@@ -133,7 +134,7 @@ impl DocumentTask<'_> {
         (found, problems)
     }
 
-    /// Where objects stand that are written behind a workload.
+    /// How objects are placed after a workload.
     pub(super) fn beside(&self, workload: &Workload<'_>) -> ObjectPlacement {
         let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
         ObjectPlacement::of(&workload.object, workload.tree, is_whole)
@@ -163,8 +164,8 @@ impl DocumentTask<'_> {
     }
 }
 
-/// The document's edits with those of all companions, where there are any; the lists that they are written into become
-/// drafts.
+/// Returns the document's edits with those of all companions; `None` if there are no companions. Lists that get new
+/// items are added to `drafts`.
 pub(super) fn with_companions<'t>(
     tree: &'t Tree<'t>,
     edits: &[Edit],
@@ -185,7 +186,7 @@ pub(super) fn with_companions<'t>(
                 drafts.push((within.list, Draft::new(tree, within.list)));
                 drafts.len() - 1
             });
-        // That the list can be extended is known from writing the item.
+        // Cannot fail: writing the item already extended the list.
         let extended = extend_list(
             &mut drafts[index].1,
             within,
@@ -198,7 +199,7 @@ pub(super) fn with_companions<'t>(
     Some(merge(edits, 0, placed).0)
 }
 
-/// What is written beside the objects of a document.
+/// The generated objects of a document and their placements, for the check.
 pub(super) fn written_beside(
     companions: &[UnwrittenCompanion],
 ) -> Vec<(ObjectPlacement, Arc<Value>)> {

@@ -1,4 +1,4 @@
-//! Mounts that would lose their volume: it goes with a policy that is taken out, and something that stays mounts it.
+//! Finds mounts that would lose their volume, because the volume is removed with its policy and the mount stays.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::manifest::pod::Workload;
 use crate::record::words::words_of;
 use crate::record::{Record, escape};
 
-/// An error for each mount that would lose its volume with this run; a warning with `--force`. Also a warning for each
-/// mount that comes back and had its volume once, or never.
+/// Returns an error for each mount that would lose its volume in this run, a warning with `force`. Also a warning for
+/// each restored mount whose volume is missing.
 pub(super) fn dangling_mounts(
     workload: &Workload<'_>,
     current: &Value,
@@ -96,7 +96,7 @@ struct VolumeMountUse {
     has_volume: bool,
 }
 
-/// The mounts and devices of a pod, by their paths.
+/// Returns the volume mounts and volume devices of a pod, by their record paths.
 fn mounts_of(object: &Value, template: &[String]) -> BTreeMap<String, VolumeMountUse> {
     let spec = spec_of(object, template);
     let mut found = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a report says of a workload beside the edits.
+//! Fills in the details of a workload's report, other than its edits.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::yaml::value::to_value;
 use super::document::DocumentTask;
 
 impl DocumentTask<'_> {
-    /// What a report says of any workload.
+    /// Describes a workload, whatever happened to it.
     pub(super) fn describe(
         &self,
         workload: &Workload<'_>,
@@ -35,7 +35,7 @@ impl DocumentTask<'_> {
             states_namespace: workload.states_namespace(),
             name: workload.name.clone(),
             line: self.line_of(workload.tree, workload.object.node, lines),
-            // The other items of a list are other objects, perhaps Secrets.
+            // The lines of other list items must not be shown: they are other objects, perhaps Secrets.
             extent: match is_alone {
                 true => document.clone(),
                 false => extent(workload.tree.span(workload.object.node)),
@@ -54,7 +54,7 @@ impl DocumentTask<'_> {
         }
     }
 
-    /// The places of the conditions that do not hold: in the policy, then in the manifest.
+    /// Adds the places of conditions that do not hold: in the policy, then in the manifest.
     pub(super) fn add_places(&self, workload: &Workload<'_>, policies: &mut [PolicyReport]) {
         let label = |place, text: &str| Label {
             place,
@@ -76,7 +76,7 @@ impl DocumentTask<'_> {
         }
     }
 
-    /// `metadata` of the List that the document is, where pictures are asked for.
+    /// Returns `metadata` of the document if it is a List and the run asks for views.
     pub(super) fn list_metadata(&self, tree: &Tree<'_>) -> Option<serde_json::Value> {
         match self.setting.options.views {
             true => list_metadata(tree),
@@ -84,7 +84,7 @@ impl DocumentTask<'_> {
         }
     }
 
-    /// What the document's workloads are made of after the edits.
+    /// Adds the views of the workloads after the edits, read from the edited text.
     pub(super) fn add_views(&self, workloads: &mut [WorkloadReport], text: &str, edits: &[Edit]) {
         let edited = String::from_utf8_lossy(&splice(text.as_bytes(), edits)).into_owned();
         let Ok(output) = &parse(&edited) else { return };
@@ -119,7 +119,7 @@ impl DocumentTask<'_> {
     }
 }
 
-/// The labels of a pod template.
+/// The labels of the pod template.
 fn labels_of(workload: &Workload<'_>) -> BTreeMap<String, String> {
     let tree = workload.tree;
     let labels = workload
@@ -132,7 +132,7 @@ fn labels_of(workload: &Workload<'_>) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `metadata` of the List that the document is.
+/// Returns `metadata` of the document if it is a List.
 fn list_metadata(tree: &Tree<'_>) -> Option<serde_json::Value> {
     let root = tree.follow(*tree.roots().first()?);
     let is_list = tree

@@ -1,4 +1,4 @@
-//! One document of a run: where it stands, and its text read into a tree.
+//! One document of a run: its position, and the parsing of its text.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::outline::{OutlineStatistics, Outlined};
 use super::refusals::{is_other_json, parse_problem};
 use super::{DocumentRun, FileContext, graft_document, lint};
 
-/// Where a document stands.
+/// The position of a document.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkPlace {
-    /// In the run that it was cut from.
+    /// Byte offset in the run that the document is a part of.
     pub in_run: usize,
-    /// In the file.
+    /// Byte offset in the file.
     pub start: usize,
-    /// It is not the file's end.
+    /// More text of the file follows.
     pub has_more: bool,
 }
 
-/// A document before it is read.
+/// A document that is not parsed yet.
 #[derive(Clone, Copy)]
 pub(super) struct DocumentTask<'a> {
     pub setting: FileContext<'a>,
@@ -32,7 +32,7 @@ pub(super) struct DocumentTask<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a run keeps from document to document, so that nothing is counted or written twice.
+/// State that a run keeps across documents, so that no line is counted and no text formatted twice.
 pub(super) struct DocumentCaches<'a> {
     pub lines: LineCounter<'a>,
     pub written: TextCache,
@@ -40,7 +40,7 @@ pub(super) struct DocumentCaches<'a> {
 }
 
 impl<'a> DocumentCaches<'a> {
-    /// Nothing is read yet.
+    /// The state before the first document.
     pub(super) fn of(run: &DocumentRun<'a>) -> Self {
         DocumentCaches {
             lines: LineCounter::new(run.text, run.first_line),
@@ -51,13 +51,13 @@ impl<'a> DocumentCaches<'a> {
 }
 
 impl<'a> DocumentTask<'a> {
-    /// Whether somebody asks for a document that holds no workload, by the kind that it seems to have.
+    /// Whether a document without workloads must be parsed, by its apparent kind.
     pub(super) fn is_read_all_the_same(&self, kind: Option<&[u8]>) -> bool {
         let options = self.setting.options;
         options.parse_all || options.lint && kind == Some(lint::API_SERVICE.as_bytes())
     }
 
-    /// Reads a document that may hold a workload, and does with it what the run is for.
+    /// Parses and processes a document that may hold a workload.
     pub(super) fn read(self, memory: &mut DocumentCaches<'_>) -> FileReport {
         let source = match self.source(memory) {
             Ok(source) => source,
@@ -70,7 +70,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// Reads a document that holds no workload: what is wrong with its text is not ours to say.
+    /// Parses and processes a document that holds no workload. Its syntax errors are not reported.
     pub(super) fn read_loosely(self, memory: &mut DocumentCaches<'_>) -> FileReport {
         let Ok(source) = self.source(memory) else {
             return unread(Vec::new());
@@ -133,6 +133,7 @@ fn unread(problems: Vec<Diagnostic>) -> FileReport {
 }
 
 fn unreadable(text: &str, problems: Vec<Diagnostic>) -> FileReport {
+    // kubectl accepts a stream of JSON objects without separators. Without a `kind` they are no Kubernetes objects.
     match is_other_json(text) {
         true => unread(Vec::new()),
         false => FileReport {

@@ -1,4 +1,4 @@
-//! Policies that would change their own result: a second run over what leaves would change more.
+//! Finds policies that are not idempotent: a second run over their output would change more.
 
 use std::ops::Range;
 
@@ -20,11 +20,12 @@ use crate::yaml::parse::parse;
 
 use super::document::DocumentTask;
 
-/// A policy that reads what it writes: where its file says so.
+/// A policy that may read what it writes, and the range in its file that shows it.
 type SelfReadingPolicy<'p> = (&'p Policy, Range<usize>);
 
 impl DocumentTask<'_> {
-    /// Plans the result once more, where policies that read what they write changed it.
+    /// Plans the result again if a policy that reads what it writes changed the workload. Returns a problem for each
+    /// such policy that would change it once more.
     pub(super) fn idempotence_problems(
         &self,
         workload: &Workload<'_>,
@@ -50,7 +51,7 @@ impl DocumentTask<'_> {
         doubtful.into_iter().filter_map(repeated).collect()
     }
 
-    /// The policies that read what they write, and wrote something.
+    /// The policies that may read what they write and did change the workload.
     fn doubtful(&self, reports: &[PolicyReport]) -> Vec<SelfReadingPolicy<'_>> {
         let policies = self.setting.policies.iter();
         policies
@@ -59,7 +60,7 @@ impl DocumentTask<'_> {
             .collect()
     }
 
-    /// What every policy comes to with a workload of this value.
+    /// Plans a workload with this value. `None` if the value is no workload.
     fn plan_result(&self, value: &Value) -> Option<Vec<PolicyReport>> {
         let text = yaml_document(value);
         let tree = parse(&text).ok()?;
@@ -78,7 +79,7 @@ impl DocumentTask<'_> {
     }
 }
 
-/// What a policy injected.
+/// The changes of a policy; `None` if it injected nothing.
 fn changes_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r [Change]> {
     let mut reports = reports.iter();
     let report = reports.find(|report| *report.policy == *policy.identity)?;
@@ -107,8 +108,8 @@ fn not_idempotent(
         )
 }
 
-/// The first word of a policy that may read what the policy writes: a patch, a variable of a container where the policy
-/// reads `env`, or the text of a label or an annotation where it reads those and names the key elsewhere, too.
+/// Returns the range of the first place where a policy may read what it writes: a patch, a container's variable if
+/// the policy reads `env`, or a label or annotation if the policy reads those and names the key elsewhere, too.
 fn self_reference(policy: &Policy) -> Option<Range<usize>> {
     let text = policy.text.text.as_bytes();
     let is_named = |key: &str| memmem::find_iter(text, key.as_bytes()).count() > 1;
@@ -124,7 +125,8 @@ fn self_reference(policy: &Policy) -> Option<Range<usize>> {
     })
 }
 
-/// Whether an expression asks for a field: `pod.labels`, `c.?labels`, `c['labels']`; not of the policy's own names.
+/// Whether an expression reads a field: `pod.labels`, `c.?labels`, `c['labels']`. Fields of `variables` and `params`
+/// do not count.
 fn reads_field(text: &[u8], field: &str) -> bool {
     memmem::find_iter(text, field.as_bytes()).any(|at| {
         let before = &text[..at];
@@ -134,7 +136,7 @@ fn reads_field(text: &[u8], field: &str) -> bool {
     })
 }
 
-/// Whether a word stands in a text.
+/// Whether the text contains the word as a whole word.
 fn names(text: &[u8], word: &str) -> bool {
     memmem::find_iter(text, word.as_bytes()).any(|at| {
         let begins = at.checked_sub(1).is_none_or(|at| ends_word(text, at));

@@ -1,5 +1,5 @@
-//! What came of a document put together: the edits of all its workloads in order, what is generated beside them, and what
-//! is said of each. Places are those of the document until it becomes a report.
+//! Assembles the result of a document: the edits of all workloads in order, the generated objects, and the reports.
+//! Byte ranges are those of the document until it becomes the file's report.
 
 use std::ops::Range;
 
@@ -24,18 +24,18 @@ use super::reported::once;
 use super::verify_undo::ProvenEdits;
 use super::write::{WrittenWorkload, draft_of};
 
-/// See the module's text.
+/// The result of a document; see the module's documentation.
 pub(super) struct DocumentLayout<'t> {
     report: FileReport,
     drafts: Vec<(NodeId, Draft<'t>)>,
-    /// What is generated beside the workloads.
+    /// The generated objects of the document.
     companions: Vec<UnwrittenCompanion>,
-    /// Numbers of the edits that give back what was there, of which no draft tells.
+    /// Index ranges of the edits that restore a base. No draft describes these edits.
     given_back: Vec<Range<usize>>,
 }
 
 impl<'a> DocumentTask<'a> {
-    /// Puts together what was planned and written.
+    /// Assembles the plans and the edits.
     pub(super) fn lay_out<'t>(
         &self,
         pair: &RecordedDocument<'t>,
@@ -115,7 +115,7 @@ impl<'a> DocumentTask<'a> {
         layout.drafts.extend(draft.map(|draft| (node, draft)));
     }
 
-    /// What a lock file is to say of a workload.
+    /// Returns what the lock file is to say about a workload. `None` if the lock file has no part in it.
     fn recorded_workload(
         &self,
         pair: &RecordedDocument<'_>,
@@ -214,7 +214,7 @@ impl<'t> DocumentLayout<'t> {
         self.report.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// Reads the document with its edits again and compares it with the drafts.
+    /// Parses the edited document and compares it with the drafts.
     pub(super) fn check(&mut self, tree: &'t Tree<'t>, source: &Source<'_>) {
         if self.drafts.is_empty() && self.companions.is_empty() || self.is_refused() {
             return;
@@ -240,7 +240,7 @@ impl<'t> DocumentLayout<'t> {
         self.report.diagnostics.extend(problem);
     }
 
-    /// The report, with the places of the file.
+    /// Returns the report, with byte ranges of the file.
     pub(super) fn into_report(
         self,
         document: &DocumentTask<'_>,
@@ -249,7 +249,7 @@ impl<'t> DocumentLayout<'t> {
         let mut report = self.report;
         let is_changed = !report.edits.is_empty() || !self.companions.is_empty();
         let is_refused = report.diagnostics.iter().any(Diagnostic::is_error);
-        // Of what an earlier run injected into, no picture after this one is drawn.
+        // The views after the edits are not computed for documents with records.
         let is_drawn = document.setting.options.views && !document.has_records();
         if is_drawn && is_changed && !is_refused {
             let placed = self.companions.iter().map(|companion| &companion.placed);

@@ -1,4 +1,4 @@
-//! Mistakes in objects that are no workloads.
+//! Lints objects that are no workloads.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::Object;
@@ -8,8 +8,8 @@ use crate::yaml::tree::Tree;
 
 pub(super) const API_SERVICE: &str = "APIService";
 
-/// An APIService is looked up by `<version>.<group>`.
-/// Source: <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/> and the validation of
+/// Checks that the name of an APIService is `<version>.<group>`, by which it is looked up. Source:
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/> and the validation of
 /// kube-aggregator, which wants `spec.version + "." + spec.group`.
 pub(super) fn api_service(
     object: &Object,

@@ -1,5 +1,5 @@
-//! The workloads of a file that an earlier run marked, looked for where one of them has no entry in the lock file: it may
-//! have had another name.
+//! The workloads of a file that have podgraft's marker. Used when a marked workload has no entry in the lock file,
+//! because it may have been renamed.
 
 use memchr::memmem;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use crate::yaml::stream::chunks;
 /// Kind, stated namespace, name.
 type MarkedName = (String, String, String);
 
-/// See the module's text.
+/// The marked workloads of a file, found on first use.
 pub(super) struct MarkedWorkloads<'s> {
     text: &'s [u8],
     kinds: &'s PodKinds,
@@ -25,7 +25,7 @@ pub(super) struct MarkedWorkloads<'s> {
 }
 
 impl<'s> MarkedWorkloads<'s> {
-    /// Of a whole file.
+    /// `text` must be that of the whole file.
     pub(super) fn of(text: &'s [u8], kinds: &'s PodKinds) -> Self {
         MarkedWorkloads {
             text,
@@ -34,7 +34,7 @@ impl<'s> MarkedWorkloads<'s> {
         }
     }
 
-    /// Whether one of them is what a lock file calls so.
+    /// Whether the file has a marked workload with the kind, stated namespace and name of this key.
     pub(super) fn contains(&self, key: &WorkloadKey) -> bool {
         let names = self.names.get_or_init(|| self.find());
         names.contains(&(key.kind.clone(), key.namespace.clone(), key.name.clone()))

@@ -1,4 +1,4 @@
-//! A place in a document without what its records say, as a place in the document itself.
+//! Translates places in a stripped document, without its recorded changes, to places in the document itself.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -7,13 +7,13 @@ use crate::source::{Place, Source};
 
 use super::recorded::RecordedDocument;
 
-/// Maps positions of the stripped text to positions of the document.
+/// Maps positions in the stripped text (the base) to positions in the document.
 pub(super) struct OffsetMap<'m> {
     base: &'m Source<'m>,
     source: &'m Source<'m>,
-    /// Where each line of the base begins.
+    /// The offset of each line of the base.
     lines: Vec<usize>,
-    /// Each edit: where it begins and ends in the base, and where it ends in the document.
+    /// For each edit, the range of its text in the base, and the end of the replaced range in the document.
     edits: Vec<(Range<usize>, usize)>,
     counted: Cell<(usize, usize)>,
 }
@@ -36,7 +36,7 @@ impl<'m> OffsetMap<'m> {
         }
     }
 
-    /// The place in the document of something that stands in its base.
+    /// Returns the place in the document of a place in the base.
     pub(super) fn place_before(&self, place: &Place) -> Place {
         let line = place.line.saturating_sub(self.base.first_line);
         let start = self.lines.get(line).copied();

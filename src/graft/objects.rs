@@ -1,4 +1,4 @@
-//! The objects of a document: workloads, and what is to be said of the others.
+//! Classifies the objects of a document: workloads, and diagnostics about the others.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, Object, find_pod_template, find_template_braces};
@@ -12,7 +12,7 @@ use super::document::DocumentTask;
 use super::lint;
 use super::refusals::{not_rendered, refuse_pod, refuse_workload, untyped};
 
-/// What an object is.
+/// The class of an object.
 pub(super) enum ObjectClass<'t> {
     Workload(Box<Workload<'t>>),
     Other(OtherObject),
@@ -22,7 +22,7 @@ pub(super) enum ObjectClass<'t> {
 #[derive(Default)]
 pub(super) struct OtherObject {
     pub problems: Vec<Diagnostic>,
-    /// It has pods by its kind, and no pod template.
+    /// Set if its kind has pods but it has no pod template.
     pub without_template: Option<Object>,
 }
 
@@ -36,7 +36,7 @@ impl OtherObject {
 }
 
 impl<'a> DocumentTask<'a> {
-    /// What something found in the document is.
+    /// Classifies an object of the document.
     pub(super) fn see<'t>(
         &self,
         found: DocumentContent,
@@ -89,7 +89,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// What policies generate beside the workloads of a document; nothing is written.
+    /// Reports the objects that policies would generate for the workloads of a document. Writes nothing.
     pub(super) fn foresee_all<'t>(
         &self,
         tree: &'t Tree<'t>,
@@ -130,7 +130,7 @@ impl<'a> DocumentTask<'a> {
         companions.into_iter().map(placed).collect()
     }
 
-    /// What the report says of an object that has no pod template.
+    /// Describes an object without a pod template for the report.
     pub(super) fn describe_without_template(
         &self,
         object: Object,

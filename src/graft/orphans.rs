@@ -1,5 +1,5 @@
-//! Workloads that carry what a policy injected which is not among the given ones: nothing of this run keeps it up to
-//! date, and nothing takes it out.
+//! Finds workloads with injections of policies that are not among the given ones: this run neither updates nor
+//! removes them.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
@@ -11,7 +11,7 @@ use crate::record::{MARKER, PolicyRecord};
 use crate::undo::{RecordedObject, read_record};
 use crate::yaml::tree::NodeId;
 
-/// A warning for each policy that is not given. A policy of another set is another run's.
+/// Returns a warning for each such policy. A policy of another set belongs to another run and is not reported.
 pub(super) fn orphans(
     workload: &Workload<'_>,
     policies: &[Policy],
@@ -28,12 +28,12 @@ pub(super) fn orphans(
     let marked = tree.scalar(marker).unwrap_or_default().split(',');
     let is_given = |name: &str| name.is_empty() || given.iter().any(|given| given == name);
     let recorded = match read_record(tree, workload.object.node) {
-        // A lock file is asked for what the workload is marked with.
+        // Only asks the lock file if the marker names a policy that is not given.
         Ok(None) if marked.clone().map(str::trim).all(is_given) => return Vec::new(),
         Ok(recorded) => recorded
             .or_else(|| locked(workload))
             .map(|recorded_object| recorded_object.record.policies),
-        // A record that cannot be read is refused elsewhere.
+        // `read_records` refuses a record that cannot be read.
         Err(_) => return Vec::new(),
     };
     let has_record = recorded.is_some();

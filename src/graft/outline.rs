@@ -1,4 +1,4 @@
-//! Workloads that no policy selects, found without reading what is in their pods.
+//! Reports workloads that no policy selects without parsing their pod specs.
 
 use crate::manifest::object::{DocumentContent, find_objects};
 use crate::outcome::{FileReport, WorkloadReport};
@@ -12,8 +12,8 @@ use super::GraftMode;
 use super::document::{DocumentCaches, DocumentTask};
 use super::refusals::{refuse_root, refuse_workload};
 
-/// How often an outline was enough, in the documents so far. One that was not is work for nothing, though reading goes on
-/// from it: about a quarter of what another one saves.
+/// How often an outline was enough in the documents so far. A useless outline costs about a quarter of what a useful
+/// one saves, although parsing resumes from it.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct OutlineStatistics {
     enough: u32,
@@ -34,16 +34,16 @@ impl OutlineStatistics {
     }
 }
 
-/// What an outline of a document comes to.
+/// The result of parsing a document, perhaps only as an outline.
 pub(super) enum Outlined<'t> {
-    /// No policy selects its workload, so that the outline tells all that is to be reported.
+    /// No policy selects its workload, so the outline was enough for this report.
     Enough(Box<FileReport>),
     /// The whole document was read.
     Whole(Result<Tree<'t>, ParseError>),
 }
 
 impl DocumentTask<'_> {
-    /// Parses a document as far as it matters.
+    /// Parses a document as far as the run needs it.
     pub(super) fn parse<'t>(
         &self,
         source: &Source<'t>,
@@ -66,8 +66,9 @@ impl DocumentTask<'_> {
         Outlined::Whole(tree.map_or_else(|| parse_with_granit(source.text), Ok))
     }
 
-    /// What is reported of a document that cannot be read, where it is one of a workload that no policy selects. So what
-    /// is wrong in its pod counts as little where the outline was not tried, which depends on the documents before.
+    /// Reports a document that cannot be parsed, if its outline shows a workload that no policy selects. Otherwise
+    /// errors in an unselected pod would depend on whether the outline was tried, which depends on the documents
+    /// before.
     pub(super) fn right_in_outline(
         &self,
         source: &Source<'_>,
@@ -83,7 +84,7 @@ impl DocumentTask<'_> {
             .flatten()
     }
 
-    /// Who asks for pictures or findings asks for what is in the pods.
+    // Views, lint, records and orphan checks need the contents of the pod.
     fn can_skip_pods(&self) -> bool {
         let options = self.setting.options;
         let asks_for_all = options.parse_all || options.views || options.lint;
@@ -95,8 +96,8 @@ impl DocumentTask<'_> {
             && !self.is_to_undo()
     }
 
-    /// `None` where a policy selects the workload, something is to be said about it, or it cannot be told without what was
-    /// passed over.
+    /// Returns the report of an outlined document. `None` if a policy selects the workload, if there is something to
+    /// report about it, or if the report needs the skipped part.
     fn report_outlined(
         &self,
         outline: &Tree<'_>,
@@ -115,6 +116,7 @@ impl DocumentTask<'_> {
         if !self.is_wanted(&workload) || refuse_workload(&workload).is_some() {
             return None;
         }
+        // The flag is set when anything asks for the skipped spec: then the answers are wrong and are dropped.
         let mut policies = left_alone(&workload, setting.policies, setting.inventory)?;
         if outline.has_unread_access() {
             return None;

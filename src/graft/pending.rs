@@ -1,5 +1,5 @@
-//! What a run wants of every workload, before its text is written: planned as if nothing had been injected, and compared
-//! with what is there.
+//! Plans every workload of a document as if nothing had been injected before, and compares the plan with the current
+//! state. No text is written yet.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -38,27 +38,27 @@ pub(super) struct PendingObject<'t> {
     pub workload: Workload<'t>,
     pub policies: Vec<PolicyReport>,
     pub wanted: DesiredState<'t>,
-    /// What was planned beside; nothing where the workload is left alone.
+    /// What the plan holds beside the workload; `None` if the workload is left alone.
     pub beside: Option<PlannedExtras<'t>>,
     pub metrics_port: Option<u16>,
     pub problems: Vec<Diagnostic>,
 }
 
 pub(super) enum DesiredState<'t> {
-    /// As it is.
+    /// The current state.
     Same,
-    /// A draft of the workload.
+    /// The state after these changes to it.
     Draft(Draft<'t>),
-    /// Another value than it has.
+    /// This value, which differs from the current one.
     Value(Value),
-    /// As it was before anything was injected, to the byte; the value where patches are made of it.
+    /// The state before any injection, byte for byte. The value is only set if patches are made from it.
     Base(Option<Value>),
 }
 
 /// What a plan holds beside the workload itself.
 pub(super) struct PlannedExtras<'t> {
     pub record: Option<Record>,
-    /// The record belongs into an annotation.
+    /// The record goes into an annotation, not into the lock file.
     pub is_annotated: bool,
     pub companions: Vec<GeneratedObject>,
     pub ephemeral_containers: Vec<Value>,
@@ -66,15 +66,15 @@ pub(super) struct PlannedExtras<'t> {
     pub steps: Vec<PolicyStep<'t>>,
 }
 
-/// What is planned for all objects of a document.
+/// The plans for all objects of a document.
 pub(super) struct Plan<'t> {
     pub pending: Vec<PendingObject<'t>>,
-    /// What is no workload, each with the number of workloads before it.
+    /// The objects that are no workloads, each with the number of workloads before it.
     pub others: Vec<(usize, OtherObject)>,
 }
 
 impl Plan<'_> {
-    /// Whether the document is refused already.
+    /// Whether an error already keeps the document from being edited.
     pub(super) fn is_refused(&self) -> bool {
         let of_workloads = self.pending.iter().flat_map(|pending| &pending.problems);
         let of_others = self.others.iter().flat_map(|(_, other)| &other.problems);
@@ -83,7 +83,7 @@ impl Plan<'_> {
 }
 
 impl<'t> PendingObject<'t> {
-    /// Left as it is.
+    /// Leaves the workload as it is.
     fn unchanged(workload: Workload<'t>, policies: Vec<PolicyReport>) -> Self {
         PendingObject {
             workload,
@@ -102,7 +102,7 @@ impl<'t> PendingObject<'t> {
         }
     }
 
-    /// What is to be written down of it.
+    /// The new record of the workload.
     pub(super) fn record(&self) -> Option<&Record> {
         self.beside.as_ref()?.record.as_ref()
     }
@@ -162,7 +162,8 @@ impl<'a> DocumentTask<'a> {
         plan
     }
 
-    /// Plans a workload. Where it has a record, that is the number of the record, and the workload without what it says.
+    /// Plans a workload. For a workload with a record, `base` is the index of the record and the workload without the
+    /// recorded changes.
     fn plan<'t>(
         &self,
         workload: Workload<'t>,
@@ -189,7 +190,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// A workload without a record.
+    /// Plans a workload without a record.
     fn plan_first<'t>(
         &self,
         workload: Workload<'t>,
@@ -231,7 +232,8 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// A workload with a record: planned on its base, then compared with what it is.
+    /// Plans a workload with a record: on its base, the workload without the recorded changes. Then compares the
+    /// result with the current value.
     fn replan<'t>(
         &self,
         workload: Workload<'t>,
@@ -304,7 +306,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// The value that a workload with a record is to have; `None` where it has none that readers agree on.
+    /// Returns the wanted value of a workload with a record. `None` if it has no value that readers agree on.
     fn target<'r>(
         &self,
         planned: &WorkloadPlan<'_>,
@@ -313,13 +315,14 @@ impl<'a> DocumentTask<'a> {
     ) -> Option<Cow<'r, Value>> {
         let is_base = is_base(planned) && recorded_object.record.text.is_none();
         match is_base && !self.setting.options.patches {
-            // The text without it was compared with this when it was taken out.
+            // Stripping already compared the text with this value.
             true => Some(Cow::Borrowed(&taken.value)),
             false => planned.draft.value(&planned.draft.root()).map(Cow::Owned),
         }
     }
 
-    /// What would not fit together any more, beside the problems that are known.
+    /// Returns problems of the wanted value: mounts without a volume, and what an API server would refuse because of
+    /// policies that are kept. `known` problems are not repeated.
     fn misfits(
         &self,
         workload: &Workload<'_>,
@@ -347,7 +350,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// Notes what becomes of the text beside the objects that policies generate.
+    /// Notes in the record how the text is adjusted to make room for generated objects.
     fn add_room(
         &self,
         record: Option<&mut Record>,
@@ -359,7 +362,8 @@ impl<'a> DocumentTask<'a> {
             return;
         };
         let room = self.beside(workload).room(workload.tree);
-        // What undo gives back has a last line end where what was injected stood in the last lines.
+        // The text that undo gives back may end with a line end although this one does not, if the injection was in
+        // its last lines. Then there is nothing to note.
         let room = if pair.original().ends_with('\n') {
             TextAdjustment {
                 list: room.list,
@@ -374,12 +378,13 @@ impl<'a> DocumentTask<'a> {
             .unwrap_or_default();
         record.room.join(&room);
         if room.unended {
-            // The end of the text is no longer the document's own.
+            // With the added line end, text differences that the record noted may not apply any more.
             record.text = None;
         }
     }
 
-    /// What is to be said of what somebody changed since it was injected.
+    /// Returns problems about values that somebody changed since they were injected: errors if their policy is to be
+    /// removed, otherwise warnings that the change stays.
     fn changed_since(
         &self,
         workload: &Workload<'_>,
@@ -393,7 +398,7 @@ impl<'a> DocumentTask<'a> {
             let of_policy = || policies.iter().filter(|report| *report.policy == **policy);
             let is_gone = of_policy()
                 .any(|policy_report| matches!(policy_report.outcome, Outcome::TakenOut(_)));
-            // Then the message about the conflict says it.
+            // Then the conflict is already reported as an error.
             let has_failed =
                 of_policy().any(|policy_report| policy_report.outcome == Outcome::Failed);
             let problem = || changed_since(workload, policy, path);
@@ -421,7 +426,7 @@ fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> PlannedExtr
     }
 }
 
-/// Whether nothing is left of what was injected.
+/// Whether the plan injects nothing, so the workload returns to its base.
 fn is_base(planned: &WorkloadPlan<'_>) -> bool {
     planned.record.is_none() && !planned.draft.is_changed()
 }
@@ -434,7 +439,7 @@ fn unless_same<'t>(mut target: Value, current: &Value) -> DesiredState<'t> {
     }
 }
 
-/// Problems of the base with their places in the document.
+/// Moves the places of problems from the base to the document.
 fn moved(
     problems: Vec<Diagnostic>,
     base: &Workload<'_>,

@@ -1,5 +1,5 @@
-//! What changes when some policies take the place of others: a file's text with the old ones applied, and the report
-//! that leads from there to the text with the new ones.
+//! Computes what changes when new policies replace old ones: the text with the old ones applied, and a report whose
+//! edits turn it into the text with the new ones.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,19 +9,20 @@ use similar::{Algorithm, DiffOp};
 use crate::outcome::{Author, FileReport, Outcome, PolicyReport, WorkloadReport};
 use crate::yaml::splice::{Edit, splice};
 
-/// The same file after the old and after the new policies, and what became of its workloads where the new ones followed
-/// the old ones.
+/// The reports of one file with the old and with the new policies, and of the new policies applied to a file with
+/// records of the old ones.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyVersions<'r> {
     /// With the old policies.
     pub old: &'r FileReport,
     /// With the new ones.
     pub new: &'r FileReport,
-    /// With the new ones on what the old ones had recorded.
+    /// With the new policies, on the recorded result of the old ones.
     pub upgrade: &'r FileReport,
 }
 
-/// The text with the old policies, and the way from there to the one with the new.
+/// Returns the text with the old policies applied, and the report that leads from there to the text with the new
+/// ones.
 pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileReport) {
     let PolicyVersions { old, new, upgrade } = versions;
     let old_text = splice(text, &old.edits);
@@ -80,7 +81,7 @@ pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileRepor
 
 type WorkloadPair<'r> = (Option<&'r WorkloadReport>, Option<&'r WorkloadReport>);
 
-/// The workloads of both reports, told apart by their place in the file and their names.
+/// Pairs the workloads of both reports by their position in the file and their names.
 fn pairs<'r>(old: &'r FileReport, new: &'r FileReport) -> Vec<WorkloadPair<'r>> {
     let mut pairs: BTreeMap<(usize, bool, &str), WorkloadPair<'r>> = BTreeMap::new();
     let key = |workload: &'r WorkloadReport| {
@@ -99,7 +100,8 @@ fn pairs<'r>(old: &'r FileReport, new: &'r FileReport) -> Vec<WorkloadPair<'r>> 
     pairs.into_values().collect()
 }
 
-/// What each policy does on the way: as the upgrade says, where there was something to upgrade.
+/// Returns what each policy does on the way. Taken from the upgrade if the old policies injected something into the
+/// workload.
 fn policies(
     old: Option<&WorkloadReport>,
     new: &WorkloadReport,
@@ -117,7 +119,8 @@ fn policies(
     }
 }
 
-/// By how many bytes edits shift the text behind them.
+/// By how many bytes edits shift the text after them: for each edit, the end of its range and the sum of the shifts
+/// so far.
 struct OffsetShifts(Vec<(usize, isize)>);
 
 impl OffsetShifts {
@@ -130,7 +133,7 @@ impl OffsetShifts {
         OffsetShifts(steps.collect())
     }
 
-    /// Where a byte stands that no edit touches; what is inserted at it stands before.
+    /// Returns the output offset of a byte that no edit touches. It is after anything inserted at this offset.
     fn output_offset(&self, at: usize) -> usize {
         let behind = self.0.partition_point(|(end, _)| *end <= at);
         let moved = behind
@@ -140,7 +143,7 @@ impl OffsetShifts {
         at.saturating_add_signed(moved)
     }
 
-    /// Where a byte stands before what is inserted at it.
+    /// Returns the output offset of a byte, before anything that is inserted at this offset.
     fn output_offset_before(&self, at: usize) -> usize {
         let behind = self.0.partition_point(|(end, _)| *end < at);
         let moved = behind
@@ -177,7 +180,8 @@ impl<'r> WorkloadVersion<'r> {
         self.edits.iter().map(shift).collect()
     }
 
-    /// The policies that wrote some bytes of the piece with the edits made.
+    /// Returns the policies that wrote some of `bytes`, a range in the spliced piece. If an edit has no author, all
+    /// policies that injected something.
     fn authors(&self, piece: &Range<usize>, bytes: &Range<usize>) -> Vec<&'r str> {
         let Some(workload) = self.workload else {
             return Vec::new();
@@ -229,7 +233,7 @@ fn injected(workload: &WorkloadReport) -> Vec<&str> {
         .collect()
 }
 
-/// A workload in both versions.
+/// A workload in both versions of the policies.
 struct WorkloadVersions<'r> {
     text: &'r [u8],
     old: WorkloadVersion<'r>,
@@ -238,7 +242,8 @@ struct WorkloadVersions<'r> {
 }
 
 impl WorkloadVersions<'_> {
-    /// The edits that lead from the old text to the new one, and who made each.
+    /// Returns the edits that turn the old text into the new one, and the authors of each. They are a line diff of
+    /// the part of the text that either version edits.
     fn edits(&self, old_at: &OffsetShifts) -> (Vec<Edit>, Vec<Vec<Author>>) {
         let edits = || self.old.edits.iter().chain(self.new.edits);
         let (Some(start), Some(end)) = (
@@ -315,7 +320,7 @@ fn lines(text: &[u8]) -> Vec<Range<usize>> {
     lines.collect()
 }
 
-/// The bytes of lines that follow each other; for none, where they would stand.
+/// Returns the byte range of consecutive lines. For no lines, the empty range at which they would be.
 fn bytes_of<'l>(
     lines: &[Range<usize>],
     next: impl FnOnce() -> Option<&'l Range<usize>>,

@@ -1,4 +1,4 @@
-//! Objects that an earlier run generated and that no record names any more: taken out of the files they stand in.
+//! Removes objects that an earlier run generated and that no record needs any more, from all files of a run.
 
 use memchr::memmem;
 use serde_json::Value;
@@ -29,22 +29,23 @@ use super::record_refusals::unreadable;
 use super::removal::{merge_overlapping, remove, separator_of};
 use super::removed_objects::{add, describe, placed};
 
-/// A file of a run: its name, its text, and what came of it.
+/// A file of a run: its name, its text and its report.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
 
-/// Takes the objects out that no workload of the run needs any more. All that the run does beside is in the reports.
+/// Removes the generated objects that no workload of the run needs any more, by adding edits to the reports.
 pub fn prune(files: &mut [RunFile<'_>], options: &Options) {
     let mut needed: BTreeSet<(String, String)> = files
         .iter()
         .flat_map(|(.., report)| &report.needed)
         .map(GeneratedRecord::key)
         .collect();
-    // Where an object stays because others need it, it may stand elsewhere than where room was made for it.
+    // An object that others need may stay, but in another place than the room that was made for it. Then that room is
+    // still undone.
     let has_room = options.take_out.is_undo()
         && files
             .iter()
             .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
-    // Where a policy failed, what it still needs is not known.
+    // If a policy failed, it is unknown which objects it still needs.
     if is_refused(files) || dropped(files, &needed).is_empty() && !has_room {
         return;
     }
@@ -73,7 +74,7 @@ fn is_refused(files: &[RunFile<'_>]) -> bool {
     problems.any(Diagnostic::is_error)
 }
 
-/// What the records of the input name and nothing needs, by name.
+/// Returns the generated objects that the records of the input name and nothing needs, by object name.
 fn dropped(
     files: &[RunFile<'_>],
     needed: &BTreeSet<(String, String)>,
@@ -87,8 +88,8 @@ fn dropped(
     dropped
 }
 
-/// What objects of kinds that podgraft does not know have from an earlier run, which did: their documents are let through
-/// unread.
+/// Returns the generated objects that records on objects of unknown kinds name. An earlier run knew these kinds
+/// (`--pod-template`), and this run does not parse their documents.
 fn needed_by_others(
     name: &Arc<str>,
     text: &[u8],
@@ -135,26 +136,26 @@ fn needed_by_others(
 type PrunedObject<'r> = (Object, Value, &'r GeneratedRecord);
 
 struct Pruner<'r> {
-    /// By name.
+    /// By object name.
     dropped: BTreeMap<String, Vec<GeneratedRecord>>,
-    /// The names of what stays.
+    /// The names of the objects that stay.
     needed: BTreeSet<String>,
     kinds: PodKinds,
     options: &'r Options,
 }
 
-/// What goes from a text.
+/// What is pruned from a file.
 #[derive(Default)]
 struct PrunedText {
-    /// Of what was found, whether it goes or not.
+    /// The names of all objects found, pruned or not.
     names: Vec<String>,
     problems: Vec<Diagnostic>,
     described: Vec<WorkloadReport>,
-    /// Ranges are bytes of the file's result.
+    /// Byte ranges are those of the file's output.
     edits: Vec<Edit>,
 }
 
-/// A file and its result so far: what stands beside the objects may change, too, so they are taken out of the result.
+/// A file and its output so far. Objects are pruned from the output, since the text around them may change, too.
 struct ChangedFile<'f> {
     name: &'f Arc<str>,
     text: &'f [u8],
@@ -163,7 +164,7 @@ struct ChangedFile<'f> {
 }
 
 impl ChangedFile<'_> {
-    /// Where in the file something of the result stands.
+    /// Returns the offset in the file of an offset in the output.
     fn before(&self, at: usize) -> usize {
         offset_in_input(self.edits, at)
     }
@@ -189,7 +190,7 @@ impl Pruner<'_> {
         }
     }
 
-    /// Takes objects out of a file. Returns the names of those that stand in there.
+    /// Prunes objects from a file. Returns the names of those found in it.
     fn prune_file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
         let output = splice(text, &report.edits);
         let file = ChangedFile {
@@ -219,7 +220,7 @@ impl Pruner<'_> {
         retired.names
     }
 
-    /// Adds what goes of a document.
+    /// Adds what is pruned from a document to `retired`.
     fn document(
         &self,
         file: &ChangedFile<'_>,
@@ -263,10 +264,10 @@ impl Pruner<'_> {
         retired
     }
 
-    /// The edits of what is left that take back the room of objects that are gone.
+    /// Returns the edits of the remaining text that undo the room made for pruned objects.
     fn rooms(&self, report: &FileReport, left: &[u8], gone: &[Edit]) -> Vec<Edit> {
         let rooms = report.rooms.iter().filter_map(|(at, room)| {
-            // Where the workload stands in what is left.
+            // The offset of the workload in the remaining text.
             let at = offset_in_output(gone, offset_in_output(&report.edits, *at));
             self.undo_room(left, at, room)
         });
@@ -275,7 +276,7 @@ impl Pruner<'_> {
         room
     }
 
-    /// The objects of a document that go, and those that would if nobody had changed them.
+    /// Returns the objects of a document to prune, and those that stay because somebody changed them.
     fn prunable_objects(
         &self,
         tree: &Tree<'_>,
@@ -295,11 +296,11 @@ impl Pruner<'_> {
             let is_as_written = dropped
                 .iter()
                 .any(|generated| digest(&as_created(&value)) == generated.digest);
-            // Another with the name of one that is still needed is the user's, or the new one.
+            // An object of this name is still needed, and this is not the old one: it is the new one, or the user's.
             if !is_as_written && self.needed.contains(&name) {
                 continue;
             }
-            // Whoever wrote the record: what does not say that podgraft manages it stays.
+            // A record could be forged: only objects with podgraft's managed-by label are removed.
             match is_managed(&value) && (is_as_written || self.options.force) {
                 true => prunable.push((object, value, &dropped[0])),
                 false => changed.push((object.node, &dropped[0])),
@@ -308,7 +309,7 @@ impl Pruner<'_> {
         (prunable, changed)
     }
 
-    /// What was done to make room for objects that are gone is undone, in the document of the workload at `at`.
+    /// Undoes the room that was made for pruned objects, in the document of the workload at `at`.
     fn undo_room(&self, output: &[u8], at: usize, room: &TextAdjustment) -> Option<Vec<Edit>> {
         let document = chunks(output)
             .take_while(|chunk| chunk.start <= at)
@@ -318,7 +319,7 @@ impl Pruner<'_> {
         {
             return Some(edits.map(|edit| shifted(document.start, edit)).to_vec());
         }
-        // Behind another document the end is not the workload's.
+        // If another document follows, the end of this one is not the end of the text.
         let is_last = document.start + document.text.len() == output.len();
         let text = std::str::from_utf8(document.text)
             .ok()
@@ -333,8 +334,8 @@ impl Pruner<'_> {
     }
 }
 
-/// What gives a text back the end that it had before something was written behind its last workload, the one at `at` where
-/// that is known.
+/// Removes the last line end of a text if it was added so that an object could follow the last workload. `at` is the
+/// offset of that workload, if known.
 pub(super) fn restore_end(
     text: &str,
     room: &TextAdjustment,
@@ -351,7 +352,7 @@ pub(super) fn restore_end(
     let Some(tree) = parse(&unended[last.start..]).ok() else {
         return Vec::new();
     };
-    // Behind anything else the line end is somebody's.
+    // After anything but a workload, podgraft did not add the line end.
     let is_workload = find_objects(&tree, kinds)
         .pop()
         .is_some_and(|found| match found {
@@ -378,7 +379,7 @@ fn is_managed(object: &Value) -> bool {
         == Some(value)
 }
 
-/// The edit of a text that is part of another.
+/// Shifts the edit of a part to the whole text.
 fn shifted(start: usize, edit: Edit) -> Edit {
     Edit {
         at: edit.at.start + start..edit.at.end + start,
@@ -386,13 +387,14 @@ fn shifted(start: usize, edit: Edit) -> Edit {
     }
 }
 
-/// Where in the result something of the text stands that no edit touches.
+/// Returns the output offset of an input offset that no edit touches.
 fn offset_in_output(edits: &[Edit], at: usize) -> usize {
     let before = edits.iter().take_while(|edit| edit.at.end <= at);
     before.fold(at, |at, edit| at + edit.text.len() - edit.at.len())
 }
 
-/// Where in the text something of its result stands.
+/// Returns the input offset of an output offset. An offset in inserted text becomes the end of the range that it
+/// replaced.
 fn offset_in_input(edits: &[Edit], at: usize) -> usize {
     let (mut result_offset, mut text_offset) = (0, 0);
     for edit in edits {
@@ -406,7 +408,7 @@ fn offset_in_input(edits: &[Edit], at: usize) -> usize {
     text_offset + at.saturating_sub(result_offset)
 }
 
-/// What is to go stands in a text that is written already.
+/// The error that an object to prune is in the part of a stream that was already written.
 pub fn not_taken_out(generated: &GeneratedRecord) -> Diagnostic {
     let message = format!(
         "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
@@ -427,7 +429,7 @@ fn changed_since(generated: &GeneratedRecord, file: &str) -> Diagnostic {
     Diagnostic::error(Code::ChangedSince, message).help(help)
 }
 
-/// There is no safe way to take it out.
+/// The error that an object cannot be removed safely.
 fn cannot_remove(generated: &GeneratedRecord) -> Diagnostic {
     let message = format!(
         "the {}, which policy `{}` generated, cannot be taken out of where it stands",
@@ -437,7 +439,7 @@ fn cannot_remove(generated: &GeneratedRecord) -> Diagnostic {
     problem.help("write it as a document of its own, behind a line `---`, or take it out by hand")
 }
 
-/// Nothing of this name is among the files.
+/// The warning that no file contains an object to prune.
 fn missing_object(generated: &GeneratedRecord) -> Diagnostic {
     let message = format!(
         "the {}, which policy `{}` generated and nothing needs any more, is in none of these files",
@@ -447,7 +449,7 @@ fn missing_object(generated: &GeneratedRecord) -> Diagnostic {
     problem.help("if it stands in another file, take it out there")
 }
 
-/// The objects that a record names.
+/// The generated objects that a record names.
 pub(super) fn generated(record: &Record) -> impl Iterator<Item = GeneratedRecord> + '_ {
     record.policies.iter().flat_map(|policy| {
         policy

@@ -1,4 +1,4 @@
-//! The records of a document's workloads: of their annotations, or of the lock file.
+//! Reads the records of a document's workloads, from annotations or the lock file.
 
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{DocumentContent, Object};
@@ -15,24 +15,25 @@ use super::document::DocumentTask;
 use super::prune::generated;
 use super::record_refusals::unreadable;
 
-/// What the records of a document say.
+/// The records of a document.
 #[derive(Default)]
 pub(super) struct Records {
-    /// Of the objects that are looked at.
+    /// The recorded objects that the run may change.
     pub recorded: Vec<RecordedObject>,
-    /// Objects that were generated for these.
+    /// The objects that were generated for them. They are pruned unless something still needs them.
     pub dropped: Vec<GeneratedRecord>,
-    /// What was done to make room for them, each with the byte of the file at which its workload begins.
+    /// How the text was adjusted to make room for generated objects, with the byte offset of the workload in the
+    /// file.
     pub rooms: Vec<(usize, TextAdjustment)>,
-    /// Objects that were generated for others, which need what they have.
+    /// The objects that were generated for other workloads, which still need them.
     pub needed: Vec<GeneratedRecord>,
 }
 
 impl<'a> DocumentTask<'a> {
-    /// The records of a document; none where no earlier run left a trace and this one leaves none.
+    /// Reads the records of a document. Empty if no earlier run left a trace and this run records nothing.
     ///
     /// # Errors
-    /// For each record that cannot be read.
+    /// One for each record that cannot be read.
     pub(super) fn read_records<'t>(
         &self,
         tree: &'t Tree<'t>,
@@ -80,7 +81,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// The record of an object: of its annotation, else of the lock file.
+    /// Returns the record of an object, from its annotation, else from the lock file.
     fn read_record<'t>(
         &self,
         object: &Object,
@@ -94,7 +95,8 @@ impl<'a> DocumentTask<'a> {
         workload.map_or(Ok(None), |workload| self.locked_record(&workload))
     }
 
-    /// What the lock file knows of a workload, under its name or an earlier one. Who adopts it needs none.
+    /// Returns the lock file's record of a workload, under its current or an earlier name. With `adopt` an ambiguous
+    /// record counts as none.
     pub(super) fn locked_record(
         &self,
         workload: &Workload<'_>,
@@ -111,7 +113,7 @@ impl<'a> DocumentTask<'a> {
         })
     }
 
-    /// What a policy did under its earlier name is its own.
+    /// Renames policies in a record: what a policy did under its earlier name is its own.
     fn rename(&self, record: &mut Record) {
         let policies = self.setting.policies;
         for at in 0..record.policies.len() {

@@ -1,4 +1,4 @@
-//! What is refused about records, in words.
+//! Diagnostics about records that cannot be used or undone.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::LoweringError;
@@ -26,7 +26,8 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
     ))
 }
 
-/// Where an object was changed since its record was written, the record's places in its text may be others.
+/// The note that undo may not restore every byte: the object was changed since it was recorded, so the recorded
+/// places in its text may have moved.
 pub(super) fn changed_form() -> Diagnostic {
     let message = "undo gives back every value here and not every byte: somebody changed the object since, and what podgraft noted \
                    of its text is not found again";

@@ -1,4 +1,4 @@
-//! A document and the same without what its records say.
+//! A document with its stripped form: the document without the changes that its records name.
 
 use memchr::memmem::Finder;
 use std::cell::OnceCell;
@@ -19,38 +19,38 @@ use super::record_refusals::{changed_form, explain};
 static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
 static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.as_bytes()));
 
-/// A document and the same without what its records say, which is the document again where it has none.
+/// A document and its stripped form, which is the document itself if it has no records.
 pub(super) struct RecordedDocument<'t> {
     pub tree: &'t Tree<'t>,
     pub source: &'t Source<'t>,
     pub recorded: Vec<RecordedObject>,
     pub stripped: StrippedDocument,
-    /// What undo must give back, where that is another text than the stripped one.
+    /// The text that undo must restore, if it differs from the stripped one.
     original: Option<String>,
-    /// What keeps the whole document from being edited, once it was looked for.
+    /// The ambiguity that keeps the document from being edited, computed on first use.
     doubt: OnceCell<Option<Ambiguity>>,
 }
 
 impl RecordedDocument<'_> {
-    /// What undo must give back.
+    /// The text that undo must restore.
     pub(super) fn original(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.stripped.text)
     }
 
-    /// The first place on which readers disagree.
+    /// The first place that YAML readers disagree about.
     pub(super) fn ambiguity(&self) -> Option<&Ambiguity> {
         let find = || ambiguity_of(self.source, self.tree);
         self.doubt.get_or_init(find).as_ref()
     }
 
-    /// Which of the recorded objects stands here.
+    /// The index of the recorded object with this node.
     pub(super) fn position(&self, node: NodeId) -> Option<usize> {
         self.recorded
             .iter()
             .position(|recorded_object| recorded_object.node == node)
     }
 
-    /// What is said of the pair itself.
+    /// The note that the stripped form may be inexact.
     pub(super) fn notes(&self) -> Option<Diagnostic> {
         let note = || changed_form().at(self.source.place(0..0), "in this document");
         self.stripped.is_inexact.then(note)
@@ -58,37 +58,38 @@ impl RecordedDocument<'_> {
 }
 
 impl<'a> DocumentTask<'a> {
-    /// Whether what an earlier run did is written here.
+    /// Whether an annotation or a lock file records what an earlier run did to this document.
     pub(super) fn has_recorded(&self) -> bool {
         ANNOTATION.find(self.bytes).is_some() || self.is_locked()
     }
 
-    /// Whether the lock files of the run know something of this file, and an earlier run did something here.
+    /// Whether a lock file of the run covers this file, and the document has podgraft's marker.
     fn is_locked(&self) -> bool {
         self.setting.inventory.locks().is_for(self.setting.name) && self.is_marked()
     }
 
-    /// Whether what an earlier run did is written here, or what this one does is to be.
+    /// Whether records matter for this document: it has one, this run writes one, or something is to be undone or
+    /// adopted.
     pub(super) fn has_records(&self) -> bool {
         let options = self.setting.options;
         let may_adopt = options.marker && options.lock && self.is_marked();
         options.is_recording() || may_adopt || self.has_recorded() || self.is_to_undo()
     }
 
-    /// Whether an earlier run did something here that is to be undone.
+    /// Whether the run is an undo and the document has podgraft's marker.
     pub(super) fn is_to_undo(&self) -> bool {
         self.setting.options.take_out.is_undo() && self.is_marked()
     }
 
-    /// Whether an earlier run did something here.
+    /// Whether the document contains podgraft's marker, so that an earlier run may have changed it.
     pub(super) fn is_marked(&self) -> bool {
         MARKED.find(self.bytes).is_some()
     }
 
-    /// Takes out what the records say, and what this run adopts.
+    /// Strips the document of recorded changes and of what this run adopts.
     ///
     /// # Errors
-    /// Where that cannot be done.
+    /// If that is not possible.
     pub(super) fn take_out<'t>(
         &self,
         tree: &'t Tree<'t>,
@@ -121,6 +122,7 @@ impl<'a> DocumentTask<'a> {
         source: &Source<'_>,
         recorded: &mut Vec<RecordedObject>,
     ) -> Result<StrippedDocument, RemovalObstacle> {
+        // Each step changes the records, so the document is stripped again.
         let mut stripped = self.strip(tree, recorded)?;
         if self.adopt_changed(source, tree, recorded, &stripped) {
             stripped = self.strip(tree, recorded)?;
@@ -142,8 +144,9 @@ impl<'a> DocumentTask<'a> {
         })
     }
 
-    /// What of a policy somebody changed stays where the policy is given (then it is in the way) or is to go (then that
-    /// is refused). What is kept is put back as it is.
+    /// How to handle values of a policy that somebody changed. They stay if the policy is given (then they are a
+    /// conflict) or is to be removed without `--force` (then that is refused). Those of a kept policy are removed,
+    /// too, since they are put back unchanged.
     fn leniency(&self, policy: &str) -> DriftHandling {
         let is_given = self
             .setting
@@ -157,7 +160,7 @@ impl<'a> DocumentTask<'a> {
     }
 
     fn is_dropped(&self, policy: &str) -> bool {
-        // Which set it is of does not matter here: what is kept is put back either way.
+        // The set does not matter here: a kept policy is put back in any case.
         let named = PolicyRecord {
             policy: policy.to_owned(),
             ..Default::default()
@@ -165,7 +168,7 @@ impl<'a> DocumentTask<'a> {
         is_dropped(&named, self.setting.options)
     }
 
-    /// What undo gives back in the end, where what somebody changed stays and that makes a difference.
+    /// Returns the text that undo must restore, if it differs from the stripped text because changed values stay.
     fn original(
         &self,
         tree: &Tree<'_>,

@@ -1,4 +1,4 @@
-//! Documents that are refused, in words.
+//! Diagnostics for documents and workloads that are refused.
 
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -11,7 +11,8 @@ use crate::yaml::parse::{ParseError, ParseErrorKind};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::scalar_value;
 
-/// A root that hides what it is, or a document on its separator's line, which kubectl refuses.
+/// Refuses documents whose identity is ambiguous: duplicate identity keys, a `kind` or `apiVersion` with a bad tag,
+/// and content on the line of the `---`, which kubectl rejects.
 pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
     for &root in tree.roots() {
         let root = tree.follow(root);
@@ -66,7 +67,7 @@ pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagno
     None
 }
 
-/// A key that stands twice where selection reads.
+/// Refuses a workload with a duplicate key in a field that selection reads.
 pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
     let key = workload.duplicate_key()?;
     Some(duplicate(
@@ -75,7 +76,7 @@ pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
     ))
 }
 
-/// A pod that nothing can be put into.
+/// Refuses a pod that cannot be edited.
 pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
     if let Some(node) = workload.malformed_containers() {
         let message = format!(
@@ -140,7 +141,7 @@ pub(super) fn untyped(list_kind: &str, place: Place) -> Diagnostic {
         .help("state apiVersion and kind in every item, as `kubectl get -o yaml` does in its `kind: List`")
 }
 
-/// What to do with a template of a chart that nobody knows.
+/// The help for an unrendered template that belongs to no known chart.
 pub const RENDER_FIRST: &str = "render it first, and give podgraft the result: helm template RELEASE CHART | podgraft apply -p POLICY -";
 
 pub(super) fn not_rendered(place: Place) -> Diagnostic {
@@ -183,7 +184,8 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
     }
 }
 
-/// JSON objects one after the other that are nothing of Kubernetes: kubectl reads them, YAML parsers do not.
+/// Whether a text consists of JSON objects without a `kind`, one after the other. kubectl reads such a stream, YAML
+/// parsers do not.
 pub(super) fn is_other_json(text: &str) -> bool {
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
     let is_other = |object: serde_json::Result<Map<String, Value>>| {
@@ -192,7 +194,7 @@ pub(super) fn is_other_json(text: &str) -> bool {
     text.trim_start().starts_with('{') && objects.all(is_other)
 }
 
-/// The first `{{` that begins a line or a value.
+/// Finds the first `{{` that begins a line or a value.
 fn find_template_line(text: &str) -> Option<Range<usize>> {
     let begins = |at: &usize| {
         let line = text[..*at].rfind('\n').map_or(0, |found| found + 1);
@@ -205,7 +207,7 @@ fn find_template_line(text: &str) -> Option<Range<usize>> {
         .map(|at| at..at + 2)
 }
 
-/// kubectl reads UTF-16 and would see a workload in what looks like noise here.
+/// Refuses text that looks like UTF-16: kubectl reads that encoding and could find workloads in it.
 pub(super) fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic> {
     let has_mark = text.starts_with(&[0xff, 0xfe]) || text.starts_with(&[0xfe, 0xff]);
     if !has_mark && !text.iter().take(4).any(|&byte| byte == 0) {

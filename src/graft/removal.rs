@@ -1,4 +1,4 @@
-//! Objects of a tree in, the edits out that take them out of its text.
+//! Removes whole objects from a text: objects of a tree in, edits out.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::plan::draft::{Draft, DraftValue, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
-/// The length of a line that separates documents and says nothing else, at the beginning of a text.
+/// Returns the length of the first line, with its line end, if it is a bare `---` line. Otherwise 0.
 pub(super) fn separator_of(text: &[u8]) -> usize {
     let end = memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1);
     match text[..end].trim_ascii() {
@@ -17,7 +17,7 @@ pub(super) fn separator_of(text: &[u8]) -> usize {
     }
 }
 
-/// Edits in order, those that take out the same text made one.
+/// Sorts removals and merges those that overlap.
 pub(super) fn merge_overlapping(mut edits: Vec<Edit>) -> Vec<Edit> {
     edits.sort_by_key(|edit| edit.at.start);
     let mut merged: Vec<Edit> = Vec::new();
@@ -32,7 +32,8 @@ pub(super) fn merge_overlapping(mut edits: Vec<Edit>) -> Vec<Edit> {
     merged
 }
 
-/// The edits that take out objects: their documents, or their items. `None` where there is no safe way.
+/// Returns the edits that remove objects, as whole documents or as list items. `separator` is the length of a bare
+/// `---` line after the text. `None` if there is no safe way.
 pub(super) fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> Option<Vec<Edit>> {
     let mut edits = Vec::new();
     let mut lists: BTreeMap<NodeId, Vec<ListMembership>> = BTreeMap::new();
@@ -64,7 +65,8 @@ fn remove_items(tree: &Tree<'_>, list: NodeId, removed: &[ListMembership]) -> Op
     lower(&draft, list, &mut TextCache::default()).ok()
 }
 
-/// The first document goes with the separator behind it, of as many bytes; others go with their own.
+/// Removes a document with its own `---` line. A first document without one is removed with the separator after it
+/// instead, which is `behind` bytes long.
 fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Edit> {
     let (text, span) = (tree.text(), tree.span(object.node));
     let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! What the report says of generated objects that go.
+//! Describes pruned objects for the report.
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{Patch, PatchOperation, RemoveOperation};
@@ -12,7 +12,7 @@ use crate::outcome::{FileReport, GeneratedRecord, Outcome, PolicyReport, Workloa
 use crate::yaml::splice::Edit;
 use crate::yaml::stream::chunks;
 
-/// An object that goes, without its place.
+/// Describes a pruned object, without its position.
 pub(super) fn describe(
     object: &Object,
     value: &Value,
@@ -50,7 +50,7 @@ pub(super) fn describe(
     }
 }
 
-/// The object with its lines, and its bytes of the file.
+/// Adds the object's line and byte ranges in the file.
 pub(super) fn placed(
     described: WorkloadReport,
     object: &Object,
@@ -76,7 +76,7 @@ pub(super) fn placed(
     }
 }
 
-/// Puts the objects that go among the file's workloads, each with its edits.
+/// Inserts the pruned objects among the file's workloads, each with its edits.
 pub(super) fn add(report: &mut FileReport, removed: Vec<WorkloadReport>) {
     for mut object in removed {
         let at = report

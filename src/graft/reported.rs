@@ -1,4 +1,4 @@
-//! Each problem of a document once, without a look at all of them for each: a pod may have one for each of its thousands of
+//! Removes duplicate problems of a document. Hashes them, because a pod may have a problem in each of thousands of
 //! containers.
 
 use std::collections::HashMap;
@@ -8,7 +8,8 @@ use foldhash::fast::FixedState;
 
 use crate::diagnostic::Diagnostic;
 
-/// Each problem once; of those that are said once a file, each message.
+/// Returns each problem once, in order. Of problems that are reported once per file, those with equal messages count
+/// as duplicates wherever they are.
 pub(super) fn once(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut places: HashMap<u64, Vec<usize>, FixedState> = HashMap::default();
     let mut distinct: Vec<Diagnostic> = Vec::with_capacity(problems.len());

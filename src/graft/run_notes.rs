@@ -1,13 +1,13 @@
-//! What only all files of a run together show.
+//! Diagnostics that need the reports of all files of a run.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::outcome::{FileReport, Outcome};
 use crate::policy::Policy;
 
-/// So many workloads are named in a message.
+/// The most workloads that a message names.
 const MOST_NAMES: usize = 5;
 
-/// What the policies say about what they have done, once each, and what is doubtful about all of it together.
+/// Returns the notes of policies that injected something, once per policy, and warnings about the whole run.
 pub fn notes(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
     let mut notes = broad_names(policies, reports);
     for policy in policies.iter().filter(|policy| !policy.effects.is_empty()) {
@@ -25,7 +25,7 @@ pub fn notes(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
     notes
 }
 
-/// Warnings about parts of names that fit more than one workload.
+/// Returns a warning for each rule whose name fragment occurs in the names of several workloads.
 fn broad_names(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> {
     let mut warnings: Vec<Diagnostic> = Vec::new();
     for policy in policies {

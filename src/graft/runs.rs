@@ -1,4 +1,4 @@
-//! A text cut into runs of documents for several threads, and what came of each put together again, in order.
+//! Splits a text into runs of documents for several threads, and joins their reports in order.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -7,10 +7,11 @@ use std::thread::{self, Builder};
 use crate::outcome::FileReport;
 use crate::yaml::stream::Chunks;
 
-/// Long enough that handing it out costs nothing, short enough to stay in the cache and to keep all threads busy.
+/// The bytes of a run: long enough that handing it out costs nothing, short enough to stay in the cache and to keep
+/// all threads busy.
 const LENGTH: usize = 1 << 20;
 
-/// As the main thread has it: parsing goes as deep as the text nests.
+/// The stack of a thread in bytes, as large as that of the main thread: parsing recurses as deep as the text nests.
 const STACK: usize = 8 << 20;
 
 /// Consecutive documents of a text.
@@ -18,11 +19,11 @@ const STACK: usize = 8 << 20;
 pub struct DocumentRun<'a> {
     /// Byte offset in the whole text.
     pub start: usize,
-    /// Its bytes.
+    /// The bytes of the run.
     pub text: &'a [u8],
     /// The line of the whole text on which it begins, from 1.
     pub first_line: usize,
-    /// It is not the end of the whole text.
+    /// More text follows.
     pub has_more: bool,
 }
 
@@ -51,7 +52,7 @@ impl<'a> DocumentRuns<'a> {
     }
 }
 
-/// Works on all runs of a text, on as many threads, and gives what came of the text as a whole.
+/// Processes all runs of a text on up to `threads` threads, and joins their reports in order.
 pub(super) fn on_threads(
     threads: NonZeroUsize,
     chunks: Chunks<'_>,
@@ -69,7 +70,7 @@ pub(super) fn on_threads(
             .collect::<Vec<_>>()
     };
     let mut results = thread::scope(|scope| {
-        // Where the system gives no more threads, those that run do the work.
+        // If the system refuses a thread, the others do its work.
         let spawn = |_| {
             Builder::new()
                 .stack_size(STACK)

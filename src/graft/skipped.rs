@@ -1,4 +1,4 @@
-//! Workloads that no policy may touch, whatever it wants.
+//! Workloads that are left alone, whatever the policies select.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use super::orphans::orphans;
 use super::refusals::refuse_pod;
 
 impl DocumentTask<'_> {
-    /// What every policy comes to with a workload that nobody asked for.
+    /// The policy reports of a workload that `--workload` excludes.
     pub(super) fn not_asked_for(&self) -> Vec<PolicyReport> {
         let skip = Skip::because(SkipCause::NotAskedFor, "not among those of --workload");
         self.report_all_policies(|| Outcome::Skipped(skip.clone()))
     }
 
-    /// Warnings about what the workload has of policies that are not given.
+    /// Warnings about injections in the workload of policies that are not given.
     pub(super) fn orphans(&self, workload: &Workload<'_>) -> Vec<Diagnostic> {
         let setting = self.setting;
         let locked = |workload: &Workload<'_>| self.locked_record(workload).ok().flatten();
@@ -26,7 +26,7 @@ impl DocumentTask<'_> {
         self.of_workload(orphans, workload)
     }
 
-    /// Why a pod cannot be edited, where one of the policies is for it.
+    /// Why the pod cannot be edited. `None` if it can, or if no policy selects it.
     pub(super) fn refused_pod(
         &self,
         workload: &Workload<'_>,
@@ -39,7 +39,7 @@ impl DocumentTask<'_> {
         }
     }
 
-    /// The same outcome for every policy.
+    /// Reports the same outcome for every policy.
     pub(super) fn report_all_policies(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
         let report = |policy: &Policy| PolicyReport {
             policy: Arc::from(policy.identity.as_str()),
@@ -53,14 +53,14 @@ impl DocumentTask<'_> {
     pub(super) fn is_wanted(&self, workload: &Workload<'_>) -> bool {
         let patterns = &self.setting.options.workloads;
         let (kind, namespace) = (&workload.object.kind, workload.namespace.as_deref());
-        // Every pattern is asked: one that fits nothing is an error.
+        // No short circuit: each pattern notes that it matched, and one without a match is an error.
         let fitting = patterns
             .iter()
             .filter(|pattern| pattern.matches(kind, namespace, &workload.name));
         patterns.is_empty() || fitting.count() > 0
     }
 
-    /// Problems with the name of their workload, without those that are accepted.
+    /// Adds the workload's name to problems, and drops warnings that the user acknowledged.
     pub(super) fn of_workload(
         &self,
         problems: Vec<Diagnostic>,

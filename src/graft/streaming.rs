@@ -1,5 +1,5 @@
-//! A text that goes by once: a document knows what stands before it, and nothing of what comes. Where that makes a
-//! difference, it is an error.
+//! Edits a stream that is read once. A document may depend on objects before it, but not on objects after it. If an
+//! object comes too late for a document that looked it up, that is an error.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub struct StreamingGraft<'p> {
 }
 
 impl<'p> StreamingGraft<'p> {
-    /// Nothing has gone by yet; the inventory is what is known from elsewhere. `None` where the policies ask for nothing,
-    /// so that the order of documents makes no difference.
+    /// Starts a stream. `inventory` holds what is known from other sources. `None` if the policies look nothing up,
+    /// so the order of documents does not matter.
     pub fn new(
         name: &Arc<str>,
         policies: &'p [Policy],
@@ -47,7 +47,7 @@ impl<'p> StreamingGraft<'p> {
         })
     }
 
-    /// Plans and edits the next documents. Which of them come together makes no difference.
+    /// Plans and edits the next documents. How the stream is split into runs makes no difference.
     pub fn graft(&mut self, run: DocumentRun<'_>) -> FileReport {
         let mut report = FileReport::default();
         let mut part = BatchStart {
@@ -65,7 +65,8 @@ impl<'p> StreamingGraft<'p> {
                 &self.needs,
                 self.options,
             );
-            // What policies generate for one document is known to those behind it.
+            // Each batch ends before a document that adds to the inventory: that one and those after it must see the
+            // addition, those before it must not. Objects generated for one document are visible to later ones, too.
             let is_turn =
                 !found.is_empty() || !problems.is_empty() || !self.needs.generated.is_empty();
             if is_turn && chunk.start > part.start {
@@ -116,7 +117,7 @@ impl<'p> StreamingGraft<'p> {
     }
 }
 
-/// The start of a batch of documents.
+/// The byte offset in the run, and the line, at which a batch of documents starts.
 #[derive(Clone, Copy)]
 struct BatchStart {
     start: usize,

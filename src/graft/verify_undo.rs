@@ -1,5 +1,5 @@
-//! The proof that undo gives back the bytes, made before anything leaves: of each document, and of all files together
-//! where objects are generated beside workloads.
+//! Proves before anything is written that undo restores the original bytes: of each document, and of all files
+//! together if objects are generated beside workloads.
 
 use memchr::memmem;
 use std::num::NonZeroUsize;
@@ -30,17 +30,17 @@ use super::record_refusals::changed_since;
 use super::recorded::RecordedDocument;
 use super::write::WrittenWorkload;
 
-/// What undoing a result comes to.
+/// The result of undoing an edited document.
 enum UndoProof {
-    /// The bytes that stood there.
+    /// The original bytes.
     Exact,
-    /// Other bytes, unless the records say this beside.
+    /// Other bytes, unless the records also note these text differences, one entry per object.
     Texts(Vec<Option<TextDifferences>>),
-    /// Something else, and why.
+    /// Not the original, for this reason.
     Not(String),
 }
 
-/// The edits of the workloads of a document, of which it is known what undo makes of them.
+/// The edits of a document's workloads after the proof.
 #[derive(Default)]
 pub(super) struct ProvenEdits<'t> {
     pub written: Vec<WrittenWorkload<'t>>,
@@ -48,7 +48,8 @@ pub(super) struct ProvenEdits<'t> {
 }
 
 impl<'a> DocumentTask<'a> {
-    /// Undoes the document that leaves, where it has records, and notes in them what undo needs beside.
+    /// Undoes the edited document if it has records, and notes in the records which text differences undo must
+    /// restore.
     pub(super) fn prove_all<'t>(
         &self,
         pair: &RecordedDocument<'t>,
@@ -141,7 +142,7 @@ impl<'a> DocumentTask<'a> {
         };
         let mut texts = (0..).zip(match self.undo(pair, &tree, &recorded, &pending) {
             Ok(texts) => texts,
-            // What an earlier run noted of the text does not hold beside what this one changed: it is noted anew.
+            // The text differences noted by an earlier run do not fit what this run changed. Note them anew.
             Err(RemovalObstacle::Forged(_)) => {
                 return self.prove_anew(pair, &tree, &mut recorded, &pending);
             }
@@ -153,7 +154,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// What records must say that say nothing of the text so far.
+    /// Returns the text differences that records without any must note.
     fn prove_anew(
         &self,
         pair: &RecordedDocument<'_>,
@@ -170,7 +171,7 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// The records of the document that leaves, of its annotations or beside it.
+    /// Returns the records of the edited document: of its annotations, or the new ones for the lock file.
     fn recorded_after(
         &self,
         tree: &Tree<'_>,
@@ -188,7 +189,7 @@ impl<'a> DocumentTask<'a> {
         recorded
     }
 
-    /// Where the undone document differs from what undo must give back.
+    /// Undoes the edited document. Returns the text differences between the result and what undo must restore.
     fn undo(
         &self,
         pair: &RecordedDocument<'_>,
@@ -209,7 +210,7 @@ impl<'a> DocumentTask<'a> {
         places_between(&text, pair.original(), kinds).map_err(RemovalObstacle::Wrong)
     }
 
-    /// What is put right only when what was generated behind the document is gone.
+    /// Removes the line end that prune removes together with the object generated after the document.
     fn restore_end(
         &self,
         undone: &str,
@@ -241,7 +242,7 @@ fn changed_in(stripped: &StrippedDocument) -> impl Iterator<Item = &Drift> {
     stripped.taken.iter().flat_map(|taken| &taken.changed)
 }
 
-/// All edits of a document, in order.
+/// Returns all edits of a document, in order.
 fn flatten_edits(written: &[WrittenWorkload<'_>]) -> Vec<Edit> {
     let edits = written
         .iter()
@@ -251,7 +252,8 @@ fn flatten_edits(written: &[WrittenWorkload<'_>]) -> Vec<Edit> {
     flat
 }
 
-/// Beside what somebody changed since it was injected this is no wonder; else it is a bug.
+/// Reports that undo would not restore every byte. Expected if somebody changed what was injected; otherwise it is a
+/// bug.
 fn report_inexact_undo(
     pair: &RecordedDocument<'_>,
     pending: &[PendingObject<'_>],
@@ -275,7 +277,7 @@ fn report_inexact_undo(
     problems
 }
 
-/// What a run writes is right all the same: only what undo makes of it is not what stood there.
+/// Only a warning: what the run writes is right, and only undo would be inexact.
 fn inexact_undo(difference: &str) -> Diagnostic {
     let message =
         format!("undo of what is written here would not give back every byte: {difference}");
@@ -283,7 +285,7 @@ fn inexact_undo(difference: &str) -> Diagnostic {
         .help("commit before the run, so that the history has the bytes; this is a gap in podgraft, please report it")
 }
 
-/// Takes out what no workload of the run needs any more, and proves the whole of it.
+/// Prunes the objects that no workload of the run needs any more, and proves that the run as a whole can be undone.
 pub fn prune_proven(
     files: &mut [RunFile<'_>],
     options: &Options,
@@ -293,9 +295,8 @@ pub fn prune_proven(
     prove_companions(files, options, locks)
 }
 
-/// Undoes the whole run where it wrote objects beside workloads, or took them out: what comes of it must be what undoing
-/// the input comes to. Nothing is wrong where something was refused already, and nothing can be said where a workload
-/// has no record, as beside others that an earlier run recorded.
+/// Undoes the whole run if it wrote or pruned generated objects. The result must equal that of undoing the input.
+/// Returns nothing if an error was already reported, or if nothing can be proven because a workload has no record.
 fn prove_companions(
     files: &[RunFile<'_>],
     options: &Options,
@@ -324,7 +325,7 @@ fn prove_companions(
     {
         return None;
     }
-    // What somebody changed since cannot be undone before the run, either.
+    // If the input cannot be undone because somebody changed it, there is nothing to compare with.
     let before = without_records(&companion_files, options, locks)?;
     let outputs = companion_files
         .iter()
@@ -348,7 +349,7 @@ fn prove_companions(
     )
 }
 
-/// The input of files without what its records say; `None` where that is refused.
+/// Returns the input files without their recorded changes. `None` if undo refuses one.
 fn without_records(
     files: &[&RunFile<'_>],
     options: &Options,
@@ -370,12 +371,13 @@ fn without_records(
     }
 }
 
-/// The texts without what their records say; `None` where that is refused.
+/// Undoes all recorded changes of texts. `None` if undo refuses one.
 fn undone(
     texts: Vec<(Arc<str>, Vec<u8>)>,
     options: &Options,
     locks: Arc<LockSet>,
 ) -> Option<Vec<Vec<u8>>> {
+    // Only options that decide what is read are kept: the proof must not depend on what the run reports.
     let Options {
         namespace,
         pod_templates,

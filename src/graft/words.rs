@@ -1,27 +1,27 @@
-//! The word that anything like a pod template has.
+//! Searches for the key that every pod template has.
 
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
 use crate::yaml::stream::ChunkGraft;
 
-/// Without it no document holds anything like a pod template.
+/// A document without it has no pod template.
 static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
 
-/// Searches a text once for `containers:`, without which a document has no pod template.
+/// Searches a text for `containers:`, each byte at most once.
 pub(super) struct PodKeywordSearch<'a> {
     text: &'a [u8],
-    /// The first place at or behind the last chunk's start.
+    /// The offset of the first match at or after the start of the last chunk.
     next: usize,
 }
 
 impl<'a> PodKeywordSearch<'a> {
-    /// Nothing is looked for yet.
+    /// Starts before the first chunk.
     pub(super) fn of(text: &'a [u8]) -> Self {
         PodKeywordSearch { text, next: 0 }
     }
 
-    /// Whether the word stands in a chunk. Chunks come in order.
+    /// Whether a chunk contains the key. Must be called for chunks in order.
     pub(super) fn stand_in(&mut self, chunk: &ChunkGraft<'_>) -> bool {
         if self.next <= chunk.start {
             let found = CONTAINERS.find(&self.text[chunk.start..]);

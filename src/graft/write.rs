@@ -1,4 +1,4 @@
-//! What is wanted, written: the edits of every workload of a document.
+//! Lowers plans to text: the edits of every workload of a document.
 
 use std::borrow::Cow;
 
@@ -18,19 +18,19 @@ use super::document::DocumentTask;
 use super::pending::{DesiredState, PendingObject, Plan};
 use super::recorded::RecordedDocument;
 
-/// The text of one workload.
+/// The edits of one workload.
 #[derive(Default)]
 pub(super) struct WrittenWorkload<'t> {
-    /// Ranges are bytes of the document.
+    /// Byte ranges are those of the document.
     pub edits: Vec<Edit>,
-    /// What the edits say, where that is not the planned draft itself.
+    /// The draft that the edits implement, if it is not the planned draft itself.
     pub draft: Option<Draft<'t>>,
     pub authors: Vec<Vec<Author>>,
     pub problems: Vec<Diagnostic>,
 }
 
 impl<'a> DocumentTask<'a> {
-    /// Writes every workload of a document.
+    /// Computes the edits of every workload of a document.
     pub(super) fn write_all<'t>(
         &self,
         pair: &RecordedDocument<'t>,
@@ -58,7 +58,7 @@ impl<'a> DocumentTask<'a> {
         let workload = &pending.workload;
         let node = workload.object.node;
         if pending.is_base() {
-            // These were written and checked when they were taken out.
+            // Stripping the document made these edits and checked them.
             return WrittenWorkload {
                 edits: stripped_edits(pair, node),
                 ..WrittenWorkload::default()
@@ -77,7 +77,8 @@ impl<'a> DocumentTask<'a> {
             .beside
             .as_ref()
             .filter(|planned| planned.record.is_none());
-        // A record takes out what it says before the policies are asked again, and is itself of no policy.
+        // With a record, the next run strips the workload before it plans again, so the policies see their own output
+        // only without one. The text of the record is no policy's, so then authors are not computed, either.
         let (authors, problems) = match (planned, &pending.wanted) {
             (Some(planned), DesiredState::Draft(draft)) => (
                 authors(workload.source.text, node, &planned.steps, &edits),
@@ -100,7 +101,8 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// The edits of one workload. Text on which readers of YAML disagree is not edited.
+    /// Computes the edits of one workload. Refuses ambiguous documents and annotations above the limit of the API
+    /// server.
     fn lower(
         &self,
         pair: &RecordedDocument<'_>,
@@ -141,7 +143,7 @@ impl WrittenWorkload<'_> {
     }
 }
 
-/// Text on which readers of YAML disagree is not edited.
+/// Refuses to edit a document that YAML readers disagree about.
 pub(super) fn refuse_ambiguity(
     pair: &RecordedDocument<'_>,
     workload: &Workload<'_>,
@@ -165,7 +167,7 @@ pub(super) fn refuse_ambiguity(
     }))
 }
 
-/// Of the edits that take everything out, those of one object.
+/// Of the edits that strip the document, returns those of one object.
 fn stripped_edits(pair: &RecordedDocument<'_>, node: NodeId) -> Vec<Edit> {
     let starts: Vec<usize> = pair
         .recorded
@@ -186,7 +188,7 @@ fn stripped_edits(pair: &RecordedDocument<'_>, node: NodeId) -> Vec<Edit> {
         .collect()
 }
 
-/// The workload as it is to be; `None` where nothing of it changes.
+/// Returns a draft of the wanted workload, with its record if that is an annotation. `None` if nothing changes.
 pub(super) fn draft_of<'p, 't>(
     entry: &'p PendingObject<'t>,
     pair: &RecordedDocument<'t>,
