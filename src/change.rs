@@ -1,129 +1,129 @@
-//! What a policy did to a workload, as data: an operation and its target. Reports say it in words.
+//! What a policy did to a workload, as data: an operation and its target. Reports turn it into words.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// One thing that a policy did.
+/// One change that a policy made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
-    /// To what.
+    /// What it was done to.
     pub target: ChangeTarget,
 }
 
 /// What is done to a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// It was not there.
+    /// Adds something new.
     Add,
-    /// It was there, and has the policy's content now.
+    /// Replaces the content of something that was there.
     Replace,
-    /// It is a list that was there, and has more items now.
+    /// Adds items to a list that was there.
     Extend,
-    /// It is a text that was there, and the policy's is joined to it.
+    /// Joins the policy's text to one that was there.
     Join(Join),
-    /// Operations of a JSON patch, each as `replace /spec/replicas`.
+    /// Operations of a JSON patch, each formatted as `replace /spec/replicas`.
     Patch(Vec<String>),
-    /// It was there with other content of the policy.
+    /// Updates older content of the same policy.
     Update,
-    /// It was there, and the policy removed it.
+    /// Removes something of the manifest.
     Remove,
-    /// It is of another quality of service class.
+    /// Changes the quality of service class of the pod.
     Reclassify {
         /// The class before.
         before: &'static str,
         /// The class after.
         now: &'static str,
     },
-    /// An earlier run had put it there, and it is gone.
+    /// Removes what an earlier run injected.
     TakeOut,
-    /// It was there as the policy wants it, and is the policy's own now.
+    /// Takes over something that was already as the policy wants it.
     Adopt,
 }
 
 /// How a text is joined to a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Join {
-    /// Where it goes.
+    /// Where the policy's text goes.
     pub place: JoinPlace,
-    /// Where the variable's own text comes from elsewhere.
+    /// The renamed variable, if the original value comes from `valueFrom` or `envFrom`.
     pub original: Option<OriginalVariable>,
 }
 
-/// Where a text goes that is joined to another.
+/// The position of a joined text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinPlace {
-    /// Behind what is there.
+    /// After the existing text.
     Append,
-    /// Before what is there.
+    /// Before the existing text.
     Prepend,
-    /// Key by key.
+    /// Merged key by key.
     Merge,
 }
 
-/// The variable that keeps the original value of a variable that was extended.
+/// The variable that holds the original value of a variable that was extended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginalVariable {
     /// Its name.
     pub name: String,
-    /// An entry of `envFrom` had brought it.
+    /// The original variable came from an entry of `envFrom`.
     pub is_of_env_from: bool,
 }
 
-/// The verb of a change in reports.
+/// The verb by which reports group changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeVerb {
-    /// It was not there.
+    /// Something new.
     Add,
-    /// It was there, and is another now.
+    /// Something that was there differs now.
     Change,
-    /// An earlier run had put it there, and it is gone.
+    /// What an earlier run injected is gone.
     TakeOut,
-    /// It is the policy's own now.
+    /// Something that was there belongs to the policy now.
     Adopt,
 }
 
 /// What a policy changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ChangeTarget {
-    /// The pod.
+    /// The pod as a whole.
     Pod,
-    /// A volume, a container, an image pull secret of a pod.
+    /// A volume, container or image pull secret of the pod, with its name.
     PodItem(PodItem, String),
-    /// A field of a pod's spec, key by key.
+    /// A field of the pod spec, as its path of keys.
     PodField(Vec<String>),
-    /// A field of a pod's spec that was left open.
+    /// A field of the pod spec that had no value, as its path of keys.
     PodDefault(Vec<String>),
-    /// An item of a list of a container.
+    /// An item in a list of a container: the container, the kind of item, and its name.
     ContainerItem(String, ContainerItem, String),
-    /// A field of a container, key by key.
+    /// A field of a container: the container, and the path of keys.
     ContainerField(String, Vec<String>),
-    /// A field of a container that was left open.
+    /// A field of a container that had no value: the container, and the path of keys.
     ContainerDefault(String, Vec<String>),
     /// A label or an annotation.
     Metadata {
-        /// Of the pod template, not of the workload.
+        /// It belongs to the pod template, not to the workload itself.
         is_of_pod: bool,
         /// `labels` or `annotations`.
         field: String,
         /// Its key.
         key: String,
     },
-    /// What a patch of a policy names.
+    /// The target of a patch of the policy.
     Patched {
-        /// The container, where it is a container's.
+        /// The container, if the patch is for one.
         container: Option<String>,
-        /// The place of the patch in the policy, from 1.
+        /// The position of the patch in the policy, from 1.
         number: usize,
     },
-    /// Another field of the workload, key by key.
+    /// Another field of the workload, as its path of keys.
     Field(Vec<String>),
-    /// An object beside the workload, as `ConfigMap shop/orders-agent`.
+    /// A generated object, such as `ConfigMap shop/orders-agent`.
     Object(String),
 }
 
-/// An item of a list of a pod's spec.
+/// The kind of an item in a list of the pod spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PodItem {
     /// Of `volumes`.
@@ -140,7 +140,7 @@ pub enum PodItem {
     ImagePullSecret,
 }
 
-/// An item of a list of a container.
+/// The kind of an item in a list of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContainerItem {
     /// Of `env`, by name.
@@ -154,12 +154,12 @@ pub enum ContainerItem {
 }
 
 impl Change {
-    /// Something is done to a target.
+    /// Returns a change of a target.
     pub fn new(operation: Operation, target: ChangeTarget) -> Self {
         Change { operation, target }
     }
 
-    /// What the operation comes to.
+    /// Returns the verb for the operation.
     pub fn verb(&self) -> ChangeVerb {
         match self.operation {
             Operation::Add => ChangeVerb::Add,
@@ -175,12 +175,13 @@ impl Change {
         }
     }
 
-    /// Whether an object beside the workload is new.
+    /// Whether the change generates an object.
     pub fn is_generated(&self) -> bool {
         self.operation == Operation::Add && matches!(self.target, ChangeTarget::Object(_))
     }
 
-    /// What it is, behind its [`ChangeVerb`]: `volume agent`, `app: appended to env JAVA_TOOL_OPTIONS`.
+    /// Describes the change so that it can follow its [`ChangeVerb`]: `volume agent`, `app: appended to env
+    /// JAVA_TOOL_OPTIONS`.
     pub fn object_of_verb(&self) -> String {
         match self.operation {
             Operation::Update => self.target.to_string(),
@@ -189,7 +190,8 @@ impl Change {
     }
 }
 
-/// In words that do not say whether it was added, taken out or adopted: `volume agent`, `app: mount /agent replaced`.
+/// The same words for something added, removed or adopted: `volume agent`. Other changes name the operation: `app:
+/// mount /agent replaced`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let target = &self.target;
@@ -234,7 +236,7 @@ impl Join {
 }
 
 impl ChangeVerb {
-    /// In the imperative.
+    /// The imperative.
     pub fn word(self) -> &'static str {
         match self {
             ChangeVerb::Add => "add",
@@ -244,7 +246,7 @@ impl ChangeVerb {
         }
     }
 
-    /// As what a policy does.
+    /// The third person singular.
     pub fn third_person(self) -> &'static str {
         match self {
             ChangeVerb::Add => "adds",
@@ -255,16 +257,17 @@ impl ChangeVerb {
     }
 }
 
-/// A segment of a record's path as the key that it is.
+/// Undoes the escaping of a record path's segment: `~1` is `/`, `~0` is `~`.
 pub fn unescape(segment: &str) -> Cow<'_, str> {
     match segment.contains('~') {
+        // `~0` last, or `~01` would become `/`.
         true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
         false => Cow::Borrowed(segment),
     }
 }
 
 impl ChangeTarget {
-    /// What a record's path names: `pod/spec/containers/app/env/X`, `pod/spec/volumes/agent`.
+    /// Returns the target that a record path names: `pod/spec/containers/app/env/X`, `pod/spec/volumes/agent`.
     pub fn from_path(path: &str) -> Self {
         let keys: Vec<Cow<'_, str>> = path.split('/').map(unescape).collect();
         let parts: Vec<&str> = keys.iter().map(|key| &**key).collect();
@@ -305,7 +308,7 @@ impl ChangeTarget {
         }
     }
 
-    /// A label or an annotation; `field` is `labels` or `annotations`.
+    /// A label or annotation; `field` is `labels` or `annotations`.
     pub fn metadata(is_of_pod: bool, field: &str, key: &str) -> Self {
         ChangeTarget::Metadata {
             is_of_pod,
@@ -314,7 +317,7 @@ impl ChangeTarget {
         }
     }
 
-    /// A variable of a container.
+    /// An environment variable of a container.
     pub fn env(container: &str, name: &str) -> Self {
         ChangeTarget::ContainerItem(container.to_owned(), ContainerItem::Env, name.to_owned())
     }
@@ -382,7 +385,7 @@ impl fmt::Display for ContainerItem {
     }
 }
 
-/// `volume agent, app: mount /agent`.
+/// Lists changes: `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change.verb() {
         ChangeVerb::TakeOut => format!("{change} taken out"),
@@ -391,7 +394,7 @@ pub(crate) fn list(changes: &[Change]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Of what was taken out as a whole.
+/// Lists the removed changes of a policy that was removed as a whole.
 pub(crate) fn list_removed(changes: &[Change]) -> String {
     if changes.is_empty() {
         return "nothing was left of it".to_owned();
@@ -400,7 +403,7 @@ pub(crate) fn list_removed(changes: &[Change]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// `add volume agent, app: mount /agent and change app: env X`.
+/// Lists changes by verb: `add volume agent, app: mount /agent and change app: env X`.
 pub(crate) fn in_sentence(changes: &[Change]) -> String {
     let verbs = [
         ChangeVerb::Add,

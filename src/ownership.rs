@@ -1,5 +1,5 @@
-//! What podgraft did to workloads, as values: who did what, where, and what was there before. Nothing here reads or writes
-//! it; `record` does.
+//! What podgraft did to workloads, as values: which policy did what, where, and what was there before. `record` reads
+//! and writes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,17 @@ use serde_json::Value;
 pub struct Record {
     /// The version of the format.
     pub version: u32,
-    /// Keys to the pod template, joined by dots: paths below it begin with `pod`. Empty for a Pod.
+    /// The keys that lead to the pod template, joined by dots; empty for a Pod. Paths below it begin with `pod`.
     pub pod: String,
-    /// In the order in which they were applied.
+    /// The policies in the order in which they were applied.
     pub policies: Vec<PolicyRecord>,
-    /// What writing the marker changed, beside the marker.
+    /// What writing the marker changed besides, such as creating `metadata.annotations`.
     #[serde(default, skip_serializing_if = "Effects::is_empty")]
     pub marker: Effects,
-    /// What was done to the text to make room for objects beside the workload.
+    /// How the text was adjusted to make room for objects generated beside the workload.
     #[serde(default, skip_serializing_if = "TextAdjustment::is_nothing")]
     pub room: TextAdjustment,
-    /// Where taking out alone does not give back the bytes.
+    /// The text differences that undo must restore beside the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextDifferences>,
 }
@@ -29,50 +29,52 @@ pub struct Record {
 /// What one policy did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRecord {
-    /// Its identity.
+    /// The policy's identity.
     pub policy: String,
-    /// Of all that it did.
+    /// The digest of all its effects.
     pub digest: String,
-    /// The set that it was applied with.
+    /// The policy set that it was applied with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
-    /// The objects that it generated beside the workload, with their digests.
+    /// The objects that it generated beside the workload, with the digests of their content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub generated: BTreeMap<String, String>,
-    /// What it did.
+    /// Its changes to the workload.
     #[serde(flatten)]
     pub effects: Effects,
 }
 
-/// Changes of one policy, by path. A path is keys and identities of list items (see `record::Paths`), joined by `/`.
+/// The changes of one policy, by path. A path is keys and identities of list items, joined by `/` (see
+/// `record::RecordPaths`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effects {
-    /// Items and fields that were not there, with the digest of what was put there. A lock file may know several, with a
-    /// space between, of which one is there.
+    /// New items and fields, with the digest of their content. A record from a lock file may have several digests,
+    /// separated by spaces, of which one is in place.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub added: BTreeMap<String, String>,
-    /// Items that another policy had added with the same content: this one needs them, too.
+    /// Items that another policy had already added with the same content, with their digests. This policy needs them,
+    /// too.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shared: BTreeMap<String, String>,
-    /// Mappings and lists made to hold these.
+    /// Mappings and lists that were created to hold new items.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub made: BTreeSet<String>,
-    /// What stood where something empty got content.
+    /// Empty mappings, lists and nulls that got content, with their original value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub filled: BTreeMap<String, Value>,
-    /// Variables that a text was joined to.
+    /// Environment variables that a text was joined to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub joined: BTreeMap<String, JoinedText>,
-    /// Values that had others in their place.
+    /// Values that were replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub replaced: BTreeMap<String, ReplacedValue>,
-    /// What was taken out.
+    /// Values that were removed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub removed: BTreeMap<String, RemovedValue>,
 }
 
 impl Effects {
-    /// Adds what was done later.
+    /// Adds later changes. They win over earlier ones at the same path.
     pub fn extend(&mut self, later: Effects) {
         self.added.extend(later.added);
         self.shared.extend(later.shared);
@@ -83,30 +85,30 @@ impl Effects {
         self.removed.extend(later.removed);
     }
 
-    /// Nothing at all.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         *self == Effects::default()
     }
 }
 
-/// A text that was joined to a variable.
+/// A text that was joined to the value of an environment variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinedText {
-    /// Ours.
+    /// The policy's text.
     pub text: String,
-    /// What stands between it and the rest; one space when it is not stated.
+    /// The separator between it and the rest of the value. `None` is a single space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separator: Option<String>,
-    /// In front of the rest, not behind it.
+    /// The text is before the rest, not after it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub before: bool,
-    /// There was no such variable.
+    /// The variable did not exist before.
     #[serde(default, skip_serializing_if = "is_false")]
     pub new: bool,
-    /// Another policy had joined the same text: this one needs it, too.
+    /// Another policy had already joined the same text. This policy needs it, too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub shared: bool,
-    /// The name that the variable of the manifest has now.
+    /// The new name of the manifest's variable, if it was renamed because it has `valueFrom`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
 }
@@ -124,7 +126,7 @@ pub(crate) fn is_false(value: &bool) -> bool {
 pub struct ReplacedValue {
     /// What stood there.
     pub was: Value,
-    /// The digest of what was put there.
+    /// The digest of the new value.
     pub now: String,
 }
 
@@ -133,71 +135,71 @@ pub struct ReplacedValue {
 pub struct RemovedValue {
     /// What stood there.
     pub was: Value,
-    /// The identity of the item, or the key of the field, that it stood behind.
+    /// The identity of the item, or the key of the field, that it followed. Empty if it was the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// Differences in formatting between the original text and the text after removal.
+/// The differences between the original text of an object and its text after the injected values are removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextDifferences {
-    /// The digest of the object's text without the injection, before these.
+    /// The digest of the object's text after removal, before these differences are restored.
     pub of: String,
-    /// In order.
+    /// The differences in order.
     pub places: Vec<TextDifference>,
 }
 
-/// Line (from the object's first, which is 0), byte in that line, what stands there, and what stood there.
+/// Line (0 is the object's first), byte in that line, the text after removal, and the original text.
 pub type TextDifference = (usize, usize, String, String);
 
-/// How a text was adjusted so that an object could follow a workload.
+/// How a text was adjusted so that a generated object could follow a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextAdjustment {
-    /// It had no last line end.
+    /// The text had no last line end, and got one.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unended: bool,
-    /// It was one JSON object, and got a List around it.
+    /// The text was one JSON object, and was wrapped in a List.
     #[serde(default, skip_serializing_if = "is_false")]
     pub list: bool,
 }
 
 impl TextAdjustment {
-    /// Nothing was done.
+    /// Whether the text was not adjusted.
     pub fn is_nothing(&self) -> bool {
         *self == TextAdjustment::default()
     }
 
-    /// Of several objects of one text.
+    /// Adds the adjustments of another object in the same text.
     pub fn join(&mut self, other: &TextAdjustment) {
         self.unended |= other.unended;
         self.list |= other.list;
     }
 }
 
-/// A workload of a file. The namespace is the stated one, and empty where the manifest states none.
+/// The key of a workload in a lock file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkloadKey {
-    /// The file's path from the folder of the lock file, with `/`.
+    /// The file's path relative to the folder of the lock file, with `/`.
     pub file: String,
-    /// `Deployment`.
+    /// The kind, such as `Deployment`.
     pub kind: String,
-    /// As it is stated.
+    /// `metadata.namespace`, empty if the manifest states none.
     pub namespace: String,
-    /// Its name.
+    /// `metadata.name`.
     pub name: String,
 }
 
 /// What a run did to a workload, for the lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedWorkload {
-    /// `Deployment`.
+    /// The kind, such as `Deployment`.
     pub kind: String,
-    /// As it is stated, else empty.
+    /// `metadata.namespace`, empty if the manifest states none.
     pub namespace: String,
-    /// Its name.
+    /// `metadata.name`.
     pub name: String,
-    /// Where the lock file had what an earlier run did to it.
+    /// The key under which the lock file had the record of an earlier run.
     pub from: Option<WorkloadKey>,
-    /// `None`: nothing of podgraft is left in it.
+    /// The new record. `None` if nothing of podgraft is left in the workload.
     pub record: Option<Record>,
 }

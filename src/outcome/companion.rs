@@ -1,4 +1,4 @@
-//! Objects that policies generate beside workloads, as data.
+//! Objects that policies generate for workloads (companions), as data.
 
 use serde_json::Value;
 use std::fmt;
@@ -11,20 +11,21 @@ use crate::yaml::splice::Edit;
 /// The identity of an object in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
-    /// The API group; empty is the core group. The versions of a group show the same objects.
+    /// The API group; empty for the core group. The version is left out, because all versions of a group show the
+    /// same objects.
     pub group: String,
     /// The kind.
     pub kind: String,
-    /// `metadata.namespace`, or as given for the run.
+    /// `metadata.namespace`, or the one given for the run.
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,
-    /// Where no namespace is known, the folder of the file.
+    /// The folder of the file, if no namespace is known.
     pub folder: Option<String>,
 }
 
 impl ObjectName {
-    /// Whether both are of one kind, namespace and name.
+    /// Whether both have the same group, kind, namespace and name.
     pub fn is_same_except_folder(&self, other: &Self) -> bool {
         let Self {
             group,
@@ -51,36 +52,36 @@ impl fmt::Display for ObjectName {
 pub struct GeneratedObject {
     /// The policy's identity.
     pub policy: Arc<str>,
-    /// Which object it is.
+    /// The identity of the object.
     pub name: ObjectName,
-    /// The whole of it.
+    /// The whole object.
     pub object: Arc<Value>,
-    /// Where it stands in the policy.
+    /// Its place in the policy.
     pub place: Place,
 }
 
 /// A generated object and its workload. If several workloads need the same object, the first writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedObject {
-    /// The workload, by its place in the file's report.
+    /// The index of the workload in the file's report.
     pub workload: usize,
-    /// Which of the file's edits are the workload's own.
+    /// The indices of the workload's own edits in the file's edits.
     pub edits: Range<usize>,
     /// The object.
     pub companion: GeneratedObject,
-    /// How it is written; `None` when that is among the edits, or nothing is written.
+    /// Its text. `None` if the text is among the file's edits already, or nothing is written.
     pub text: Option<ObjectText>,
 }
 
-/// The text of a generated object behind its workload.
+/// The text of a generated object after its workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectText {
-    /// What makes room for it: the same for all companions of a place, and made once.
+    /// The edits that make room for it. They are the same for all companions at a place, and made once.
     pub room: Vec<Edit>,
-    /// The object's text.
+    /// The edit that inserts the object.
     pub edit: Edit,
-    /// What stands before it where it is not the first of its place.
+    /// The separator before it, if it is not the first companion at its place.
     pub between: &'static str,
-    /// What stands behind all companions of the place, made once.
+    /// The edit after all companions at the place, made once.
     pub end: Option<Edit>,
 }

@@ -23,40 +23,41 @@ use view::WorkloadView;
 /// What happened to one file.
 #[derive(Debug, Clone, Default)]
 pub struct FileReport {
-    /// The changes to the text: in order, none touching another. Ranges are bytes of the whole file.
+    /// The edits of the text, in order and without overlaps. Byte ranges are those of the whole file.
     pub edits: Vec<Edit>,
-    /// Every workload that a policy was compared with, and generated objects that go, in file order.
+    /// The workloads that policies were compared with, and pruned objects, in file order.
     pub workloads: Vec<WorkloadReport>,
-    /// What policies generate beside workloads, in file order; when all files are settled, what this file writes.
+    /// The objects that policies generate, in file order. When all files are planned, only those that this file
+    /// writes.
     pub companions: Vec<PlacedObject>,
-    /// Objects that the records of the input name.
+    /// The generated objects that the records of the input name.
     pub dropped: Vec<GeneratedRecord>,
-    /// What was done to make room for them, each with the byte at which its workload begins.
+    /// How the text was adjusted to make room for them, with the byte offset of the workload in the file.
     pub rooms: Vec<(usize, TextAdjustment)>,
-    /// Objects that the records of the output name.
+    /// The generated objects that the records of the output name.
     pub needed: Vec<GeneratedRecord>,
-    /// What was done to workloads, where the run's options ask for it.
+    /// What was done to workloads, for the lock file, if the run writes one.
     pub records: Vec<RecordedWorkload>,
-    /// Something was injected that no record of the output tells how to take out.
+    /// Something was injected that no record of the output can undo.
     pub has_unrecorded: bool,
-    /// What is wrong, in file order.
+    /// The diagnostics, in file order.
     pub diagnostics: Vec<Diagnostic>,
-    /// Documents with content, workloads and others.
+    /// The number of documents with content.
     pub documents: usize,
-    /// Documents that are Kubernetes objects (have an apiVersion and a kind).
+    /// The number of Kubernetes objects: documents with an apiVersion and a kind.
     pub objects: usize,
-    /// Workloads that are only counted, where there were too many to list.
+    /// The numbers of workloads that are not listed because there are too many, by status.
     pub unlisted: BTreeMap<WorkloadStatus, usize>,
-    /// What was injected needs from a cluster, where the run's options ask for it.
+    /// What injections need from a cluster, if the run's options ask for it.
     pub needs: RunNeeds,
-    /// The text is not what stands in the file, but that with other policies applied.
+    /// The input text is not that of the file, but the result of other policies.
     pub is_hypothetical: bool,
-    /// `metadata` of the first List, where the run's options ask for views.
+    /// `metadata` of the first List, if the run's options ask for views.
     pub list_metadata: Option<Value>,
 }
 
 impl FileReport {
-    /// Nothing but problems.
+    /// Returns a report with problems only.
     pub fn of_problems(problems: Vec<Diagnostic>) -> Self {
         FileReport {
             diagnostics: problems,
@@ -64,14 +65,14 @@ impl FileReport {
         }
     }
 
-    /// The workloads without the objects that were generated beside them.
+    /// The workloads of the input, without generated objects.
     pub fn input_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
         self.workloads
             .iter()
             .filter(|workload| !workload.is_generated)
     }
 
-    /// Adds what happened to the next part of the same file.
+    /// Appends the report of the next part of the same file.
     pub fn append(&mut self, next: FileReport) {
         let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());
         self.dropped.extend(next.dropped);
@@ -93,7 +94,7 @@ impl FileReport {
                 workload
             }));
         for diagnostic in next.diagnostics {
-            // Said once a file, not once a workload.
+            // Such a problem is reported once per file, not once per workload.
             let is_said = diagnostic.is_said_once()
                 && self
                     .diagnostics
@@ -116,77 +117,78 @@ impl FileReport {
 /// The record of a generated object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedRecord {
-    /// `ConfigMap shop/orders-jmx`.
+    /// Kind, namespace and name, such as `ConfigMap shop/orders-jmx`.
     pub name: String,
-    /// Of what was written.
+    /// The digest of the content that was written.
     pub digest: String,
-    /// The policy that wanted it.
+    /// The policy that generated it.
     pub policy: String,
 }
 
 impl GeneratedRecord {
-    /// What tells whether it is the same object with the same content.
+    /// The name and digest, which identify an object with its content.
     pub fn key(&self) -> (String, String) {
         (self.name.clone(), self.digest.clone())
     }
 }
 
-/// One file of a run, as the renderers take it.
+/// One file of a run, as input of the renderers.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportedFile<'a> {
-    /// As the user calls it.
+    /// The name that the user gave.
     pub name: &'a str,
-    /// The bytes of its path, as a patch has to name it; `stdin` for the standard input.
+    /// The bytes of its path for a patch header; `stdin` for the standard input.
     pub path: &'a [u8],
     /// The text before the edits.
     pub text: &'a [u8],
-    /// What happened.
+    /// The report of the file.
     pub report: &'a FileReport,
 }
 
 /// What happened to one workload.
 #[derive(Debug, Clone, Default)]
 pub struct WorkloadReport {
-    /// The pod template's labels, where they were asked for.
+    /// The pod template's labels, if the run's options ask for them.
     pub labels: BTreeMap<String, String>,
-    /// `apps/v1`.
+    /// The API version, such as `apps/v1`.
     pub api_version: String,
-    /// `Deployment`.
+    /// The kind, such as `Deployment`.
     pub kind: String,
-    /// As stated in the manifest or given for the run.
+    /// The namespace that the manifest states, or that is given for the run.
     pub namespace: Option<String>,
-    /// The manifest states it.
+    /// The manifest states the namespace.
     pub states_namespace: bool,
     /// `metadata.name`, or `metadata.generateName` with a `*`; empty when there is none.
     pub name: String,
     /// 1-based line of the file on which the object begins.
     pub line: usize,
-    /// Bytes of the file: the document that holds the object, from its `---` line.
+    /// The byte range of the object's document in the file, from its `---` line.
     pub document: Range<usize>,
-    /// Bytes of the file whose lines may be shown with its changes: the document, or the item of a list.
+    /// The byte range of the file whose lines may be shown with its changes: the document, or the list item.
     pub extent: Range<usize>,
-    /// Which of the file's edits are this workload's.
+    /// The indices of this workload's edits in the file's edits.
     pub edits: Range<usize>,
-    /// Who wrote which bytes of each of these edits, where it was asked for and more than one policy did.
+    /// The authors of each of these edits, if asked for and if several policies made them.
     pub authors: Vec<Vec<Author>>,
-    /// The plan as an RFC 6902 patch, where it was asked for.
+    /// The plan as an RFC 6902 patch, if asked for.
     pub patch: Option<Patch>,
-    /// What it is made of before the run, where it was asked for.
+    /// The parts of the workload before the run, if asked for.
     pub view: Option<Box<WorkloadView>>,
-    /// What it is made of after the run, where it changes.
+    /// The parts of the workload after the run, if it changes.
     pub view_after: Option<Box<WorkloadView>>,
-    /// One entry a policy, in the order in which they apply.
+    /// One report per policy, in the order in which they apply.
     pub policies: Vec<PolicyReport>,
-    /// It is no workload: an object that an earlier run generated, and that goes.
+    /// It is not a workload but a generated object that is pruned.
     pub is_generated: bool,
-    /// Ephemeral containers for its pods, where they were asked for.
+    /// Ephemeral containers for its pods, if asked for.
     pub ephemeral_containers: Vec<Value>,
-    /// Where its pods serve metrics, by the annotations that Prometheus looks for, ours included.
+    /// The port at which its pods serve metrics, by the annotations that Prometheus looks for, including injected
+    /// ones.
     pub metrics_port: Option<u16>,
 }
 
 impl WorkloadReport {
-    /// `Deployment shop/orders`, as diagnostics and diffs call it.
+    /// Returns kind, namespace and name as diagnostics and diffs show them: `Deployment shop/orders`.
     pub fn title(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{} {namespace}/{}", self.kind, self.name),
@@ -203,9 +205,9 @@ impl WorkloadReport {
 /// The policies that wrote a byte range of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// Bytes of the edit's text; empty for what the edit takes away.
+    /// The byte range in the edit's text. Empty for text that the edit removes.
     pub bytes: Range<usize>,
-    /// Places in the workload's list of policies.
+    /// Indices in the workload's list of policies.
     pub policies: Vec<usize>,
 }
 
@@ -214,16 +216,16 @@ pub struct Author {
 pub struct PolicyReport {
     /// The policy's identity.
     pub policy: Arc<str>,
-    /// What happened.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The numbers of the policy's rules that are for the workload.
+    /// The indices of the policy's rules that match the workload.
     pub rules: Vec<usize>,
-    /// The workload's record is of another version of the policy.
+    /// The workload has a record of another version of the policy.
     pub is_older: bool,
 }
 
 impl PolicyReport {
-    /// The policy took over what stood there.
+    /// Whether the policy adopted something that was there.
     pub fn is_adopted(&self) -> bool {
         let Outcome::Injected(changes) = &self.outcome else {
             return false;
@@ -236,53 +238,53 @@ impl PolicyReport {
 /// The outcome of one policy for one workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Changed; what was added or changed, in order, where the run reports details.
+    /// Selected and changed. The changes in order, if the run reports details.
     Injected(Vec<Change>),
-    /// Selected, and everything is there already.
+    /// Selected, and everything is in place already.
     UpToDate,
-    /// What an earlier run had put there was taken out; what it was, in order.
+    /// What an earlier run injected was removed; the removed things in order.
     TakenOut(Vec<Change>),
     /// Not selected.
     Skipped(Skip),
-    /// A problem; the diagnostics say which.
+    /// Failed; the diagnostics say why.
     Failed,
 }
 
-/// What keeps a policy from a workload.
+/// The kind of reason for which a policy does not apply to a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SkipCause {
-    /// `--workload` names others.
+    /// `--workload` names other workloads.
     NotAskedFor,
-    /// The kind has pods and this object has no pod template.
+    /// The object's kind has pods, but the object has no pod template.
     NoPodTemplate,
     /// The policy is suspended, or the resource chooses nothing.
     Suspended,
-    /// The object is annotated as none for a cluster.
+    /// The object has the annotation for local configuration, so it is not applied to a cluster.
     LocalConfig,
-    /// The policy is of another namespace.
+    /// The policy belongs to another namespace.
     OtherNamespace,
-    /// The namespace or its object is not known.
+    /// The namespace, or its Namespace object, is not known.
     UnknownNamespace,
-    /// A field of `match` does not hold.
+    /// A field of `match` does not match.
     Match(&'static str),
-    /// An `exclude` holds.
+    /// An `exclude` matches.
     Excluded,
-    /// `optIn` does not hold.
+    /// `optIn` does not match.
     NotOptedIn,
-    /// `optOut` holds.
+    /// `optOut` matches.
     OptedOut,
-    /// A condition in CEL does not hold.
+    /// A CEL condition is false.
     Condition,
-    /// No rule of the policy is for the workload.
+    /// No rule of the policy matches the workload.
     #[default]
     NoRule,
-    /// A rule is for the workload and chooses no container.
+    /// A rule matches the workload but chooses no container.
     NoContainer,
-    /// Another injector has been here.
+    /// Another injector has changed the workload.
     AlreadyInjected,
-    /// `adopt` found that something that the policy puts here is missing.
+    /// `adopt` did not find everything that the policy injects.
     NotAdopted,
-    /// The operator whose resource the policy is leaves the pod alone.
+    /// The policy comes from an operator's resource, and that operator leaves the pod alone.
     OfOperator,
 }
 
@@ -291,27 +293,27 @@ pub enum SkipCause {
 pub struct Skip {
     /// What keeps the policy from the workload.
     pub cause: SkipCause,
-    /// The same in words: `selector wants runtime=java, the template has runtime=go`.
+    /// The reason in words: `selector wants runtime=java, the template has runtime=go`.
     pub reason: String,
     /// It was probably meant to apply: a label is spelt nearly as wanted, the workload says that it opts in, or it was
     /// selected and no container was chosen.
     pub is_near_miss: bool,
     /// It was selected, and no container was chosen.
     pub is_selected: bool,
-    /// What to do where it was meant to apply: ``did you mean `runtime: java`?``.
+    /// A suggestion in case it was meant to apply: ``did you mean `runtime: java`?``.
     pub hint: Option<String>,
     /// The workload says that it opts in.
     pub is_opted_in: bool,
-    /// The condition: bytes of the policy's file.
+    /// The byte range of the failed condition in the policy's file.
     pub in_policy: Option<Range<usize>>,
-    /// What does not fit it: bytes of the document.
+    /// The byte range of what does not match it in the document.
     pub in_manifest: Option<Range<usize>>,
-    /// Both places, where the run's options ask for them.
+    /// Both places, if the run's options ask for them.
     pub places: Vec<Label>,
 }
 
 impl Skip {
-    /// For a reason that has no place.
+    /// Returns a skip without places.
     pub fn because(cause: SkipCause, reason: impl Into<String>) -> Self {
         Skip {
             cause,
@@ -320,19 +322,19 @@ impl Skip {
         }
     }
 
-    /// Where the condition stands in the policy's file.
+    /// Sets the place of the condition in the policy's file.
     pub fn wanted_at(mut self, at: Range<usize>) -> Self {
         self.in_policy = Some(at);
         self
     }
 
-    /// What of the document does not fit it.
+    /// Sets the place in the document that does not match it.
     pub fn found_at(mut self, at: Option<Range<usize>>) -> Self {
         self.in_manifest = at;
         self
     }
 
-    /// It was probably meant to apply, and this is what to do.
+    /// Adds a suggestion, if there is one, and marks the skip as a near miss. An earlier suggestion stays.
     pub fn hint(mut self, hint: Option<String>) -> Self {
         self.is_near_miss |= hint.is_some();
         self.hint = self.hint.or(hint);

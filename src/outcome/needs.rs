@@ -1,4 +1,4 @@
-//! What injections need from a cluster: what must be there, what nodes pull, and what gives power.
+//! What injections need from a cluster: objects that must exist, images that nodes pull, and privileges.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::ReportedFile;
 
-/// What kind of thing is needed.
+/// The kind of a need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeedKind {
     /// An image that nodes pull.
@@ -19,27 +19,27 @@ pub enum NeedKind {
     VolumeClaim,
     /// The service account that pods run as.
     ServiceAccount,
-    /// What gives a container power beyond its pod.
+    /// A setting that gives a container privileges beyond its pod.
     Privilege,
 }
 
 /// One thing that an injection needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need {
-    /// What kind of thing.
+    /// The kind of thing that is needed.
     pub kind: NeedKind,
-    /// Of an object, its namespace, where it is known.
+    /// The namespace of an object, if known.
     pub namespace: Option<String>,
-    /// The image, the object's name, or the danger's name as `--forbid` takes it.
+    /// The image, the object's name, or the privilege as `--forbid` names it.
     pub name: String,
-    /// Of a Secret or ConfigMap, the key; of a privilege, the words that give it: `hostPath: /var/log`.
+    /// The key of a Secret or ConfigMap, or the setting that gives a privilege: `hostPath: /var/log`.
     pub detail: Option<String>,
     /// Pods start without it.
     pub is_optional: bool,
 }
 
 impl Need {
-    /// One without a namespace and a detail.
+    /// A need without namespace and detail.
     pub fn of(kind: NeedKind, name: &str) -> Self {
         Need {
             kind,
@@ -52,7 +52,7 @@ impl Need {
 }
 
 impl Need {
-    /// Without the kind: `a:1`, `shop/token key t`, `host-path (hostPath: /var/log)`.
+    /// Describes the need without its kind: `a:1`, `shop/token key t`, `host-path (hostPath: /var/log)`.
     pub fn words(&self) -> String {
         let Need {
             kind,
@@ -90,12 +90,12 @@ impl fmt::Display for Need {
     }
 }
 
-/// What one policy needs, over several workloads.
+/// What one policy needs for all workloads that it applies to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyNeeds {
-    /// The workloads that it applies to.
+    /// The number of workloads that it applies to.
     pub workloads: usize,
-    /// What it needs, each with the number of workloads that it is for.
+    /// Its needs, each with the number of workloads that have it.
     pub needs: BTreeMap<Need, usize>,
 }
 
@@ -104,7 +104,7 @@ pub struct PolicyNeeds {
 pub struct RunNeeds(Vec<(Arc<str>, PolicyNeeds)>);
 
 impl RunNeeds {
-    /// What a policy needs for one workload.
+    /// Adds what a policy needs for one workload.
     pub fn add(&mut self, policy: &Arc<str>, needs: BTreeSet<Need>) {
         let policy_needs = self.of(policy);
         policy_needs.workloads += 1;
@@ -113,7 +113,7 @@ impl RunNeeds {
             .for_each(|need| *policy_needs.needs.entry(need).or_default() += 1);
     }
 
-    /// Adds what came of other workloads.
+    /// Adds the needs of other workloads.
     pub fn append(&mut self, other: RunNeeds) {
         for (policy, more) in other.0 {
             let policy_needs = self.of(&policy);
@@ -136,14 +136,14 @@ impl RunNeeds {
         &mut self.0[at].1
     }
 
-    /// What each policy needs.
+    /// The needs of each policy, in the order in which they apply.
     pub fn policies(&self) -> impl Iterator<Item = (&str, &PolicyNeeds)> {
         self.0
             .iter()
             .map(|(policy, policy_needs)| (&**policy, policy_needs))
     }
 
-    /// Of all files.
+    /// The needs of all files.
     pub fn of_files(files: &[ReportedFile<'_>]) -> Self {
         let mut total = RunNeeds::default();
         files

@@ -1,8 +1,8 @@
-//! What became of a workload, over all policies.
+//! The status of a workload over all policies.
 
 use super::{FileReport, Outcome, PolicyReport, WorkloadReport};
 
-/// So many workloads of a very large text are listed in its report at all.
+/// The most workloads of a text that its report lists.
 const MAX_LISTED: usize = 20_000;
 
 /// The status of a workload over all policies.
@@ -10,20 +10,20 @@ const MAX_LISTED: usize = 20_000;
 pub enum WorkloadStatus {
     /// Changed.
     Injected,
-    /// Changed, and only by what was taken out.
+    /// Changed, but only by removing what an earlier run injected.
     TakenOut,
-    /// What was there is a policy's own now.
+    /// A policy adopted something that was there.
     Adopted,
-    /// Selected, and everything is there already.
+    /// Selected, and everything is in place already.
     Unchanged,
-    /// A policy wanted it and could not.
+    /// A policy selected it but failed.
     Failed,
-    /// No policy wanted it.
+    /// No policy selected it.
     NotSelected,
 }
 
 impl FileReport {
-    /// Counts the workloads of a very large text that nobody would read the names of, instead of listing them.
+    /// Limits the listed workloads of a very large text: the others are only counted, by status.
     pub fn limit_listed(&mut self) {
         if self.workloads.len() > MAX_LISTED {
             for workload in self.workloads.drain(MAX_LISTED..) {
@@ -34,12 +34,12 @@ impl FileReport {
 }
 
 impl WorkloadReport {
-    /// Whether a policy took over what stood there.
+    /// Whether a policy adopted something that was there.
     pub fn is_adopted(&self) -> bool {
         self.policies.iter().any(PolicyReport::is_adopted)
     }
 
-    /// What became of it.
+    /// Returns the status of the workload.
     pub fn status(&self) -> WorkloadStatus {
         let any = |is: fn(&Outcome) -> bool| {
             self.policies

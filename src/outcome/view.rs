@@ -1,4 +1,4 @@
-//! What a workload is made of, as `inspect` shows it and reviews draw it. The words are those of the Kubernetes types.
+//! The parts of a workload as `inspect` and the review formats show them, named as in the Kubernetes API.
 
 use serde::{Serialize, Serializer};
 
@@ -10,18 +10,18 @@ pub struct WorkloadView {
     pub api_version: String,
     /// `Deployment`.
     pub kind: String,
-    /// As stated, or as given for the run.
+    /// The stated namespace, or the one given for the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// `metadata.name`, or `metadata.generateName` with a `*`.
     pub name: String,
     /// App containers.
     pub containers: Vec<ContainerView>,
-    /// Init containers that end.
+    /// Init containers that run to completion.
     pub init_containers: Vec<ContainerView>,
-    /// Init containers that stay: `restartPolicy: Always`.
+    /// Native sidecars: init containers with `restartPolicy: Always`.
     pub sidecars: Vec<ContainerView>,
-    /// Of the pod, and the claim templates.
+    /// The volumes of the pod, and `volumeClaimTemplates`.
     pub volumes: Vec<VolumeView>,
     /// Annotations of the pod template.
     #[serde(serialize_with = "as_map")]
@@ -31,7 +31,7 @@ pub struct WorkloadView {
     pub pod_labels: Vec<MetadataView>,
     /// The policies that the annotation `podgraft.dev/applied` names.
     pub policies: Vec<String>,
-    /// Where metrics are served: the port that the scrape annotations name, and container ports of agents.
+    /// The ports that serve metrics: the one that the scrape annotations name, and container ports of agents.
     pub metrics_endpoints: Vec<MetricsEndpoint>,
 }
 
@@ -52,7 +52,7 @@ pub struct ContainerView {
     /// The ConfigMaps and Secrets whose keys become variables: `configMap/settings`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env_from: Vec<String>,
-    /// What is mounted where.
+    /// Its volume mounts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_mounts: Vec<MountView>,
 }
@@ -61,26 +61,26 @@ pub struct ContainerView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PortView {
-    /// Empty when it has none.
+    /// Its name, or empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// As written; a number in whatever the API server takes.
+    /// The port as it is written. Serialized as a number if it is one.
     #[serde(serialize_with = "as_number")]
     pub container_port: String,
-    /// `TCP` unless another is stated.
+    /// The protocol; `TCP` if none is stated.
     pub protocol: String,
 }
 
-/// A variable.
+/// An environment variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvView {
     /// Its name.
     pub name: String,
-    /// Its value, where one is stated; hidden where the name says that it is a secret.
+    /// Its value, if one is stated; hidden if the name suggests a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Where its value comes from: `secretKeyRef`, `fieldRef`.
+    /// The kind of source of its value: `secretKeyRef`, `fieldRef`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_from: Option<String>,
 }
@@ -89,11 +89,11 @@ pub struct EnvView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MountView {
-    /// The volume.
+    /// The name of the volume.
     pub name: String,
-    /// Where it is seen.
+    /// The path in the container.
     pub mount_path: String,
-    /// It cannot be written.
+    /// The mount is read-only.
     pub read_only: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct MountView {
 pub struct VolumeView {
     /// Its name.
     pub name: String,
-    /// What it is: `emptyDir`, `configMap`, `volumeClaimTemplate`.
+    /// The type of the volume: `emptyDir`, `configMap`, `volumeClaimTemplate`.
     pub source: String,
 }
 
@@ -127,12 +127,12 @@ pub struct MetricsEndpoint {
     pub port: String,
 }
 
-/// Says that the pods are to be scraped.
+/// The annotation that asks Prometheus to scrape the pods.
 pub(crate) const SCRAPE: &str = "prometheus.io/scrape";
-/// Says at which port.
+/// The annotation that names the port to scrape.
 pub(crate) const SCRAPE_PORT: &str = "prometheus.io/port";
 
-/// The port that the annotations which scrape configurations look for name.
+/// Returns the port that the scrape annotations name. `None` if they do not ask for scraping.
 pub(crate) fn scraped_port(scrape: Option<&str>, port: Option<&str>) -> Option<u16> {
     port.filter(|_| scrape == Some("true"))?
         .parse()
@@ -141,7 +141,7 @@ pub(crate) fn scraped_port(scrape: Option<&str>, port: Option<&str>) -> Option<u
 }
 
 impl MetricsEndpoint {
-    /// Of a workload: its kind, namespace and name.
+    /// An endpoint of the workload with this kind, namespace and name.
     pub fn of((kind, namespace, name): (&str, Option<&str>, &str), port: String) -> Self {
         let parts: Vec<&str> = [Some(kind), namespace, Some(name)]
             .into_iter()
@@ -158,7 +158,7 @@ fn as_map<S: Serializer>(pairs: &[MetadataView], serializer: S) -> Result<S::Ok,
     serializer.collect_map(pairs.iter().map(|pair| (&pair.key, &pair.value)))
 }
 
-/// What is no number is shown as it is written.
+/// Serializes a number, or text that is no number as a string.
 fn as_number<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     match text.parse::<u32>() {
         Ok(number) => serializer.serialize_u32(number),

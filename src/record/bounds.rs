@@ -1,4 +1,4 @@
-//! What a record may say at most: nothing that no document can hold.
+//! Limits of what a record may contain: it must fit into a document.
 
 use serde::Deserialize;
 use serde_json::{Deserializer, Value};
@@ -6,14 +6,15 @@ use serde_json::{Deserializer, Value};
 use super::{Effects, Record};
 use crate::yaml::parse::MAX_DEPTH;
 
-/// Levels of the record itself around a value that it keeps.
+/// Levels of nesting in the record around a stored value.
 const AROUND: usize = 8;
 
-/// So much of a path is shown.
+/// The most characters of a path that a message shows.
 const SHOWN: usize = 60;
 
 impl Record {
-    /// Why what it says could stand in no document: it is nested deeper than [`MAX_DEPTH`].
+    /// Returns why its contents fit in no document: something is nested deeper than [`MAX_DEPTH`]. `None` if they
+    /// fit.
     pub(super) fn beyond_documents(&self) -> Option<String> {
         let template = self.pod.split('.').filter(|key| !key.is_empty()).count();
         let too_deep = |subject: &str, text: &str| {
@@ -36,14 +37,15 @@ impl Record {
                 Some(rest) => template + steps_of(rest),
                 None => steps_of(path),
             };
-            // A path of the longest has no value to nest.
+            // Only a scalar fits at a path of the greatest length.
             steps > MAX_DEPTH || value.is_some_and(|value| !nests_at_most(value, MAX_DEPTH - steps))
         })?;
         too_deep("its path", path)
     }
 }
 
-/// Reads a record's text, which may hold values as deep as documents nest; the reader's own limit is half of that.
+/// Parses a record's text. Checks the depth itself, since `serde_json`'s recursion limit is half of what documents
+/// may nest.
 ///
 /// # Errors
 /// In words.
@@ -71,7 +73,7 @@ fn steps_of(path: &str) -> usize {
     path.split('/').count()
 }
 
-/// Every path, and what undo puts there.
+/// Returns every path of a record, with the value that undo restores there, if any.
 fn paths_of(effects: &Effects) -> impl Iterator<Item = (&String, Option<&Value>)> {
     let Effects {
         added,

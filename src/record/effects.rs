@@ -1,4 +1,4 @@
-//! A workload's value before and after a policy in, what the policy did out.
+//! Computes what a policy did from a workload's value before and after it.
 
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -8,20 +8,20 @@ use crate::yaml::value::{field_in, is_equal};
 use super::path::{RecordPaths, below, escape, identities, is_aligned};
 use super::{Effects, JoinedText, RemovedValue, ReplacedValue, digest};
 
-/// A hint that a policy joined a text with a variable here.
+/// A hint that a policy joined a text to a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinHint {
-    /// The path of the container.
+    /// The record path of the container.
     pub container: String,
     /// The variable's name.
     pub name: String,
-    /// Ours goes in front.
+    /// The policy's text is put before the variable's.
     pub is_before: bool,
-    /// What stands between ours and the rest.
+    /// The text between both.
     pub separator: String,
 }
 
-/// What turned one value into another.
+/// Returns the effects that turn `before` into `after`.
 pub fn effects_of(
     before: &Value,
     after: &Value,
@@ -44,7 +44,7 @@ pub fn effects_of(
 
 struct Comparison<'c> {
     paths: &'c RecordPaths,
-    /// By the path of the list of variables.
+    /// The hints, by the path of the `env` list.
     joins: HashMap<String, Vec<&'c JoinHint>>,
     effects: Effects,
 }
@@ -58,7 +58,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A mapping, or a list whose items are told apart: something that holds items of its own.
+/// Whether a value holds items of its own: a mapping, or a list whose items have identities.
 fn is_holder(value: &Value, key: &str) -> bool {
     value.is_object() || value.is_array() && is_aligned(key)
 }
@@ -112,7 +112,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// As [`Comparison::compare_values`], for something empty that stands for nothing.
+    /// Like [`Comparison::compare_values`], but treats `empty` as a value that was not there.
     fn compare_with_empty(&mut self, empty: &Value, after: &Value, path: &mut Vec<String>) {
         let key = path.last().cloned().unwrap_or_default();
         match (empty, after) {
@@ -160,7 +160,8 @@ impl Comparison<'_> {
         self.effects.removed.insert(self.paths.write(path), removed);
     }
 
-    /// A field that was not there: what it holds is added, and the field itself made.
+    /// Records a new field. If it is a mapping or an aligned list, it is recorded as `made` and its contents as
+    /// `added`.
     fn note_added(&mut self, new_value: &Value, path: &mut Vec<String>) {
         let text = self.paths.write(path);
         let key = path.last().cloned().unwrap_or_default();
@@ -190,7 +191,7 @@ impl Comparison<'_> {
             .iter()
             .filter(|name| old_places.contains_key(*name));
         if !common_before.eq(common_after) {
-            // Items stand in another order, which identities do not say.
+            // Identities do not record the order of items, so the list is recorded as a whole.
             let replaced = ReplacedValue {
                 was: Value::Array(old.to_vec()),
                 now: digest(&Value::Array(new.to_vec())),
@@ -226,7 +227,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// The variables that texts were joined to; none of their items is compared any further.
+    /// Records the texts that were joined to variables. Returns the names of these variables, whose items are not
+    /// compared any further.
     fn joins_of(&mut self, path: &[String], lists: (&[Value], &[Value])) -> Vec<String> {
         let list = self.paths.write(path);
         let mut joined_names = Vec::new();
@@ -253,7 +255,7 @@ fn text_of(item: Option<&Value>) -> Option<&str> {
     item?.get("value").and_then(Value::as_str)
 }
 
-/// How the text came to the variable; `None` when it is not as simple as that.
+/// Returns how the text was joined to the variable. `None` if it was not a simple join.
 fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<JoinedText> {
     let is_variable =
         |item: &&Value| item.get("name").and_then(Value::as_str) == Some(hint.name.as_str());
@@ -307,12 +309,13 @@ fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<JoinedTe
     })
 }
 
-/// Stated where it is not the one space that most flags have between them.
+/// A separator as it is recorded: `None` for the single space that most flags have between them.
 fn stated(between: &str) -> Option<String> {
     (between != " ").then(|| between.to_owned())
 }
 
-/// Ours and what stands between it and the rest.
+/// Splits the joined text off. Returns the policy's text and the separator. Trailing line feeds of the old text stay
+/// at the end.
 fn split_join(old_text: &str, new_text: &str, hint: &JoinHint) -> Option<(String, String)> {
     let body = old_text.trim_end_matches('\n');
     let tail = &old_text[body.len()..];

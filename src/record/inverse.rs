@@ -1,4 +1,4 @@
-//! A value and its record in, the value without what the record says out, and what it takes to put it back.
+//! Removes recorded changes from a value, and returns what it takes to put them back.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,37 +10,37 @@ use super::path::{RecordPaths, split_last};
 use super::redo::Replay;
 use super::{Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, digest};
 
-/// How values are handled that have drifted from the record.
+/// How to handle a value that somebody changed since it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriftHandling {
-    /// It stays, and is reported.
+    /// Keep it, and report it.
     Leave,
-    /// It goes like the rest.
+    /// Remove it like the others.
     Force,
 }
 
-/// A value that has drifted from the record.
+/// A value that somebody changed since it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
-    /// The policy that put it there.
+    /// The policy that injected it.
     pub policy: String,
-    /// Where it stands.
+    /// Its record path.
     pub path: String,
 }
 
-/// The value after removal of the recorded policies.
+/// The value after removal of the recorded changes.
 #[derive(Debug, Clone)]
 pub struct RemovalResult {
     /// The value.
     pub value: Value,
-    /// For each policy of the record, in its order, what puts back what was taken out.
+    /// For each policy of the record, in its order, the steps that put its changes back.
     pub redo: Vec<Replay>,
-    /// What stayed, or went although somebody had changed it.
+    /// The values that somebody had changed, whether they were kept or removed.
     pub changed: Vec<Drift>,
 }
 
-/// Takes all policies out of an object, the last first, so that each is taken out of what it left. What is kept is
-/// put back by `Replay::apply`.
+/// Removes the changes of all policies from an object, last policy first, so that each is removed from its own
+/// output. Policies that are kept are put back by `Replay::apply`.
 pub fn take_out(
     record: &Record,
     object: &Value,
@@ -56,7 +56,7 @@ pub fn take_out(
         &mut taken.value,
         &paths.in_object(&["metadata", "annotations", super::RECORD]),
     );
-    // The marker is ours alone, whatever it says.
+    // The marker belongs to podgraft, even if somebody edited it.
     let marker = paths.in_object(&["metadata", "annotations", super::MARKER]);
     if !record.marker.replaced.contains_key(&marker) {
         paths.remove(&mut taken.value, &marker);
@@ -74,7 +74,7 @@ pub fn take_out(
         let redo = take_out_policy(policy, leniency(&policy.policy), &paths, &mut taken);
         taken.redo.push(redo);
     }
-    // What one made may have held what another put there, and was not empty then.
+    // A mapping that one policy made may have held items of another, and was not empty when the first was removed.
     let all_effects = record
         .policies
         .iter()
@@ -86,7 +86,7 @@ pub fn take_out(
     taken
 }
 
-/// Takes one policy out of what is left. Gives what puts its work back.
+/// Removes the changes of one policy. Returns the steps that put them back.
 fn take_out_policy(
     policy: &PolicyRecord,
     leniency: DriftHandling,
@@ -106,10 +106,10 @@ fn take_out_policy(
     redo
 }
 
-/// A restored item: its value, the item before it, and its digest.
+/// A removed item: its value, the item that it followed, and its recorded digest.
 type RestoredItem<'d> = (Value, Option<String>, &'d str);
 
-/// The same with its place and its path.
+/// The same with its position and its path.
 type PutBack<'e> = (Option<Vec<usize>>, &'e String, RestoredItem<'e>);
 
 struct PolicyRemoval<'i> {
@@ -125,7 +125,7 @@ impl PolicyRemoval<'_> {
         let removed = effects.removed.keys();
         let filled_in: BTreeSet<&String> = removed.filter(|path| self.is_filled_in(path)).collect();
         let shared = self.shared_items(effects);
-        // Variables that are ours go like other items: those behind them first.
+        // A variable that podgraft added is removed like other items, after those behind it.
         let (new, others): (Vec<_>, Vec<_>) = effects
             .joined
             .iter()
@@ -138,7 +138,8 @@ impl PolicyRemoval<'_> {
         let added = self.added_items(effects);
         self.own_variables(&new);
         let mut restored: Vec<_> = shared.into_iter().chain(added).collect();
-        // In the order in which they stood, which is that of the mappings and lists that are made for them.
+        // Put items back in their old order: it decides the order of the mappings and lists that are created for
+        // them.
         restored.sort_by(|(place, ..), (other_place, ..)| place.cmp(other_place));
         for (_, path, (value, after, recorded_digest)) in restored {
             self.redo.insert(path, value, recorded_digest, after);
@@ -151,7 +152,7 @@ impl PolicyRemoval<'_> {
         }
     }
 
-    /// Takes out the items that were added. From behind, so that of items of one name the others keep theirs.
+    /// Removes the added items, last first, so that numbered identities (`name~#2`) of the remaining ones stay valid.
     fn added_items<'e>(&mut self, effects: &'e Effects) -> Vec<PutBack<'e>> {
         let mut added: Vec<_> = effects
             .added
@@ -169,7 +170,7 @@ impl PolicyRemoval<'_> {
         back
     }
 
-    /// Takes out variables that hold nothing but what was joined.
+    /// Removes joined texts from variables that podgraft added, and the variables with them if nothing else is left.
     fn own_variables(&mut self, new: &[(&String, &JoinedText)]) {
         let mut joins = Vec::new();
         for (path, joined) in new {
@@ -183,7 +184,7 @@ impl PolicyRemoval<'_> {
         }
     }
 
-    /// Puts back what was replaced.
+    /// Restores a replaced value.
     fn replaced(&mut self, path: &str, replaced: &ReplacedValue) {
         let Some(value) = self.paths.get(&self.taken.value, path).cloned() else {
             return;
@@ -197,14 +198,14 @@ impl PolicyRemoval<'_> {
         }
     }
 
-    /// Puts back what was removed, unless something else stands there that no API server filled in.
+    /// Restores a removed value, unless there is another value now that is no default of an API server.
     fn removed(&mut self, path: &String, removed: &RemovedValue, filled_in: &BTreeSet<&String>) {
         match self.paths.get(&self.taken.value, path) {
             None => {
                 self.redo.remove(path);
                 self.restore(path, removed);
             }
-            // A default that an API server fills in again.
+            // An API server filled the removed default in again.
             Some(existing) if *existing == removed.was && is_live(&self.taken.value) => {
                 self.redo.remove(path)
             }
@@ -222,7 +223,7 @@ impl PolicyRemoval<'_> {
             .insert(&mut self.taken.value, path, original, after);
     }
 
-    /// Whether an API server set what stands there now.
+    /// Whether the current value is a default that an API server set.
     fn is_filled_in(&self, path: &str) -> bool {
         let object = &self.taken.value;
         let (holder, key) = path.rsplit_once('/').unwrap_or_default();
@@ -242,7 +243,7 @@ impl PolicyRemoval<'_> {
         });
     }
 
-    /// Of the recorded digests the one of what is there.
+    /// Returns which of the recorded digests matches the value. `None` if somebody changed it.
     fn matching_digest<'d>(&self, value: &Value, digests: &'d str) -> Option<&'d str> {
         let current_digest = digest(value);
         let is_match = |recorded: &&str| {
@@ -262,7 +263,8 @@ impl PolicyRemoval<'_> {
         self.paths.place(&self.taken.value, path)
     }
 
-    /// What another policy had put there, and what may have to be put there by this one.
+    /// Returns the items that another policy had added with the same content. If that one goes, this one must insert
+    /// them.
     fn shared_items<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
         let item = |(path, recorded_digest): (&'e String, &'e String)| {
             let value = self.paths.get(&self.taken.value, path)?.clone();
@@ -274,7 +276,7 @@ impl PolicyRemoval<'_> {
         effects.shared.iter().filter_map(item).collect()
     }
 
-    /// Takes an item out. `None` where somebody took it out already, or it stays.
+    /// Removes an item. `None` if somebody removed it already, or if it is kept because it was changed.
     fn take_out_item<'d>(&mut self, path: &str, digests: &'d str) -> Option<RestoredItem<'d>> {
         let value = self.paths.get(&self.taken.value, path).cloned()?;
         let recorded_digest = self.matching_digest(&value, digests);
@@ -286,7 +288,7 @@ impl PolicyRemoval<'_> {
         Some((value, after, recorded_digest.unwrap_or(digests)))
     }
 
-    /// Whether the text was there and is gone.
+    /// Removes a joined text. Returns whether it was there.
     fn take_out_text(&mut self, path: &str, joined: &JoinedText) -> bool {
         let (list, name) = split_last(path);
         let Some(variables) = self
@@ -304,7 +306,7 @@ impl PolicyRemoval<'_> {
     }
 }
 
-/// What was removed, each behind what it stood behind.
+/// Orders removed values so that each comes after the one that it followed, which must be restored first.
 fn by_place(removed_by_path: &BTreeMap<String, RemovedValue>) -> Vec<(&String, &RemovedValue)> {
     let (mut order, mut seen) = (Vec::with_capacity(removed_by_path.len()), BTreeSet::new());
     for path in removed_by_path.keys() {
@@ -323,9 +325,10 @@ fn by_place(removed_by_path: &BTreeMap<String, RemovedValue>) -> Vec<(&String, &
     order
 }
 
-/// What was made or filled and is empty now: inner ones first, for a longer path sorts behind its beginning. Of several
-/// policies the first found what the manifest had. What one took out had stood there before a later one made it, and is
-/// back, though it may be empty.
+/// Removes mappings and lists that a policy made, and restores those that it filled, if they are empty now. Inner
+/// ones come first, since a longer path sorts after its prefix. The first policy with an entry saw what the manifest
+/// had. A value that one policy removed and a later one made again has been restored, so it stays, even if it is
+/// empty.
 fn remove_empty_holders<'e>(
     all_effects: impl IntoIterator<Item = &'e Effects>,
     paths: &RecordPaths,
@@ -368,9 +371,9 @@ fn is_empty(value: &Value) -> bool {
 
 enum UnjoinResult {
     Done,
-    /// The variable is not there any more.
+    /// The variable is gone.
     Gone,
-    /// The text is not there any more.
+    /// The variable no longer contains the text.
     Changed,
 }
 
@@ -408,7 +411,7 @@ fn unjoin(variables: &mut Vec<Value>, name: &str, joined: &JoinedText) -> Unjoin
     UnjoinResult::Done
 }
 
-/// Whether a part stands in the text between separators, so that it is not joined to it once more.
+/// Whether the text contains `part` as a token between separators, so that it need not be joined again.
 pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
     let is_edge_before = |before: &str| {
         before.is_empty()
@@ -425,13 +428,13 @@ pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
     text.contains(part) && places_of(text, part).into_iter().any(is_token)
 }
 
-/// All places of a part in a text, also of those that overlap, in as many steps as the two are long.
+/// Returns the offsets of all occurrences of `part`, including overlapping ones, in linear time (Knuth-Morris-Pratt).
 pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
     let part = part.as_bytes();
     if part.is_empty() {
         return vec![0, text.len()];
     }
-    // For each beginning of the part, the length of the longest shorter one that it ends with.
+    // For each prefix of the part, the length of its longest proper prefix that is also its suffix.
     let mut shorter = vec![0; part.len()];
     let follow = |shorter: &[usize], mut length: usize, sign: u8| {
         while length > 0 && part.get(length) != Some(&sign) {
@@ -452,7 +455,7 @@ pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
     found
 }
 
-/// The text without ours and the separator beside it; `None` where ours is not there as a token of its own.
+/// Removes the joined text and one separator beside it. `None` if the text is not there as a token.
 pub(super) fn without(value: &str, joined: &JoinedText) -> Option<String> {
     let text = joined.text.as_str();
     let separator = joined.separator.as_deref().unwrap_or(" ");

@@ -1,4 +1,4 @@
-//! Objects as an API server gives them: with what it fills in by itself, of which no record speaks.
+//! Handles objects from an API server, with fields that it filled in and that no record mentions.
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use super::{RECORD, Record, digest};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
-/// Fields that the server alone writes.
+/// Metadata fields that only the server writes.
 const OWN_METADATA: [&str; 6] = [
     "uid",
     "resourceVersion",
@@ -17,20 +17,21 @@ const OWN_METADATA: [&str; 6] = [
     "managedFields",
     "selfLink",
 ];
-/// What `kubectl apply` notes.
+/// The annotation of `kubectl apply`.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// So many kinds of defaults of one item are tried with and without; the others without.
+/// How many kinds of defaults of one item are tried both with and without. Further ones are only tried without, since
+/// the number of combinations doubles with each.
 const MOST_DEFAULTS: usize = 10;
 
-/// Whether an API server gave the object.
+/// Whether the object comes from an API server, which sets `metadata.uid`.
 pub(crate) fn is_live(object: &Value) -> bool {
     object
         .get("metadata")
         .is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
 }
 
-/// Annotations by which orchestrators of KRM functions find their way, and those of kustomize.
+/// Whether an annotation is one of kustomize or of an orchestrator of KRM functions, for its own bookkeeping.
 fn is_of_orchestrator(annotation: &str) -> bool {
     let known = [
         "config.kubernetes.io/path",
@@ -42,7 +43,7 @@ fn is_of_orchestrator(annotation: &str) -> bool {
         || annotation == "kustomize.config.k8s.io/id"
 }
 
-/// An object as somebody created it, without what a server or an orchestrator noted in it.
+/// Returns an object as it was created, without what a server or an orchestrator added to it.
 pub(crate) fn as_created(object: &Value) -> Value {
     let mut object = object.clone();
     if is_live(&object) {
@@ -73,10 +74,10 @@ pub(crate) fn as_created(object: &Value) -> Value {
     object
 }
 
-/// Where the server mounts the token of the pod's ServiceAccount in every container (ServiceAccount admission).
+/// Where the ServiceAccount admission plugin mounts the token in every container.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Whether an item of a list is a mount that the server adds.
+/// Whether an item of a list is the token mount that the server adds.
 fn is_token_mount(list: &str, item: &Value) -> bool {
     let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
     list == "volumeMounts"
@@ -84,20 +85,20 @@ fn is_token_mount(list: &str, item: &Value) -> bool {
         && (name.starts_with("kube-api-access-") || name.contains("-token-"))
 }
 
-/// Whether a field holds what the server adds, and nothing else.
+/// Whether a field contains only token mounts that the server adds.
 fn is_token_mount_alone(key: &str, value: &Value) -> bool {
     let items = value.as_array().filter(|items| !items.is_empty());
     items.is_some_and(|items| items.iter().all(|item| is_token_mount(key, item)))
 }
 
-/// Whether an item of a live object is the recorded one with what the server filled in. Some of that may have been
-/// recorded, for a policy may state a default.
+/// Whether an item of a live object is the recorded one with defaults that the server filled in. Some defaults may be
+/// part of the recorded item, because a policy may state them.
 pub(super) fn fits(item: &Value, recorded: &str) -> bool {
     let mut defaults = Vec::new();
     find_defaults("", item, &mut defaults);
     defaults.sort_unstable();
     defaults.dedup();
-    // First with none of them.
+    // Bit `i` of `kept` keeps default `i`. The first try keeps none.
     (0..1_u32 << defaults.len().min(MOST_DEFAULTS)).any(|kept| {
         let is_kept = |index: usize| index < MOST_DEFAULTS && kept & (1 << index) != 0;
         let absent_defaults = (0..defaults.len())
@@ -144,8 +145,8 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
     }
 }
 
-/// Takes over what an API server filled in or wrote in its own way, and a record that is of the same policies: nobody
-/// wants them to be others.
+/// Copies what an API server filled in or normalized from `current`, so that this causes no change. Also keeps the
+/// current record if it names the same policies in the same versions.
 pub(super) fn adopt_live(target: &mut Value, current: &Value) {
     adopt("", target, current);
     let text = |object: &Value| {
@@ -163,7 +164,7 @@ pub(super) fn adopt_live(target: &mut Value, current: &Value) {
     }
 }
 
-/// Which policies in which versions a record names.
+/// The policies of a record with their digests and sets.
 fn recorded_versions(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
     let record = Record::read(record).ok()?;
     Some(
@@ -205,7 +206,8 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
 }
 
 fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String, Value>) {
-    // A default goes by what stands beside it now: a request goes with the limit that it came from.
+    // Whether a value is a default depends on the target's other fields: a request that was copied from a limit goes
+    // with that limit.
     let beside = ["image", "limits"]
         .into_iter()
         .filter_map(|name| Some((name.to_owned(), target.get(name)?.clone())));

@@ -1,8 +1,8 @@
-//! `podgraft.lock`: what earlier runs put into the workloads of a tree of files, kept beside them. One JSON list a line,
-//! sorted, so that git merges it line by line.
+//! `podgraft.lock`: what earlier runs injected into the workloads of a tree of files, stored beside them. One JSON
+//! list per line, sorted, so that git merges it line by line.
 //!
-//! What a policy put there is said once for all workloads that got it (`item` and `text` lines); a workload's line says
-//! where it stands. So a new version of an image is one new line, however many workloads have it.
+//! The content that a policy injects is stored once for all workloads (`item` and `text` lines); the line of a
+//! workload only names the places. So a new image version is one new line, however many workloads have it.
 
 mod locks;
 mod moved;
@@ -23,25 +23,25 @@ use crate::ownership::{TextAdjustment, WorkloadKey, is_false};
 
 /// The file's name.
 pub const LOCK_FILE: &str = "podgraft.lock";
-/// The version of the format that is read and written here.
+/// The version of the lock file format that is read and written here.
 const LOCK_VERSION: u64 = 1;
 const HEADER: &str = "\
 # What podgraft put into the workloads of these files. Commit it with them; `podgraft undo` reads it.
 # First what policies put at a place, in whatever workload:
 ";
-/// So many lines that a diff of what stands above shows none of what stands below.
+/// Enough lines that the context of a diff above them does not reach below them.
 const BETWEEN: &str = "\
 #
 # Then where they put it, and what stood there:
 #
 ";
-/// So many generations of what a policy put at a place are known; older ones only where they are still there.
+/// For how many generations the content of a place is kept. Older content is only kept while it is in use.
 const GENERATIONS: u64 = 8;
 
-/// What a lock file says.
+/// The contents of a lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
-    /// By policy and place: digests of items and texts of variables, each with its generation.
+    /// By policy and place: digests of items or texts of variables, each with its generation (higher is newer).
     contents: BTreeMap<ContentKey, BTreeMap<String, u64>>,
     workloads: BTreeMap<WorkloadKey, LockedWorkload>,
 }
@@ -56,9 +56,9 @@ struct ContentKey {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ContentKind {
-    /// A digest.
+    /// The digest of an item.
     Item,
-    /// A text that was joined to a variable.
+    /// A text that is joined to a variable.
     Text,
 }
 
@@ -69,7 +69,7 @@ struct LockedWorkload {
     rest: RestoreDetails,
 }
 
-/// What one policy did, without the content.
+/// What one policy did to a workload, without the content.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct LockedPolicy {
@@ -122,10 +122,10 @@ struct RestoreDetails {
 }
 
 impl Lock {
-    /// Reads a lock file. Lines of an unfinished merge are both sides' lines.
+    /// Parses a lock file. The conflict markers of an unfinished merge are skipped, so the lines of both sides count.
     ///
     /// # Errors
-    /// The number of a line that is none, from 1, and why.
+    /// The number of an invalid line, from 1, and the reason.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut lock = Lock::default();
         for (index, line) in text.lines().enumerate() {
@@ -187,7 +187,7 @@ impl Lock {
             locked.rest = serde_json::from_value(what).map_err(wrong)?;
         } else {
             let locked_policy = serde_json::from_value(what).map_err(wrong)?;
-            // Two branches did something to one workload.
+            // After a merge, two branches may each have a line for the same workload and policy.
             let policies = &mut locked.policies;
             policies
                 .entry(policy.to_owned())
@@ -197,7 +197,7 @@ impl Lock {
         Ok(())
     }
 
-    /// The file's text; empty where nothing is recorded.
+    /// Returns the text of the file. Empty if nothing is recorded.
     pub fn render(&self) -> String {
         if self.workloads.is_empty() {
             return String::new();
@@ -228,7 +228,8 @@ impl Lock {
         [HEADER, &items, BETWEEN, &workloads].concat()
     }
 
-    /// The record of a workload with a value, of the policies that its mark names, in their order.
+    /// Returns the record of a workload, with the policies that its marker names, in their order. `value` is the
+    /// workload's: it decides which of several known texts was joined.
     fn record(
         &self,
         key: &WorkloadKey,
@@ -256,7 +257,7 @@ impl Lock {
         })
     }
 
-    /// Writes down what was done to workloads, and that nothing is left in those without a record.
+    /// Records what was done to workloads. A workload without a record is removed from the lock file.
     pub fn put_all(&mut self, records: Vec<(WorkloadKey, Option<Record>)>) {
         let before: BTreeMap<ContentKey, u64> = self
             .contents
@@ -298,7 +299,7 @@ impl Lock {
         self.remove_unused_contents(&seen);
     }
 
-    /// Forgets what no workload has any more.
+    /// Removes content that no workload has any more.
     fn remove_unused_contents(&mut self, seen: &BTreeSet<(ContentKey, String)>) {
         let mut places: BTreeSet<ContentKey> = BTreeSet::new();
         for (policy, locked_policy) in self.workloads.values().flat_map(|locked| &locked.policies) {
@@ -325,12 +326,12 @@ impl Lock {
         });
     }
 
-    /// Leaves out the workloads that are not there any more.
+    /// Removes the workloads that are not there any more.
     pub fn retain(&mut self, is_present: impl Fn(&WorkloadKey) -> bool) {
         self.workloads.retain(|key, _| is_present(key));
     }
 
-    /// What the records name as generated, with the digests.
+    /// Returns the names of the generated objects in all records, with their digests.
     fn generated(&self) -> impl Iterator<Item = (&String, &String)> {
         let policies = self
             .workloads
@@ -361,7 +362,8 @@ fn line_of(fields: &impl Serialize) -> String {
 }
 
 impl ContentKey {
-    /// Of containers it is the same in all.
+    /// Returns the key of content at a path. The content is the same in all containers, so the container's name
+    /// becomes `*`.
     fn of(kind: ContentKind, policy: &str, path: &str) -> Self {
         let mut steps: Vec<&str> = path.split('/').collect();
         if let ["pod", "spec", "containers" | "initContainers", name, _, ..] = &mut steps[..] {

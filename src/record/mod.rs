@@ -1,8 +1,8 @@
-//! What podgraft did to a workload, written into the workload so that it can be taken out again: values in, values out.
-//! Nothing here knows text or policies.
+//! Records of what podgraft did to a workload, so that it can be undone. Works on values only: nothing here knows
+//! text or policies.
 //!
-//! A record names for each policy what it added (identity and digest), joined, replaced and removed. Only what was taken
-//! from the manifest is kept as a value; what was put there stands in the manifest itself.
+//! A record names for each policy what it added (identity and digest), joined, replaced and removed. Only values
+//! taken from the manifest are stored; what was injected is in the manifest itself.
 
 mod bounds;
 mod effects;
@@ -30,28 +30,28 @@ use sha2::{Digest, Sha256};
 
 use lock::AmbiguousRecords;
 
-/// The annotation that names the policies applied, for people.
+/// The annotation that names the applied policies, for people.
 pub const MARKER: &str = "podgraft.dev/applied";
-/// The annotation that says what they did, for podgraft.
+/// The annotation that holds the record, for podgraft.
 pub const RECORD: &str = "podgraft.dev/record";
-/// The version of the record that is read and written here.
+/// The version of the record format that is read and written here.
 pub const VERSION: u32 = 1;
 
 /// Why a record cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordError {
-    /// It is no record.
+    /// It is not a valid record, with the reason.
     Damaged(String),
-    /// The object around it has a value that readers disagree about.
+    /// The annotated object has a value that readers disagree about.
     Ambiguous,
-    /// A later podgraft wrote it.
+    /// A later podgraft wrote it, in this version of the format.
     Version(u32),
-    /// Which line of the lock file is for the workload is not known.
+    /// It is unclear which line of the lock file belongs to the workload.
     Several(AmbiguousRecords),
 }
 
 impl Effects {
-    /// The digest of what a policy puts there, not of what it finds.
+    /// The digest of what a policy injects. Leaves out `made` and `filled`, which depend on what the manifest had.
     pub fn digest(&self) -> String {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
@@ -62,10 +62,10 @@ impl Effects {
 }
 
 impl Record {
-    /// Reads the annotation.
+    /// Parses the text of the annotation.
     ///
     /// # Errors
-    /// When it is none, or of another version, or says what no document can hold.
+    /// If it is no record, has another version, or names places that no document can have.
     pub fn read(text: &str) -> Result<Self, RecordError> {
         let value = bounds::from_json(text).map_err(RecordError::Damaged)?;
         match value
@@ -85,13 +85,13 @@ impl Record {
         }
     }
 
-    /// The annotation's text: one line of JSON to all readers of YAML. What some of them take for a line break, or for no
-    /// text at all, is an escape.
+    /// Returns the text of the annotation: JSON that every YAML reader takes for one line. Characters that some of
+    /// them take for a line break, or refuse, are escaped.
     pub fn render(&self) -> String {
         one_line(serde_json::to_string(self).expect("maps with text keys are JSON"))
     }
 
-    /// How its paths are to be read.
+    /// The formatter and resolver of its paths.
     pub fn paths(&self) -> RecordPaths {
         RecordPaths::of(
             &self
@@ -103,7 +103,7 @@ impl Record {
         )
     }
 
-    /// The policy of an identity.
+    /// The record of the policy with this identity.
     pub fn policy(&self, identity: &str) -> Option<&PolicyRecord> {
         self.policies
             .iter()
@@ -111,7 +111,7 @@ impl Record {
     }
 }
 
-/// JSON as one line to all readers of text: what some of them take for a line break, or for no text at all, is an escape.
+/// Escapes the characters in JSON that some readers take for a line break, or refuse.
 fn one_line(json: String) -> String {
     let is_doubtful = |c: char| {
         matches!(
@@ -132,13 +132,13 @@ fn one_line(json: String) -> String {
     json.chars().map(escape).collect()
 }
 
-/// The first 10 hexadecimal digits of a value's SHA-256: enough to see whether somebody changed it.
+/// Returns the first 10 hexadecimal digits of a value's SHA-256, which is enough to detect that somebody changed it.
 pub fn digest(value: &Value) -> String {
     let text = serde_json::to_vec(&SortedValue(value)).unwrap_or_default();
     digest_of_bytes(&text)
 }
 
-/// [`digest`] of a text.
+/// Like [`digest`], for bytes.
 pub fn digest_of_bytes(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
@@ -147,7 +147,7 @@ pub fn digest_of_bytes(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// A value with sorted keys.
+/// Serializes a value with sorted keys, so that equal values have equal digests whatever their order.
 struct SortedValue<'v>(&'v Value);
 
 impl Serialize for SortedValue<'_> {

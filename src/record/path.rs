@@ -1,4 +1,4 @@
-//! Paths of a record: keys of mappings and identities of list items, which stay right when other items come and go.
+//! Record paths: mapping keys and identities of list items, which stay valid when other items come and go.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use super::digest;
 use crate::change::unescape;
 use crate::yaml::value::field_in;
 
-/// Lists and the field that tells their items apart (the patchMergeKey of the Kubernetes API).
+/// Lists and the field that identifies their items (the patchMergeKey of the Kubernetes API).
 const NAMED: &[(&str, &str)] = &[
     ("containers", "name"),
     ("initContainers", "name"),
@@ -25,7 +25,7 @@ const NAMED: &[(&str, &str)] = &[
     ("readinessGates", "conditionType"),
 ];
 
-/// Lists whose items are told apart by several fields, or by all that they say.
+/// Lists whose items are identified by several fields, or by their whole content.
 const OTHERS: &[&str] = &[
     "ports",
     "envFrom",
@@ -37,15 +37,15 @@ const OTHERS: &[&str] = &[
     "hostnames",
 ];
 
-/// Begins the identity of an item that states none; no name begins so once it is escaped.
+/// The prefix of an identity that is a digest. Escaped names never begin with it, because `~` is escaped as `~0`.
 const DIGEST: &str = "~=";
 
-/// Whether the items of a list under this key are told apart; any other list is one value.
+/// Whether the items of a list under this key have identities. Any other list is treated as one value.
 pub fn is_aligned(key: &str) -> bool {
     OTHERS.contains(&key) || NAMED.iter().any(|(list, _)| *list == key)
 }
 
-/// The identities of a list's items, each once: a second item of one name is `name~#2`.
+/// Returns the identities of a list's items. They are unique: the second item of a name is `name~#2`.
 pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
     let mut counts: HashMap<String, usize> = HashMap::with_capacity(items.len());
     let numbered_identity = |item| {
@@ -57,7 +57,7 @@ pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
     items.iter().map(numbered_identity).collect()
 }
 
-/// No name has `~#` in it once it is escaped, so what comes of this is no other item's name.
+/// Makes an identity unique. Escaped names never contain `~#`, so the result is no other item's name.
 fn numbered(plain: &str, number: usize) -> String {
     if number == 1 {
         plain.to_owned()
@@ -66,7 +66,7 @@ fn numbered(plain: &str, number: usize) -> String {
     }
 }
 
-/// The place of the item of an identity.
+/// The index of the item with this identity.
 fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
     let (plain, number) = match identity.split_once("~#") {
         Some((plain, text)) => {
@@ -91,7 +91,7 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
     found.nth(number - 1).map(|(index, _)| index)
 }
 
-/// One of [`identities`].
+/// The identity of one item, as [`identities`] returns it.
 fn identity_at(key: &str, items: &[Value], at: usize) -> Option<String> {
     let plain = identity(key, items.get(at)?);
     let field = field_of(key);
@@ -105,7 +105,7 @@ fn identity_at(key: &str, items: &[Value], at: usize) -> Option<String> {
     Some(numbered(&plain, before + 1))
 }
 
-/// An item's identity, which others may have, too.
+/// The identity of an item, without a number: other items may have the same.
 fn identity(key: &str, item: &Value) -> String {
     stated(key, field_of(key), item)
         .map_or_else(|| unstated(item), |name| escape(&name).into_owned())
@@ -118,10 +118,10 @@ fn field_of(key: &str) -> Option<&'static str> {
         .map(|(_, field)| *field)
 }
 
-/// What an item says itself that tells it apart; `field` is [`field_of`] the key.
+/// The name that identifies an item, from its own fields; `field` is [`field_of`] the key. `None` if it has none.
 fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i, str>> {
     let text = |field: &str| item.get(field).and_then(Value::as_str);
-    // Mostly the first field, which is found without a hash.
+    // The identifying field is usually the first one: no lookup needed.
     let first = item.as_object().and_then(|fields| fields.iter().next());
     let named = field.and_then(|field| match first {
         Some((key, value)) if key == field => value.as_str(),
@@ -154,12 +154,12 @@ fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i,
     }
 }
 
-/// What tells an item apart that states nothing: all that it says.
+/// The identity of an item without a name: a digest of its content.
 fn unstated(item: &Value) -> String {
     format!("{DIGEST}{}", digest(item))
 }
 
-/// A key as a segment of a path.
+/// Escapes a key as a path segment, like RFC 6901: `~` as `~0`, `/` as `~1`.
 pub(crate) fn escape(key: &str) -> Cow<'_, str> {
     match key.contains(['~', '/']) {
         true => Cow::Owned(key.replace('~', "~0").replace('/', "~1")),
@@ -171,18 +171,18 @@ pub(crate) fn escape(key: &str) -> Cow<'_, str> {
 #[derive(Debug, Clone)]
 pub struct RecordPaths {
     template: Vec<String>,
-    /// The same keys as segments.
+    /// The same keys, escaped.
     escaped: Vec<String>,
-    /// Where the items of long lists stood when one was looked for: guesses, which are checked. A pod can have thousands
-    /// of containers, and its record several paths into each.
+    /// Indices of items in long lists, by list path and identity, as they were at the last search. They may be
+    /// outdated, so they are checked. A pod can have thousands of containers, and its record several paths into each.
     guesses: RefCell<HashMap<String, HashMap<String, usize>>>,
 }
 
-/// The fewest items of a list for which it pays to write down where they stand.
+/// The length from which caching the indices of a list pays.
 const LONG: usize = 64;
 
 impl RecordPaths {
-    /// For a kind whose pod template stands under these keys.
+    /// `template` are the keys that lead to the pod template.
     pub fn of(template: &[String]) -> Self {
         RecordPaths {
             template: template.to_vec(),
@@ -194,7 +194,7 @@ impl RecordPaths {
         }
     }
 
-    /// The place of the item that a path goes through: the segment at `depth`.
+    /// The index of the item that the segment at `depth` names.
     fn index_of_segment(&self, segments: &[&str], depth: usize, items: &[Value]) -> Option<usize> {
         let list = depth.checked_sub(1).map_or("", |above| segments[above]);
         let wanted = segments[depth];
@@ -214,12 +214,12 @@ impl RecordPaths {
         })
     }
 
-    /// `spec.template`.
+    /// The path of the pod template, joined by dots: `spec.template`.
     pub fn template(&self) -> String {
         self.template.join(".")
     }
 
-    /// The path's text from escaped segments.
+    /// Formats a path from escaped segments, with the prefix `pod` if it is below the pod template.
     pub(super) fn write(&self, segments: &[String]) -> String {
         match segments.strip_prefix(self.escaped.as_slice()) {
             Some(rest) if !rest.is_empty() => format!("pod/{}", rest.join("/")),
@@ -227,7 +227,7 @@ impl RecordPaths {
         }
     }
 
-    /// A path below the pod template from keys and identities.
+    /// Formats a path below the pod template from keys and names, which are escaped here.
     pub fn in_pod(&self, segments: &[&str]) -> String {
         let segments: Vec<String> = segments
             .iter()
@@ -236,7 +236,7 @@ impl RecordPaths {
         format!("pod/{}", segments.join("/"))
     }
 
-    /// A path below the object from keys.
+    /// Formats a path below the object from keys, which are escaped here.
     pub fn in_object(&self, segments: &[&str]) -> String {
         let segments: Vec<String> = segments
             .iter()
@@ -245,7 +245,7 @@ impl RecordPaths {
         self.write(&segments)
     }
 
-    /// The segments from the object on, still escaped.
+    /// Splits a path into its segments from the object's root, still escaped.
     fn segments<'p>(&'p self, path: &'p str) -> Vec<&'p str> {
         match path.strip_prefix("pod/") {
             Some(rest) => {
@@ -256,7 +256,7 @@ impl RecordPaths {
         }
     }
 
-    /// What stands at a path.
+    /// Returns the value at a path. `None` if there is none.
     pub fn get<'v>(&self, object: &'v Value, path: &str) -> Option<&'v Value> {
         let mut value = object;
         let segments = self.segments(path);
@@ -270,7 +270,8 @@ impl RecordPaths {
         Some(value)
     }
 
-    /// Where that stands in each mapping and list on the way: of two things, the lesser place is further ahead.
+    /// Returns the index at each level of a path. Comparing these lists compares positions: the lesser one is further
+    /// ahead in the object.
     pub(super) fn place(&self, object: &Value, path: &str) -> Option<Vec<usize>> {
         let (mut value, mut place) = (object, Vec::new());
         let segments = self.segments(path);
@@ -295,7 +296,8 @@ impl RecordPaths {
         Some(place)
     }
 
-    /// The mapping or list that holds what a path names, the key that it stands under itself, and the last segment.
+    /// Returns the mapping or list that contains the last segment of a path, the key of that mapping or list, and the
+    /// last segment.
     fn holder<'v, 'p>(
         &'p self,
         object: &'v mut Value,
@@ -317,7 +319,7 @@ impl RecordPaths {
         Some((value, segments.pop().unwrap_or_default(), last))
     }
 
-    /// What stands at a path, to change it.
+    /// Returns the value at a path, mutably. `None` if there is none.
     pub fn get_mut<'v>(&self, object: &'v mut Value, path: &str) -> Option<&'v mut Value> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
@@ -330,7 +332,7 @@ impl RecordPaths {
         }
     }
 
-    /// Takes out what stands at a path.
+    /// Removes and returns the value at a path. The others keep their order.
     pub fn remove(&self, object: &mut Value, path: &str) -> Option<Value> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
@@ -343,8 +345,9 @@ impl RecordPaths {
         }
     }
 
-    /// Puts a value at a path where nothing is; mappings and lists on the way are made. `after` is what it goes behind:
-    /// a key or an identity, `Some("")` for the first place; `None`, and what is not there any more, is the last place.
+    /// Inserts a value at a path that has none, and creates missing mappings and lists above it. `after` is the key
+    /// or identity that it follows, `Some("")` for the first position. If it is `None`, or names something that is
+    /// not there any more, the value becomes the last. Returns whether it was inserted.
     pub fn insert(
         &self,
         object: &mut Value,
@@ -386,7 +389,7 @@ impl RecordPaths {
         }
     }
 
-    /// Makes what is missing on the way to a path. An item of a list is never made.
+    /// Creates the missing mappings and lists above a path. Items of lists are never created, so this may fail.
     fn make_parents(&self, object: &mut Value, path: &str) -> bool {
         let segments = self.segments(path);
         let mut value = object;
@@ -416,7 +419,7 @@ impl RecordPaths {
 }
 
 impl RecordPaths {
-    /// What the item or field at a path stands behind, for [`RecordPaths::insert`].
+    /// Returns what the item or field at a path follows, as `after` for [`RecordPaths::insert`].
     pub(super) fn predecessor(&self, object: &mut Value, path: &str) -> Option<String> {
         let (holder, list, last) = self.holder(object, path)?;
         match holder {
@@ -443,7 +446,7 @@ impl RecordPaths {
     }
 }
 
-/// The parts of a path of a variable: the path of its list, and its name.
+/// Splits the path of a variable into the path of its list and its name.
 pub(super) fn split_last(path: &str) -> (&str, String) {
     let (list, name) = path.rsplit_once('/').unwrap_or(("", path));
     (
@@ -452,7 +455,7 @@ pub(super) fn split_last(path: &str) -> (&str, String) {
     )
 }
 
-/// A path with one more segment, which is escaped already.
+/// Appends a segment to a path and escapes it.
 pub(super) fn below(list: &str, name: &str) -> String {
     format!("{list}/{}", escape(name))
 }

@@ -1,4 +1,4 @@
-//! Putting back what was taken out, and keeping the order in which things stand.
+//! Puts removed changes back, and restores the order of items.
 
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -10,10 +10,10 @@ use super::live::{adopt_live, is_live};
 use super::path::{RecordPaths, identities, is_aligned, split_last};
 use super::{Effects, JoinHint, JoinedText, PolicyRecord, effects_of};
 
-/// The name that a variable of the manifest gets where one of its own name is composed of it.
+/// The prefix for the new name of a manifest's variable whose name is now used by a variable that refers to it.
 pub(crate) const ORIGINAL: &str = "PODGRAFT_ORIG_";
 
-/// Replays the changes of a policy.
+/// The steps that put a policy's changes back.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
     /// The policy.
@@ -47,12 +47,12 @@ enum ReplayStep {
     },
 }
 
-/// A conflict: another value is already at the path.
+/// A conflict: another value is at the path already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayConflict {
     /// The policy that wants its own value there.
     pub policy: String,
-    /// Where.
+    /// The record path.
     pub path: String,
 }
 
@@ -105,7 +105,7 @@ impl Replay {
         });
     }
 
-    /// Of several contents that a policy's record knows, the ones that were there.
+    /// Replaces lists of known digests in a policy's record with the one that was in place.
     pub fn resolve(&self, record: &mut PolicyRecord) {
         for step in &self.steps {
             let (ReplayStep::Insert { path, digest, .. } | ReplayStep::Set { path, digest, .. }) =
@@ -126,10 +126,10 @@ impl Replay {
         }
     }
 
-    /// Puts it back into a value. Gives the policy's new record.
+    /// Puts the changes back into a value. Returns the policy's new record.
     ///
     /// # Errors
-    /// Where something else stands in its place.
+    /// If another value is in the place of one.
     pub fn apply(
         &self,
         value: &mut Value,
@@ -159,19 +159,19 @@ impl Replay {
     }
 }
 
-/// What of a policy's work was put back so far.
+/// What has been put back so far.
 #[derive(Default)]
 struct Done {
     joins: Vec<JoinHint>,
-    /// Texts that stood there already.
+    /// Texts that were there already.
     twins: BTreeMap<String, JoinedText>,
     digests: BTreeMap<String, String>,
-    /// Digests of items that stood there already.
+    /// Digests of items that were there already.
     shared: BTreeMap<String, String>,
 }
 
 impl Done {
-    /// Does a step, or gives the place where something else stands in its way.
+    /// Carries out a step. Fails with the path at which there is another value.
     fn put_back<'s>(
         &mut self,
         step: &'s ReplayStep,
@@ -230,7 +230,7 @@ fn as_shared(joined: &JoinedText) -> JoinedText {
     }
 }
 
-/// What somebody changed stays changed: the digests are those of what was put there.
+/// Keeps the recorded digests, so that a value that somebody changed still counts as changed.
 fn keep_digests(effects: &mut Effects, digests: BTreeMap<String, String>) {
     for (path, digest) in digests {
         if let Some(added) = effects.added.get_mut(&path) {
@@ -241,7 +241,7 @@ fn keep_digests(effects: &mut Effects, digests: BTreeMap<String, String>) {
     }
 }
 
-/// Whether the same text is there already, as it is asked when the policy is given.
+/// Whether the variable contains the text already. Uses the same test as planning a policy that is given.
 fn is_joined(value: &Value, path: &str, joined: &JoinedText, paths: &RecordPaths) -> bool {
     let text = paths
         .get(value, &format!("{path}/value"))
@@ -310,8 +310,8 @@ fn join_texts(old: &str, joined: &JoinedText, separator: &str) -> String {
     }
 }
 
-/// Puts the items of lists in the order in which they stand in `current`; those that are not there stay where they
-/// are among the others. What an API server filled in stays.
+/// Puts list items in the order of `current`. Items that are not in `current` keep their positions among the others.
+/// Also keeps what an API server filled in.
 pub fn restore_order(target: &mut Value, current: &Value) {
     arrange_under("", target, current);
     if is_live(current) {

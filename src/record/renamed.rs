@@ -1,5 +1,5 @@
-//! Containers that somebody renamed since a record was written: the record's paths follow the name, so that what was put
-//! into them is neither left behind nor called taken out.
+//! Follows containers that were renamed since a record was written, so that their injected content is not left behind
+//! and reported as removed.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,8 @@ use super::{Effects, Record, digest};
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
 impl Record {
-    /// Renames the containers of its paths that are gone from an object, where exactly one that the record does not know
-    /// has all that was put into it.
+    /// Renames containers in the paths of the record. A container that is gone gets the name of the only unrecorded
+    /// container that has all its injected content.
     pub fn follow_renames(&mut self, object: &Value) {
         let mut keys = self.pod.split('.').filter(|key| !key.is_empty());
         let template = keys.try_fold(object, |value, key| value.get(key));
@@ -49,7 +49,7 @@ impl Record {
         self.policies.iter().map(|policy| &policy.effects)
     }
 
-    /// The containers of a list that something was put into, or that were put there.
+    /// The names of recorded containers in a list: those with injected content, and those that were injected.
     fn containers(&self, list: &str) -> BTreeSet<String> {
         let within = format!("pod/spec/{list}/");
         let paths = self.effects().flat_map(|effects| {
@@ -63,8 +63,8 @@ impl Record {
             .collect()
     }
 
-    /// Whether a container has what the record says of another one, of which there is something. What a later policy took
-    /// out or changed again is not looked for.
+    /// Whether a container has all that the record says about the container `name`, which must be something. What a
+    /// later policy removed or changed again does not count.
     fn has_recorded_effects(&self, list: &str, name: &str, container: &Value) -> bool {
         let container_path = format!("pod/spec/{list}/{name}");
         let within = format!("{container_path}/");
@@ -145,7 +145,7 @@ impl Record {
     }
 }
 
-/// Whether a policy did something at a path, to what it is in, or to something in it.
+/// Whether a policy changed a path, something above it or something below it.
 fn affects(effects: &Effects, path: &str) -> bool {
     let below = |inner: &str, outer: &str| {
         let rest = inner.strip_prefix(outer);
@@ -157,13 +157,13 @@ fn affects(effects: &Effects, path: &str) -> bool {
     keys.any(|changed_path| below(path, changed_path) || below(changed_path, path))
 }
 
-/// Whether a value has one of the digests that a record knows.
+/// Whether a value has one of the recorded digests, which are separated by spaces.
 fn is_one_of(value: &Value, digests: &str) -> bool {
     let current_digest = digest(value);
     digests.split(' ').any(|known| known == current_digest)
 }
 
-/// What stands at a path below a container.
+/// Returns the value at a path below a container.
 fn below<'v>(container: &'v Value, path: &str) -> Option<&'v Value> {
     RecordPaths::of(&[]).get(container, path)
 }

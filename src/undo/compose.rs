@@ -1,4 +1,4 @@
-//! Edits of a text and edits of what comes of it, as edits of the text.
+//! Composes edits of a text with edits of its result into edits of the text.
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use crate::yaml::splice::Edit;
 
 /// A segment of the text after the first edits.
 enum TextSegment<'e> {
-    /// Bytes of the text.
+    /// Bytes of the text that stay.
     Kept(Range<usize>),
-    /// Bytes of the text that the second edits take out.
+    /// Bytes of the text that the second edits remove.
     Gone(Range<usize>),
     New(&'e str),
 }
@@ -30,7 +30,7 @@ impl<'e> TextSegment<'e> {
     }
 }
 
-/// The edits that do at once what both do one after the other. `length` is the text's.
+/// Returns edits with the effect of `first` and then `second`. `length` is that of the text in bytes.
 pub(crate) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
     let mut rest = SegmentCursor {
         parts: parts_of(length, first),
@@ -53,16 +53,16 @@ pub(crate) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edi
     to_edits(length, &result)
 }
 
-/// A cursor over the segments.
+/// A cursor over the segments of the first result.
 struct SegmentCursor<'e> {
     parts: Vec<TextSegment<'e>>,
     next: usize,
-    /// So many bytes of the next part are gone.
+    /// How many bytes of the next part are taken already.
     cut: usize,
 }
 
 impl<'e> SegmentCursor<'e> {
-    /// The next bytes, as far as there are as many.
+    /// Passes the next `length` bytes to `emit`, or all that are left.
     fn take(&mut self, length: usize, mut emit: impl FnMut(TextSegment<'e>)) {
         let mut left = length;
         while left > 0
@@ -93,7 +93,8 @@ fn parts_of(length: usize, edits: &[Edit]) -> Vec<TextSegment<'_>> {
     parts
 }
 
-/// What the second take out stays an edit of its own.
+/// Converts segments to edits. Removals of the second edits stay separate edits, not merged with replacements beside
+/// them.
 fn to_edits(length: usize, parts: &[TextSegment<'_>]) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     let (mut at, mut removed_until, mut text) = (0, None, String::new());

@@ -1,4 +1,4 @@
-//! A document with records in, the document without what they say out: the bytes that it had before.
+//! Removes the recorded changes from a document and restores its original bytes.
 
 mod compose;
 mod text_differences;
@@ -28,54 +28,56 @@ pub(crate) use text_differences::places_between;
 /// An object with a record.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordedObject {
-    /// The object.
+    /// The object's node.
     pub node: NodeId,
-    /// The record's place: the value of the annotation, or the mark of the policies that a lock file knows more of.
+    /// The node that diagnostics point at: the value of the record annotation, or the marker if the record is in a
+    /// lock file.
     pub at: NodeId,
-    /// The record stands in an annotation.
+    /// The record is in an annotation.
     pub is_annotated: bool,
-    /// Where the lock file has it.
+    /// The key of its entry in the lock file.
     pub from: Option<WorkloadKey>,
-    /// What it says.
+    /// The record.
     pub record: Record,
-    /// Of the policies in it, those that this run adopts.
+    /// The policies in the record that this run adopts.
     pub adopted: Vec<String>,
     /// The object's value.
     pub value: Value,
 }
 
-/// A document without its recorded changes.
+/// A document without its recorded changes: the stripped document.
 #[derive(Debug, Clone)]
 pub(crate) struct StrippedDocument {
-    /// What turns the document into it.
+    /// The edits that remove the changes from the document.
     pub edits: Vec<Edit>,
-    /// Its text.
+    /// The text of the stripped document.
     pub text: String,
-    /// What was taken out of each recorded object, in their order.
+    /// What was removed from each recorded object, in order.
     pub taken: Vec<RemovalResult>,
-    /// Somebody changed an object since, so that not everything has the form that it had.
+    /// Somebody changed an object since, so not every byte may be restored.
     pub is_inexact: bool,
 }
 
 /// Why the recorded changes cannot be removed from a document.
 #[derive(Debug, Clone)]
 pub(crate) enum RemovalObstacle {
-    /// Something may not be edited.
+    /// A change that is not allowed.
     Refused(Refusal),
-    /// There is no safe way to write it.
+    /// A change that cannot be written safely.
     CannotWrite(LoweringError),
-    /// What a record says cannot be: somebody changed the record.
+    /// The record contradicts the document: somebody changed the record. The node is its place.
     Forged(NodeId),
-    /// What the record at this place says would nest deeper than a document may: somebody changed the record.
+    /// With the recorded values, the document would nest too deep: somebody changed the record. The node is its
+    /// place.
     TooDeep(NodeId),
-    /// The result is not what it must be: a bug.
+    /// The result is wrong, which is a bug.
     Wrong(String),
 }
 
-/// Reads an object's record.
+/// Reads an object's record from its annotation. `None` if there is none.
 ///
 /// # Errors
-/// When there is one that cannot be read, with its place.
+/// If it cannot be read, with its node.
 pub(crate) fn read_record(
     tree: &Tree<'_>,
     object: NodeId,
@@ -104,10 +106,10 @@ pub(crate) fn read_record(
     }))
 }
 
-/// The record that the run's lock files have of a marked workload.
+/// Returns the record of a marked workload from the lock files.
 ///
 /// # Errors
-/// The record may be one of several, with the place of the mark.
+/// If several records may be meant, with the node of the marker.
 pub(crate) fn locked_record(
     workload: &Workload<'_>,
     locks: &LockSet,
@@ -156,8 +158,8 @@ pub(crate) fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
     find_objects(tree, kinds).into_iter().map(node).collect()
 }
 
-/// Takes out all that the records say, as if nothing had ever been injected. Where there is more text behind the
-/// document, it keeps its last line end, whatever it had when it was the last.
+/// Removes all recorded changes, as if nothing had ever been injected. If more text follows the document, its last
+/// line end stays, even if it had none when it was the last document.
 ///
 /// # Errors
 /// See [`RemovalObstacle`].
@@ -209,7 +211,7 @@ pub(crate) fn strip(
     }
 }
 
-/// Does what the records say of the text beside the values; `noted` is the place of the first record that does.
+/// Restores the recorded text differences. `noted` is the place of the first record that has some.
 fn give_back_text(
     tree: &Tree<'_>,
     kinds: &PodKinds,
@@ -246,7 +248,7 @@ fn give_back_text(
             ..stripped
         });
     }
-    // Beside what somebody changed since, the places are not where they were; and a last line end may be a value's.
+    // If somebody changed the object, the places may have moved. And the kept line end may be part of a value.
     match !is_as_it_was || was_last {
         true => Ok(StrippedDocument {
             is_inexact: !is_as_it_was,
@@ -261,7 +263,8 @@ fn spliced(text: &str, edits: &[Edit]) -> Result<String, RemovalObstacle> {
         .map_err(|_| RemovalObstacle::Wrong("it is not UTF-8".to_owned()))
 }
 
-/// What a record says about text changes no value, whoever wrote the record; items of a list may change places.
+/// Whether two texts have the same values, apart from the order of list items. Text differences must not change
+/// values, whoever wrote the record.
 fn has_same_values(undone: &str, original: &str) -> bool {
     let values = |text: &str| -> Option<Vec<Value>> {
         let tree = parse(text).ok()?;
@@ -275,8 +278,8 @@ fn has_same_values(undone: &str, original: &str) -> bool {
     matches!((values(undone), values(original)), (Some(undone), Some(original)) if undone == original)
 }
 
-/// A value without the order of its lists. What has none that readers agree on, as a mapping with one key twice, becomes
-/// a list of what it holds.
+/// Returns a value with sorted lists. A node without a value that readers agree on, such as a mapping with a
+/// duplicate key, becomes a list of its contents.
 fn unordered_value(tree: &Tree<'_>, id: NodeId) -> Value {
     match to_value(tree, id) {
         Ok(value) => sort_lists(value),
@@ -330,7 +333,7 @@ fn check(
             kind: ParseErrorKind::TooDeep,
             ..
         }) => {
-            // What a record says fits into a document, and this object stands too deep in its own for that.
+            // The record fits into a document by itself, but this object is too deep in its document for it.
             let deepest = recorded
                 .iter()
                 .zip(taken)

@@ -1,4 +1,5 @@
-//! Where taking out alone leaves other bytes than there were: noted when the record is written, and put right by undo.
+//! Differences between the original text and the text after removing the injected values. They are noted when the
+//! record is written, and restored by undo.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
@@ -10,8 +11,8 @@ use crate::yaml::splice::Edit;
 
 use super::objects_of;
 
-/// Where each object begins and ends, and where the next begins or the text ends. What comes between two objects may be
-/// another thing by the time of undo: other objects come and go.
+/// The byte range of an object, and where the next object begins or the text ends. The text between two objects may
+/// have changed by the time of undo, since other objects come and go.
 struct ObjectRegion {
     object: Range<usize>,
     next: usize,
@@ -34,10 +35,11 @@ fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<ObjectRegion>, String>
         .collect())
 }
 
-/// What the text after taking out needs to have the bytes of the original, object by object; nothing where it has them.
+/// Returns, for each object, what must change in the text after removal to restore the original. Empty if the texts
+/// are equal.
 ///
 /// # Errors
-/// When the two do not hold the same objects, in words.
+/// If both texts do not have the same objects, in words.
 pub(crate) fn places_between(
     undone: &str,
     original: &str,
@@ -65,7 +67,7 @@ pub(crate) fn places_between(
         .collect())
 }
 
-/// Within the object where that is enough.
+/// Compares an object in both texts. Includes the text up to the next object only if that differs.
 fn region_difference(
     (undone, undone_region): (&str, &ObjectRegion),
     (original, original_region): (&str, &ObjectRegion),
@@ -107,7 +109,7 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
     })
 }
 
-/// Without what both begin and end with.
+/// Returns a difference without the common prefix and suffix.
 fn changed_text(line: usize, old: &str, new: &str) -> TextDifference {
     let same = old
         .char_indices()
@@ -129,17 +131,17 @@ fn changed_text(line: usize, old: &str, new: &str) -> TextDifference {
     )
 }
 
-/// What the records' places come to on a text.
+/// The edits that restore recorded text differences.
 pub(super) struct RestoringEdits {
     /// In order, without overlaps.
     pub edits: Vec<Edit>,
-    /// Every object is as it was when the places were noted.
+    /// Every object has the text that it had when the differences were noted.
     pub is_as_it_was: bool,
-    /// Some places were left, as somebody changed the object since and they cannot be found without doubt.
+    /// Some differences were skipped: somebody changed the object since, and their places are not certain any more.
     pub has_lost: bool,
 }
 
-/// What the records' places come to on a text.
+/// Finds recorded text differences in the text after removal. `records` are in it by the index of their object.
 pub(super) fn edits_of(
     text: &str,
     kinds: &PodKinds,
@@ -156,7 +158,7 @@ pub(super) fn edits_of(
             .iter()
             .any(|candidate| digest_of_bytes(candidate.as_bytes()) == texts.of);
         are_as_they_were &= is_as_it_was;
-        // Where all texts still stand where they stood, somebody changed something else.
+        // If all noted texts are still at their places, somebody changed something else.
         let has_text = texts.places.iter().any(|place| !place.2.is_empty());
         let is_found = |place| offset_of(region_text, place).is_some();
         let is_unmoved = is_as_it_was || has_text && texts.places.iter().all(is_found);
@@ -185,7 +187,7 @@ pub(super) fn edits_of(
     })
 }
 
-/// Makes edits that take a text's last line end leave it. Whether there are any.
+/// Changes edits that would remove the last line end of a text so that they keep it. Returns whether there were any.
 pub(super) fn keep_line_end(text: &str, edits: &mut Vec<Edit>) -> bool {
     let line_end = if text.ends_with("\r\n") { "\r\n" } else { "\n" };
     let Some(last) = edits
@@ -216,7 +218,8 @@ fn offset_of(text: &str, (line, column, old, _): &TextDifference) -> Option<usiz
     text.get(at..)?.starts_with(old.as_str()).then_some(at)
 }
 
-/// Whole lines that stand in the text once say by themselves where they belong.
+/// Returns the offset of the noted text if it occurs only once, since then its place is certain. `None` for very
+/// short texts.
 fn only_place_of(text: &str, (_, _, old, _): &TextDifference) -> Option<usize> {
     let first = text.find(old.as_str()).filter(|_| old.trim().len() > 3)?;
     (text.rfind(old.as_str()) == Some(first)).then_some(first)

@@ -1,4 +1,4 @@
-//! The lock files of a run, and which of them is for which file.
+//! The lock files of a run, and which of them covers which file.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::ownership::{RecordedWorkload, WorkloadKey};
 use crate::record::Record;
 use crate::record::path::RecordPaths;
 
-/// The lock files of a run, and which of them is for which file.
+/// The lock files of a run. Each covers the files below its folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockSet {
-    /// Each for the files below its folder.
+    /// The lock files, one per folder that has one.
     pub locks: Vec<Lock>,
-    /// By the file's name in this run: which lock file, and the file's path in it.
+    /// By the name of a file in this run: the index of its lock file, and its path from that lock file's folder.
     pub files: HashMap<Arc<str>, (usize, String)>,
 }
 
 impl LockSet {
-    /// The record of a workload of a file with a value, of the policies that its mark names, in their order. Where nothing
-    /// is recorded under its name, it is that of the workload that it was (`is_here` says whether a recorded workload of
-    /// the file is still there).
+    /// Returns the record of a workload, with its key in the lock file and the policies that its marker names. If
+    /// nothing is recorded under its name, looks for the recorded workload that it was before a rename, move or copy.
+    /// `is_here` tells whether a recorded workload of the file is still there.
     ///
     /// # Errors
-    /// It may be several.
+    /// If several records may be meant.
     pub fn record(
         &self,
         file: &str,
@@ -62,17 +62,17 @@ impl LockSet {
         }))
     }
 
-    /// What the records of all lock files name as generated, with the digests.
+    /// Returns the names of the generated objects in all lock files, with their digests.
     pub fn generated(&self) -> impl Iterator<Item = (&String, &String)> {
         self.locks.iter().flat_map(Lock::generated)
     }
 
-    /// Whether a lock file is for a file.
+    /// Whether a lock file covers the file.
     pub fn is_for(&self, file: &str) -> bool {
         self.files.contains_key(file)
     }
 
-    /// Whether something of a file is recorded.
+    /// Whether a workload of the file is recorded.
     pub fn has_file(&self, file: &str) -> bool {
         let Some((lock, file)) = self.files.get(file) else {
             return false;
@@ -83,7 +83,7 @@ impl LockSet {
             .any(|key| key.file == *file)
     }
 
-    /// Writes down what a run did to the workloads of its files.
+    /// Records what a run did to the workloads of its files.
     pub fn put_all<'r>(
         &mut self,
         files: impl IntoIterator<Item = (&'r str, &'r [RecordedWorkload])>,
@@ -99,7 +99,8 @@ impl LockSet {
             let Some((lock, file)) = self.files.get(name) else {
                 continue;
             };
-            // What was moved is not where it was; what was copied from a file of another run may be.
+            // A moved workload is gone from its old place. If the old file is not part of this run, the workload may
+            // have been copied and still be there.
             let moved = workloads
                 .iter()
                 .filter_map(|workload| workload.from.as_ref());

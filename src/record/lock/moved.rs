@@ -1,4 +1,4 @@
-//! Workloads whose name, namespace, kind or file is another one since they were recorded.
+//! Finds the records of workloads whose name, namespace, kind or file has changed since.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ use crate::ownership::WorkloadKey;
 /// A marked workload matches several records whose original values differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AmbiguousRecords {
-    /// Their names in the lock file.
+    /// The names of these workloads in the lock file.
     pub names: Vec<String>,
 }
 
-/// A marked workload that the lock file does not name.
+/// A marked workload without an entry in the lock file.
 pub(super) struct UnrecordedWorkload<'u> {
     pub key: &'u WorkloadKey,
-    /// The policies of its mark.
+    /// The policies that its marker names.
     pub marked: &'u [&'u str],
     pub value: &'u Value,
     pub paths: &'u RecordPaths,
@@ -24,13 +24,13 @@ pub(super) struct UnrecordedWorkload<'u> {
     pub is_present: &'u dyn Fn(&WorkloadKey) -> bool,
 }
 
-/// A line's workload and what is recorded of it.
+/// A recorded workload that it may have been.
 type Candidate<'l> = (&'l WorkloadKey, &'l LockedWorkload);
 
 impl UnrecordedWorkload<'_> {
-    /// The recorded workload that it was: one of its kind, namespace and name in another file; else one of its own file
-    /// that is gone from there; else one of its own file, of which it is a copy. Of several it is the one with its name,
-    /// or whose name is a part of its name or the other way round, and that has all that was put into it.
+    /// Returns the recorded workload that it was: one of the same kind, namespace and name in another file; else one
+    /// of its own file that is gone; else one of its own file, of which it is a copy. Among several, prefers the same
+    /// kind, the same name, a name that contains the other, and all injected content in place, in this order.
     pub(super) fn earlier_place<'l>(
         &self,
         lock: &'l Lock,
@@ -70,6 +70,8 @@ impl UnrecordedWorkload<'_> {
                 found.retain(rule);
             }
         }
+        // Equal records restore the same values, so any of them will do. If they differ but have no original values,
+        // starting without a record loses nothing.
         let (first, locked) = found[0];
         if found
             .iter()
@@ -86,7 +88,7 @@ impl UnrecordedWorkload<'_> {
         Ok(None)
     }
 
-    /// Whether all that is recorded of the policies of its mark is there.
+    /// Whether everything recorded for the policies of its marker is in place.
     fn has_all(&self, locked: &LockedWorkload) -> bool {
         self.policies_of(locked).all(|locked_policy| {
             let added = locked_policy.added.iter().chain(&locked_policy.shared);
@@ -103,14 +105,14 @@ impl UnrecordedWorkload<'_> {
         self.policies_of(left).eq(self.policies_of(right))
     }
 
-    /// Whether what stood there before is known from the record alone.
+    /// Whether the record has original values, which cannot be found anywhere else.
     fn has_originals(&self, locked: &LockedWorkload) -> bool {
         self.policies_of(locked).any(|locked_policy| {
             !locked_policy.replaced.is_empty() || !locked_policy.removed.is_empty()
         })
     }
 
-    /// What is recorded of the policies of its mark, in their order.
+    /// The recorded changes of the policies that its marker names, in their order.
     fn policies_of<'l>(
         &self,
         locked: &'l LockedWorkload,

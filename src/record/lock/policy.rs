@@ -1,4 +1,4 @@
-//! A policy's record cut into what it put there, which a lock file says once for all workloads, and where; and put together
+//! Splits a policy's record into content, which a lock file stores once for all workloads, and places; and joins both
 //! again.
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::record::path::RecordPaths;
 use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue};
 
 impl Lock {
-    /// The record of a policy in a workload with a value.
+    /// Returns the record of a policy in the workload with this value.
     pub(super) fn policy_record(
         &self,
         policy: &str,
@@ -48,14 +48,14 @@ impl Lock {
     }
 }
 
-/// What a lock file knows of a policy.
+/// The content that a lock file has for one policy.
 struct Known<'l> {
     lock: &'l Lock,
     policy: &'l str,
 }
 
 impl<'l> Known<'l> {
-    /// What the policy put at a place, the newest first.
+    /// Returns the known content of a place, newest first.
     fn contents(&self, kind: ContentKind, path: &str) -> Vec<&'l str> {
         let place = ContentKey::of(kind, self.policy, path);
         let known = self.lock.contents.get(&place).into_iter().flatten();
@@ -71,7 +71,7 @@ impl<'l> Known<'l> {
     }
 }
 
-/// What was joined to a variable: of the known texts the one that is there, else the newest.
+/// Returns the join with its text: the known one that the variable contains, else the newest.
 fn joined_with(join: &LockedJoin, texts: &[&str], existing: Option<&str>) -> JoinedText {
     let LockedJoin {
         separator,
@@ -98,7 +98,7 @@ fn joined_with(join: &LockedJoin, texts: &[&str], existing: Option<&str>) -> Joi
     with(text.copied().unwrap_or_default())
 }
 
-/// A policy's record without the content, and the content.
+/// Splits a policy's record into the part without content, and the content.
 pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(ContentKey, String)>) {
     let contents = contents_of(&record);
     let Effects {
@@ -130,7 +130,7 @@ pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(ContentKey, Str
     (locked_policy, contents)
 }
 
-/// What a policy put at each place.
+/// Returns the content that a policy injected at each place.
 fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
     let Effects {
         added,
