@@ -1,4 +1,5 @@
-//! The output, parsed again, walked in step with the input's tree and the draft: equal, and nothing else.
+//! Proves that the output is what was planned: walks the tree of the output in step with the input's tree and the
+//! draft. Planned values must be there, and everything else must be equal. The editor is not used, so its errors show.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -9,17 +10,17 @@ use crate::yaml::scalar::resolve_typed;
 use crate::yaml::tree::{NodeId, NodeKind, Tree, is_same_text};
 use crate::yaml::value::scalar_value;
 
-/// A difference between output and plan: the node of the output, and what was found.
+/// A difference between output and plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The output's node; `None` for the document as a whole.
+    /// The node of the output; `None` for the text as a whole.
     pub node: Option<NodeId>,
     /// What is wrong with it.
     pub description: &'static str,
 }
 
-/// Compares an edited text's tree with the input's tree, in which some objects have drafts, and some have others
-/// written behind them. Items of a list that are written so are in the list's draft.
+/// Compares the tree of an edited text with the input's. `drafts` are the drafts of changed objects by their node, and
+/// `written` the objects that were written behind others. New items of a list are part of the draft of the list.
 ///
 /// # Errors
 /// The first difference.
@@ -70,7 +71,7 @@ pub fn verify(
 struct Verifier<'c, 't> {
     output: &'c Tree<'t>,
     input: &'c Tree<'t>,
-    /// In the order of the text.
+    /// Sorted by node, which is the order of the text.
     drafts: &'c [(NodeId, Draft<'c>)],
 }
 
@@ -84,7 +85,7 @@ fn difference(node: NodeId, description: &'static str) -> VerifyResult {
 }
 
 impl Verifier<'_, '_> {
-    /// A List around an object and those that are written behind it.
+    /// Checks a new List around an object and the objects written behind it.
     fn check_new_list(
         &self,
         out: NodeId,
@@ -133,12 +134,12 @@ impl Verifier<'_, '_> {
         }
     }
 
-    /// The drafts at and behind a node; a list may hold very many.
+    /// The drafts at and behind a node. Found by binary search, since a list may hold thousands of objects.
     fn drafts_from(&self, node: NodeId) -> &[(NodeId, Draft<'_>)] {
         &self.drafts[self.drafts.partition_point(|(root, _)| *root < node)..]
     }
 
-    /// A subtree without drafts that is the same to the byte: what most of a document is.
+    /// Whether a subtree has no drafts and the same bytes as before. Most of a document does, and is not walked then.
     fn is_untouched(&self, out: NodeId, node: NodeId) -> bool {
         let has_drafts = self
             .drafts_from(node)
@@ -151,7 +152,7 @@ impl Verifier<'_, '_> {
         self.output.is_taken_from(out, node) || is_same_text(self.output, out, self.input, node)
     }
 
-    /// A subtree that no edit touches: same kinds, same texts, same properties.
+    /// Checks a subtree that no edit touches: it must have the same kinds, texts and properties.
     fn check_same(&self, out: NodeId, node: NodeId) -> VerifyResult {
         let (output, input) = (self.output, self.input);
         if output.kind(out) != input.kind(node) {
@@ -200,7 +201,7 @@ impl Verifier<'_, '_> {
         match part {
             DraftValue::Node(node) if self.is_untouched(out, *node) => Ok(()),
             DraftValue::Node(node) => match self.drafts_from(*node) {
-                // An item of a list that is a draft itself.
+                // An item of a list whose object has a draft of its own, beside that of the list.
                 [(root, item_draft), ..] if root == node && !std::ptr::eq(item_draft, draft) => {
                     self.check_part(item_draft, out, &item_draft.root())
                 }
@@ -264,7 +265,7 @@ impl Verifier<'_, '_> {
         }
     }
 
-    /// Whether a node without a tag is a string of this text, without making a value of it.
+    /// Whether a node without a tag is a string with this text. Quicker than to build its value.
     fn is_string(&self, out: NodeId, text: &str) -> bool {
         let is_string_by_style = match self.output.kind(out) {
             NodeKind::Plain => resolve_typed(text).is_none(),
@@ -279,7 +280,7 @@ impl Verifier<'_, '_> {
             && self.output.scalar(out) == Some(text)
     }
 
-    /// A new value: every reader must find exactly it.
+    /// Checks a new value: every reader must read exactly this value.
     fn check_value(&self, out: NodeId, value: &Value) -> VerifyResult {
         match value {
             Value::Array(items) => {

@@ -1,5 +1,5 @@
-//! Objects that stand behind a workload: a document of its own in a stream, an item in a list, and for JSON that is one
-//! object a List around both.
+//! Writes generated objects behind a workload: as documents of their own, as items of its List, or, if the text is a
+//! single JSON object, in a new List around both.
 
 use serde_json::Value;
 use std::ops::Range;
@@ -20,22 +20,23 @@ use super::layout::{
 use super::lower::{LoweringError, lower};
 use super::text_cache::TextCache;
 
-/// Why nothing is written behind an object that ends so: undo could not tell the blanks from what it takes out.
+/// The reason to write nothing behind an object that ends like this: undo could not tell these blanks from the text
+/// that it removes.
 pub(crate) const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
 
 /// Where the objects generated for a workload are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectPlacement {
-    /// Behind it in its list.
+    /// Behind the workload in its list.
     InList(ListMembership),
-    /// In documents of their own behind the one with this root.
+    /// In documents of their own, behind the document with this root.
     Documents(NodeId),
-    /// In a List that is made around the one object of a JSON text.
+    /// In a new List around the single object of a JSON text, which is this root.
     NewList(NodeId),
 }
 
 impl ObjectPlacement {
-    /// Where they stand for an object. `is_whole` says that the tree is a whole file.
+    /// The placement for an object. `is_whole` says whether the tree is a whole file.
     pub fn of(object: &Object, tree: &Tree<'_>, is_whole: bool) -> Self {
         if let Some(within) = object.within {
             return ObjectPlacement::InList(within);
@@ -48,7 +49,7 @@ impl ObjectPlacement {
         }
     }
 
-    /// The edits that write one object there.
+    /// Returns the edits that write one object there.
     ///
     /// # Errors
     /// Where the text is written in a way that leaves no safe place for it.
@@ -62,7 +63,7 @@ impl ObjectPlacement {
 }
 
 impl ObjectPlacement {
-    /// What becomes of the text beside the objects when they are written there.
+    /// How the text around the objects is adjusted when they are written there. Undo needs it to restore the text.
     pub fn room(self, tree: &Tree<'_>) -> TextAdjustment {
         let text = tree.text();
         let is_last = |node: NodeId, column| {
@@ -90,7 +91,7 @@ impl ObjectPlacement {
     }
 }
 
-/// The text without a List that was made around one object, when only that is left in it.
+/// Returns the edits that remove a List made by [`ObjectPlacement::NewList`], when a single object is left in it.
 pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
     let &[root] = tree.roots() else { return None };
     let entries: Vec<(NodeId, NodeId)> = tree.entries(root).collect();
@@ -116,7 +117,7 @@ pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
     ])
 }
 
-/// The list with more items behind one of them, as a draft: to write it, and to compare the output with it.
+/// Adds items behind one of a list, in the draft of the list. The draft is written, and the output compared with it.
 ///
 /// # Errors
 /// When the list may not be edited.
@@ -134,7 +135,7 @@ pub(crate) fn extend_list<'t>(
         .iter()
         .position(|item| *item == DraftValue::Node(within.item))
         .map_or(parts.len(), |index| index + 1);
-    // Behind those that are there already.
+    // Behind the new items that other calls have put there.
     let new = parts[index..]
         .iter()
         .take_while(|item| matches!(item, DraftValue::New(_)))
@@ -158,7 +159,7 @@ fn write_item(
         }
     })?;
     let mut room = lower(&draft, within.list, &mut TextCache::default())?;
-    // The longest is the item; the others make room for it.
+    // The edit with the longest text is the item; the others only add commas or line ends for it.
     let index = (0..room.len()).max_by_key(|&index| room[index].text.len());
     let edit = index.map(|index| room.remove(index));
     let mut edit = edit.ok_or(LoweringError {
@@ -173,7 +174,8 @@ fn write_item(
                 reason: BLANKS_WITHOUT_END,
             });
         }
-        // With a line end of its own the item may end in a block.
+        // The line end in front becomes an edit of its own, so that the item can have one at its end, as a block scalar
+        // needs.
         let eol = line_end_at(text, text.len());
         room.push(Edit {
             at: edit.at.clone(),
@@ -192,10 +194,10 @@ fn write_item(
     })
 }
 
-/// The start of the first line behind a document's content.
+/// The offset of the first line behind a document's content.
 fn line_behind(tree: &Tree<'_>, root: NodeId) -> usize {
     let (text, end) = (tree.text(), tree.span(root).end);
-    // A block scalar may end with its last line end.
+    // The span of a block scalar may include its last line end.
     if text[..end].ends_with('\n') {
         end
     } else {
@@ -215,7 +217,7 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     let body = block_fields(fields, 0, layout.block);
     let at = match tree.roots() {
         [_] => text.len(),
-        // What stands behind it may be the end of this document, and another one.
+        // More documents follow, so the object goes right behind the content, before the next separator.
         _ => behind_blanks(
             text,
             behind_attached_comments(text, line_behind(tree, root), 0),

@@ -1,4 +1,4 @@
-//! Values to text: block style for YAML around it in block style, flow style inside brackets and for JSON.
+//! Writes values as text: in block style, or in flow style for JSON and inside brackets.
 
 use serde_json::{Map, Value};
 use std::borrow::Borrow;
@@ -9,9 +9,9 @@ use crate::yaml::scalar;
 /// How block text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockStyle {
-    /// Columns from a mapping to one in it.
+    /// Columns by which a nested mapping is indented.
     pub step: usize,
-    /// Columns from a key to the dashes of the list under it: 0 or more.
+    /// Columns by which the dashes of a list are indented from its key; may be 0.
     pub list_offset: usize,
     /// `\n` or `\r\n`.
     pub line_end: &'static str,
@@ -20,26 +20,24 @@ pub struct BlockStyle {
 /// How flow text is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowStyle {
-    /// JSON: every key in quotes.
+    /// Whether it is JSON, where every key is quoted.
     pub is_json: bool,
-    /// A blank behind `:`.
+    /// Whether a blank follows `:`.
     pub colon_space: bool,
-    /// A blank behind `,`.
+    /// Whether a blank follows `,`.
     pub comma_space: bool,
-    /// A blank inside `{ }`.
+    /// Whether there are blanks inside `{ }`.
     pub brace_space: bool,
 }
 
-/// What most new texts need, so that they are not moved as they grow.
+/// The initial capacity of a new text, in bytes: enough for most, so that they do not grow.
 const ROOM: usize = 256;
 
-/// A list of scalars is written on one line when the line stays within this width.
+/// The maximum width of a line on which a list of scalars is written.
 const ONE_LINE: usize = 100;
 
-/// The text of a value behind `key:` or a dash, from the blank on: `" scalar"`, or line ends and lines.
-///
-/// `column` is the column of the key or of the dash's content, `inline` whether the text continues the line of a dash
-/// (then a mapping or list begins right there).
+/// The text of a value behind `key:`, with what separates it from the colon: `" scalar"`, or a line end and lines.
+/// `column` is the column of the key.
 pub fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
     let mut text = String::new();
     write_value(&mut text, value, column, style);
@@ -49,13 +47,13 @@ pub fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
 /// The content of a field.
 #[derive(Debug, Clone, Copy)]
 pub enum FieldContent<'v> {
-    /// As one.
+    /// A value.
     Value(&'v Value),
-    /// The items of a list, some of which are mappings or lists.
+    /// The items of a list that has mappings or lists in it.
     Items(&'v [Arc<Value>]),
 }
 
-/// The lines `key: value` of a mapping's fields, the first without its indentation, without the last line end.
+/// The lines `key: value` of a mapping's fields. The first has no indentation, and the last no line end.
 pub fn block_fields<'v>(
     fields: impl IntoIterator<Item = (&'v str, FieldContent<'v>)>,
     column: usize,
@@ -66,7 +64,7 @@ pub fn block_fields<'v>(
     text
 }
 
-/// A whole document.
+/// A value as a whole document in block style, with a line end.
 pub fn document(value: &Value) -> String {
     let style = BlockStyle {
         step: 2,
@@ -110,8 +108,8 @@ fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: 
     );
 }
 
-/// One item of a list from its dash on, without the last line end. `column` is the dash's, `width` the columns from
-/// the dash to the content.
+/// One item of a list from its dash on, without the last line end. `column` is the column of the dash, `width` the
+/// number of columns from the dash to the content.
 pub fn block_item(value: &Value, column: usize, width: usize, style: BlockStyle) -> String {
     let mut text = String::with_capacity(ROOM);
     write_item(&mut text, value, column, width, style);
@@ -132,7 +130,7 @@ fn write_item(text: &mut String, value: &Value, column: usize, width: usize, sty
         }
         scalar_or_short => {
             let mut tail = String::new();
-            // The content of a literal block must be indented more than the dash's own column.
+            // A block scalar is indented from the column of the dash, not from that of the content behind it.
             write_value(&mut tail, scalar_or_short, column, style);
             push_blanks(text, width - 1);
             text.push_str(tail.strip_prefix(' ').unwrap_or(&tail));
@@ -140,7 +138,7 @@ fn write_item(text: &mut String, value: &Value, column: usize, width: usize, sty
     }
 }
 
-/// Several items, the first without its indentation, without the last line end.
+/// Several items of a list. The first has no indentation, and the last no line end.
 pub fn block_items<V: Borrow<Value>>(
     items: &[V],
     column: usize,
@@ -197,7 +195,7 @@ fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyl
     }
 }
 
-/// A list of scalars, such as a command, reads best on one line.
+/// Whether a list is written on one line: only scalars, such as a command, and not too long.
 fn fits_on_one_line(items: &[Value], column: usize) -> bool {
     let are_scalars = items
         .iter()
@@ -205,12 +203,12 @@ fn fits_on_one_line(items: &[Value], column: usize) -> bool {
     are_scalars && column + flow_items_width(items) <= ONE_LINE && !items.iter().any(has_line_end)
 }
 
-/// Whether the text of a value ends in a block whose last line end is part of it.
+/// Whether the text of a value ends in a block scalar whose last line end is part of its value.
 pub fn needs_line_end(value: &Value) -> bool {
     block_at_end(value).is_some_and(|text| text.ends_with('\n'))
 }
 
-/// The text that is written as a block at the very end of a value's text.
+/// The string that is written as a block scalar at the very end of a value's text; `None` if there is none.
 pub fn block_at_end(value: &Value) -> Option<&str> {
     match value {
         Value::Object(map) => block_at_end(map.values().next_back()?),
@@ -240,7 +238,7 @@ fn write_literal(text: &mut String, string: &str, column: usize, style: BlockSty
     };
     text.push(' ');
     text.push_str(chomping);
-    // The last line end of the text is the line end that follows it in the file.
+    // The string's last line end is not written here: it is the one that follows the block in the file.
     let lines = if chomping == "|-" {
         string
     } else {
@@ -274,7 +272,7 @@ fn write_plain_or_quoted(text: &mut String, string: &str) {
     }
 }
 
-/// The record (`podgraft.dev/record`): JSON, which people can read in single quotes.
+/// Whether a string is a record (`podgraft.dev/record`). It is JSON, which is readable only in single quotes.
 fn is_record(string: &str) -> bool {
     string.starts_with("{\"version\":")
         && string.ends_with('}')
@@ -282,7 +280,7 @@ fn is_record(string: &str) -> bool {
 }
 
 impl FlowStyle {
-    /// Short lists and empty collections in the midst of block text.
+    /// The style of short lists and empty collections within block style.
     pub fn in_block() -> Self {
         FlowStyle {
             is_json: false,
@@ -309,7 +307,7 @@ impl FlowStyle {
         if self.colon_space { ": " } else { ":" }
     }
 
-    /// What stands between two items on one line.
+    /// The separator of two items on one line.
     pub fn comma(&self) -> &'static str {
         if self.comma_space { ", " } else { "," }
     }
@@ -343,8 +341,8 @@ pub fn flow_value(value: &Value, style: &FlowStyle) -> String {
     }
 }
 
-/// A value in flow style over several lines, as pretty-printed JSON has it: `indent` is what the line of the value
-/// begins with, `unit` one more level.
+/// A value in flow style over several lines, like pretty-printed JSON. `indent` is the indentation of the line on which
+/// the value begins, `unit` that of one more level.
 pub fn flow_lines(
     value: &Value,
     indent: &str,

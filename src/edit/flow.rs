@@ -1,4 +1,4 @@
-//! New entries inside brackets: YAML flow collections and JSON, on one line or over several.
+//! Changes entries inside brackets: flow collections of YAML and JSON, on one line or over several.
 
 use serde_json::Value;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
 use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start, next_line};
 use super::lower::{Lowering, LoweringError, ParentContext};
 
-/// An entry of the draft: as in the input, with its first and last node, or new.
+/// An entry of the draft: one of the input, with its first and last node, or a new one, with its key and value.
 enum FlowEntry {
     Kept {
         first: NodeId,
@@ -85,7 +85,7 @@ fn collection(
     slots: Vec<FlowEntry>,
 ) -> Result<(), LoweringError> {
     let tree = lowering.tree;
-    // `[a: b]`, `[{a: b}: c]` and `[?]` hold mappings without brackets of their own, which nothing may be put beside.
+    // `[a: b]`, `[{a: b}: c]` and `[?]` contain mappings without brackets of their own, to which nothing can be added.
     let begins_with_key = |node: NodeId| {
         tree.children(node)
             .next()
@@ -149,8 +149,8 @@ fn gone(at: Range<usize>) -> Edit {
     Edit { at, text }
 }
 
-/// Takes out the entries that are not kept, each run of them with the comma on one side. New entries at the end take
-/// the place of those that stood there; returns whether that is so.
+/// Removes the entries that are not kept, each run of them with one adjacent comma. If the last entries are removed and
+/// new ones come last, these are written in their place; returns whether that was done.
 fn remove(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
@@ -205,7 +205,7 @@ fn remove(
     is_tail_replaced
 }
 
-/// What stands in the place of a value inside brackets.
+/// The text of a value that replaces another inside brackets.
 pub(super) fn inner_value(tree: &Tree<'_>, node: NodeId, value: &Value) -> String {
     let style = flow_style(tree, node);
     let text = tree.text();
@@ -223,8 +223,8 @@ pub(super) fn inner_value(tree: &Tree<'_>, node: NodeId, value: &Value) -> Strin
     )
 }
 
-/// One level of indentation of a JSON document over several lines, as the outermost collection around a node has it whose
-/// entries begin their lines; `None` when all is on one.
+/// One level of indentation of a JSON document: that of the outermost collection around a node whose entries begin
+/// their lines. `None` if all is on one line.
 pub(super) fn json_unit(tree: &Tree<'_>, node: NodeId) -> Option<String> {
     let text = tree.text();
     let mut around = tree
@@ -246,15 +246,15 @@ pub(super) fn json_unit(tree: &Tree<'_>, node: NodeId) -> Option<String> {
     None
 }
 
-/// The blanks that the line of an offset begins with.
+/// The blanks at the start of the line of an offset.
 fn indent_of_line(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..at];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The blanks before an offset that begins its line.
+/// The blanks before an offset, if nothing else precedes it on its line.
 fn leading_indent(text: &str, at: usize) -> Option<&str> {
-    // A compact text is one long line: it is not looked through to its start.
+    // Only the blanks are searched, not the line: compact JSON is a single long line.
     let before = text[..at].trim_end_matches([' ', '\t']);
     (before.is_empty() || before.ends_with('\n')).then(|| &text[before.len()..at])
 }
@@ -269,7 +269,7 @@ struct FlowWriter<'t> {
     text: &'t str,
     tree: &'t Tree<'t>,
     style: FlowStyle,
-    /// Every entry begins a line with this indentation.
+    /// The indentation of the entries, if the last one begins its line.
     indent: Option<&'t str>,
     unit: String,
 }
@@ -311,7 +311,7 @@ impl<'t> FlowWriter<'t> {
         }
     }
 
-    /// Entries as they stand one after the other; given from the last to the first.
+    /// The text of several entries with separators. They are given from the last to the first.
     fn joined(&self, entries: Vec<(Option<&str>, &Value)>) -> String {
         let texts: Vec<String> = entries
             .into_iter()
@@ -324,7 +324,7 @@ impl<'t> FlowWriter<'t> {
         }
     }
 
-    /// From one entry up to the next: whole lines where both begin theirs, but not the comments of the next.
+    /// The range from one entry up to the next: whole lines if both begin theirs, without the comments of the next.
     fn range_up_to(&self, from: usize, next: usize) -> Range<usize> {
         if leading_indent(self.text, next).is_none() {
             return from..next;
@@ -337,15 +337,15 @@ impl<'t> FlowWriter<'t> {
         }
     }
 
-    /// Whether nothing but a comma and blanks on one line stands between two entries: it goes with the second, as it came.
+    /// Whether only a comma and blanks are between two entries. They are then removed together with the second.
     fn is_on_one_line(&self, end: usize, start: usize) -> bool {
         self.text[end..start]
             .bytes()
             .all(|byte| matches!(byte, b',' | b' ' | b'\t'))
     }
 
-    /// What goes with the last entries of a collection behind a kept one: the comma before them, or the one behind them,
-    /// and whole lines where they have such. Comments of the kept one stay, and none comes to stand beside it.
+    /// The ranges to remove with the last entries of a collection, behind a kept one: the comma before or behind them,
+    /// and whole lines if they have lines of their own. The kept entry keeps its comments and gets none of the removed.
     fn trailing_ranges(&self, kept: usize, last: Range<usize>) -> Vec<Range<usize>> {
         let between = self.separator_between(kept, last.start);
         let behind = self.comma_behind(last.end);
@@ -391,7 +391,7 @@ impl<'t> FlowWriter<'t> {
             at: at..at,
             text: text.into(),
         };
-        // A compact text is one long line, whose ends are not looked for.
+        // Line ends are searched only if the entry begins its line: compact JSON is a single long line.
         let Some(indent) = self
             .indent
             .filter(|_| leading_indent(self.text, at).is_some())
@@ -407,7 +407,7 @@ impl<'t> FlowWriter<'t> {
         });
     }
 
-    /// Behind an entry: on lines of their own where the entries have such, else right behind it.
+    /// Inserts entries behind another: on lines of their own if the collection is written so, else on the same line.
     fn insert_behind(
         &self,
         (first, last): (NodeId, NodeId),
@@ -450,7 +450,7 @@ impl<'t> FlowWriter<'t> {
         }
     }
 
-    /// The comma that follows on the same line.
+    /// The offset of the comma that follows on the same line.
     fn comma_behind(&self, end: usize) -> Option<usize> {
         let blanks = self.text[end..]
             .bytes()

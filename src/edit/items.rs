@@ -1,4 +1,4 @@
-//! Items of a block sequence: those that go, those that come, and those that stay as they are or change within.
+//! Writes the items of a block sequence: removes, inserts and changes them.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ impl Lowering<'_, '_> {
             .first()
             .map_or(2, |&(dash, node)| self.item_width(dash, node));
         let kept = items.iter().filter_map(|item| self.item_node(item));
-        // Nearly always all are there, in their order.
+        // In the common case all items are kept, in order.
         if !kept.clone().eq(dashes.iter().map(|&(_, node)| node)) {
             let kept: HashSet<NodeId> = kept.collect();
             for &(dash, node) in dashes.iter().filter(|(_, node)| !kept.contains(node)) {
@@ -62,12 +62,12 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    /// The input's item that an item of the draft is, or stands for; aliases as written.
+    /// The item of the input that an item of the draft is or replaces. Aliases are not followed.
     fn item_node(&self, item: &DraftValue) -> Option<NodeId> {
         self.draft.origin(item)
     }
 
-    /// The offset of every item's dash, with the item.
+    /// The offset of each item's dash, and the item.
     fn dashes(&self, sequence: NodeId) -> Vec<(usize, NodeId)> {
         let mut from = self.tree.span(sequence).start;
         let children = self.tree.children(sequence);
@@ -80,7 +80,7 @@ impl Lowering<'_, '_> {
             .collect()
     }
 
-    /// Columns from a dash to its content, when both are on one line.
+    /// The number of columns from a dash to its content; 2 if they are not on one line.
     pub(super) fn item_width(&self, dash: usize, item: NodeId) -> usize {
         let start = self.tree.start_with_properties(item);
         let is_on_line = start > dash && !self.tree.text()[dash..start].contains('\n');
@@ -114,7 +114,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Where an item stands in the list; mostly behind the one that was found last.
+/// The index of an item. The search begins at `next`, behind the one that was found last, where it mostly is.
 fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usize, LoweringError> {
     let is_node = |(_, item): &(usize, NodeId)| *item == node;
     let behind = dashes[next..].iter().position(is_node);

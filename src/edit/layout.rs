@@ -1,4 +1,4 @@
-//! How the text around an edit is laid out: indentation, list style, line ends. New text takes these from it.
+//! Reads the layout of the text around an edit: indentation, list style, line ends. New text follows it.
 
 use serde_json::Value;
 
@@ -6,19 +6,20 @@ use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_at_end};
 
-/// The layout that prevails in the document.
+/// The prevailing layout of a document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
-    /// Block style; the line end is the document's first.
+    /// The block style. Its line end is the first of the document.
     pub block: BlockStyle,
 }
 
 impl Layout {
-    /// Reads the preferences of an object: the majority of its block collections.
+    /// Reads the layout of an object: what most of its block collections use.
     pub(super) fn read(tree: &Tree<'_>, object: NodeId) -> Self {
         let mut steps = IndentVotes::default();
         let mut offsets = IndentVotes::default();
-        // The block collections around the node that is looked at: mapping or not, column, and the id behind it.
+        // The stack of block collections around the current node: whether it is a mapping, its column, the id behind
+        // it.
         let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
         let is_block = |&id: &NodeId| {
             matches!(
@@ -54,7 +55,7 @@ impl Layout {
     }
 }
 
-/// Counts how often each indentation occurs. The first of several winners wins.
+/// Counts how often each indentation occurs. In a tie, the first one wins.
 #[derive(Default)]
 struct IndentVotes(Vec<(usize, usize)>);
 
@@ -111,7 +112,7 @@ pub(super) fn next_line(text: &str, at: usize) -> usize {
     memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |found| at + found + 1)
 }
 
-/// The start of the comment lines right above a line whose content begins at `at`, in the same column: they speak of
+/// The start of the comment lines right above the line whose content begins at `at`, in the same column: they belong to
 /// that content. Without such lines, the start of its own line.
 pub(super) fn comments_above(text: &str, at: usize) -> usize {
     let content_line = line_start(text, at);
@@ -130,9 +131,9 @@ pub(super) fn comments_above(text: &str, at: usize) -> usize {
     start
 }
 
-/// Behind the comment lines that are indented deeper than `column`: they speak of what stands before them (often it is
-/// a line of it, commented out). So does a block of comments in the column of the new line that holds a commented-out
-/// item, `# - `: the block is not cut in two.
+/// The offset behind the comment lines from here on that are indented deeper than `column`: they belong to what
+/// precedes them, and are often a commented-out part of it. So does a block of comments in `column` with a
+/// commented-out item (`# - `), which must not be cut in two.
 pub(super) fn behind_attached_comments(text: &str, from: usize, column: usize) -> usize {
     let (mut at, mut cursor) = (from, from);
     while cursor < text.len() {
@@ -159,7 +160,8 @@ pub(super) fn behind_attached_comments(text: &str, from: usize, column: usize) -
     at
 }
 
-/// Behind the last commented-out item of the comment lines that follow each other from here on, with all of its lines.
+/// The offset behind the last commented-out item, with all of its lines, in the block of comment lines that begins
+/// here.
 fn behind_commented_items(text: &str, from: usize, column: usize) -> Option<usize> {
     let (mut cursor, mut dash, mut end) = (from, None, None);
     while cursor < text.len()
@@ -179,7 +181,7 @@ fn behind_commented_items(text: &str, from: usize, column: usize) -> Option<usiz
     end
 }
 
-/// The indentation and the rest of a line that is a comment.
+/// The indentation and the text of a comment line; `None` if the line is none.
 fn comment_at(text: &str, at: usize) -> Option<(usize, &str)> {
     let line = &text[at..line_end(text, at)];
     let comment = line.trim_start_matches(' ');
@@ -187,8 +189,8 @@ fn comment_at(text: &str, at: usize) -> Option<(usize, &str)> {
     comment.starts_with('#').then_some((indent, comment))
 }
 
-/// Behind the lines of blanks that would become content of a block at the end of a value that is written before them: all
-/// of those behind a block that keeps them (`|+`), and otherwise those that are indented deeper than `column`.
+/// The offset behind blank lines that would become content of a block scalar written before them at the end of a value.
+/// These are all blank lines behind a block that keeps them (`|+`), and otherwise those longer than `column`.
 pub(super) fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> usize {
     let is_blank = |line: &str| line.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
     let (mut at, mut cursor) = (from, from);
@@ -210,7 +212,7 @@ pub(super) fn behind_blanks(text: &str, from: usize, column: usize, value: &Valu
     at
 }
 
-/// The line end in use at an offset: that of its own line, of the line before it, or the text's first.
+/// The line end in use at an offset: that of its line, else of the line before it.
 pub(super) fn line_end_at(text: &str, at: usize) -> &'static str {
     let behind = memchr::memchr(b'\n', &text.as_bytes()[at..]).map(|found| at + found);
     match behind.or_else(|| memchr::memrchr(b'\n', &text.as_bytes()[..at])) {
@@ -227,7 +229,7 @@ fn line_end_of(text: &str) -> &'static str {
     }
 }
 
-/// The flow style of a flow collection and its surroundings.
+/// The flow style of a flow collection and of what is around it.
 pub(super) fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
     let text = tree.text();
     let root = tree

@@ -1,4 +1,4 @@
-//! From draft to edits: walks what was opened, and writes each new or changed part where it belongs.
+//! Turns a draft into edits of the input's text: walks the opened collections and writes each new or changed part.
 
 use serde_json::Value;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::{flow, scalar};
 /// A change that cannot be written safely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoweringError {
-    /// Where.
+    /// The node at which it would be written.
     pub node: NodeId,
-    /// Why, as the end of a sentence.
+    /// The reason, as the end of a sentence about the node.
     pub reason: &'static str,
 }
 
-/// The edits that turn the input's text into the draft's, in order.
+/// Returns the edits that turn the input's text into the draft's, sorted by offset.
 ///
 /// # Errors
 /// Where the text is written in a way that leaves no safe place for the change.
@@ -44,14 +44,15 @@ pub fn lower(
     lowering.lower_part(&draft.root(), ParentContext::Root)?;
     let mut edits = lowering.edits;
     edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
-    // Stable: insertions at one offset keep the order in which the walk made them, inner ones first; what is taken out
+    // The sort is stable: insertions at one offset keep the order of the walk, inner ones first. A removal that begins
     // there comes behind them.
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     for index in 0..edits.len() {
         let (end, text) = (edits[index].at.end, &edits[index].text);
         let is_last_at_end = edits.get(index + 1).is_none_or(|next| next.at.start > end);
         let ends_in_token = text.ends_with(|last: char| !last.is_whitespace());
-        // What was nothing may have a comment right behind it; inside a scalar a `#` is text.
+        // In place of an absent value, text may end right before a comment. Without a blank, the `#` would be part of
+        // it.
         if draft.tree.text()[end..].starts_with('#')
             && is_last_at_end
             && ends_in_token
@@ -71,7 +72,7 @@ fn is_inside_scalar(tree: &Tree<'_>, at: usize) -> bool {
     tree.ids().any(is_inside)
 }
 
-/// Whether a tag says of a value what it is.
+/// Whether a value has the type that a tag states.
 fn is_true_of(tag: &str, value: &Value) -> bool {
     match tag {
         "tag:yaml.org,2002:str" => value.is_string(),
@@ -81,7 +82,7 @@ fn is_true_of(tag: &str, value: &Value) -> bool {
     }
 }
 
-/// The context of a node: its parent collection and style.
+/// Where a node is: in which kind of collection, and behind what.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ParentContext {
     Root,
@@ -148,7 +149,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// An empty or null value gets content, or all content is replaced.
+    /// Writes a collection that was empty or null, or that keeps none of its entries.
     fn rewrite(
         &mut self,
         id: OpenId,
@@ -250,13 +251,14 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    /// Whether a value that ends in a block would take lines of blanks behind it for its content.
+    /// Whether a value that ends in a block scalar would make blank lines behind it part of its content.
     fn takes_blanks(&self, end: usize, column: usize, value: &Value) -> bool {
         let from = next_line(self.tree.text(), end);
         behind_blanks(self.tree.text(), from, column, value) > from
     }
 
-    /// What parts a value from its key where nothing stood: `{env: }`, `{env:}`.
+    /// The text between a key and the value written in place of an absent one: `{env: }` has a blank already, `{env:}`
+    /// not.
     fn behind_flow_key(&self, node: NodeId) -> Result<String, LoweringError> {
         let before = &self.tree.text()[..self.tree.span(node).start];
         match (before.ends_with(':'), before.trim_end().ends_with(':')) {
@@ -269,7 +271,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A block scalar at the very end of the text gets its last line end, where none stands there.
+    /// Adds the last line end of a block scalar that comes to the very end of a text without one.
     fn with_last_line_end(&self, mut text: String, end: usize, value: &Value) -> String {
         let source = self.tree.text();
         let is_at_end = line_end(source, end) == source.len() && !source.ends_with('\n');
@@ -279,7 +281,7 @@ impl Lowering<'_, '_> {
         text
     }
 
-    /// Behind the `:` of a field, and behind the properties of a value that keeps them.
+    /// The offset behind the `:` of a field, or behind the anchor and tag of its value, which stay.
     fn behind_colon(&self, key: NodeId, value: NodeId) -> Result<usize, LoweringError> {
         let text = self.tree.text();
         let key_end = self.tree.span(key).end;
@@ -309,10 +311,10 @@ impl Lowering<'_, '_> {
         Ok(head)
     }
 
-    /// Puts a text in the place of a range. What goes on further lines is put behind a comment that ends the range's line.
+    /// Replaces a range by a text. If a comment follows the range on its line, further lines of the text go behind it.
     fn replace_range(&mut self, from: usize, to: usize, text: &str) {
         let source = self.tree.text();
-        // A `|+` block's content goes up to the start of the next line, whose line end is not ours to take.
+        // The span of a `|+` block includes its last line end, which must stay.
         let taken = &source[from..to];
         let line_end_taken = taken.len()
             - taken
@@ -354,7 +356,7 @@ impl Lowering<'_, '_> {
                 DraftKey::Node(key) => {
                     self.flush_fields(&mut pending, previous, Some(*key), mapping_column)?;
                     self.lower_part(&field.value, ParentContext::BlockField(*key))?;
-                    // A key's value follows it.
+                    // In the tree, the value of a key is the node behind the key.
                     previous = Some(self.tree.after(*key));
                 }
             }
@@ -362,7 +364,8 @@ impl Lowering<'_, '_> {
         self.flush_fields(&mut pending, previous, None, mapping_column)
     }
 
-    /// A new value, not put together where its text can be written item by item.
+    /// A new value. A list of shared items is not copied into one value, so that the text cache can recognize the
+    /// items.
     fn new_value(&self, part: &DraftValue, near: NodeId) -> Result<NewValue, LoweringError> {
         if let DraftValue::Open(id) = part
             && let OpenedCollection::List {
@@ -434,7 +437,7 @@ impl Lowering<'_, '_> {
         )
     }
 
-    /// New lines behind the line on which a node's content ends.
+    /// Inserts lines behind the line on which a node ends, and behind the comments that belong to it.
     pub(super) fn insert_behind(
         &mut self,
         previous: NodeId,
@@ -465,7 +468,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The text's last lines are taken out and nothing is put behind them yet: what comes begins a line already.
+    /// Whether the last lines of the text are removed and nothing is inserted behind them yet. New text then begins a
+    /// line and needs no line end before it.
     fn is_tail_removed(&self) -> bool {
         let end = self.tree.text().len();
         let is_removal =
@@ -473,7 +477,7 @@ impl Lowering<'_, '_> {
         self.edits.iter().any(is_removal) && !self.edits.iter().any(|edit| edit.at.start == end)
     }
 
-    /// New lines before what begins at `at`, which may share its line with dashes.
+    /// Inserts lines before what begins at `at`, which may share its line with dashes.
     pub(super) fn insert_before(
         &mut self,
         next: NodeId,

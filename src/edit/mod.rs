@@ -1,4 +1,4 @@
-//! The draft and the text in, replacements of bytes out: the only place that makes manifest text. It decides nothing.
+//! Turns a draft into replacements of byte ranges. Only this module makes text of manifests, and it decides nothing.
 
 pub(crate) mod companion;
 pub mod emit;
@@ -13,7 +13,7 @@ mod text_cache;
 pub use lower::{LoweringError, lower};
 pub use text_cache::TextCache;
 
-/// A whole value as a YAML document in block style, with a line end.
+/// A value as a YAML document in block style, with a line end.
 pub fn yaml_document(value: &serde_json::Value) -> String {
     let style = emit::BlockStyle {
         step: 2,

@@ -1,4 +1,4 @@
-//! Taking fields out of block mappings: whole lines, comments above them stay.
+//! Removes fields of block mappings as whole lines. Comments above them stay.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::lower::{Lowering, LoweringError};
 type KeyValueNodes = (NodeId, NodeId);
 
 impl Lowering<'_, '_> {
-    /// Takes out the fields of the input that the draft does not have, each run of them at once.
+    /// Removes the fields of the input that the draft does not have, each run of adjacent fields at once.
     pub(super) fn remove_fields(
         &mut self,
         origin: NodeId,
@@ -69,7 +69,7 @@ impl Lowering<'_, '_> {
             });
             return Ok(());
         }
-        // The first field of an item stands on the line of its dash, where the next one goes.
+        // The first field of a list item shares its line with the dash. The next field moves up to its place.
         let cannot = |reason| {
             Err(LoweringError {
                 node: *first,
@@ -93,11 +93,11 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    /// The start of the line behind a field.
+    /// The offset of the line behind a field.
     fn end_of(&self, key: NodeId, value: NodeId) -> usize {
         let text = self.tree.text();
         let end = self.tree.span(value).end.max(self.tree.span(key).end);
-        // The text of a block goes up to the start of the next line.
+        // The span of a block scalar includes its last line end.
         let is_past_line_end =
             !self.tree.span(value).is_empty() && text.as_bytes()[end - 1] == b'\n';
         if is_past_line_end {
@@ -107,8 +107,9 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A value on lines of its own, with a comment between it and its key, gives way to another: one on lines of its own
-    /// takes their place, a short one stands before the comment. False where that is not how it is written.
+    /// Replaces a value on lines of its own that has a comment between it and its key. A new value of several lines
+    /// takes the place of the old lines; one of a single line goes before the comment. `false` if it is not written
+    /// like that.
     pub(super) fn write_before_comment(&mut self, (key, value): KeyValueNodes, new: &str) -> bool {
         let text = self.tree.text();
         let (key_end, span) = (self.tree.span(key).end, self.tree.span(value));
@@ -150,8 +151,8 @@ impl Lowering<'_, '_> {
         true
     }
 
-    /// Behind the `:` of a field and, in the same line, its value's anchor and tag; `None` where more than comments stands
-    /// between that and the value.
+    /// The offset behind the `:` of a field, or behind the anchor and tag of its value on the same line. `None` if
+    /// there is more than comments between that and the value.
     pub(super) fn behind_properties(&self, key: NodeId, value: NodeId) -> Option<usize> {
         let text = self.tree.text();
         let key_end = self.tree.span(key).end;

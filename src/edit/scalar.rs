@@ -1,4 +1,4 @@
-//! A scalar that gets longer at one end, in the style in which it is written: `-Xmx1g` and ` -javaagent:...` behind it.
+//! Changes a part of a scalar and keeps its style, as when ` -javaagent:...` is appended to `-Xmx1g`.
 
 use serde_json::Value;
 
@@ -9,7 +9,8 @@ use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::lower::ParentContext;
 
-/// The edit that makes a scalar read as `new` and touches only what is new; `None` where its style has no room for that.
+/// Returns the edit that extends a scalar at one end so that it reads as `new`. `None` if `new` is no such extension,
+/// or if the added text cannot be written in the scalar's style.
 pub(super) fn extend_or_respell(
     tree: &Tree<'_>,
     node: NodeId,
@@ -34,8 +35,8 @@ pub(super) fn extend_or_respell(
     edit.filter(|edit| reads_as(tree, node, edit, new))
 }
 
-/// Whether a scalar reads as `new` once the edit is made. Text that stands there as it reads does: what is put in is
-/// written for its style. Of folded lines, escapes and blocks only the parser knows.
+/// Whether a scalar reads as `new` after the edit. A scalar that is written as it reads does, because the inserted text
+/// is escaped for its style. For folded lines, escapes and block scalars, the result is parsed.
 fn reads_as(tree: &Tree<'_>, node: NodeId, edit: &Edit, new: &str) -> bool {
     let (start, slice) = (tree.span(node).start, tree.slice(node));
     if verbatim(tree, node).is_some() {
@@ -43,7 +44,7 @@ fn reads_as(tree: &Tree<'_>, node: NodeId, edit: &Edit, new: &str) -> bool {
     }
     let header = slice.lines().next().unwrap_or_default();
     let is_block = matches!(tree.kind(node), NodeKind::Literal | NodeKind::Folded);
-    // An indentation indicator counts from what is around the scalar.
+    // An indentation indicator is relative to the parent's column, so the scalar cannot be parsed alone.
     let from_around = |header: &str| header.contains(|sign: char| sign.is_ascii_digit());
     if is_block && from_around(header.split('#').next().unwrap_or_default()) {
         return true;
@@ -60,7 +61,7 @@ fn reads_as(tree: &Tree<'_>, node: NodeId, edit: &Edit, new: &str) -> bool {
     parse(&alone).ok().and_then(is_new).unwrap_or(false)
 }
 
-/// Where the value of a scalar begins that stands in the text byte for byte.
+/// The offset of the value within a scalar's text, if the text has the value byte for byte: 1 behind a quote, else 0.
 fn verbatim(tree: &Tree<'_>, node: NodeId) -> Option<usize> {
     let text = tree.slice(node);
     let quote = match tree.kind(node) {
@@ -96,14 +97,14 @@ fn append(
         {
             insert(end, added.to_owned())
         }
-        // What goes before a line end at the end has no place behind the text.
+        // The added text must come last. If the value ends with line ends, it would have to go before them.
         NodeKind::SingleQuoted if is_at_end => insert(end - 1, added.replace('\'', "''")),
         NodeKind::DoubleQuoted if is_at_end => insert(end - 1, escaped(added)),
-        // Inside brackets there are no block scalars, so a block scalar's line ends at its end.
+        // YAML has no block scalars inside brackets.
         NodeKind::Literal | NodeKind::Folded if !matches!(around, ParentContext::Flow) => {
             let content = tree.slice(node);
             let last = content.trim_end_matches(['\n', '\r']);
-            // Kept blank lines at the end may have blanks of their own, and are not where the text ends.
+            // If the last line has only blanks, the text does not end there.
             let is_text = last
                 .rsplit('\n')
                 .next()
@@ -130,7 +131,8 @@ fn prepend(tree: &Tree<'_>, node: NodeId, added: &str, around: ParentContext) ->
         _ if added.chars().any(char::is_control) => None,
         NodeKind::SingleQuoted => insert(added.replace('\'', "''")),
         NodeKind::DoubleQuoted => insert(escaped(added)),
-        // Only a first line without blanks of its own says by itself where its text begins.
+        // The text begins at the first character of the first line, unless that line is blank or begins with a tab, or
+        // the header has an indentation indicator.
         NodeKind::Literal | NodeKind::Folded if !matches!(around, ParentContext::Flow) => {
             let (header, body) = tree.slice(node).split_once('\n')?;
             let first = body.trim_start_matches(' ');
@@ -150,8 +152,8 @@ fn prepend(tree: &Tree<'_>, node: NodeId, added: &str, around: ParentContext) ->
     }
 }
 
-/// The edit that takes a piece out of a scalar's text, or puts another in its place, and leaves the rest as it is
-/// written; `None` where it is not certain where the piece stands.
+/// Returns the edit that removes or replaces a piece of a scalar and leaves the rest as it is written. `None` if the
+/// position of the piece in the text is not certain.
 pub(super) fn replace_piece(
     tree: &Tree<'_>,
     node: NodeId,
@@ -194,7 +196,7 @@ pub(super) fn replace_piece(
         }
     };
     let (at, length) = match verbatim(tree, node) {
-        // Where the text stands as it reads, its place is that in the value.
+        // The text has the value byte for byte, so the position in the value is that in the text.
         Some(start) => (start + common_prefix_length(old, new), removed.len()),
         None => (only_place(tree.slice(node), &raw)?, raw.len()),
     };
@@ -206,14 +208,14 @@ pub(super) fn replace_piece(
     reads_as(tree, node, &edit, new).then_some(edit)
 }
 
-/// Where a piece stands that stands in a text once, and does not overlap with itself.
+/// The offset of a piece that a text contains exactly once, overlapping matches counted, too.
 fn only_place(text: &str, piece: &str) -> Option<usize> {
     let first = text.find(piece)?;
     let behind = first + piece.chars().next()?.len_utf8();
     (!text[behind..].contains(piece)).then_some(first)
 }
 
-/// How many bytes both begin with.
+/// The length in bytes of the common prefix.
 fn common_prefix_length(old: &str, new: &str) -> usize {
     let same = old
         .char_indices()
@@ -222,7 +224,7 @@ fn common_prefix_length(old: &str, new: &str) -> usize {
     same.map_or(old.len().min(new.len()), |((at, _), _)| at)
 }
 
-/// What of the old text is gone, and what stands in its place.
+/// The piece of the old text that is gone, and the piece of the new text in its place.
 fn changed_piece<'p>(old: &'p str, new: &'p str) -> (&'p str, &'p str) {
     let start = common_prefix_length(old, new);
     let (old, new) = (&old[start..], &new[start..]);
@@ -239,7 +241,7 @@ fn around_is_block(around: ParentContext) -> bool {
     !matches!(around, ParentContext::Flow)
 }
 
-/// Text that is plain by its first character and holds nothing that ends plain text.
+/// Whether a text can be a plain scalar: it begins like one and has nothing that would end it.
 fn is_plain_text(text: &str) -> bool {
     let first = text
         .bytes()
@@ -261,8 +263,8 @@ fn escaped(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Text that may follow plain text and stays plain: no `: `, no ` #`, nothing that flow style uses, no blank at the end.
-/// A comma only where there are no brackets around it.
+/// Whether a text can be appended to a plain scalar: no `: `, no ` #`, no indicators of flow style, and no blank at the
+/// end. A comma is allowed only outside of brackets.
 fn is_plain_tail(text: &str, around: ParentContext) -> bool {
     let bytes = text.as_bytes();
     let is_comma = |byte: u8| byte == b',' && !matches!(around, ParentContext::Flow);

@@ -1,13 +1,13 @@
-//! Texts that were written before. A policy puts the same values into thousands of workloads, mostly at the same
-//! indentation: their text is made once.
+//! Caches written texts. A policy injects the same values into thousands of workloads, mostly at the same indentation,
+//! so their text is made once.
 
 use serde_json::Value;
 use std::sync::Arc;
 
 use super::emit::{BlockStyle, FieldContent, block_fields, block_items, needs_line_end};
 
-/// More different texts than a run with many policies needs; a run in which every workload gets values of its own must
-/// not keep them all.
+/// The maximum number of cached texts. It is more than a run with many policies needs, and limits memory when each
+/// workload gets values of its own.
 const MOST: usize = 64;
 
 /// Lines to insert into a text.
@@ -31,11 +31,11 @@ pub(super) enum NewValue {
 /// The line ends and the indentation around inserted lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineFrame {
-    /// Whole lines: indentation, lines, line end.
+    /// Between whole lines: indentation, lines, line end.
     Whole,
-    /// Behind a last line that has no end: line end, indentation, lines.
+    /// Behind a last line without a line end: line end, indentation, lines.
     Behind,
-    /// In front of what shares their line: lines, line end, indentation.
+    /// Before content whose indentation is already written: lines, line end, indentation.
     Before,
 }
 
@@ -52,22 +52,22 @@ pub(super) struct InsertionSite {
 #[derive(Debug, Default)]
 pub struct TextCache {
     known: Vec<CachedText>,
-    /// What makes the text that is looked for.
+    /// The cache key of the current text. A field, so that its memory is reused.
     recipe: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct CachedText {
     recipe: Box<[u8]>,
-    /// The values whose addresses stand in the recipe: as long as they are here, nothing else has these.
+    /// The values whose addresses are in the recipe. Held, so that no other value can get these addresses.
     _values: Vec<Arc<Value>>,
     text: Arc<str>,
 }
 
 impl TextCache {
-    /// The text of new lines.
+    /// Returns the text of inserted lines, from the cache if possible.
     pub(super) fn text(&mut self, lines: InsertedLines<'_>, site: InsertionSite) -> Arc<str> {
-        // A value that only this draft has will not come again.
+        // A value that nobody else holds was made for this workload alone, and caching it would be of no use.
         if !lines.values().all(|value| Arc::strong_count(value) > 1) {
             return write(lines, site).into();
         }
@@ -107,7 +107,7 @@ impl InsertedLines<'_> {
 }
 
 impl<'l> InsertedLines<'l> {
-    /// The value that stands last.
+    /// The last value.
     pub(super) fn last(self) -> Option<&'l Value> {
         let last = match self {
             InsertedLines::Fields(fields) => {
@@ -135,7 +135,8 @@ impl NewValue {
     }
 }
 
-/// Everything that the text depends on, unambiguously: texts and lists with their lengths, values by their addresses.
+/// Appends all that the text depends on to a cache key. It is unambiguous: texts and lists are preceded by their
+/// length, and values are represented by their addresses.
 fn add_recipe(recipe: &mut Vec<u8>, lines: InsertedLines<'_>, site: InsertionSite) {
     let width = match lines {
         InsertedLines::Fields(_) => 0,
