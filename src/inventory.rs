@@ -1,5 +1,5 @@
-//! What all sources of a run say together, as far as its policies ask: Namespaces, and what ConfigMaps and Secrets hold.
-//! The order of files and documents makes no difference.
+//! The inventory: what the texts of a run say about objects that its policies need, such as Namespaces, ConfigMaps and
+//! Secrets. The order of files and documents makes no difference.
 
 mod checksum;
 mod index;
@@ -30,21 +30,21 @@ pub use object::{
 };
 pub use read::{read, read_part};
 
-/// The objects that the policies of a run look up. No source is read if there are none.
+/// The kinds of objects that the policies of a run need. If there are none, no text is read for the inventory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InventoryNeeds {
-    /// Labels and annotations of Namespaces.
+    /// Whether labels and annotations of Namespaces are needed.
     pub namespaces: bool,
-    /// What ConfigMaps and Secrets hold.
+    /// Whether the data of ConfigMaps and Secrets is needed.
     pub data: bool,
-    /// Objects of these groups and kinds as a whole, which policies generate, too.
+    /// The groups and kinds of objects that policies generate: existing ones are compared with the generated.
     pub generated: BTreeSet<(String, String)>,
-    /// Objects of these groups and kinds as a whole, which expressions look up.
+    /// The groups and kinds of objects that expressions look up.
     pub looked_up: ObjectKinds,
 }
 
 impl InventoryNeeds {
-    /// What these policies ask for.
+    /// The needs of these policies.
     pub fn of(policies: &[Policy]) -> Self {
         let active = || policies.iter().filter(|policy| !policy.suspend);
         let asks_namespace = |policy: &Policy| {
@@ -80,7 +80,7 @@ impl InventoryNeeds {
         }
     }
 
-    /// What ConfigMaps and Secrets hold, and nothing else.
+    /// The need for the data of ConfigMaps and Secrets only.
     fn of_data() -> Self {
         InventoryNeeds {
             data: true,
@@ -88,12 +88,12 @@ impl InventoryNeeds {
         }
     }
 
-    /// Whether nothing is asked for.
+    /// Whether nothing is needed.
     pub fn is_nothing(&self) -> bool {
         *self == InventoryNeeds::default()
     }
 
-    /// The kinds of object that answer.
+    /// The names of all kinds that are needed.
     fn kinds(&self) -> impl Iterator<Item = &str> {
         let namespaces = self.namespaces.then_some("Namespace");
         let data = self
@@ -112,7 +112,7 @@ fn type_of(generate: &GenerateEntry) -> (String, String) {
     (group_of(api_version).to_owned(), kind.to_owned())
 }
 
-/// A variable that is joined with what is there may come from `envFrom`.
+/// Whether a rule needs data: for checksums, or because a variable that it joins a text to may come from `envFrom`.
 fn asks_data(rule: &Rule) -> bool {
     rule.has("checksums", |inject| !inject.checksums.is_empty()) || rule.joins_env()
 }
@@ -121,50 +121,50 @@ fn asks_namespace(filter: &WorkloadFilter) -> bool {
     filter.namespace_selector.is_some() || filter.any.iter().any(asks_namespace)
 }
 
-/// The role of a text in a run.
+/// The role of the text that an object comes from. If several define the same object, the first role counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SourceRole {
-    /// A manifest: it says what will be applied.
+    /// A manifest, which will be applied.
     Manifest,
-    /// A policy of this run generates it.
+    /// An object that a policy of this run generates.
     Companion,
-    /// Read for facts alone: what a manifest says of the same object counts more.
+    /// A text that is only read for the inventory (`--context`).
     Context,
 }
 
-/// See the module's text.
+/// What the texts of a run say about other objects; see the documentation of the module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// Where ConfigMaps and Secrets stand in the manifests, to be read when one is asked for.
+    /// The index of ConfigMaps and Secrets in the manifests, which are read when they are looked up.
     pub index: OptionalIndex,
-    /// What earlier runs put into the files, as their lock files say.
+    /// The lock files of earlier runs.
     locks: Arc<LockSet>,
     namespaces: BTreeMap<String, KnownObject<NamespaceMeta>>,
     data: BTreeMap<DataName, KnownObject<DataResult>>,
     objects: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
-    /// Objects that records of manifests name, with their digests.
+    /// The names and digests of generated objects in the records of all workloads.
     recorded: BTreeSet<(String, String)>,
     lookups: RequestedKeys,
 }
 
-/// What a ConfigMap or Secret holds, or why an API server would refuse it.
+/// The data of a ConfigMap or Secret, or the reason why an API server would refuse it.
 type DataResult = Result<Arc<DataEntries>, String>;
 
 /// A known object and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownObject<T> {
-    /// What the text is that says so.
+    /// The role of the text that defines it.
     pub standing: SourceRole,
-    /// What it says.
+    /// Its content.
     pub value: T,
-    /// Where.
+    /// Where it is defined.
     pub place: Place,
-    /// Where another text of the same standing says something else.
+    /// The place of another definition of the same role with other content.
     pub contradiction: Option<Place>,
 }
 
 impl<T: PartialEq> KnownObject<T> {
-    /// Of two that speak of the same object. The order of the two makes no difference.
+    /// Merges two definitions of the same object. Their order makes no difference.
     fn join(self, other: Self) -> Self {
         let key = |known: &Self| {
             (
@@ -200,16 +200,16 @@ fn add<K: Ord, T: PartialEq>(to: &mut BTreeMap<K, KnownObject<T>>, key: K, known
 /// Why the content of an object is unclear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnclearObject {
-    /// In words.
+    /// A sentence.
     pub message: String,
-    /// Where.
+    /// Places in the texts, with labels.
     pub places: Vec<(Place, &'static str)>,
     /// What to do next.
     pub help: &'static str,
 }
 
 impl UnclearObject {
-    /// As an error, with the places.
+    /// Returns an error with the places.
     pub fn into_diagnostic(self) -> Diagnostic {
         let problem = Diagnostic::error(Code::UnclearObject, self.message);
         self.places
@@ -220,12 +220,13 @@ impl UnclearObject {
 }
 
 impl Inventory {
-    /// Notes from now on what is asked for, for [`Inventory::outdated_lookups`].
+    /// Starts to note which objects are looked up, for [`Inventory::outdated_lookups`].
     pub fn track_lookups(&mut self) {
         self.lookups = RequestedKeys::tracking();
     }
 
-    /// What other texts say that would have been another answer to what was asked before, with its place.
+    /// Returns the objects of `others` that would have changed the answer of an earlier lookup, with their places. In a
+    /// stream, an object may come after the workload that needed it.
     pub fn outdated_lookups(&self, others: &Inventory) -> Vec<(InventoryKey, Place)> {
         let mut late = Vec::new();
         for (name, known) in &others.namespaces {
@@ -252,7 +253,7 @@ impl Inventory {
             }
         }
         for (name, known) in &others.objects {
-            // One that was written because it was not there would be there twice.
+            // An object that was generated because it was missing would now exist twice.
             let is_known = self
                 .objects
                 .get(name)
@@ -273,7 +274,7 @@ impl Inventory {
         late
     }
 
-    /// Whether a record of some workload says that podgraft wrote an object with this content.
+    /// Whether the record of any workload says that podgraft generated an object with this content.
     pub fn is_recorded(&self, name: &str, digest: &str) -> bool {
         !self.recorded.is_empty()
             && self
@@ -281,12 +282,12 @@ impl Inventory {
                 .contains(&(name.to_owned(), digest.to_owned()))
     }
 
-    /// Whether the texts say nothing that was asked for.
+    /// Whether no needed object was found.
     pub fn is_empty(&self) -> bool {
         self.namespaces.is_empty() && self.data.is_empty() && self.objects.is_empty()
     }
 
-    /// Adds what the lock files of the run say.
+    /// Adds the lock files of the run.
     pub fn add_locks(&mut self, locks: Arc<LockSet>) {
         let generated = locks.generated();
         let generated = generated.map(|(name, digest)| (name.clone(), digest.clone()));
@@ -294,12 +295,12 @@ impl Inventory {
         self.locks = locks;
     }
 
-    /// What the lock files of the run say.
+    /// The lock files of the run.
     pub fn locks(&self) -> &Arc<LockSet> {
         &self.locks
     }
 
-    /// Adds what other texts say.
+    /// Adds the objects of other texts.
     pub fn add(&mut self, other: Inventory) {
         self.recorded.extend(other.recorded);
         other
@@ -340,15 +341,15 @@ impl Inventory {
         add(&mut self.objects, companion.name, known);
     }
 
-    /// An object of a kind that policies generate, where it is among the manifests or is generated. Another folder's is
-    /// not meant: it may be applied elsewhere.
+    /// An object of a kind that policies generate, if it is among the manifests or generated. Objects of other folders
+    /// do not count: they may be applied elsewhere.
     pub fn object(&self, name: &ObjectName) -> Option<&KnownObject<Arc<Value>>> {
         self.lookups.note(|| InventoryKey::Object(name.clone()));
         let known = in_nearest_folder(name.folder.as_deref(), self.objects_of(name))?;
         (known.standing != SourceRole::Context).then_some(known)
     }
 
-    /// The objects of a name, with their folders.
+    /// The objects of a name in all folders.
     fn objects_of<'i>(
         &'i self,
         name: &ObjectName,
@@ -363,7 +364,7 @@ impl Inventory {
             .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
-    /// What the ConfigMaps or Secrets of a name hold, with their folders.
+    /// The data of the ConfigMaps or Secrets of a name in all folders.
     fn data_of<'i>(
         &'i self,
         name: &DataName,
@@ -378,7 +379,7 @@ impl Inventory {
             .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
-    /// An object that an expression looks up; `None` where there is none.
+    /// The object that an expression looks up; `None` if there is none.
     ///
     /// # Errors
     /// When two texts say different things of it.
@@ -391,7 +392,8 @@ impl Inventory {
         Ok(Some(says))
     }
 
-    /// The whole Namespace of a name, whatever namespace the run has; `None` where there is none.
+    /// The whole Namespace object of a name; `None` if there is none. A Namespace has no namespace itself, so that of
+    /// the run is ignored.
     ///
     /// # Errors
     /// When two texts say different things of it.
@@ -410,7 +412,7 @@ impl Inventory {
         self.looked_up(found.unwrap_or(&named(None)))
     }
 
-    /// The Namespace object of a name; `None` where there is none.
+    /// The labels and annotations of a Namespace; `None` if there is none of this name.
     ///
     /// # Errors
     /// When two texts say different things of it.
@@ -423,11 +425,11 @@ impl Inventory {
         known.agreed(|| format!("the Namespace `{name}`")).map(Some)
     }
 
-    /// What a ConfigMap or Secret holds; `None` where there is none of this name. An object without a namespace is for
-    /// workloads without one: of its own folder, of those below, and of others where it is the only one.
+    /// The data of a ConfigMap or Secret; `None` if there is none of this name. An object without a namespace is for
+    /// workloads without one: those of its folder and the folders below, and of other folders if it is the only one.
     ///
     /// # Errors
-    /// When two texts say different things of it, or it holds what no API server takes.
+    /// When two texts say different things of it, or an API server would refuse its data.
     pub fn entries(&self, name: &DataName) -> Result<Option<Arc<DataEntries>>, UnclearObject> {
         self.lookups.note(|| InventoryKey::Data(name.clone()));
         let any = DataName {
@@ -460,7 +462,7 @@ impl Inventory {
         }
     }
 
-    /// Where an object of the same kind and name stands that is in another namespace, or in none.
+    /// An object of the same kind and name in another namespace, or in none, and its place.
     pub fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
         let is_namesake =
             |candidate: &&DataName| candidate.kind == name.kind && candidate.name == name.name;

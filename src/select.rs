@@ -1,4 +1,5 @@
-//! Policies and workloads in, the containers that get something out, or the first reason why nothing does.
+//! Decides whether a policy applies to a workload, and which containers it chooses. If it does not apply, the first
+//! reason is the result.
 
 mod conditions;
 mod containers;
@@ -27,32 +28,32 @@ pub use containers::choose_containers;
 use namespaces::{NamespaceUncertainty, does_not_hold};
 pub use scope::WorkloadFacts;
 
-/// The input minus what podgraft put there before: selection sees this, so that no policy fails to match, or matches,
-/// because of its own output.
+/// The input without what podgraft injected before. Selection works on it, so that no policy matches, or fails to
+/// match, because of its own output.
 #[derive(Debug, Default)]
 pub struct Baseline {
     /// Nodes of list items and field values that are left out.
     pub left_out: BTreeSet<NodeId>,
-    /// Containers that stand there as policies of the run make them, one after the other.
+    /// Containers of the input that have the form which the policies of this run give them together.
     pub injected: BTreeMap<NodeId, InjectedContainer>,
-    /// Objects that expressions looked up for this workload, and that are not known.
+    /// The names of unknown objects that expressions looked up for this workload.
     pub missing: RefCell<BTreeSet<String>>,
-    /// What the names in expressions stand for, by policy and container.
+    /// Cached values of names in expressions, by policy and container.
     memories: RefCell<BTreeMap<String, EvaluationCaches>>,
-    /// What rules with expressions inject.
+    /// Cached injections of rules with expressions.
     pub expanded: RefCell<Expansions>,
 }
 
 /// A container that is already injected in the form of this run.
 #[derive(Debug, Default)]
 pub struct InjectedContainer {
-    /// As the first of them adds it.
+    /// The container as the first policy adds it.
     pub added: Arc<Value>,
-    /// As it is before a policy that is for such containers, by its identity.
+    /// The container as it is before each policy that includes injected containers, by the policy's identity.
     pub before: BTreeMap<String, Arc<Value>>,
 }
 
-/// What goes into the pod and into each container, by the address of a rule's template and the chosen containers.
+/// The injections for the pod and for each container, by the address of the rule's template and the chosen containers.
 pub type Expansions = BTreeMap<(usize, Vec<NodeId>), Rc<(Injection, Vec<Injection>)>>;
 
 #[derive(Debug, Default)]
@@ -62,7 +63,7 @@ struct EvaluationCaches {
 }
 
 impl Baseline {
-    /// The input without these nodes.
+    /// The baseline without these nodes.
     pub fn without(left_out: BTreeSet<NodeId>) -> Self {
         Baseline {
             left_out,
@@ -70,7 +71,7 @@ impl Baseline {
         }
     }
 
-    /// What is known of the names in a policy's expressions, for those that evaluate over this base.
+    /// The cached values of names in a policy's expressions, for the workload or for one of its containers.
     pub fn memory(&self, policy: &Policy, container: Option<NodeId>) -> EvaluationCache {
         let mut memories = self.memories.borrow_mut();
         let of_policy = match memories.get_mut(&policy.identity) {
@@ -96,7 +97,7 @@ const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 pub enum NotApplied {
     /// A condition does not hold.
     Skip(Box<Skip>),
-    /// It cannot be decided.
+    /// Whether it applies cannot be decided.
     Undecided(Box<Diagnostic>),
 }
 
@@ -121,7 +122,7 @@ pub fn select(
         inventory,
     };
     check(&view, policy, warnings).map_err(|no| match no {
-        // Who opts in wants to be selected: whatever stands in the way is worth a word.
+        // A workload that opts in wants to be selected, so any other reason is worth reporting.
         NotApplied::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
             NotApplied::Skip(Box::new(Skip {
                 is_near_miss: true,
@@ -185,7 +186,7 @@ fn check(
     view.check_conditions(policy, &policy.match_conditions)
 }
 
-/// Decides whether a rule of a policy that applies is for a workload.
+/// Decides whether a rule applies to a workload to which its policy applies.
 ///
 /// # Errors
 /// The first reason why not. Warnings go to `warnings`.
@@ -197,7 +198,7 @@ pub fn select_rule(
     inventory: &Inventory,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), NotApplied> {
-    // Whether hooks are meant at all is the policy's `match` to say.
+    // The policy's `match` has decided about hooks already, so the rule includes them by default.
     let view = BaselineView {
         workload,
         base,
@@ -212,7 +213,7 @@ pub fn select_rule(
     view.check_conditions(policy, &rule.match_conditions)
 }
 
-/// A view of a workload on the baseline.
+/// A workload as selection sees it, without what the baseline leaves out.
 struct BaselineView<'v, 't> {
     workload: &'v Workload<'t>,
     base: &'v Baseline,

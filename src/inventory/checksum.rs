@@ -1,4 +1,4 @@
-//! The checksum of a ConfigMap's or Secret's data.
+//! The checksum of the data of a ConfigMap or Secret.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use super::{DataEntries, DataValue};
 use crate::policy::functions::sha256;
 
-/// What is summed: compact JSON, keys sorted, members that are empty left out. Data only: what else an object says, such
-/// as a chart's version in a label, would restart pods whose configuration has not changed (argo-helm#4044).
+/// The hashed JSON: compact, keys sorted, empty members left out. It has only data: other parts of an object, such as
+/// the version of a chart in a label, would restart pods whose configuration has not changed (argo-helm#4044).
 #[derive(Serialize)]
 struct ChecksumInput<'e> {
     #[serde(rename = "binaryData", skip_serializing_if = "BTreeMap::is_empty")]
@@ -18,7 +18,8 @@ struct ChecksumInput<'e> {
     data: BTreeMap<&'e str, &'e str>,
 }
 
-/// SHA-256, lower-case hex, of some entries as `{"binaryData":{...},"data":{...}}`: what is not text in base64.
+/// The SHA-256 of entries in lower-case hex, computed over `{"binaryData":{...},"data":{...}}`. Binary values are in
+/// base64.
 pub fn sum(entries: &DataEntries) -> String {
     let mut summed = ChecksumInput {
         binary: BTreeMap::new(),

@@ -1,5 +1,5 @@
-//! Where ConfigMaps and Secrets stand in the manifests, to be read when a workload asks for one. The texts are looked
-//! through when the first is asked for; of plain documents no more than the asked ones are parsed.
+//! An index of the ConfigMaps and Secrets in the manifests. The texts are scanned at the first lookup. Of documents in
+//! plain YAML, only those that are looked up are parsed.
 
 use memchr::memmem::Finder;
 use std::collections::{BTreeMap, HashMap};
@@ -21,18 +21,18 @@ use quick_name::plain_name;
 
 mod quick_name;
 
-/// A text of manifests that can be read as often as is asked.
+/// A text of manifests that can be read repeatedly.
 pub trait SourceText: fmt::Debug + Send + Sync {
     /// What its places are called by.
     fn name(&self) -> &Arc<str>;
 
-    /// Gives the whole text away, part by part.
+    /// Calls `each` with the consecutive parts of the whole text.
     ///
     /// # Errors
     /// When it cannot be read.
     fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()>;
 
-    /// The bytes of a range of it.
+    /// Returns the bytes of a range.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -42,9 +42,9 @@ pub trait SourceText: fmt::Debug + Send + Sync {
 /// Consecutive documents of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextPart<'t> {
-    /// Byte offset in the text.
+    /// The byte offset in the text.
     pub start: usize,
-    /// The line of the text on which it begins, from 1.
+    /// The line of the text on which the part begins, from 1.
     pub first_line: usize,
     /// Its bytes.
     pub text: &'t [u8],
@@ -78,7 +78,7 @@ impl SourceText for InMemoryText {
     }
 }
 
-/// The index of a run, if its policies ask for data. Two runs with the same texts are the same with or without.
+/// The index of a run, if its policies need data. It does not count in comparisons of inventories.
 #[derive(Debug, Clone, Default)]
 pub struct OptionalIndex(pub(super) Option<Arc<DataIndex>>);
 
@@ -96,10 +96,10 @@ impl PartialEq for OptionalIndex {
 
 impl Eq for OptionalIndex {}
 
-/// So many answers are kept: charts ask for the same objects in a row.
+/// The number of cached answers. The workloads of a chart look up the same objects one after another.
 const KEPT_ANSWERS: usize = 256;
 
-/// See the module's text.
+/// An index of ConfigMaps and Secrets; see the documentation of the module.
 #[derive(Debug)]
 pub struct DataIndex {
     texts: Vec<Arc<dyn SourceText>>,
@@ -108,28 +108,28 @@ pub struct DataIndex {
     answers: Mutex<HashMap<DataName, Arc<DataMatches>>>,
 }
 
-/// The objects of one kind, namespace and name: where no namespace is known, one in each folder.
+/// The objects of one kind, namespace and name. If no namespace is known, there may be one in each folder.
 type DataMatches = BTreeMap<DataName, KnownObject<DataResult>>;
 
 /// The result of a scan of all texts.
 #[derive(Debug, Default)]
 struct ScanResult {
-    /// Sorted.
+    /// Sorted by hash.
     documents: Vec<IndexedDocument>,
-    /// What had to be parsed to find its name.
+    /// The objects of documents that had to be parsed to find their names.
     parsed: Inventory,
-    /// Documents that may be of any name: they cannot be read.
+    /// Documents that cannot be read, so they may be objects of any name.
     unreadable: Vec<Place>,
-    /// A text that could not be read.
+    /// The message about a text that could not be read.
     failed: Option<String>,
 }
 
 /// A document that holds one ConfigMap or Secret, and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct IndexedDocument {
-    /// Of the whole name.
+    /// The hash of kind, namespace and name.
     hash: u64,
-    /// Of kind and name.
+    /// The hash of kind and name.
     hash_in_any_namespace: u64,
     /// The index of its text.
     text: usize,
@@ -145,7 +145,7 @@ fn hash(kind: DataKind, namespace: Option<&str>, name: &str) -> u64 {
 }
 
 impl DataIndex {
-    /// Nothing is read yet.
+    /// Returns an index of these texts. Nothing is read until the first lookup.
     pub fn of(texts: Vec<Arc<dyn SourceText>>, options: &Options) -> Self {
         DataIndex {
             texts,
@@ -155,7 +155,7 @@ impl DataIndex {
         }
     }
 
-    /// What the manifests say of the objects of a name, whatever their folder.
+    /// The objects of a name in the manifests, in all folders.
     pub(super) fn data(&self, name: &DataName) -> Result<Arc<DataMatches>, UnclearObject> {
         let answers = || self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = answers().get(name) {
@@ -200,7 +200,7 @@ impl DataIndex {
         }
     }
 
-    /// Where an object of the same kind and name stands in another namespace, or in none.
+    /// An object of the same kind and name in another namespace, or in none, and its place.
     pub(super) fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
         let found = self.found().ok()?;
         let is_namesake =

@@ -1,4 +1,4 @@
-//! What was asked for, where a text goes by once and the answer may come too late.
+//! Notes which objects were looked up. A stream is read only once, so an object may come after its lookup.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use super::DataName;
 use crate::outcome::ObjectName;
 
-/// A key of the inventory.
+/// What was looked up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InventoryKey {
     /// A Namespace.
     Namespace(String),
-    /// What a ConfigMap or Secret holds.
+    /// The data of a ConfigMap or Secret.
     Data(DataName),
     /// An object of a kind that policies generate.
     Object(ObjectName),
@@ -30,7 +30,7 @@ impl fmt::Display for InventoryKey {
     }
 }
 
-/// The keys that were looked up. Nothing is recorded unless the inventory is watched.
+/// The keys that were looked up. Nothing is noted unless tracking was started.
 #[derive(Debug, Default)]
 pub(super) struct RequestedKeys(Option<Mutex<BTreeSet<InventoryKey>>>);
 
@@ -67,7 +67,7 @@ impl Clone for RequestedKeys {
     }
 }
 
-/// Two inventories that know the same are equal, whoever asked.
+/// Always equal: inventories are equal if they know the same, whatever was looked up in them.
 impl PartialEq for RequestedKeys {
     fn eq(&self, _: &Self) -> bool {
         true

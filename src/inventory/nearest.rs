@@ -1,5 +1,5 @@
-//! Which of several objects of one name, in no known namespace, is meant by a workload: that of its own folder, else of
-//! the nearest folder above, else any of the run where all say the same.
+//! Chooses among objects of one name without a known namespace: a workload uses the one of its own folder, else of the
+//! nearest folder above, else any of the run if all have the same content.
 
 use super::{KnownObject, UnclearObject};
 use crate::source::Place;
@@ -12,7 +12,7 @@ pub(super) struct NearestObject<'m, T> {
 }
 
 impl<'m, T> NearestObject<'m, T> {
-    /// What it says.
+    /// The content.
     ///
     /// # Errors
     /// When two texts say different things.
@@ -32,7 +32,7 @@ impl<'m, T> NearestObject<'m, T> {
     }
 }
 
-/// The one that a workload of a folder means, of those of one name, each with its folder.
+/// The object that a workload of a folder uses. The candidates have the same name and are given with their folders.
 pub(super) fn nearest<'m, T: PartialEq>(
     folder: Option<&str>,
     candidates: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)> + Clone,
@@ -61,7 +61,7 @@ pub(super) fn nearest<'m, T: PartialEq>(
     })
 }
 
-/// Whether a workload of a folder would have got another answer with what came later.
+/// Whether a workload of a folder would use other content if the later candidates had been known.
 pub(super) fn is_another_answer<'m, T: PartialEq + 'm>(
     folder: Option<&str>,
     before: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)> + Clone,
@@ -73,7 +73,7 @@ pub(super) fn is_another_answer<'m, T: PartialEq + 'm>(
     first.as_ref().map(answer) != with_later.as_ref().map(answer)
 }
 
-/// The one of the folder itself or of the nearest above it.
+/// The object in the folder itself or in the nearest folder above.
 pub(super) fn in_nearest_folder<'m, T>(
     folder: Option<&str>,
     entries: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)>,

@@ -1,4 +1,4 @@
-//! The objects that the inventory knows, as values.
+//! Names and contents of the objects in the inventory.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::outcome::ObjectName;
 use crate::source::folder_of;
 
-/// What is known of a Namespace object.
+/// The labels and annotations of a Namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamespaceMeta {
     /// Its labels.
@@ -20,7 +20,7 @@ pub struct NamespaceMeta {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// The kinds of object that hold keys and values for pods.
+/// The kinds of objects from which pods read keys and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DataKind {
     /// <https://kubernetes.io/docs/concepts/configuration/configmap/>
@@ -46,26 +46,26 @@ impl DataKind {
     }
 }
 
-/// A ConfigMap's or Secret's name.
+/// The identity of a ConfigMap or Secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataName {
-    /// Of which kind.
+    /// The kind.
     pub kind: DataKind,
-    /// As stated, or as given for the run.
+    /// The stated namespace, or else that of the run.
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,
-    /// Where no namespace is known, the folder of the file: what stands together is applied together.
+    /// The folder of the file, if no namespace is known: files of one folder are applied together.
     pub folder: Option<String>,
 }
 
 impl DataName {
-    /// Whether both are of one kind, namespace and name.
+    /// Whether kind, namespace and name are the same.
     pub(super) fn is_same_except_folder(&self, other: &Self) -> bool {
         (self.kind, &self.namespace, &self.name) == (other.kind, &other.namespace, &other.name)
     }
 
-    /// `ConfigMap shop/orders-config`.
+    /// A title such as `ConfigMap shop/orders-config`.
     pub fn title(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{} {namespace}/{}", self.kind, self.name),
@@ -77,9 +77,9 @@ impl DataName {
 /// A value of a ConfigMap or Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataValue {
-    /// Text: of a ConfigMap's `data`, or a Secret's value that is UTF-8.
+    /// A text: from `data` of a ConfigMap, or a value of a Secret that is UTF-8.
     Text(String),
-    /// Bytes: of a ConfigMap's `binaryData`, or a Secret's value that is no text.
+    /// Bytes: from `binaryData` of a ConfigMap, or a value of a Secret that is not UTF-8.
     Binary(Vec<u8>),
 }
 
@@ -87,7 +87,7 @@ pub enum DataValue {
 pub type DataEntries = BTreeMap<String, DataValue>;
 
 impl NamespaceMeta {
-    /// Reads an object.
+    /// Reads a Namespace object.
     pub(super) fn of(object: &Value) -> Self {
         let texts = |field: &str| {
             let map = object
@@ -105,15 +105,15 @@ impl NamespaceMeta {
     }
 }
 
-/// The keys and values of an object, a Secret's decoded and with its `stringData`.
+/// The keys and values of an object. Those of a Secret are decoded and include `stringData`.
 ///
 /// # Errors
-/// What an API server would refuse, in words.
+/// A sentence about what an API server would refuse.
 fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
     let mut entries = DataEntries::new();
     let (plain, encoded) = match kind {
         DataKind::ConfigMap => ("data", "binaryData"),
-        // What `stringData` says wins over `data`.
+        // `stringData` overrides `data`.
         DataKind::Secret => ("stringData", "data"),
     };
     for (key, text) in texts(object, encoded)? {
@@ -121,7 +121,7 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
             .chars()
             .filter(|char| !matches!(char, '\r' | '\n'))
             .collect();
-        // Base64 itself is not shown: it may be a secret.
+        // The message does not show the invalid base64: it may be a secret.
         let bytes = STANDARD
             .decode(packed)
             .map_err(|_| format!("`{encoded}.{key}` is no base64"))?;
@@ -142,14 +142,15 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
     Ok(entries)
 }
 
-/// What tells an object of a file from all others; `None` where it does not say so.
+/// The identity of an object in a file. `None` if it lacks `apiVersion`, `kind` or `metadata.name`.
 pub fn name_in(object: &Value, file: &str, options: &Options) -> Option<ObjectName> {
     let mut name = name_of(object, options.namespace_in(file))?;
     name.folder = name.namespace.is_none().then(|| folder_of(file));
     Some(name)
 }
 
-/// What tells an object from all others; `None` where it does not say so. Without a namespace it is of the run's.
+/// The identity of an object, without a folder. `namespace` is used if the object states none. `None` if it lacks
+/// `apiVersion`, `kind` or `metadata.name`.
 pub(super) fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
     let text = |pointer: &str| {
         object
@@ -166,14 +167,14 @@ pub(super) fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectN
     })
 }
 
-/// What a record calls an object: as the object itself says, whatever namespace the run has.
+/// The name of an object in records. It has only what the object states, so it does not depend on the run's namespace.
 pub fn written_name(object: &Value) -> String {
     name_of(object, None)
         .map(|name| name.to_string())
         .unwrap_or_default()
 }
 
-/// What an object holds that is a ConfigMap or Secret.
+/// The identity and data of an object; `None` if it is neither a ConfigMap nor a Secret.
 pub(super) fn data_of(
     name: &ObjectName,
     object: &Value,
@@ -188,7 +189,7 @@ pub(super) fn data_of(
     Some((data_name, entries_of(kind, object)))
 }
 
-/// The texts under a field; a null is the empty text, as for an API server.
+/// The keys and texts of a field. A null is an empty text, as for an API server.
 fn texts(object: &Value, field: &str) -> Result<Vec<(String, String)>, String> {
     let empty = Map::new();
     let map = match object.get(field) {

@@ -1,4 +1,4 @@
-//! A text to what it says of the objects that are asked for. Documents that cannot hold such an object are not parsed.
+//! Reads the needed objects of a text. Documents that cannot hold such an object are not parsed.
 
 use memchr::memmem::{self, Finder};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-/// What a text says, and what is wrong with documents that would say something. Bytes that are no manifest at all are
-/// passed over: who reads them as manifests says so.
+/// Returns the needed objects of a text, and errors about documents that may hold one but cannot be read. Bytes that
+/// are not UTF-8 are skipped here: they are reported where the text is read as manifests.
 pub fn read(
     name: &Arc<str>,
     text: &[u8],
@@ -29,7 +29,7 @@ pub fn read(
     read_part(name, (text, 1), standing, needs, options)
 }
 
-/// [`read`] for a part of a text that begins on some line of it.
+/// Like [`read`], for a part of a text that begins on the line `first_line`.
 pub fn read_part(
     name: &Arc<str>,
     (text, first_line): (&[u8], usize),
@@ -38,7 +38,7 @@ pub fn read_part(
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
     let mut reader = InventoryReader::new(name, standing, needs, options);
-    // What is generated may be there because an earlier run wrote it.
+    // A generated object may exist because an earlier run wrote it; the records of workloads tell.
     let record =
         (!needs.generated.is_empty() && standing == SourceRole::Manifest).then_some(RECORD);
     let words: Vec<Finder<'_>> = needs.kinds().chain(record).map(Finder::new).collect();
@@ -68,7 +68,7 @@ pub(super) struct InventoryReader<'r> {
     needs: &'r InventoryNeeds,
     pub options: &'r Options,
     found: Inventory,
-    /// What may say something, and cannot be read.
+    /// Documents that may hold a needed object and cannot be read.
     unreadable: Vec<Place>,
 }
 
@@ -89,7 +89,7 @@ impl<'r> InventoryReader<'r> {
         }
     }
 
-    /// What was read, and what may say something and cannot be read.
+    /// The objects that were read, and the places of documents that may hold one and cannot be read.
     pub(super) fn into_found(self) -> (Inventory, Vec<Place>) {
         (self.found, self.unreadable)
     }
@@ -127,13 +127,14 @@ impl<'r> InventoryReader<'r> {
                     }
                 }
             }
-            // Who plans it refuses it, with better words.
+            // The pipeline parses this document as well and reports a better error.
             Err(_) if is_read_elsewhere => {}
             Err(error) => self.refuse(&source, error.at),
         }
     }
 
-    /// Notes what the object's record says was generated; false where it has none. Who plans it says what is wrong with it.
+    /// Adds the generated objects that the object's record names. `false` if it has no readable record; errors in it
+    /// are reported when the workload is planned.
     fn record(&mut self, object: &Object, tree: &Tree<'_>) -> bool {
         let annotations = tree
             .get(object.node, "metadata")
@@ -158,7 +159,7 @@ impl<'r> InventoryReader<'r> {
             .any(|wanted| wanted.as_bytes() == kind.as_ref())
     }
 
-    /// A policy asks for what may stand there, so it is not passed over.
+    /// Notes an unreadable document: it may hold an object that a policy needs, so it cannot be skipped silently.
     fn refuse(&mut self, source: &Source<'_>, at: std::ops::Range<usize>) {
         self.unreadable.push(source.place(at));
     }

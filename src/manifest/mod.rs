@@ -1,4 +1,4 @@
-//! Kubernetes over the tree, read only: which nodes are objects, which of these hold a pod template, and where.
+//! Reads Kubernetes objects from a tree: which nodes are objects, and which of them have a pod template, and where.
 
 pub mod object;
 pub mod pod;

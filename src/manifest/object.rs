@@ -1,4 +1,4 @@
-//! The Kubernetes objects of a document: the root, or the items of a list.
+//! Finds the Kubernetes objects of a document: the root, or the items of a List.
 
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
@@ -12,11 +12,11 @@ use super::workload::PodKinds;
 pub struct Object {
     /// Its node.
     pub node: NodeId,
-    /// `apps/v1`.
+    /// `apiVersion`, such as `apps/v1`.
     pub api_version: String,
-    /// `Deployment`.
+    /// `kind`, such as `Deployment`.
     pub kind: String,
-    /// The list that it is an item of.
+    /// Its position, if it is an item of a List.
     pub within: Option<ListMembership>,
 }
 
@@ -25,16 +25,16 @@ pub struct Object {
 pub struct ListMembership {
     /// The list, an object with `items`.
     pub list: NodeId,
-    /// The item as it stands there: an alias is not followed.
+    /// The item in the list; an alias is not followed.
     pub item: NodeId,
 }
 
-/// The content of a document.
+/// An object of a document, or something that should be one.
 #[derive(Debug, Clone)]
 pub enum DocumentContent {
     /// An object.
     Object(Object),
-    /// An item of a list of workloads that does not say what it is.
+    /// An item of a list of workloads, such as a `DeploymentList`, without `apiVersion` and `kind`.
     Untyped {
         /// The list's kind.
         list_kind: String,
@@ -43,10 +43,10 @@ pub enum DocumentContent {
     },
 }
 
-/// Lists nest (a List of Lists is legal); real ones do not nest deeper than two.
+/// The maximum depth of nested Lists. A List of Lists is legal, but real ones do not nest deeper than two.
 const MAX_LISTS: usize = 8;
 
-/// All objects of all documents of a tree, in order.
+/// Returns all objects of all documents of a tree, in order.
 pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<DocumentContent> {
     let mut found = Vec::new();
     for &root in tree.roots() {
@@ -112,8 +112,8 @@ fn as_object(tree: &Tree<'_>, node: NodeId) -> Option<Object> {
     })
 }
 
-/// Where an object of an unknown kind holds something shaped like a pod template: the keys to what has
-/// `spec.containers` with named containers.
+/// Searches an object of an unknown kind for something like a pod template: a mapping with `spec.containers` whose
+/// items have a name and an image. Returns the keys that lead to it.
 pub fn find_pod_template(tree: &Tree<'_>, object: NodeId) -> Option<Vec<String>> {
     let mut path = Vec::new();
     search(tree, object, &mut path).then_some(path)
@@ -151,12 +151,12 @@ fn is_pod_template(tree: &Tree<'_>, node: NodeId) -> bool {
         && items.all(|item| tree.get(item, "name").is_some() && tree.get(item, "image").is_some())
 }
 
-/// Made once: to prepare a search takes as long as to search a document.
+/// Made once, because preparing the search takes as long as searching a document.
 static BRACES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"{{"));
 
-/// Where an unrendered template stands in a parsed document: `key: {{ value }}` parses as a mapping in a mapping.
+/// Finds an unrendered template in a parsed document: `key: {{ value }}` parses as a mapping in a mapping.
 pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
-    // The parser of plain YAML takes no mapping for a key.
+    // The parser of plain YAML does not accept a mapping as a key.
     if tree.is_plain() {
         return None;
     }

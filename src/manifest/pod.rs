@@ -1,4 +1,4 @@
-//! One workload, read from its tree: what selection and planning ask about it.
+//! A workload, read from its tree for selection and planning.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -16,34 +16,34 @@ use super::workload::PodKind;
 /// An object with a pod template.
 #[derive(Debug, Clone)]
 pub struct Workload<'t> {
-    /// The document's nodes.
+    /// The nodes of the document.
     pub tree: &'t Tree<'t>,
-    /// The document's text and where it stands.
+    /// The text of the document, its file and its first line.
     pub source: &'t Source<'t>,
     /// The object.
     pub object: Object,
-    /// The row of its kind.
+    /// The entry of its kind in the table of kinds.
     pub pod_kind: &'t PodKind,
-    /// What holds the pod's `metadata` and `spec`; the object itself for a Pod.
+    /// The mapping with the pod's `metadata` and `spec`; the object itself for a Pod.
     pub template: NodeId,
     /// The pod's `spec`.
     pub pod_spec: NodeId,
-    /// `metadata.name`, or `metadata.generateName` and `*`, or empty.
+    /// `metadata.name`, or `metadata.generateName` followed by `*`, or empty.
     pub name: String,
-    /// As stated, or as given for the run.
+    /// The stated namespace, or else that of the run.
     pub namespace: Option<String>,
-    /// Empty where the tree is an outline.
+    /// Empty if the tree is an outline.
     containers: Vec<Container<'t>>,
-    /// How many lines end before this byte of the document, the last that a place was asked for.
+    /// The last offset whose line was looked up, and the number of line ends before it: the next count starts there.
     lines: Cell<(usize, usize)>,
 }
 
 /// Why an object of a workload kind has no pod template to edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PodTemplateError {
-    /// It has none, which its kind allows (a Rollout with a `workloadRef`).
+    /// There is none, which some kinds allow, such as a Rollout with a `workloadRef`.
     Absent,
-    /// Something else stands on the way.
+    /// A value on the path to it is not a mapping.
     WrongShape(NodeId),
 }
 
@@ -71,23 +71,23 @@ impl ContainerListKey {
 pub struct Container<'t> {
     /// Its node.
     pub node: NodeId,
-    /// The list that it stands in.
+    /// The list that it is in.
     pub list: ContainerListKey,
-    /// Its place in that list.
+    /// Its index in that list.
     pub index: usize,
-    /// `name`, empty when there is none.
+    /// `name`; empty if there is none.
     pub name: &'t str,
-    /// `image`, empty when there is none.
+    /// `image`; empty if there is none.
     pub image: &'t str,
-    /// An init container with `restartPolicy: Always`.
+    /// Whether it is an init container with `restartPolicy: Always`.
     pub is_native_sidecar: bool,
-    /// All of it, where a policy of this run adds it, or would if it were not there. What is none of the input has the
-    /// pod's node.
+    /// Its value, if a policy of this run adds it, or would if the input did not have it already. If the input does not
+    /// have it, `node` is that of the pod spec.
     pub added: Option<Arc<Value>>,
 }
 
 impl<'t> Container<'t> {
-    /// One that a policy of this run adds.
+    /// Returns a container that a policy of this run adds.
     pub fn added(
         node: NodeId,
         list: ContainerListKey,
@@ -102,7 +102,7 @@ impl<'t> Container<'t> {
         }
     }
 
-    /// One of the input, from the texts of its fields.
+    /// Returns a container of the input, from the texts of its fields.
     fn of(
         node: NodeId,
         list: ContainerListKey,
@@ -121,7 +121,7 @@ impl<'t> Container<'t> {
         }
     }
 
-    /// Its node, where it is the input's own.
+    /// Its node, unless a policy of this run adds the container.
     pub fn input_node(&self) -> Option<NodeId> {
         self.added.is_none().then_some(self.node)
     }
@@ -131,7 +131,7 @@ impl<'t> Workload<'t> {
     /// Reads an object of a known kind.
     ///
     /// # Errors
-    /// When there is no pod template at the place that the kind has for it.
+    /// When there is no pod template at the path of the kind.
     pub fn read(
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
@@ -175,7 +175,7 @@ impl<'t> Workload<'t> {
         })
     }
 
-    /// The namespace that the manifest itself states; empty where it states none.
+    /// The namespace that the manifest states; empty if it states none.
     pub fn stated_namespace(&self) -> &'t str {
         let metadata = self.metadata();
         let stated =
@@ -183,12 +183,12 @@ impl<'t> Workload<'t> {
         stated.unwrap_or_default()
     }
 
-    /// Whether the manifest itself says in which namespace it is.
+    /// Whether the manifest states a namespace.
     pub fn states_namespace(&self) -> bool {
         !self.stated_namespace().is_empty()
     }
 
-    /// `Deployment shop/orders`.
+    /// A title such as `Deployment shop/orders`.
     pub fn title(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{} {namespace}/{}", self.object.kind, self.name),
@@ -196,7 +196,7 @@ impl<'t> Workload<'t> {
         }
     }
 
-    /// Where no namespace is known, the folder of the file: what stands together is applied together.
+    /// The folder of the file, if no namespace is known: files of one folder are applied together.
     pub fn folder(&self) -> Option<String> {
         self.namespace
             .is_none()
@@ -213,7 +213,7 @@ impl<'t> Workload<'t> {
         self.source.place_near(span, &self.lines)
     }
 
-    /// The place of the object's name, or of its kind.
+    /// The place of the object's name, or else of its kind.
     pub fn name_place(&self) -> Place {
         let name = self
             .tree
@@ -241,15 +241,15 @@ impl<'t> Workload<'t> {
         self.tree.get(annotations, key)
     }
 
-    /// Whether an annotation stands on the pod template or the workload.
+    /// Whether the pod template or the workload has an annotation.
     pub fn has_annotation(&self, key: &str) -> bool {
         let holders = [self.pod_metadata(), self.metadata()].into_iter().flatten();
         let mut annotations = holders.filter_map(|metadata| self.tree.get(metadata, "annotations"));
         annotations.any(|annotations| self.tree.get(annotations, key).is_some())
     }
 
-    /// A label or annotation, of the workload or its pod template, whose value is neither a string nor null; and in which
-    /// of the two it is.
+    /// The first label or annotation of the workload or its pod template whose value is neither a string nor null, with
+    /// `labels` or `annotations`.
     pub fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
         let is_other = |node: NodeId| match self.tree.scalar(node) {
             Some(_) => matches!(
@@ -272,13 +272,14 @@ impl<'t> Workload<'t> {
         texts.find(|(_, value)| is_other(self.tree.follow(*value)))
     }
 
-    /// The containers in the order in which they stand: init containers, then app containers.
+    /// All containers in order: init containers, then app containers.
     pub fn containers(&self) -> &[Container<'t>] {
+        // An outline does not have the containers: this notes that the document must be parsed in full.
         self.tree.record_full_access();
         &self.containers
     }
 
-    /// What stands where a list of containers should be, or an item that is no container.
+    /// The value of a container list that is not a list, or an item of it that is not a mapping.
     pub fn malformed_containers(&self) -> Option<NodeId> {
         let tree = self.tree;
         let lists = [
@@ -297,7 +298,7 @@ impl<'t> Workload<'t> {
             })
     }
 
-    /// The second of two equal keys, where selection reads: around the pod's `spec`.
+    /// The second of two equal keys in the mappings that selection reads: those above the pod's `spec`, and metadata.
     pub fn duplicate_key(&self) -> Option<NodeId> {
         let tree = self.tree;
         let mut mappings = vec![self.object.node];
@@ -317,7 +318,7 @@ impl<'t> Workload<'t> {
             .find_map(|node| tree.duplicate_key(tree.follow(node)))
     }
 
-    /// The second of two equal keys in the pod's `spec`, where an edit may pass.
+    /// The second of two equal keys in the pod's `spec` or in a container, which edits may have to go through.
     pub fn duplicate_key_in_pod(&self) -> Option<NodeId> {
         let containers = self.containers().iter().map(|container| container.node);
         std::iter::once(self.pod_spec)

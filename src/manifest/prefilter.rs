@@ -1,32 +1,32 @@
-//! Which documents cannot hold a workload, seen without parsing them.
+//! Finds documents that cannot hold a workload without parsing them.
 //!
 //! A document is let through only if its root is certainly a block mapping with plain keys in column 0, and at most one
-//! of these lines is `kind`, with a bare value that names no kind of interest. Then the root's kind is that value, or
-//! there is none: every other spelling of a key (quotes, escapes, `?`, tags, anchors, merge keys, flow style) begins
-//! its line with a character that sends the document to the parser.
+//! of its lines is `kind`, with a plain value that is no kind of interest. Then that value is the root's kind, or it
+//! has none: every other way to write a key (quotes, escapes, `?`, tags, anchors, merge keys, flow style) begins its
+//! line with a character for which the document is parsed.
 
 use super::root_lines::RootLines;
 use super::workload::PodKinds;
 use crate::yaml::stream::{ChunkGraft, Chunks, chunks, is_separator};
 
-/// What a scan tells of a document without parsing it.
+/// The result of a scan of a document that is not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentScan<'a> {
-    /// It may hold a workload, or is written in a way that only the parser understands.
+    /// It may hold a workload, or it is written in a way that only the parser understands.
     Parse,
-    /// No workload of a known kind. `kind` is what it states.
+    /// It holds no workload of a known kind.
     LetThrough {
         /// The value of the one `kind` line.
         kind: Option<&'a [u8]>,
-        /// It has a `kind` and an `apiVersion`.
+        /// Whether it has a `kind` and an `apiVersion`.
         is_object: bool,
-        /// It has a line that is no comment and no separator.
+        /// Whether it has a line that is neither a comment nor a separator.
         has_content: bool,
     },
 }
 
-/// Looks at one chunk, which begins with its own `---` line if it has one: at the first byte of every line, and at the
-/// rest of those that begin in column 0.
+/// Scans one chunk, which begins with its own `---` line if it has one. Of each line the first byte is read, and the
+/// rest only of those that begin in column 0.
 pub fn classify<'a>(chunk: &'a [u8], kinds: &PodKinds) -> DocumentScan<'a> {
     if has_odd_breaks(chunk) {
         return DocumentScan::Parse;
@@ -37,7 +37,7 @@ pub fn classify<'a>(chunk: &'a [u8], kinds: &PodKinds) -> DocumentScan<'a> {
     }
 }
 
-/// Looks at the chunks of a text that has no [odd breaks](has_odd_breaks), one behind the other.
+/// Scans the chunks of a text without [odd breaks](has_odd_breaks) one after another.
 #[derive(Debug)]
 pub struct DocumentScanner<'a> {
     text: &'a [u8],
@@ -45,7 +45,7 @@ pub struct DocumentScanner<'a> {
 }
 
 impl<'a> DocumentScanner<'a> {
-    /// Nothing is looked at yet.
+    /// Returns a scanner at the start of a text.
     pub fn of(text: &'a [u8]) -> Self {
         DocumentScanner {
             text,
@@ -53,7 +53,8 @@ impl<'a> DocumentScanner<'a> {
         }
     }
 
-    /// [`classify`] at the chunk that starts here, and where it ends; `None` where only the parser can tell.
+    /// Like [`classify`], for the chunk that starts here. Also returns where it ends. `None` if only the parser can
+    /// tell.
     pub fn classify_at(
         &mut self,
         start: usize,
@@ -62,7 +63,7 @@ impl<'a> DocumentScanner<'a> {
         let text = self.text;
         let mut root = RootFields::default();
         let mut at = start + behind_separator(&text[start..])?;
-        // Before the first key a line that is indented is none of the root's.
+        // Before the first key, an indented line could begin the root, so no line may be skipped.
         while !root.has_content {
             match text.get(at) {
                 None => return Some((root.classify(kinds), text.len())),
@@ -87,7 +88,7 @@ impl<'a> DocumentScanner<'a> {
     }
 }
 
-/// The start of what follows the chunk's `---` line; `None` where something stands on that line.
+/// The offset behind the chunk's `---` line. `None` if that line has content.
 fn behind_separator(chunk: &[u8]) -> Option<usize> {
     if chunk.starts_with(b"---\n") {
         return Some(4);
@@ -101,20 +102,20 @@ fn behind_separator(chunk: &[u8]) -> Option<usize> {
     is_bare.then(|| line_feed.map_or(chunk.len(), |at| at + 1))
 }
 
-/// The fields of the root mapping that start in column 0.
+/// What is known of the root mapping from its lines in column 0.
 #[derive(Default)]
 struct RootFields<'a> {
     kind: Option<&'a [u8]>,
-    /// Some kind of interest has this name.
+    /// Whether `kind` is the name of a kind of interest, in some API group.
     is_known: bool,
-    /// What follows the colon of the first `apiVersion`.
+    /// The text behind the colon of the first `apiVersion`.
     api_version: Option<&'a [u8]>,
     api_versions: usize,
     has_content: bool,
 }
 
 impl<'a> RootFields<'a> {
-    /// Takes the line at the start of the text. `None` where only the parser can tell what it is.
+    /// Reads the line at the start of the text. `None` if the document must be parsed.
     #[inline]
     fn take_line(&mut self, text: &'a [u8], kinds: &PodKinds) -> Option<()> {
         let key = match text[0] {
@@ -124,7 +125,7 @@ impl<'a> RootFields<'a> {
             {
                 return Some(());
             }
-            // What nearly all documents have, without a look at every letter.
+            // A shortcut for the keys of nearly all documents.
             b'a' if text.starts_with(b"apiVersion:") => "apiVersion".len(),
             b'd' if text.starts_with(b"data:") => "data".len(),
             b'k' if text.starts_with(b"kind:") => "kind".len(),
@@ -156,7 +157,7 @@ impl<'a> RootFields<'a> {
             return None;
         }
         (self.kind, self.is_known) = (Some(kind), kinds.has_kind(kind));
-        // What will be parsed need not be looked at to its end.
+        // It is clear that the document must be parsed, so the rest need not be scanned.
         (self.api_versions == 0 || !self.is_of_interest(kinds)).then_some(())
     }
 
@@ -166,7 +167,7 @@ impl<'a> RootFields<'a> {
         };
         let api_version = self.api_version.filter(|_| self.api_versions == 1);
         match api_version.and_then(|value| bare_word(value, OF_VERSION)) {
-            // Some kinds of interest share their name with others: Knative's Service with the core one.
+            // A kind of interest may share its name with others, as Knative's Service with that of the core group.
             Some(api_version) => kinds.has(api_version, kind),
             None => true,
         }
@@ -189,13 +190,13 @@ impl<'a> RootFields<'a> {
 #[derive(Debug)]
 pub struct ScannedDocuments<'a, 'k> {
     chunks: Chunks<'a>,
-    /// `None` where each is looked at by itself.
+    /// `None` if the text has odd breaks, so that each chunk is scanned on its own.
     classifier: Option<DocumentScanner<'a>>,
     kinds: &'k PodKinds,
 }
 
 impl<'a, 'k> ScannedDocuments<'a, 'k> {
-    /// Of all chunks of a text.
+    /// Returns the chunks of a text.
     pub fn of(text: &'a [u8], kinds: &'k PodKinds) -> Self {
         let classifier = (!has_odd_breaks(text)).then(|| DocumentScanner::of(text));
         ScannedDocuments {
@@ -205,7 +206,7 @@ impl<'a, 'k> ScannedDocuments<'a, 'k> {
         }
     }
 
-    /// Whether there are more.
+    /// Whether there are more chunks.
     pub fn has_more(&self) -> bool {
         !self.chunks.rest().is_empty()
     }
@@ -239,14 +240,15 @@ fn is_blank_or_comment(line: &[u8]) -> bool {
     matches!(line.trim_ascii_start().first(), None | Some(b'#'))
 }
 
-/// The value may be continued by the line below it, the next that is not blank.
+/// Whether the value may continue on the next line that is not blank: that line is indented and no comment.
 fn continues(value: &[u8]) -> bool {
     let below = &value[line_of(value).len()..];
     let start = below.iter().position(|byte| !byte.is_ascii_whitespace());
     start.is_some_and(|at| below[at - 1] != b'\n' && below[at] != b'#')
 }
 
-/// Line breaks that some readers see and a search for `\n` does not: a bare CR, NEL, LS, PS; and a byte order mark.
+/// Whether there are line breaks that some readers see and a search for `\n` does not (a bare CR, NEL, LS, PS), or a
+/// byte order mark.
 pub fn has_odd_breaks(chunk: &[u8]) -> bool {
     let has_bare_return =
         memchr::memchr_iter(b'\r', chunk).any(|at| chunk.get(at + 1) != Some(&b'\n'));
@@ -264,12 +266,12 @@ pub fn has_odd_breaks(chunk: &[u8]) -> bool {
 }
 
 const ALPHANUMERIC: u8 = 1;
-/// Of an apiVersion.
+/// A byte of an apiVersion.
 const OF_VERSION: u8 = 2;
-/// Of a plain key.
+/// A byte of a plain key.
 const OF_KEY: u8 = 4;
 
-/// What a byte may be part of.
+/// For each byte, the classes that it belongs to.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -285,21 +287,21 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// How many bytes at the start of a text are of a class.
+/// The number of bytes of a class at the start of a text.
 fn length_of(text: &[u8], class: u8) -> usize {
     text.iter()
         .position(|&byte| CLASSES[byte as usize] & class == 0)
         .unwrap_or(text.len())
 }
 
-/// The length of `[A-Za-z][A-Za-z0-9_./-]*` before a colon.
+/// The length of a key `[A-Za-z][A-Za-z0-9_./-]*` at the start of a text. `None` if no colon follows.
 fn plain_key(text: &[u8]) -> Option<usize> {
     let length = length_of(text, OF_KEY);
     let is_key = text[0].is_ascii_alphabetic() && text.get(length) == Some(&b':');
     is_key.then_some(length)
 }
 
-/// The word of a class that the line of a value is, with nothing or a comment behind it.
+/// The value of a line, if it is a single word of a class, with nothing or a comment behind it.
 fn bare_word(value: &[u8], class: u8) -> Option<&[u8]> {
     let start = value.iter().position(|byte| *byte != b' ')?;
     let value = &value[start..];

@@ -1,16 +1,16 @@
-//! Where lines begin in column 0: 64 bytes at a look. Half of all lines begin with a space, and whether one does cannot
-//! be foretold, so nothing here branches on a line.
+//! Finds lines that begin in column 0, 64 bytes at a time. About half of all lines are indented, which no branch
+//! predictor can guess, so the code does not branch on single lines.
 
-/// As many bytes are looked at at once.
+/// The number of bytes that are scanned at once.
 const WINDOW: usize = 64;
 
-/// The starts of the lines of a text, behind its first, that do not begin with a space.
+/// The starts of the lines of a text that do not begin with a space, except the first line.
 #[derive(Debug, Clone)]
 pub(super) struct RootLines<'a> {
     text: &'a [u8],
-    /// Where the window begins whose lines are in `found`.
+    /// The offset of the window whose lines are in `found`.
     window: usize,
-    /// Bit `n`: a line starts `n + 1` bytes behind the window's beginning.
+    /// Bit `n` is set if a line starts `n + 1` bytes behind the start of the window.
     found: u64,
 }
 
@@ -23,7 +23,7 @@ impl<'a> RootLines<'a> {
         }
     }
 
-    /// The first start behind `at`, or the text's end. Places come in order, but for those that were gone past unseen.
+    /// The first start behind `at`, or the end of the text. Quick if the calls come in ascending order.
     #[inline]
     pub(super) fn next_after(&mut self, at: usize) -> usize {
         if at < self.window || at >= self.window + WINDOW {
@@ -47,7 +47,7 @@ impl<'a> RootLines<'a> {
     }
 }
 
-/// Bit `n`: at `n` is a line feed, and behind it neither a space nor the text's end.
+/// Bit `n` is set if byte `n` is a line feed, and neither a space nor the end of the text follows it.
 #[inline]
 fn starts(text: &[u8]) -> u64 {
     if let Some(window) = text.first_chunk() {
@@ -62,13 +62,13 @@ fn starts(text: &[u8]) -> u64 {
 #[inline]
 fn starts_in(window: &[u8; WINDOW + 1]) -> u64 {
     let mut is_start = [0_u8; WINDOW];
-    // Without a branch: the compiler makes vector instructions of it.
+    // Without a branch, so that the compiler can vectorize the loop.
     for (index, is_start) in is_start.iter_mut().enumerate() {
         *is_start = u8::from(window[index] == b'\n') & u8::from(window[index + 1] != b' ');
     }
     let mut found = 0;
     for (index, eight) in is_start.as_chunks().0.iter().enumerate() {
-        // The lowest bits of eight bytes come together in the highest byte.
+        // The multiplication gathers the lowest bits of the eight bytes in the highest byte.
         let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         found |= bits << (8 * index);
     }

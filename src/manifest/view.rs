@@ -1,4 +1,4 @@
-//! A workload's tree in, what it is made of out. What is written oddly is shown as far as it can be read.
+//! Reads the parts of a workload for reports. What is malformed is shown as far as it can be read.
 
 use crate::mask;
 use crate::outcome::view::{
@@ -9,14 +9,14 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::pod::{Container, ContainerListKey, Workload};
 
-/// The annotation that names the policies applied.
+/// The annotation with the names of the applied policies.
 const MARKER: &str = "podgraft.dev/applied";
 
-/// The names that agents give to the ports on which they serve metrics: those of the Prometheus JMX exporter's operator,
-/// of Prometheus' own examples and of the OpenTelemetry Operator.
+/// Common names of metrics ports: those of the operator of the Prometheus JMX exporter, of Prometheus' own examples and
+/// of the OpenTelemetry Operator.
 const METRICS_PORTS: &[&str] = &["jmx-metrics", "metrics", "http-metrics", "prometheus"];
 
-/// What a workload is made of.
+/// Returns the parts of a workload.
 pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     let tree = workload.tree;
     let container_views = |predicate: fn(&Container<'_>) -> bool| {
@@ -59,7 +59,7 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     view
 }
 
-/// The text under a key; empty when there is none.
+/// The text under a key; empty if there is none.
 fn text(tree: &Tree<'_>, mapping: NodeId, key: &str) -> String {
     let value = tree.get(mapping, key).filter(|&value| !tree.is_null(value));
     value
@@ -68,7 +68,7 @@ fn text(tree: &Tree<'_>, mapping: NodeId, key: &str) -> String {
         .to_owned()
 }
 
-/// The mappings of a list.
+/// The items of a list that are mappings.
 fn items<'t>(tree: &'t Tree<'t>, mapping: NodeId, key: &str) -> impl Iterator<Item = NodeId> + 't {
     let list = tree
         .get(mapping, key)

@@ -1,17 +1,18 @@
-//! Which kinds hold a pod template, and where: a table.
+//! The table of kinds with a pod template, and where they have it.
 
 use crate::options::Options;
 
 /// A kind with a pod template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodKind {
-    /// API group; empty is the core group.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// Keys from the object to what holds the pod's `metadata` and `spec`; empty when that is the object itself.
+    /// The keys from the object to the mapping with the pod's `metadata` and `spec`; empty if that is the object
+    /// itself.
     pub path: Vec<String>,
-    /// It runs to completion, so a container that never ends would keep it from completing.
+    /// Whether it runs to completion, which an app container that never ends would prevent.
     pub completes: bool,
 }
 
@@ -64,16 +65,16 @@ const COMPLETING: &[&str] = &[
     "ScaledJob",
 ];
 
-/// The kinds that a run knows: the table, and what the user added.
+/// The kinds with a pod template that a run knows: those of the table, and those that the user adds.
 #[derive(Debug, Clone)]
 pub struct PodKinds {
     kinds: Vec<PodKind>,
-    /// The rows of the kinds whose names have as many bytes as the index says: every document's kind is looked up.
+    /// The indexes of kinds by the length of their name. It makes the lookup quick, which is done for every document.
     by_length: Vec<Vec<usize>>,
 }
 
 impl PodKinds {
-    /// The table with more kinds: apiVersion, kind and path each.
+    /// The table and more kinds, each with apiVersion, kind and path.
     pub fn with(more: impl IntoIterator<Item = (String, String, Vec<String>)>) -> Self {
         let added = more.into_iter().map(|(api_version, kind, path)| PodKind {
             group: group_of(&api_version).to_owned(),
@@ -91,7 +92,7 @@ impl PodKinds {
                 .collect(),
             completes: COMPLETING.contains(&kind),
         });
-        // What the user says comes first, so that it wins.
+        // The user's kinds come first, so that they override the table.
         let kinds: Vec<PodKind> = added.chain(known).collect();
         let longest = kinds.iter().map(|row| row.kind.len()).max().unwrap_or(0);
         let mut by_length = vec![Vec::new(); longest + 1];
@@ -101,29 +102,29 @@ impl PodKinds {
         PodKinds { kinds, by_length }
     }
 
-    /// The table with what the user says for the run.
+    /// The table and the kinds of `--pod-template`.
     pub fn of(options: &Options) -> Self {
         let rows = options.pod_templates.iter();
         Self::with(rows.map(|row| (row.api_version.clone(), row.kind.clone(), row.path.clone())))
     }
 
-    /// The row of a kind.
+    /// The entry of a kind.
     pub fn find(&self, api_version: &str, kind: &str) -> Option<&PodKind> {
         let group = group_of(api_version);
         self.of_name(kind.as_bytes()).find(|row| row.group == group)
     }
 
-    /// The names of the kinds.
+    /// The names of all kinds.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.kinds.iter().map(|row| row.kind.as_str())
     }
 
-    /// Whether some group has a kind of this name.
+    /// Whether any API group has a kind of this name.
     pub fn has_kind(&self, kind: impl AsRef<[u8]>) -> bool {
         self.of_name(kind.as_ref()).next().is_some()
     }
 
-    /// Whether there is a row of a kind.
+    /// Whether a kind is known.
     pub fn has(&self, api_version: &[u8], kind: &[u8]) -> bool {
         let group =
             memchr::memchr(b'/', api_version).map_or(&b""[..], |index| &api_version[..index]);
@@ -137,7 +138,7 @@ impl PodKinds {
             .map(Vec::as_slice)
             .unwrap_or_default();
         let first = kind.first();
-        // Most differ in their first letter already.
+        // Most names differ in the first letter already.
         let is_kind = move |row: &&PodKind| {
             row.kind.as_bytes().first() == first && row.kind.as_bytes() == kind
         };

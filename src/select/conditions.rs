@@ -1,4 +1,4 @@
-//! `matchConditions`: all must come to `true`.
+//! Evaluates `matchConditions`: all must be `true`.
 
 use serde_json::Value;
 

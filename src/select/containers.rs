@@ -1,4 +1,4 @@
-//! The containers that a rule's container-level parts are for.
+//! Chooses the containers that the container-level parts of a rule go into.
 
 use globset::GlobMatcher;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::policy::{ContainerChoice, ContainerList, ContainerMode, Policy};
 use super::filters::matches_any;
 use super::{Baseline, BaselineView, WorkloadFacts};
 
-/// Containers that other injectors put into pods; a policy gets them only by naming them.
+/// Containers that other injectors add to pods. A policy chooses them only by their exact name.
 const FOREIGN_CONTAINERS: &[&str] = &[
     "istio-proxy",
     "linkerd-proxy",
@@ -28,11 +28,11 @@ const FOREIGN_CONTAINERS: &[&str] = &[
     "cloud-sql-proxy",
 ];
 
-/// The containers that a rule's container-level parts are for, in pod order, and then those of `added`, which policies of
-/// this run have put there.
+/// Returns the containers that a rule chooses, in the order of the pod, and then those of `added`, which policies of
+/// this run have added.
 ///
 /// # Errors
-/// A condition or a name that has no value.
+/// When a condition or a computed name cannot be evaluated.
 pub fn choose_containers<'t>(
     policy: &Policy,
     choice: &ContainerChoice,
@@ -81,7 +81,7 @@ pub fn choose_containers<'t>(
 }
 
 impl BaselineView<'_, '_> {
-    /// The same choice with the names that depend on the workload.
+    /// The choice with its computed names evaluated for the workload. `None` if no names are computed.
     fn with_computed_names(
         &self,
         policy: &Policy,
@@ -94,7 +94,7 @@ impl BaselineView<'_, '_> {
         let [names, exclude_names] = &choice.computed_names;
         if let Some(template) = names {
             computed.names = self.globs_of(policy, template)?;
-            // No name is none, not any.
+            // An empty list of names would match all containers, but here it means that none is chosen.
             if computed.names.is_empty() {
                 computed.include.clear();
             }
@@ -171,7 +171,7 @@ impl BaselineView<'_, '_> {
                 .any(|name| self.has_env(container, name))
     }
 
-    /// Whether a container states a variable in its `env`; what `envFrom` brings is not looked at.
+    /// Whether a container has a variable in its `env`. `envFrom` is not considered.
     fn has_env(&self, container: &Container<'_>, name: &str) -> bool {
         if let Some(value) = &container.added {
             let mut env = value["env"].as_array().into_iter().flatten();

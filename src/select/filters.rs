@@ -1,4 +1,4 @@
-//! Whether a workload meets the filters of a policy or a rule: the first thing that does not fit is the reason.
+//! Matches a workload with the filters of a policy or a rule. The first condition that fails is the reason.
 
 use globset::GlobMatcher;
 
@@ -18,11 +18,11 @@ const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
 pub(super) enum FilterResult {
     Holds,
     Fails(Box<Skip>),
-    /// Everything else holds, and something is not known of the namespace.
+    /// All other conditions hold, but something about the namespace is not known.
     Unknown(NamespaceUncertainty),
 }
 
-/// An empty list of globs is no condition.
+/// Whether a text matches one of the globs. An empty list matches every text.
 pub(super) fn matches_any(globs: &[GlobMatcher], text: &str) -> bool {
     globs.is_empty() || globs.iter().any(|glob| glob.is_match(text))
 }
@@ -271,7 +271,7 @@ impl BaselineView<'_, '_> {
     }
 }
 
-/// A requirement in words: `runtime=java`.
+/// A requirement as text, such as `runtime=java`.
 pub(super) fn wanted(requirement: &SelectorRequirement) -> String {
     let SelectorRequirement { key, values, .. } = requirement;
     match requirement.operator {
@@ -283,7 +283,7 @@ pub(super) fn wanted(requirement: &SelectorRequirement) -> String {
     }
 }
 
-/// What a requirement wants, and what is there instead.
+/// A sentence about a requirement that is not met: what it wants, and what is there instead.
 pub(super) fn wanted_and_found(
     failed: &SelectorRequirement,
     found: Option<&str>,
@@ -298,7 +298,7 @@ pub(super) fn wanted_and_found(
 }
 
 impl SelectorRequirement {
-    /// Whether a label's value, or that there is none, fits.
+    /// Whether the value of a label, or its absence, meets the requirement.
     pub(super) fn is_met(&self, value: Option<&str>) -> bool {
         let is_listed = |value: &str| self.values.iter().any(|wanted| wanted == value);
         match self.operator {
@@ -310,8 +310,8 @@ impl SelectorRequirement {
     }
 }
 
-/// A number from 0 up to 100 that depends only on the texts: FNV-1a, and a finisher that spreads its bits (the plain
-/// hash of short texts that differ in the last letter lies close together).
+/// A number from 0 to below 100 that depends only on the texts: FNV-1a, and a finisher that spreads its bits. Without
+/// it, short texts that differ in the last letter would have similar hashes.
 fn share_of(key: &str, salt: &str) -> f64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in salt.bytes().chain([0]).chain(key.bytes()) {

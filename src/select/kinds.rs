@@ -1,12 +1,12 @@
-//! Kinds that a policy names and nothing has: `Deploymnt` would select nothing without a word.
+//! Checks the kinds that policies name: a misspelled `Deploymnt` would silently select nothing.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::PodKinds;
 use crate::policy::schema::{did_you_mean, nearest};
 use crate::policy::{KindPattern, Policy, WorkloadFilter};
 
-/// Problems with the kinds that policies name: an error where one is nearly a known kind, a warning where it may be one
-/// that needs `--pod-template`.
+/// Returns an error for each kind that is nearly a known one, and a warning for each other unknown kind, which may need
+/// `--pod-template`.
 pub fn unknown_kinds(policies: &[Policy], kinds: &PodKinds) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for policy in policies {

@@ -1,5 +1,5 @@
-//! What the Namespace of a workload says, and what it means that this is not known: a positive condition does not hold,
-//! and anything else is an error, never decided by default.
+//! Evaluates conditions on the Namespace of a workload. If it is not known, a positive condition does not hold, and any
+//! other condition is an error, never decided by default.
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{NamespaceMeta, UnclearObject};
@@ -10,17 +10,17 @@ use crate::policy::{LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
 use super::filters::{FilterResult, list, matches_any, wanted, wanted_and_found};
 use super::{BaselineView, NotApplied, near_miss};
 
-/// The API server puts it on every Namespace, with its name.
+/// The label that the API server puts on every Namespace; its value is the name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// What is unknown about the namespace of a workload.
 #[derive(Debug, Clone)]
 pub(super) enum NamespaceUncertainty {
-    /// Its name.
+    /// The name of the namespace.
     Name,
-    /// What its Namespace object says.
+    /// The content of the Namespace object.
     Object,
-    /// The Namespace object stands twice.
+    /// Two texts contradict each other about the Namespace object.
     Contradiction(Box<UnclearObject>),
 }
 
@@ -94,7 +94,7 @@ impl BaselineView<'_, '_> {
         }
     }
 
-    /// The workload's Namespace object, where it is among the manifests.
+    /// The workload's Namespace object; `None` if it is not known.
     pub(super) fn namespace_object(&self) -> Result<Option<&NamespaceMeta>, UnclearObject> {
         match &self.workload.namespace {
             Some(namespace) => self.inventory.namespace(namespace),
@@ -106,7 +106,7 @@ impl BaselineView<'_, '_> {
 const STATE_NAMESPACE: &str = "say with `--namespace NAME` where these manifests will be installed";
 const GIVE_OBJECT: &str = "give the file that holds the Namespace with `--context`";
 
-/// A positive condition on what is not known of a namespace does not hold.
+/// The result of a positive condition on something unknown about the namespace: it does not hold, with a warning.
 pub(super) fn does_not_hold(
     policy: &Policy,
     workload: &Workload<'_>,
@@ -149,7 +149,7 @@ pub(super) fn does_not_hold(
     }))
 }
 
-/// Something else than a positive condition depends on what is not known of a namespace.
+/// The result of any other condition on something unknown about the namespace: an error.
 pub(super) fn undecided(
     policy: &Policy,
     workload: &Workload<'_>,

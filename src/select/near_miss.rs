@@ -1,7 +1,7 @@
-//! What was probably meant where a condition nearly holds, and where things stand in the document.
+//! Hints for conditions that nearly hold, and positions of labels and annotations in the document.
 //!
-//! Labels that differ in a digit or a whole word are other labels. What counts as nearly the same is another case, a
-//! blank or a dash for an underscore, and one letter of a longer word that is wrong, missing, too many or out of order.
+//! Two texts are nearly the same if they differ in case, in blanks around them, in `-` for `_`, or in one letter of a
+//! longer word that is wrong, missing, extra or swapped. Texts that differ in a digit or a whole word are not.
 
 use globset::GlobMatcher;
 use serde_json::Value;
@@ -14,10 +14,10 @@ use crate::yaml::tree::NodeId;
 
 use super::BaselineView;
 
-/// Shorter words are too often one letter apart.
+/// The minimum length of a word with a typo: shorter words are too often one letter apart.
 const MIN_LENGTH: usize = 4;
 
-/// Whether a text is another one with a slip of the pen. Never true of equal texts.
+/// Whether a text is another one with a typo. `false` for equal texts.
 pub(super) fn is_nearly(wanted: &str, found: &str) -> bool {
     if wanted == found {
         return false;
@@ -30,7 +30,7 @@ pub(super) fn is_nearly(wanted: &str, found: &str) -> bool {
         || is_word(&wanted) && is_word(&found) && strsim::osa_distance(&wanted, &found) == 1
 }
 
-/// A label's value as a manifest must write it: quoted where YAML would read something else than a string.
+/// A label's value as a manifest must write it: quoted if YAML would not read it as a string.
 fn as_string(text: &str) -> String {
     match resolve(text) {
         Value::String(_) => text.to_owned(),
@@ -38,7 +38,7 @@ fn as_string(text: &str) -> String {
     }
 }
 
-/// The glob without wildcards that a text nearly is.
+/// A hint if a text is nearly one of the globs without wildcards.
 pub(super) fn glob(globs: &[GlobMatcher], text: &str) -> Option<String> {
     let mut words = globs.iter().map(|glob| glob.glob().glob());
     let near = words.find(|word| !word.contains(['*', '?', '[', '{']) && is_nearly(word, text))?;
@@ -46,7 +46,7 @@ pub(super) fn glob(globs: &[GlobMatcher], text: &str) -> Option<String> {
 }
 
 impl BaselineView<'_, '_> {
-    /// What to do about a label that does not fit.
+    /// A hint for a label that does not meet a requirement.
     pub(super) fn near_label(
         &self,
         requirement: &SelectorRequirement,
@@ -70,7 +70,7 @@ impl BaselineView<'_, '_> {
         }
     }
 
-    /// The label stands on the workload where the pod template's counts, or the other way round.
+    /// A hint if the label is on the workload but that of the pod template counts, or the other way round.
     fn label_elsewhere(
         &self,
         requirement: &SelectorRequirement,
@@ -93,7 +93,7 @@ impl BaselineView<'_, '_> {
         })
     }
 
-    /// A key of the mapping that is nearly the wanted one.
+    /// A hint if a key of the mapping is nearly the wanted one.
     pub(super) fn near_key(&self, wanted: &str, mapping: Option<NodeId>) -> Option<String> {
         let tree = self.workload.tree;
         let mut keys = tree
@@ -103,7 +103,7 @@ impl BaselineView<'_, '_> {
         Some(format!("there is `{near}`; did you mean `{wanted}`?"))
     }
 
-    /// An annotation that is nearly the wanted one.
+    /// A hint if the key of an annotation is nearly the wanted one.
     pub(super) fn near_annotation(&self, wanted: &str) -> Option<String> {
         let holders = [self.workload.pod_metadata(), self.workload.metadata()];
         holders
@@ -111,23 +111,23 @@ impl BaselineView<'_, '_> {
             .find_map(|&metadata| self.near_key(wanted, self.texts_of(metadata, "annotations")))
     }
 
-    /// `labels` or `annotations`.
+    /// The node of `labels` or `annotations` in metadata.
     pub(super) fn texts_of(&self, metadata: Option<NodeId>, field: &str) -> Option<NodeId> {
         self.workload.tree.get(metadata?, field)
     }
 
-    /// Where the value under a key stands in the document.
+    /// The byte range of the value under a key.
     pub(super) fn span_in(&self, mapping: Option<NodeId>, key: &str) -> Option<Range<usize>> {
         let tree = self.workload.tree;
         Some(tree.span(tree.get(mapping?, key)?))
     }
 
-    /// Where a field of the workload's own metadata stands.
+    /// The byte range of a field of the workload's metadata.
     pub(super) fn workload_field(&self, key: &str) -> Option<Range<usize>> {
         self.span_in(self.workload.metadata(), key)
     }
 
-    /// Where an annotation of the pod template, or else of the workload, stands.
+    /// The byte range of an annotation of the pod template, or else of the workload.
     pub(super) fn annotation_span(&self, key: &str) -> Option<Range<usize>> {
         let holders = [self.workload.pod_metadata(), self.workload.metadata()];
         holders
@@ -137,7 +137,7 @@ impl BaselineView<'_, '_> {
 }
 
 impl Policy {
-    /// Gives a reason of a filter its place: that of the field that it speaks of, or the filter's.
+    /// Adds the place in the policy to a skip: that of the field of the filter that failed, or of the filter itself.
     pub(super) fn with_place(&self, skip: Box<Skip>, filter: &WorkloadFilter) -> Box<Skip> {
         if skip.in_policy.is_some() {
             return skip;

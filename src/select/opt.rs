@@ -1,4 +1,4 @@
-//! `optIn` and `optOut`: what workloads say about themselves.
+//! Evaluates `optIn` and `optOut`: marks on the pod template, the workload or the Namespace.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use crate::policy::{MetadataKey, OptFrom, OptRule, Policy};
 use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
 use super::{BaselineView, NotApplied};
 
-/// What says no without a policy's help.
+/// Values that clearly mean no, whatever the policy accepts.
 const NEGATIVE_VALUES: &[&str] = &["false", "disabled", "no", "off", "0"];
 
 impl BaselineView<'_, '_> {
-    /// Whether a policy applies by what the workload says. Where both `optIn` and `optOut` hold, the one that stands
-    /// nearer to the pod wins; at the same place it is the no.
+    /// Whether a policy applies according to the marks. If both `optIn` and `optOut` hold, the one nearer to the pod
+    /// wins, and at the same place `optOut`.
     pub(super) fn check_opts(
         &self,
         policy: &Policy,
@@ -65,7 +65,7 @@ impl BaselineView<'_, '_> {
                 },
             );
         }
-        // What stands nearer to the pod than a Namespace that may say no has decided.
+        // An unknown Namespace may opt out, but only if no mark nearer to the pod has decided.
         let is_open = opt_out_mark.is_none()
             && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
         match unknown() {
@@ -88,7 +88,7 @@ impl BaselineView<'_, '_> {
         }
     }
 
-    /// The mark is there with another value.
+    /// The skip for an `optIn` mark with another value.
     fn other_value(&self, opt: &OptRule, (from, value): (OptFrom, &str)) -> Skip {
         let wanted = opt.values.join(" or ");
         let reason = format!(
@@ -96,7 +96,7 @@ impl BaselineView<'_, '_> {
             holder_name(from),
             key_of(opt)
         );
-        // Whoever writes the mark with anything but a clear no wants something.
+        // A value that does not clearly mean no is probably meant as yes.
         let is_no =
             value.is_empty() || NEGATIVE_VALUES.contains(&value.to_ascii_lowercase().as_str());
         let near = opt.values.first().filter(|_| !is_no);
@@ -106,18 +106,18 @@ impl BaselineView<'_, '_> {
             .hint(hint)
     }
 
-    /// Whether the workload says that it opts in, and not that it opts out, whatever else is the case.
+    /// Whether the workload itself opts in, and does not opt out. No other conditions are considered.
     pub(super) fn opts_in_only(&self, policy: &Policy) -> bool {
         let Some(opt) = &policy.opt_in else {
             return false;
         };
-        // A word of the Namespace is meant for all in it, not for this one.
+        // A mark on the Namespace is for all workloads in it, not for this one in particular.
         let mark = self.find_mark(opt, None);
         let is_yes = mark.is_some_and(|(_, value)| opt.accepts(value));
         is_yes && self.check_opts(policy, &mut Vec::new()).is_ok()
     }
 
-    /// Where the mark stands in the document.
+    /// The byte range of the mark in the document.
     fn mark_span(&self, from: OptFrom, mark: &MetadataKey) -> Option<Range<usize>> {
         let metadata = match from {
             OptFrom::Pod => self.workload.pod_metadata(),
@@ -131,7 +131,7 @@ impl BaselineView<'_, '_> {
         self.span_in(self.texts_of(metadata, field), key)
     }
 
-    /// A mark that is there under nearly the same key, or as a label instead of an annotation.
+    /// A hint if the mark exists under nearly the same key, or as a label instead of an annotation.
     fn near_mark(&self, opt: &OptRule) -> Option<String> {
         let (field, other_field, key) = match &opt.mark {
             MetadataKey::Annotation(key) => ("annotations", "labels", key),
@@ -152,7 +152,7 @@ impl BaselineView<'_, '_> {
             .find_map(|&metadata| self.near_key(key, self.texts_of(metadata, field)))
     }
 
-    /// The value of the mark where it decides: at the first place that has it.
+    /// The place and value of the mark: the first place in the policy's order that has it decides.
     fn find_mark<'n>(
         &'n self,
         opt: &OptRule,
@@ -174,7 +174,8 @@ impl BaselineView<'_, '_> {
     }
 }
 
-/// Whether the policy names the Namespace itself: among all places it is looked at where it is there.
+/// Whether the policy states that the mark may be on the Namespace. By default it may, too, but then an unknown
+/// Namespace is ignored.
 fn asks_namespace(opt: &OptRule) -> bool {
     opt.is_from_stated && opt.from.contains(&OptFrom::Namespace)
 }

@@ -1,4 +1,4 @@
-//! What a workload offers to expressions, as the base shows it.
+//! The facts about a workload that expressions can use, without what the baseline leaves out.
 
 use serde_json::{Map, Value};
 
@@ -13,19 +13,19 @@ use crate::yaml::value::to_value;
 
 use super::Baseline;
 
-/// podgraft's own annotations are no part of the input.
+/// The prefix of podgraft's own annotations, which expressions do not see.
 const ANNOTATION_PREFIX: &str = "podgraft.dev/";
 
-/// A workload and, where one is chosen, a container of it.
+/// A workload, and a container of it if the expression is for one.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadFacts<'f, 't> {
     /// The workload.
     pub workload: &'f Workload<'t>,
-    /// What of it is not looked at.
+    /// The baseline, which says what is left out.
     pub base: &'f Baseline,
-    /// `container`.
+    /// The container for `container`, if there is one.
     pub container: Option<&'f Container<'t>>,
-    /// Other objects.
+    /// Other objects that expressions can look up.
     pub inventory: &'f Inventory,
 }
 
@@ -67,7 +67,7 @@ impl Facts for WorkloadFacts<'_, '_> {
         };
         let stated = wanted.namespace.as_ref();
         let mut found = self.object_named(&named(stated.or(workload_namespace)))?;
-        // Of a kind that has no namespaces.
+        // The kind may be cluster-scoped, so look for an object without a namespace, too.
         if found.is_none() && stated.is_none() && workload_namespace.is_some() {
             found = self.object_named(&named(None))?;
         }
@@ -91,7 +91,7 @@ impl WorkloadFacts<'_, '_> {
         }
     }
 
-    /// The Namespace of the workload; null where there is none, or no namespace is known.
+    /// The Namespace object of the workload. `None` if it is not known, or the workload has no namespace.
     fn namespace_object(&self) -> Result<Option<Value>, TemplateError> {
         let Some(name) = &self.workload.namespace else {
             return Ok(None);
@@ -146,7 +146,8 @@ impl WorkloadFacts<'_, '_> {
         Ok(value)
     }
 
-    /// A list of which nothing is left was not there.
+    /// Removes from a value what the baseline leaves out. A list that gets empty is removed, too: it was injected as
+    /// well.
     fn leave_out(&self, node: NodeId, value: &mut Value) {
         let tree = self.workload.tree;
         match value {
@@ -195,7 +196,7 @@ impl WorkloadFacts<'_, '_> {
         })
     }
 
-    /// A field that is there and not null.
+    /// The value of a field. `None` if it is missing or null, or all its items are left out.
     fn field(&self, mapping: NodeId, field: &str) -> Result<Option<Value>, TemplateError> {
         let Some(node) = self.workload.tree.get(mapping, field) else {
             return Ok(None);
@@ -206,7 +207,7 @@ impl WorkloadFacts<'_, '_> {
         Ok(Some(value).filter(|value| !value.is_null() && !is_emptied))
     }
 
-    /// Labels or annotations; empty where there are none.
+    /// The labels or annotations; an empty mapping if there are none.
     fn texts(&self, metadata: Option<NodeId>, field: &str) -> Result<Value, TemplateError> {
         let node = metadata.and_then(|metadata| self.workload.tree.get(metadata, field));
         let mut value = node.map_or(Ok(Value::Null), |node| self.value(node))?;
@@ -266,7 +267,7 @@ impl WorkloadFacts<'_, '_> {
     }
 }
 
-/// `container.type`.
+/// The value of `container.type`.
 fn kind_of(container: &Container<'_>) -> &'static str {
     match container.list {
         ContainerListKey::Containers => "Container",

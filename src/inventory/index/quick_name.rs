@@ -1,15 +1,15 @@
-//! The name of an object in a document that is written as usual, without parsing it.
+//! Finds the name of an object in a document of usual form without parsing it.
 
 /// `metadata.name` and `metadata.namespace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlainName<'t> {
-    /// As it is written.
+    /// `metadata.name`.
     pub name: &'t str,
-    /// As it is written, where it is.
+    /// `metadata.namespace`, if it is stated.
     pub namespace: Option<&'t str>,
 }
 
-/// What stands behind the only `metadata` at the beginning of a line.
+/// The text behind the line `metadata:` of the root. `None` if there is no such line, or another like it.
 fn metadata_block(text: &str) -> Option<&str> {
     let (before, block) = text.split_once("metadata:\n")?;
     let is_only = !block.contains("\nmetadata:") && !block.starts_with("metadata:");
@@ -17,8 +17,8 @@ fn metadata_block(text: &str) -> Option<&str> {
     (is_only && is_key).then_some(block)
 }
 
-/// The name of the object that a document holds, whose root is a block mapping with plain keys. `None` where only the
-/// parser can tell: each line of `metadata` must be one whose meaning does not depend on another.
+/// Returns the name of the object in a document whose root is a block mapping with plain keys. `None` if only the
+/// parser can tell: no line of `metadata` may depend on other lines, as in a quoted text of several lines.
 pub(super) fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
     let block = metadata_block(std::str::from_utf8(document).ok()?)?;
     let (mut indent, mut name, mut namespace) = (None, None, None);
@@ -40,7 +40,7 @@ pub(super) fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
             continue;
         }
         if column > indent {
-            // What is deeper than a plain text goes on with it.
+            // A deeper line continues the plain scalar above it.
             if may_go_on {
                 return None;
             }
@@ -67,7 +67,7 @@ pub(super) fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
     })
 }
 
-/// Whether quotes and brackets that open in a line close in it.
+/// Whether a line surely does not continue on the next: its quotes are closed, and it has no brackets or escapes.
 fn is_of_one_line(content: &str) -> bool {
     let count = |quote: u8| memchr::memchr_iter(quote, content.as_bytes()).count();
     count(b'"') % 2 == 0
@@ -75,7 +75,7 @@ fn is_of_one_line(content: &str) -> bool {
         && memchr::memchr3(b'\\', b'{', b'[', content.as_bytes()).is_none()
 }
 
-/// A plain text that no YAML reader takes for another value, alone on its line.
+/// The value of a line, if it is a plain scalar that every YAML reader takes for the same string.
 fn word(value: &str) -> Option<&str> {
     let word = value.strip_prefix(' ')?;
     let is_plain =
