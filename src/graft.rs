@@ -67,6 +67,8 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
         };
         DataIndex::of(vec![Arc::new(text)], options)
     });
+    // A policy may look up objects anywhere in the run, also generated ones, so the inventory is complete before the
+    // first workload is planned.
     let (mut inventory, problems) =
         inventory::read(name, text, SourceRole::Manifest, &needs, options);
     inventory.index = index.into();

@@ -124,7 +124,7 @@ pub(crate) fn is_false(value: &bool) -> bool {
 /// A value that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacedValue {
-    /// What stood there.
+    /// The original value.
     pub was: Value,
     /// The digest of the new value.
     pub now: String,
@@ -133,7 +133,7 @@ pub struct ReplacedValue {
 /// A value that was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedValue {
-    /// What stood there.
+    /// The original value.
     pub was: Value,
     /// The identity of the item, or the key of the field, that it followed. Empty if it was the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -42,6 +42,7 @@ pub(super) fn authors(
         };
         blame.advance(&new, &[*policy]);
     }
+    // What the final edits change beyond the last step cannot be attributed to one policy.
     let all_policies: Vec<usize> = steps.iter().map(|(policy, _)| *policy).collect();
     let Some(new) = spliced_within(text, start..end, edits) else {
         return Vec::new();

@@ -20,6 +20,7 @@ pub(super) fn check(
     edits: &[Edit],
     written: &[(ObjectPlacement, Arc<Value>)],
 ) -> Option<Diagnostic> {
+    // At the same offset, insertions go before replacements.
     let mut ordered: Vec<&Edit> = edits.iter().collect();
     if !ordered.is_sorted_by_key(|edit| (edit.at.start, !edit.at.is_empty())) {
         ordered.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));

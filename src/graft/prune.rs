@@ -45,7 +45,8 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options) {
         && files
             .iter()
             .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
-    // If a policy failed, it is unknown which objects it still needs.
+    // If a policy failed, it is unknown which objects it still needs. If nothing is to be pruned, this saves the
+    // search of all texts.
     if is_refused(files) || dropped(files, &needed).is_empty() && !has_room {
         return;
     }

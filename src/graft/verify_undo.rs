@@ -248,6 +248,7 @@ fn flatten_edits(written: &[WrittenWorkload<'_>]) -> Vec<Edit> {
         .iter()
         .flat_map(|writing| writing.edits.iter().cloned());
     let mut flat: Vec<Edit> = edits.collect();
+    // At the same offset, insertions go before replacements.
     flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     flat
 }

@@ -50,6 +50,7 @@ impl Record {
 /// # Errors
 /// In words.
 pub(super) fn from_json(text: &str) -> Result<Value, String> {
+    // Counts brackets outside of strings: the parser below recurses as deep as they nest.
     let (mut depth, mut in_text, mut bytes) = (0_usize, false, text.bytes());
     while let Some(byte) = bytes.next() {
         match byte {

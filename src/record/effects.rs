@@ -95,6 +95,7 @@ impl Comparison<'_> {
                 }
                 self.compare_lists(&key, (old, new), path);
             }
+            // A key without a value, such as `env:`, is null.
             (Value::Null, new_value) if is_holder(new_value, &key) && !is_empty(new_value) => {
                 let text = self.paths.write(path);
                 self.effects.filled.insert(text, Value::Null);

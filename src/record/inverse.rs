@@ -69,6 +69,7 @@ pub fn take_out(
         redo: Replay::default(),
     }
     .take_out_policy(&record.marker);
+    // Changes of the marker are not reported.
     taken.changed.clear();
     for policy in record.policies.iter().rev() {
         let redo = take_out_policy(policy, leniency(&policy.policy), &paths, &mut taken);

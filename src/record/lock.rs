@@ -259,6 +259,7 @@ impl Lock {
 
     /// Records what was done to workloads. A workload without a record is removed from the lock file.
     pub fn put_all(&mut self, records: Vec<(WorkloadKey, Option<Record>)>) {
+        // Computed before the loop, so that all new content of one run has the same generation.
         let before: BTreeMap<ContentKey, u64> = self
             .contents
             .iter()

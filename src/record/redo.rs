@@ -129,7 +129,7 @@ impl Replay {
     /// Puts the changes back into a value. Returns the policy's new record.
     ///
     /// # Errors
-    /// If another value is in the place of one.
+    /// If another value is at the path of a change.
     pub fn apply(
         &self,
         value: &mut Value,
@@ -270,6 +270,7 @@ fn join(
     let index = found.as_ref().and_then(|variables| {
         variables
             .iter()
+            // If several variables have the same name, the last one counts in Kubernetes.
             .rposition(|item| item.get("name").and_then(Value::as_str) == Some(name.as_str()))
     });
     let (Some(variables), Some(index)) = (found, index) else {
@@ -285,6 +286,7 @@ fn join(
         .get("valueFrom")
         .is_some_and(|from| !from.is_null())
     {
+        // `$(VAR)` is only expanded if VAR is earlier in the list, so the renamed variable stays in front.
         let original = format!("{ORIGINAL}{name}");
         let composed = join_texts(&format!("$({original})"), joined, &separator);
         variables[index]["name"] = Value::from(original);
@@ -301,6 +303,7 @@ fn join(
 }
 
 fn join_texts(old: &str, joined: &JoinedText, separator: &str) -> String {
+    // A value from a `|` block ends with a line feed, which stays at the end.
     let body = old.trim_end_matches('\n');
     let tail = &old[body.len()..];
     match (body.is_empty(), joined.before) {
@@ -361,6 +364,7 @@ fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
         }
         return;
     }
+    // Only the items that are in `current` exchange their positions.
     let mut arranged = target.clone();
     for (&place, &from) in places.iter().zip(&in_order) {
         arranged[place] = target[from].clone();

@@ -65,10 +65,9 @@ pub(crate) enum RemovalObstacle {
     Refused(Refusal),
     /// A change that cannot be written safely.
     CannotWrite(LoweringError),
-    /// The record contradicts the document: somebody changed the record. The node is its place.
+    /// The record contradicts the document: somebody changed the record, at this node.
     Forged(NodeId),
-    /// With the recorded values, the document would nest too deep: somebody changed the record. The node is its
-    /// place.
+    /// With the recorded values, the document would nest too deep: somebody changed the record at this node.
     TooDeep(NodeId),
     /// The result is wrong, which is a bug.
     Wrong(String),
@@ -192,6 +191,7 @@ pub(crate) fn strip(
         taken.push(taken_out);
         drafts.push((recorded_object.node, draft));
     }
+    // At the same offset, insertions go before replacements.
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
     let text = spliced(tree.text(), &edits)?;
     let changes = changes_of(&edits);

@@ -179,6 +179,7 @@ pub(super) fn edits_of(
         }
     }
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+    // Overlapping edits would make `splice` panic. A changed record could have some.
     edits.dedup_by(|next, before| next.at.start < before.at.end);
     Ok(RestoringEdits {
         edits,

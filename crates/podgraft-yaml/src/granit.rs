@@ -59,6 +59,7 @@ fn build<'a>(text: &'a str, read: &str) -> Result<Tree<'a>, ParseError> {
     let mut pending: Option<(Event<'_>, Span)> = None;
     for next in Parser::new_from_str_with_options(read, options) {
         let (event, span) = next.map_err(|error| parse_error(&error, read))?;
+        // The event of an anchor follows that of its node.
         if let Event::Anchor(id, _) = event {
             if let Some((node, node_span)) = pending.take() {
                 builder.event(node, &node_span, Some((id, to_range(&span))))?;

@@ -100,7 +100,7 @@ static LAST_SEPARATOR: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev
 /// Built once: preparing a search takes as long as searching a document.
 static SEPARATOR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\n---"));
 
-/// The start of the next separator line at or behind `from`, or the text's end.
+/// Returns the start of the next separator line at or after `from`, or the end of the text.
 fn next_separator(bytes: &[u8], from: usize) -> usize {
     let separator = &*SEPARATOR;
     // The pattern includes the line feed before the dashes, which may be the byte before `from`.

@@ -396,6 +396,7 @@ impl ValueReader<'_, '_> {
     fn check_duplicates(&self, keys: &[(String, NodeId)]) -> Result<(), ValueError> {
         let mut sorted: Vec<&(String, NodeId)> = keys.iter().collect();
         sorted.sort();
+        // The first duplicate in the document is reported, not the first by name.
         let twice = sorted
             .windows(2)
             .filter(|pair| pair[0].0 == pair[1].0)

@@ -71,7 +71,7 @@ impl UnrecordedWorkload<'_> {
             }
         }
         // Equal records restore the same values, so any of them will do. If they differ but have no original values,
-        // starting without a record loses nothing.
+        // none is lost without a record.
         let (first, locked) = found[0];
         if found
             .iter()

@@ -253,6 +253,7 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
         let (end, kept) = match until {
             Some(until) => {
                 self.open_at_mark(until);
+                // Collections that began before the first mark are in the new tree already.
                 let is_before = |around: &&EnclosingCollection| around.id < first.nodes;
                 let kept = self.path.iter().take_while(is_before).count();
                 (old.marks[until].nodes, kept)
