@@ -179,24 +179,29 @@ fn remove(
             let run = entries.start(at)..entries.end(at + length - 1);
             let next = Some(at + length).filter(|next| *next < entries.all.len());
             match (next, at.checked_sub(1).map(|before| entries.end(before))) {
+                // `kept, removed, next`: the comma before the run goes with it.
                 (Some(_), Some(before)) if writer.is_on_one_line(before, run.start) => {
                     lowering.edits.push(gone(before..run.end));
                 }
+                // Up to the next entry, so the comma behind the run goes with it.
                 (Some(next), _) => {
                     let next = entries.start(next);
                     lowering
                         .edits
                         .push(gone(writer.range_up_to(run.start, next)));
                 }
+                // New entries take the place of the last ones, so the commas stay.
                 (None, Some(_)) if !tail.is_empty() => {
                     is_tail_replaced = true;
                     let text = tail.clone().into();
                     lowering.edits.push(Edit { at: run, text });
                 }
+                // Nothing follows, so one comma less is needed.
                 (None, Some(before)) => {
                     let last = writer.trailing_ranges(before, run).into_iter();
                     lowering.edits.extend(last.map(gone));
                 }
+                // Nothing is kept. Such a collection is written anew and does not come here.
                 (None, None) => {}
             }
         }
@@ -354,12 +359,15 @@ impl<'t> FlowWriter<'t> {
         let has_whole_lines = leading_indent(self.text, last.start).is_some()
             && (rest.is_empty() || rest.starts_with('#'));
         let comma = |comma: usize| comma..comma + 1;
+        // On the line of the kept entry: all from its end on goes, with the comma between.
         if !has_whole_lines && !between.has_comment {
             return std::iter::once(kept..last.end).collect();
         }
         if !has_whole_lines {
             return between.comma.map(comma).into_iter().chain([last]).collect();
         }
+        // Whole lines. If the removed entry had a trailing comma, the kept one may have it as well; if not, its comma
+        // goes.
         let lines = line_start(self.text, last.start)..next_line(self.text, tail);
         let comma = between.comma.filter(|_| behind.is_none()).map(comma);
         comma.into_iter().chain([lines]).collect()
@@ -442,6 +450,7 @@ impl<'t> FlowWriter<'t> {
             .map(|entry| format!("{eol}{indent}{entry}"))
             .collect();
         let at = line_end(self.text, line_tail);
+        // A collection with a trailing comma keeps one.
         if comma.is_some() {
             edits.push(insert(at, lines.join(",") + ","));
         } else {

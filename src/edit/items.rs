@@ -130,6 +130,7 @@ fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usi
 fn find_dash(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
+    // Comments before the dash may have dashes of their own, so they are skipped.
     while at < bytes.len() && bytes[at] != b'-' {
         at = if bytes[at] == b'#' {
             next_line(text, at)

@@ -93,6 +93,7 @@ fn append(
     }
     match tree.kind(node) {
         NodeKind::Plain
+            // The result must still read as a string: `1e` with `3` behind it is a number.
             if is_plain_tail(added, around) && resolve(new) == Value::String(new.to_owned()) =>
         {
             insert(end, added.to_owned())

@@ -23,7 +23,7 @@ mod quick_name;
 
 /// A text of manifests that can be read repeatedly.
 pub trait SourceText: fmt::Debug + Send + Sync {
-    /// What its places are called by.
+    /// The name of the text in places.
     fn name(&self) -> &Arc<str>;
 
     /// Calls `each` with the consecutive parts of the whole text.
@@ -53,7 +53,7 @@ pub struct TextPart<'t> {
 /// A text in memory.
 #[derive(Debug)]
 pub struct InMemoryText {
-    /// What its places are called by.
+    /// The name of the text in places.
     pub name: Arc<str>,
     /// The whole text.
     pub text: Arc<Vec<u8>>,
@@ -180,6 +180,7 @@ impl DataIndex {
             .iter()
             .take_while(|document| document.hash == wanted);
         let mut known = DataMatches::new();
+        // The name is compared again, because other names may have the same hash.
         let mut extend = |data: &BTreeMap<DataName, KnownObject<DataResult>>| {
             let is_wanted = |candidate: &DataName| {
                 (candidate.kind, &candidate.namespace, &candidate.name)
@@ -195,6 +196,7 @@ impl DataIndex {
             extend(&self.parse(document, name)?.data);
         }
         match found.unreadable.first() {
+            // The object may be the document that cannot be read.
             Some(place) if known.is_empty() => Err(unreadable(place, name)),
             _ => Ok(known),
         }

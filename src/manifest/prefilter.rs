@@ -120,6 +120,7 @@ impl<'a> RootFields<'a> {
     fn take_line(&mut self, text: &'a [u8], kinds: &PodKinds) -> Option<()> {
         let key = match text[0] {
             b' ' | b'\r' => return is_blank_or_comment(line_of(text)).then_some(()),
+            // An item of the list under the last key: YAML allows its dash in the column of the key.
             b'-' if self.has_content
                 && matches!(text.get(1), None | Some(b' ' | b'\n' | b'\r')) =>
             {
@@ -153,6 +154,7 @@ impl<'a> RootFields<'a> {
 
     fn take_kind(&mut self, value: &'a [u8], kinds: &PodKinds) -> Option<()> {
         let kind = bare_word(value, ALPHANUMERIC)?;
+        // A second `kind`, a List, which may hold workloads, and a value of several lines need the parser.
         if self.kind.is_some() || kind.ends_with(b"List") || continues(value) {
             return None;
         }

@@ -172,6 +172,7 @@ fn injected(
 ) -> InjectedContainer {
     let mut steps = planned.steps.iter();
     let added = steps.find_map(|(_, draft)| value_in(draft, workload, container));
+    // The state after the last policy before this one that changed anything.
     let before = |at: usize| {
         let mut steps = planned.steps.iter().rev();
         value_in(&steps.find(|(step, _)| *step < at)?.1, workload, container)

@@ -375,7 +375,7 @@ impl<'c> Planner<'c, '_> {
         Ok(())
     }
 
-    /// The API server refuses hostPID together with shareProcessNamespace.
+    /// Refuses `hostPID` together with `shareProcessNamespace`, as the API server does.
     fn check_namespaces(&self, item: &PolicyValue) -> PlanResult {
         let is_true =
             |key: &str| self.draft.text_at(&self.pod_spec_part(), key).as_deref() == Some("true");

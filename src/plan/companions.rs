@@ -188,6 +188,7 @@ impl RuleContext<'_, '_> {
             return Ok(false);
         };
         match (known.standing, &known.contradiction) {
+            // The object is known only because policies generate it, always with the same content.
             (SourceRole::Companion, None) => Ok(false),
             (SourceRole::Companion, Some(_)) => {
                 let message = format!("the {name} is generated twice, with different content");

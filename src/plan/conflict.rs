@@ -20,7 +20,7 @@ enum ValueAuthor {
     /// The policy itself in an earlier run that left no record.
     EarlierRun,
     Manifest,
-    /// Another policy.
+    /// Another policy of this run.
     ThisRun,
 }
 

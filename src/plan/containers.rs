@@ -76,7 +76,7 @@ impl<'t> Planner<'_, 't> {
         }
     }
 
-    /// Adds a container to a list. Init and app containers share one name space.
+    /// Adds a container to a list. Its name must be free in both lists: init and app containers share one name space.
     pub(super) fn container(
         &mut self,
         list: ContainerListKey,
@@ -253,6 +253,7 @@ impl<'t> Planner<'_, 't> {
             ContainerListKey::InitContainers,
         ] {
             for (sibling, _) in self.pod_items(list.key(), "name") {
+                // The containers of a pod share one network namespace, so two of them cannot listen on the same port.
                 let is_chosen_container = self.is_container(&sibling, container);
                 let ports = self.draft.get(&sibling, "ports");
                 for (port, port_name) in self.items_by(ports.as_ref(), "name") {

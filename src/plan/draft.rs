@@ -128,7 +128,7 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The object.
+    /// The root of the draft, which is the whole object.
     pub fn root(&self) -> DraftValue {
         self.root.clone()
     }
@@ -401,6 +401,7 @@ impl<'t> Draft<'t> {
                     if map.len() < count {
                         return None; // two keys that are one to JSON
                     }
+                    // A field of its own overrides what a merge key brings.
                     if let Some(origin) = origin.filter(|_| self.has_merge_key(fields)) {
                         let Value::Object(with_merged) = to_value(self.tree, origin).ok()? else {
                             return None;

@@ -23,6 +23,7 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
                     };
                     compare(found, value, name)
                 }
+                // A wanted null states nothing.
                 None => value.is_null(),
             });
             has_ours
@@ -38,6 +39,7 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
                     .all(|(found, value)| compare(found, value, key))
         }
         _ if existing == wanted => true,
+        // `0.5` and `500m` are the same quantity.
         _ if matches!(key, QUANTITY | "sizeLimit" | "divisor") => quantity::parse(existing)
             .is_some_and(|quantity| quantity::parse(wanted) == Some(quantity)),
         _ if matches!(key, "containerPort" | "hostPort" | "port") => {

@@ -16,9 +16,9 @@ use crate::yaml::tree::NodeId;
 /// What a rule injects into one workload.
 #[derive(Debug)]
 pub(super) struct ExpandedInjection<'r> {
-    /// Into the pod, the workload, and every chosen container that has nothing of its own.
+    /// What goes into the pod, the workload, and every chosen container without an entry in `of_containers`.
     pub inject: Cow<'r, Injection>,
-    /// Into each chosen container, in their order; empty where all get the same.
+    /// What goes into each chosen container, in their order; empty if all get the same.
     pub of_containers: Vec<Injection>,
 }
 
@@ -48,7 +48,7 @@ impl ExpandedInjection<'_> {
     }
 }
 
-/// Evaluates a rule's expressions; a rule without any is as it is.
+/// Evaluates a rule's expressions. A rule without expressions is borrowed as it is.
 pub(super) fn expand<'r>(
     policy: &Policy,
     rule: &'r Rule,
@@ -74,6 +74,7 @@ pub(super) fn expand<'r>(
             of_containers: found.1.clone(),
         });
     }
+    // The cache is borrowed mutably below.
     drop(expanded);
     let facts: Vec<WorkloadFacts<'_, '_>> = chosen
         .iter()

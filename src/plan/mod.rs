@@ -85,7 +85,7 @@ pub struct WorkloadPlan<'t> {
     pub companions: Vec<GeneratedObject>,
     /// Errors, warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
-    /// Ephemeral containers, where the options ask for them.
+    /// Ephemeral containers; empty unless the options ask for them.
     pub ephemeral_containers: Vec<PolicyValue>,
     /// The record of the injected changes, if the run keeps one.
     pub record: Option<Record>,
@@ -98,7 +98,7 @@ pub struct WorkloadPlan<'t> {
 }
 
 impl<'t> From<Draft<'t>> for WorkloadPlan<'t> {
-    /// Before the first policy.
+    /// The plan before the first policy.
     fn from(draft: Draft<'t>) -> Self {
         WorkloadPlan {
             draft,

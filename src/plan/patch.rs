@@ -147,6 +147,7 @@ impl Patcher<'_, '_> {
                     self.operations.splice(before..before, test);
                 }
             } else {
+                // Behind the last original item, `-` appends whatever the length of the list is by then.
                 path.push(if Some(at) > last_original {
                     "-".to_owned()
                 } else {

@@ -265,6 +265,7 @@ impl<'c, 't> Planner<'c, 't> {
         let parent = self.find(target, parents);
         let is_list = parent.is_some_and(|parent| self.draft.is_list(&parent));
         let is_new_item = mode == PutMode::Add && is_list;
+        // Adding to a list always inserts. Elsewhere, an equal value needs no change.
         if !is_new_item && existing.and_then(|part| self.draft.value(&part)).as_ref() == Some(value)
         {
             return Ok(false);
@@ -308,6 +309,7 @@ impl<'c, 't> Planner<'c, 't> {
         let above = match target {
             PatchTarget::Workload => 0,
             PatchTarget::PodTemplate => template,
+            // `spec`, the list, and the index.
             PatchTarget::Container(_) => template + 3,
         };
         let Err(GrowthError { code, reason }) = self.growth.add(above + path.len(), value) else {

@@ -121,6 +121,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
         self.report_qos_class(class);
         self.pod_level();
+        // Patches see the result of all other steps, and the checks see everything.
         self.patches();
         self.check_result();
         self
@@ -170,6 +171,7 @@ impl<'c, 't> Planner<'c, 't> {
         for item in &inject.env_from {
             self.attempt(|planner| planner.env_from(container, item));
         }
+        // `envFrom` comes before `env`, because a text may be joined to a variable that an injected source brings.
         for change in super::env_order::in_order_of_use(&inject.env) {
             self.attempt(|planner| planner.env(container, change));
         }

@@ -224,6 +224,7 @@ impl Planner<'_, '_> {
                 None => added.push(value.clone()),
                 Some(counterpart) if is_same(counterpart, value) => {}
                 Some(_) if self.keeps_existing() => {}
+                // `onConflict: Replace` sets the whole list.
                 Some(_) if self.replaces_existing() => return Ok(None),
                 Some(_) => {
                     return Err(self.conflict(

@@ -24,6 +24,7 @@ pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
         let quantity = quantity::parse(container.get("resources")?.get(of)?.get(resource)?)?;
         (quantity > 0).then_some(quantity)
     };
+    // A limit without a request is also the request.
     let is_bounded = |container: &Value, resource: &str| {
         let limit = stated(container, "limits", resource);
         limit.is_some()

@@ -10,7 +10,7 @@ use crate::yaml::value::{field_in, is_equal};
 /// Changes a draft so that its object has the value `target`. Fields keep their order; list items get that of `target`.
 ///
 /// # Errors
-/// Where what has to change may not be edited.
+/// When a part that must change may not be edited.
 pub(crate) fn reconcile(
     draft: &mut Draft<'_>,
     current: &Value,

@@ -141,6 +141,7 @@ impl<'t> Recording<'t> {
             return;
         }
         let mut noted = self.record.policies.iter_mut();
+        // The checksums of a policy are noted later than its other changes.
         if let Some(existing) = noted.find(|existing| existing.policy == policy.identity) {
             existing.effects.extend(effects);
             if !existing.digest.is_empty() {
@@ -260,7 +261,7 @@ impl<'t> Recording<'t> {
 /// Writes the record behind the marker, or replaces the existing one.
 ///
 /// # Errors
-/// Where the annotations may not be edited.
+/// When the annotations may not be edited.
 pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusal> {
     let annotations = open_annotations(draft)?;
     let text = Value::String(record.render());

@@ -173,6 +173,7 @@ fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
         }
     }
     for (resource, limit) in &limits {
+        // Without a request of the pod, those of its containers count.
         let requests = match requested.contains_key(resource) {
             true => &requested,
             false => &peak,

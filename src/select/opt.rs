@@ -37,6 +37,7 @@ impl BaselineView<'_, '_> {
         let opted_in = accepted(&opt_in_mark, &policy.opt_in);
         let opted_out = accepted(&opt_out_mark, &policy.opt_out);
         if let (Some(out), Some(opt)) = (opted_out, &policy.opt_out)
+            // `OptFrom` is ordered from the pod outwards, so the lesser one is nearer.
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = opt_out_mark.map(|(_, value)| value).unwrap_or_default();
