@@ -174,8 +174,7 @@ fn write_item(
                 reason: BLANKS_WITHOUT_END,
             });
         }
-        // The line end in front becomes an edit of its own, so that the item can have one at its end, as a block scalar
-        // needs.
+        // The line end in front becomes an edit of its own. So the item can end in one, as a block scalar needs.
         let eol = line_end_at(text, text.len());
         room.push(Edit {
             at: edit.at.clone(),

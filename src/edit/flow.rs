@@ -366,8 +366,7 @@ impl<'t> FlowWriter<'t> {
         if !has_whole_lines {
             return between.comma.map(comma).into_iter().chain([last]).collect();
         }
-        // Whole lines. If the removed entry had a trailing comma, the kept one may have it as well; if not, its comma
-        // goes.
+        // Whole lines. The kept entry keeps its comma only if the removed one had a trailing comma, too.
         let lines = line_start(self.text, last.start)..next_line(self.text, tail);
         let comma = between.comma.filter(|_| behind.is_none()).map(comma);
         comma.into_iter().chain([lines]).collect()

@@ -18,8 +18,7 @@ impl Layout {
     pub(super) fn read(tree: &Tree<'_>, object: NodeId) -> Self {
         let mut steps = IndentVotes::default();
         let mut offsets = IndentVotes::default();
-        // The stack of block collections around the current node: whether it is a mapping, its column, the id behind
-        // it.
+        // The stack of block collections around the current node: is it a mapping, its column, the id behind it.
         let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
         let is_block = |&id: &NodeId| {
             matches!(
@@ -160,8 +159,7 @@ pub(super) fn behind_attached_comments(text: &str, from: usize, column: usize) -
     at
 }
 
-/// The offset behind the last commented-out item, with all of its lines, in the block of comment lines that begins
-/// here.
+/// The offset behind the last commented-out item and its lines, in the block of comment lines that begins here.
 fn behind_commented_items(text: &str, from: usize, column: usize) -> Option<usize> {
     let (mut cursor, mut dash, mut end) = (from, None, None);
     while cursor < text.len()

@@ -51,8 +51,7 @@ pub fn lower(
         let (end, text) = (edits[index].at.end, &edits[index].text);
         let is_last_at_end = edits.get(index + 1).is_none_or(|next| next.at.start > end);
         let ends_in_token = text.ends_with(|last: char| !last.is_whitespace());
-        // In place of an absent value, text may end right before a comment. Without a blank, the `#` would be part of
-        // it.
+        // Text in place of an absent value may end right before a comment. Without a blank, `#` would be part of it.
         if draft.tree.text()[end..].starts_with('#')
             && is_last_at_end
             && ends_in_token
@@ -257,8 +256,7 @@ impl Lowering<'_, '_> {
         behind_blanks(self.tree.text(), from, column, value) > from
     }
 
-    /// The text between a key and the value written in place of an absent one: `{env: }` has a blank already, `{env:}`
-    /// not.
+    /// The text between a key and a value written in place of an absent one: a blank for `{env:}`, none for `{env: }`.
     fn behind_flow_key(&self, node: NodeId) -> Result<String, LoweringError> {
         let before = &self.tree.text()[..self.tree.span(node).start];
         match (before.ends_with(':'), before.trim_end().ends_with(':')) {
@@ -364,8 +362,7 @@ impl Lowering<'_, '_> {
         self.flush_fields(&mut pending, previous, None, mapping_column)
     }
 
-    /// A new value. A list of shared items is not copied into one value, so that the text cache can recognize the
-    /// items.
+    /// A new value. A list of shared items is not copied into one value, so that the text cache recognizes them.
     fn new_value(&self, part: &DraftValue, near: NodeId) -> Result<NewValue, LoweringError> {
         if let DraftValue::Open(id) = part
             && let OpenedCollection::List {

@@ -108,8 +108,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Replaces a value on lines of its own that has a comment between it and its key. A new value of several lines
-    /// takes the place of the old lines; one of a single line goes before the comment. `false` if it is not written
-    /// like that.
+    /// takes the place of the old lines; one of a single line goes before the comment. `false` for other values.
     pub(super) fn write_before_comment(&mut self, (key, value): KeyValueNodes, new: &str) -> bool {
         let text = self.tree.text();
         let (key_end, span) = (self.tree.span(key).end, self.tree.span(value));

@@ -53,8 +53,7 @@ impl<'a> DocumentScanner<'a> {
         }
     }
 
-    /// Like [`classify`], for the chunk that starts here. Also returns where it ends. `None` if only the parser can
-    /// tell.
+    /// Like [`classify`], for the chunk that starts here. Returns its end, too. `None` if only the parser can tell.
     pub fn classify_at(
         &mut self,
         start: usize,

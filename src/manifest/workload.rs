@@ -9,8 +9,7 @@ pub struct PodKind {
     pub group: String,
     /// The kind.
     pub kind: String,
-    /// The keys from the object to the mapping with the pod's `metadata` and `spec`; empty if that is the object
-    /// itself.
+    /// The keys from the object to the mapping with the pod's `metadata` and `spec`; empty for the object itself.
     pub path: Vec<String>,
     /// Whether it runs to completion, which an app container that never ends would prevent.
     pub completes: bool,

@@ -68,8 +68,7 @@ struct RuleResults<'p> {
     problems: Vec<Diagnostic>,
     checksums: Vec<ChecksumAnnotation>,
     skips: Vec<(&'p Rule, Skip)>,
-    /// Containers that a rule was applied to. Those that policies add may share the pod's node, so they have a name,
-    /// too.
+    /// Containers that a rule was applied to. Those that policies add may share a node, so they have a name, too.
     taken: BTreeSet<(NodeId, Option<String>)>,
     notes: RuleNotes,
     /// What the rules need from a cluster; empty unless the options ask for it.

@@ -67,8 +67,7 @@ impl<'c> Planner<'c, '_> {
         }
     }
 
-    /// The first item that may conflict with other parts of the pod. `None` if the checks of the whole pod can be
-    /// skipped.
+    /// The first item that may conflict with other parts of the pod. `None` if the whole pod need not be checked.
     fn item_with_wide_effect(&self) -> Option<&'c PolicyValue> {
         let has_field = |item: &&PolicyValue| {
             pod_rules::FIELDS

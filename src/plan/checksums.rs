@@ -182,8 +182,7 @@ impl ChecksumContext<'_, '_> {
         names
     }
 
-    /// The objects that volumes, `env` and `envFrom` of the pod template refer to, each with whether it is optional
-    /// there.
+    /// The objects that volumes, `env` and `envFrom` of the pod template refer to, each with its `optional`.
     fn references(&self) -> Vec<(DataKind, String, bool)> {
         let pod_spec = self
             .draft

@@ -1,5 +1,4 @@
-//! Finds what an API server would refuse in a pod spec. Comparing the faults of two drafts shows what a step has
-//! introduced.
+//! Finds what an API server would refuse in a pod spec. The faults of two drafts show what a step has introduced.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -132,8 +131,7 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
     found.iter().map(warning).collect()
 }
 
-/// Whether the object's annotations are too long together only because of this run, which adds the marker and the
-/// record.
+/// Whether the object's annotations are too long together only because of this run, with marker and record.
 pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
     let annotations = |draft: &Draft<'_>| {
         let metadata = draft.get(&draft.root(), "metadata")?;

@@ -12,8 +12,7 @@ use crate::policy::{MetadataKey, OtherInjector, Policy};
 use super::draft::Draft;
 use super::marks::is_marked;
 
-/// Returns a skip if another injector has left its mark in the input. Podgraft's own marker for this policy overrides
-/// that.
+/// Returns a skip if another injector has left its mark in the input, unless podgraft's marker names this policy.
 pub(super) fn left_alone(
     policy: &Policy,
     workload: &Workload<'_>,

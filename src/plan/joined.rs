@@ -5,8 +5,7 @@ use crate::record::has_token;
 
 /// Joins `addition` to `old` by the entry's operation. Returns `old` if it has the addition already.
 pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
-    // The final line break of a block scalar is not part of the flags in it: the addition goes before it, without its
-    // own.
+    // The final line break of a block scalar is not part of the flags: the addition goes before it, without its own.
     let (body, addition) = (old.trim_end_matches('\n'), addition.trim_end_matches('\n'));
     let tail = &old[body.len()..];
     let separator = &change.separator;

@@ -1,5 +1,4 @@
-//! Decides what policies change in a workload. The result is a draft of the workload and a report; no text is made
-//! here.
+//! Decides what policies change in a workload. The result is a draft and a report; no text is made here.
 
 mod added_containers;
 mod apply;
@@ -362,8 +361,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         Ok(())
     }
 
-    /// Writes marker and record, adapts the outcomes to an earlier run, and adds the diagnostics that need the whole
-    /// plan.
+    /// Writes marker and record, adapts outcomes to an earlier run, and adds the diagnostics of the whole plan.
     fn finish(&self, planned: &mut WorkloadPlan<'t>, recording: Option<Recording<'t>>) {
         if recording.is_none() {
             drop_reverted_changes(planned);

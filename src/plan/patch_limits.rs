@@ -46,8 +46,7 @@ impl PatchGrowth {
     }
 }
 
-/// The size of a value in bytes. Raises `deepest` to its deepest level; only mappings and lists are levels, as in the
-/// parser.
+/// The size of a value in bytes. Raises `deepest` to its deepest level. As in the parser, only collections are levels.
 fn size(value: &Value, level: usize, deepest: &mut usize) -> usize {
     let inner = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

@@ -1,5 +1,4 @@
-//! Carries out JSON patches (RFC 6902) on the draft, so that edits, reports and checks are the same as for any other
-//! item.
+//! Carries out JSON patches (RFC 6902) on the draft, so that edits, reports and checks are those of any other item.
 
 use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
@@ -55,8 +54,7 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    /// The patches with their targets, in the policy's order. A patch of containers comes once for each chosen
-    /// container.
+    /// The patches with their targets, in the policy's order. A patch of containers comes once for each chosen one.
     fn patch_jobs(&self) -> Vec<(PatchTarget<'c>, &'c PatchEntry)> {
         let mut jobs = Vec::new();
         for entry in &self.inject.patches {

@@ -1,5 +1,4 @@
-//! Plans one rule of a policy on one workload. Here are the order of the steps, and access to the draft for all of
-//! them.
+//! Plans one rule of a policy on one workload: the order of the steps, and how all of them access the draft.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -127,8 +126,7 @@ impl<'c, 't> Planner<'c, 't> {
         self
     }
 
-    /// The pod's QoS class before the container defaults. `None` if they set no resources, or the run reports no
-    /// details.
+    /// The pod's QoS class before the container defaults. `None` if they set no resources, or nothing is reported.
     fn qos_class_before_defaults(&self) -> Option<&'static str> {
         let has_resources = |inject: &&Injection| {
             let defaults = inject.container_defaults.as_ref();

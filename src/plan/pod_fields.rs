@@ -15,8 +15,7 @@ use super::equality::is_same;
 use super::order;
 use super::planner::{PlanResult, Planner};
 
-/// Lists of the pod spec and the fields that identify their items (`patchMergeKey` and `listMapKeys` of the Kubernetes
-/// API).
+/// Lists of the pod spec and the fields that identify their items (`patchMergeKey` and `listMapKeys` of the API).
 const MERGE_KEYS: &[(&str, &[&str])] = &[
     ("hostAliases", &["ip"]),
     (

@@ -222,8 +222,7 @@ impl<'t> Recording<'t> {
         Ok(())
     }
 
-    /// Writes the marker if a policy changed something, and the record if it belongs into an annotation. Returns the
-    /// record.
+    /// Writes the marker if a policy changed something, and the record if it goes into an annotation. Returns it.
     pub(super) fn finish(
         mut self,
         draft: &mut Draft<'t>,
@@ -275,8 +274,7 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
     Ok(())
 }
 
-/// Whether a list has containers without a name, or two of the same name. What goes into each could not be told apart
-/// later.
+/// Whether a list has containers without a name, or two of one name. Later, nobody could tell what went into which.
 pub(crate) fn has_twin_containers(object: &Value, template: &[String]) -> bool {
     let spec = template
         .iter()
@@ -322,9 +320,8 @@ pub(super) enum FoldStep<'f> {
     Kept(&'f Replay),
 }
 
-/// Returns the given policies in order, with each kept one behind the policy that it followed in the record. Policies
-/// in `idle` do not count as predecessors: the new record will not have them, so the next run could not find the
-/// position.
+/// Returns the given policies in order, with each kept one behind the policy that it followed in the record. Those in
+/// `idle` do not count: the new record will not have them, so the next run could not find the position.
 pub(super) fn policy_order<'f>(
     policies: &'f [Policy],
     earlier: Option<&'f EarlierRun<'f>>,

@@ -1,5 +1,4 @@
-//! Turns the outcome of each policy into the change since the earlier run, by comparing the record of that run with the
-//! new one.
+//! Turns the outcome of each policy into the change since the earlier run, by comparing the records of both runs.
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;

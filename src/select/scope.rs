@@ -146,8 +146,7 @@ impl WorkloadFacts<'_, '_> {
         Ok(value)
     }
 
-    /// Removes from a value what the baseline leaves out. A list that gets empty is removed, too: it was injected as
-    /// well.
+    /// Removes from a value what the baseline leaves out. A list that gets empty is removed, too: it was injected.
     fn leave_out(&self, node: NodeId, value: &mut Value) {
         let tree = self.workload.tree;
         match value {
