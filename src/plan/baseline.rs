@@ -121,8 +121,11 @@ fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> 
     };
     let mut containers = workload.containers().iter();
     if let PassScope::Container = level {
-        let lists = ["env", "volumeMounts", "ports", "envFrom"];
-        return containers.any(|container| lists.iter().any(|list| holds(container.node, list)));
+        return containers.any(|container| {
+            CONTAINER_LISTS
+                .iter()
+                .any(|list| holds(container.node, list))
+        });
     }
     let mut is_present = |item: &Value| match item.get("name").and_then(Value::as_str) {
         Some(name) if !has_expression(name) => {
@@ -136,9 +139,7 @@ fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> 
     lists.any(|list| {
         list.as_array()
             .is_none_or(|items| items.iter().any(&mut is_present))
-    }) || ["volumes", "imagePullSecrets"]
-        .iter()
-        .any(|list| holds(workload.pod_spec, list))
+    }) || POD_LISTS.iter().any(|list| holds(workload.pod_spec, list))
         || texts.any(|(word, metadata, field)| {
             let Some(entries) = inject.get(word) else {
                 return false;
@@ -165,15 +166,58 @@ fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static
     ]
 }
 
+/// Lists of a PodSpec, other than containers, that policies add items to.
+const POD_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
+/// Lists of a container that policies add items to.
+const CONTAINER_LISTS: [&str; 4] = ["env", "volumeMounts", "ports", "envFrom"];
+
+/// The items of `inject` for each of [`POD_LISTS`] and each of [`CONTAINER_LISTS`]. All fields are named here, so that the
+/// compiler asks whether a new one is such a list: if it is left out, a second run takes its items for the user's.
+fn items_of_lists(inject: &Injection) -> ([Vec<&PolicyValue>; 2], [Vec<&PolicyValue>; 4]) {
+    let Injection {
+        volumes,
+        image_pull_secrets,
+        env,
+        volume_mounts,
+        ports,
+        env_from,
+        // Containers, by `leave_out_containers`.
+        init_containers: _,
+        sidecars: _,
+        // Labels and annotations, by `leave_out_texts`.
+        pod_annotations: _,
+        pod_labels: _,
+        annotations: _,
+        labels: _,
+        // No items of lists, or none that are written into a workload.
+        ephemeral_containers: _,
+        text_changes: _,
+        pod_spec: _,
+        pod_spec_places: _,
+        container_defaults: _,
+        pod_security_context: _,
+        checksums: _,
+        patches: _,
+    } = inject;
+    let env = env.iter().filter(|change| change.op != EnvOp::Remove);
+    (
+        [
+            volumes.iter().map(|(item, _)| item).collect(),
+            image_pull_secrets.iter().collect(),
+        ],
+        [
+            env.map(|change| &change.item).collect(),
+            volume_mounts.iter().collect(),
+            ports.iter().collect(),
+            env_from.iter().collect(),
+        ],
+    )
+}
+
 fn leave_out_pod_items(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
-    let volumes = inject.volumes.iter().map(|(item, _)| item.clone());
-    let volumes: Vec<PolicyValue> = volumes.collect();
-    let lists = [
-        ("volumes", &volumes),
-        ("imagePullSecrets", &inject.image_pull_secrets),
-    ];
-    for (list, ours) in lists {
-        leave_out_items(workload, workload.pod_spec, list, ours, base);
+    let (of_pod, _) = items_of_lists(inject);
+    for (list, items) in POD_LISTS.iter().zip(of_pod) {
+        leave_out_items(workload, workload.pod_spec, list, &items, base);
     }
 }
 
@@ -183,17 +227,9 @@ fn leave_out_container_items(
     inject: &Injection,
     base: &mut Baseline,
 ) {
-    let env = inject.env.iter();
-    let env = env.filter(|change| change.op != EnvOp::Remove);
-    let env: Vec<PolicyValue> = env.map(|change| change.item.clone()).collect();
-    let lists = [
-        ("env", &env),
-        ("volumeMounts", &inject.volume_mounts),
-        ("ports", &inject.ports),
-        ("envFrom", &inject.env_from),
-    ];
-    for (list, ours) in lists {
-        leave_out_items(workload, container.node, list, ours, base);
+    let (_, of_container) = items_of_lists(inject);
+    for (list, items) in CONTAINER_LISTS.iter().zip(of_container) {
+        leave_out_items(workload, container.node, list, &items, base);
     }
 }
 
@@ -202,7 +238,7 @@ fn leave_out_items(
     workload: &Workload<'_>,
     holder: NodeId,
     list: &str,
-    policy_items: &[PolicyValue],
+    policy_items: &[&PolicyValue],
     base: &mut Baseline,
 ) {
     let Some(node) = workload

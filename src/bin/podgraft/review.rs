@@ -38,10 +38,10 @@ fn print_result(voice: Console, shown: &str, exit: Exit) -> Exit {
 /// The exact formats show what `apply --in-place` does to files: there, records go into lock files and not into
 /// annotations.
 fn purpose(args: &args::DiffArgs) -> &'static Purpose {
-    let is_exact = matches!(
-        args.output,
-        DiffFormat::Unified | DiffFormat::Summary | DiffFormat::Stat
-    );
+    let is_exact = match args.output {
+        DiffFormat::Unified | DiffFormat::Summary | DiffFormat::Stat => true,
+        DiffFormat::Json | DiffFormat::Markdown | DiffFormat::Html | DiffFormat::Sarif => false,
+    };
     if is_exact && !reads_stdin(&args.run.paths) {
         &Purpose::InPlace
     } else {
