@@ -51,20 +51,33 @@ pub fn check(text: &str) -> Result<(), String> {
     if text.len() > MAX_LENGTH {
         return Err(format!("it is longer than {MAX_LENGTH} bytes"));
     }
+    if deepest_braces(text) > MAX_BRACES {
+        return Err(format!("its braces nest more than {MAX_BRACES} deep"));
+    }
+    Ok(())
+}
+
+/// Returns how deep braces nest, as `globset` counts them: not those that are escaped, and not those in a class (`[}]`).
+fn deepest_braces(text: &str) -> usize {
+    let escapes = !std::path::is_separator('\\');
     let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in text.bytes() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth = depth.saturating_sub(1),
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' if escapes => drop(characters.next()),
+            '[' => {
+                characters.next_if(|next| matches!(next, '!' | '^'));
+                // A `]` in the first place is one of the class.
+                characters.next();
+                characters.by_ref().find(|next| *next == ']');
+            }
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
         deepest = deepest.max(depth);
     }
-    if deepest > MAX_BRACES {
-        Err(format!("its braces nest more than {MAX_BRACES} deep"))
-    } else {
-        Ok(())
-    }
+    deepest
 }
 
 #[cfg(test)]
@@ -82,6 +95,16 @@ mod tests {
                 compile(&nested(depth), GlobSubject::Text).is_err(),
                 "{depth}"
             );
+        }
+    }
+
+    #[test]
+    fn escaped_braces_and_those_of_a_class_close_nothing() {
+        for unit in ["{\\}", "{[}]", "{[!}]", "{[]}]", "{[^]}]"] {
+            let nested = format!("{}{}", unit.repeat(300), "}".repeat(300));
+            assert!(compile(&nested, GlobSubject::Text).is_err(), "{unit}");
+            let row = format!("{unit}}}").repeat(300);
+            assert!(compile(&row, GlobSubject::Text).is_ok(), "{unit}");
         }
     }
 

@@ -132,7 +132,7 @@ pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
         (
             "Scrape annotations for Prometheus.",
             label("metrics", "scrape"),
-            SCRAPE.replace("PORT", &port.to_string()),
+            filled(SCRAPE, &[("PORT", &port.to_string())]),
         )
     } else {
         let Some(image) = &answers.image else {
@@ -153,13 +153,29 @@ pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
                 SIDECAR,
             ),
         };
-        (description, label, inject.replace("IMAGE", &quoted(image)))
+        let inject = filled(inject, &[("NAME", name), ("IMAGE", &quoted(image))]);
+        (description, label, inject)
     };
-    Ok(HEAD
-        .replace("WHAT", description)
-        .replace("LABEL", &label)
-        .replace("INJECT", inject.trim_end())
-        .replace("NAME", name))
+    let answers = [
+        ("WHAT", description),
+        ("LABEL", &label),
+        ("INJECT", inject.trim_end()),
+        ("NAME", name),
+    ];
+    Ok(filled(HEAD, &answers))
+}
+
+/// Returns a text with answers in the place of words. What an answer says is not looked at again: it may hold such a word.
+fn filled(text: &str, answers: &[(&str, &str)]) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let answer = answers.iter().find(|(word, _)| rest.starts_with(word));
+        let length = answer.map_or(character.len_utf8(), |(word, _)| word.len());
+        filled.push_str(answer.map_or(&rest[..length], |(_, answer)| answer));
+        rest = &rest[length..];
+    }
+    filled
 }
 
 /// A string as YAML: JSON quotes, which YAML reads alike.
