@@ -198,7 +198,7 @@ const SECRET_WORDS: [&str; 9] = [
     "CREDENTIAL",
 ];
 /// Endings of the names of variables that only say where a secret is.
-const WHERE_WORDS: [&str; 8] = [
+const LOCATION_SUFFIXES: [&str; 8] = [
     "_FILE",
     "_PATH",
     "_DIR",
@@ -214,7 +214,7 @@ fn clear_secret(variable: &Map<String, Value>) -> Option<FoundDanger> {
     let value = variable.get("value")?.as_str()?;
     let upper = name.to_uppercase();
     let is_secret = SECRET_WORDS.iter().any(|word| upper.contains(word))
-        && !WHERE_WORDS.iter().any(|word| upper.ends_with(word))
+        && !LOCATION_SUFFIXES.iter().any(|word| upper.ends_with(word))
         // `$(...)` refers to other variables, and `${...}` is not resolved yet.
         && !value.is_empty() && !value.contains("$(") && !value.contains("${")
         && !matches!(value, "true" | "false");

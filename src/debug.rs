@@ -9,7 +9,7 @@ use crate::policy::functions::default_pull_policy;
 use crate::wording::{self, one_line, shell_word};
 
 /// Fields that `kubectl debug` has a flag for, or sets by itself.
-const SAID_IN_THE_LINE: [&str; 8] = [
+const COMMAND_FIELDS: [&str; 8] = [
     "name",
     "image",
     "imagePullPolicy",
@@ -176,7 +176,7 @@ fn left_out(container: &Value) -> Vec<&str> {
             .as_array()
             .is_some_and(|entries| entries.len() > plain_env(container).count()),
         "terminationMessagePolicy" => *value != "File",
-        key => !SAID_IN_THE_LINE.contains(&key),
+        key => !COMMAND_FIELDS.contains(&key),
     };
     fields
         .filter(is_unsaid)

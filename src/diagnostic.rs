@@ -107,7 +107,7 @@ impl Diagnostic {
     }
 
     /// Whether the same message may come from many places and is reported only once.
-    pub fn is_said_once(&self) -> bool {
+    pub fn is_reported_once(&self) -> bool {
         match self.code {
             Code::NothingToWrite => true,
             Code::UnknownNamespace | Code::PartIgnored => self.severity == Severity::Note,

@@ -112,7 +112,7 @@ pub fn generated_companions(
         options,
         inventory,
         kinds,
-        mode: GraftMode::Foresee,
+        mode: GraftMode::ListGenerated,
     };
     let report = work(threads, text, setting);
     report
@@ -192,7 +192,7 @@ enum GraftMode {
     /// Plans and edits them.
     Edit,
     /// Only reports the objects that policies generate for them.
-    Foresee,
+    ListGenerated,
 }
 
 /// Plans and edits a part of a file. Offsets and lines in the report are those of the whole file.
@@ -244,7 +244,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
         };
         let may_hold_pods = setting.options.details
             && matches!(class, DocumentScan::LetThrough { kind: Some(_), .. })
-            && pods.stand_in(&chunk);
+            && pods.is_in(&chunk);
         let document = DocumentTask {
             setting,
             place,
@@ -284,8 +284,8 @@ fn graft_document<'t>(
         };
     }
     let found = find_objects(tree, document.setting.kinds);
-    if document.setting.mode == GraftMode::Foresee {
-        return document.foresee_all(tree, source, found);
+    if document.setting.mode == GraftMode::ListGenerated {
+        return document.list_generated(tree, source, found);
     }
     let records = match document.read_records(tree, source, &found) {
         Ok(records) => records,

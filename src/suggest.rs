@@ -35,7 +35,7 @@ const ANY: &[&str] = &[];
 pub const INSTRUMENTATION: &str = "Instrumentation";
 
 /// The policies that can be suggested, each with its rules: built-in ones by name, resources of operators by kind.
-pub const MARKS: &[(&str, &[SuggestionRule])] = &[
+pub const RULES: &[(&str, &[SuggestionRule])] = &[
     (
         "aws-irsa",
         &[SuggestionRule::Key("eks.amazonaws.com/role-arn", ANY)],
@@ -210,7 +210,7 @@ pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
 
 /// Whether the text may have something that suggests a policy, so that most documents need no parsing.
 fn has_word(text: &[u8]) -> bool {
-    let words = MARKS.iter().flat_map(|(_, marks)| *marks);
+    let words = RULES.iter().flat_map(|(_, marks)| *marks);
     words
         .map(|mark| match mark {
             SuggestionRule::Key(key, _) | SuggestionRule::OnPod(key) => key,
@@ -228,8 +228,8 @@ fn add_suggestions(
     let Ok(value) = to_value(tree, object.node) else {
         return;
     };
-    for (policy, marks) in MARKS {
-        let Some(mark) = marks.iter().find(|mark| has_mark(object, &value, mark)) else {
+    for (policy, marks) in RULES {
+        let Some(mark) = marks.iter().find(|mark| matches_rule(object, &value, mark)) else {
             continue;
         };
         let name = tree
@@ -247,7 +247,7 @@ fn add_suggestions(
     }
 }
 
-fn has_mark(object: &Object, value: &Value, mark: &SuggestionRule) -> bool {
+fn matches_rule(object: &Object, value: &Value, mark: &SuggestionRule) -> bool {
     match mark {
         SuggestionRule::Resource(group, kind) => {
             object.kind == *kind && group_of(&object.api_version) == *group
@@ -288,12 +288,12 @@ mod tests {
         for builtin in BUILTINS {
             assert!(
                 builtin.group == Group::Agents
-                    || MARKS.iter().any(|(policy, _)| *policy == builtin.name),
+                    || RULES.iter().any(|(policy, _)| *policy == builtin.name),
                 "{}",
                 builtin.name
             );
         }
-        for (policy, _) in MARKS {
+        for (policy, _) in RULES {
             assert!(
                 find(policy).is_ok() || FORMATS.iter().any(|format| format.kind == *policy),
                 "{policy}"
@@ -302,7 +302,7 @@ mod tests {
         for language in Language::ALL {
             let key = language.inject_key();
             let of = |policy: &str| {
-                let mut marks = MARKS.iter().filter(|(name, _)| *name == policy);
+                let mut marks = RULES.iter().filter(|(name, _)| *name == policy);
                 marks.any(|(_, marks)| {
                     marks
                         .iter()

@@ -14,7 +14,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::companion_writer::merge;
 use super::document::DocumentTask;
-use super::pending::PendingObject;
+use super::pending::PendingWorkload;
 use super::recorded::RecordedDocument;
 use super::write::refuse_ambiguity;
 
@@ -106,7 +106,7 @@ impl DocumentTask<'_> {
     pub(super) fn place_companions(
         &self,
         pair: &RecordedDocument<'_>,
-        pending: &PendingObject<'_>,
+        pending: &PendingWorkload<'_>,
         workload_edits: &[Edit],
     ) -> (Vec<UnwrittenCompanion>, Vec<Diagnostic>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());

@@ -17,7 +17,7 @@ use super::companion_writer::merge;
 use super::companions::{UnwrittenCompanion, with_companions, written_beside};
 use super::document::DocumentTask;
 use super::objects::OtherObject;
-use super::pending::{DesiredState, PendingObject, Plan};
+use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::prune::generated;
 use super::recorded::RecordedDocument;
 use super::reported::once;
@@ -72,7 +72,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         layout: &mut DocumentLayout<'t>,
         pair: &RecordedDocument<'t>,
-        pending: PendingObject<'t>,
+        pending: PendingWorkload<'t>,
         mut writing: WrittenWorkload<'t>,
         lines: &mut LineCounter<'_>,
     ) where
@@ -119,7 +119,7 @@ impl<'a> DocumentTask<'a> {
     fn recorded_workload(
         &self,
         pair: &RecordedDocument<'_>,
-        pending: &PendingObject<'_>,
+        pending: &PendingWorkload<'_>,
     ) -> Option<RecordedWorkload> {
         let workload = &pending.workload;
         let beside = pending.beside.as_ref()?;
@@ -138,7 +138,7 @@ impl<'a> DocumentTask<'a> {
     fn describe_changed(
         &self,
         pair: &RecordedDocument<'_>,
-        pending: &PendingObject<'_>,
+        pending: &PendingWorkload<'_>,
         writing: &WrittenWorkload<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
@@ -190,7 +190,7 @@ impl<'t> DocumentLayout<'t> {
     fn add_record(
         &mut self,
         recorded: Option<RecordedWorkload>,
-        pending: &PendingObject<'_>,
+        pending: &PendingWorkload<'_>,
         edits: &Range<usize>,
     ) {
         let is_injected = matches!(pending.wanted, DesiredState::Draft(_)) && !edits.is_empty();

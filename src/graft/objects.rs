@@ -90,7 +90,7 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Reports the objects that policies would generate for the workloads of a document. Writes nothing.
-    pub(super) fn foresee_all<'t>(
+    pub(super) fn list_generated<'t>(
         &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,

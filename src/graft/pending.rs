@@ -34,7 +34,7 @@ use super::recorded::RecordedDocument;
 use super::refusals::{refuse_pod, refuse_workload};
 
 /// A workload with its desired state, before its text is edited.
-pub(super) struct PendingObject<'t> {
+pub(super) struct PendingWorkload<'t> {
     pub workload: Workload<'t>,
     pub policies: Vec<PolicyReport>,
     pub wanted: DesiredState<'t>,
@@ -68,7 +68,7 @@ pub(super) struct PlannedExtras<'t> {
 
 /// The plans for all objects of a document.
 pub(super) struct Plan<'t> {
-    pub pending: Vec<PendingObject<'t>>,
+    pub pending: Vec<PendingWorkload<'t>>,
     /// The objects that are no workloads, each with the number of workloads before it.
     pub others: Vec<(usize, OtherObject)>,
 }
@@ -82,10 +82,10 @@ impl Plan<'_> {
     }
 }
 
-impl<'t> PendingObject<'t> {
+impl<'t> PendingWorkload<'t> {
     /// Leaves the workload as it is.
     fn unchanged(workload: Workload<'t>, policies: Vec<PolicyReport>) -> Self {
-        PendingObject {
+        PendingWorkload {
             workload,
             policies,
             wanted: DesiredState::Same,
@@ -96,9 +96,9 @@ impl<'t> PendingObject<'t> {
     }
 
     fn refused(workload: Workload<'t>, policies: Vec<PolicyReport>, problem: Diagnostic) -> Self {
-        PendingObject {
+        PendingWorkload {
             problems: vec![problem],
-            ..PendingObject::unchanged(workload, policies)
+            ..PendingWorkload::unchanged(workload, policies)
         }
     }
 
@@ -169,22 +169,22 @@ impl<'a> DocumentTask<'a> {
         workload: Workload<'t>,
         base: Option<(usize, Workload<'_>)>,
         pair: &RecordedDocument<'t>,
-    ) -> PendingObject<'t> {
+    ) -> PendingWorkload<'t> {
         if !self.is_wanted(&workload) {
-            return PendingObject::unchanged(workload, self.not_asked_for());
+            return PendingWorkload::unchanged(workload, self.not_asked_for());
         }
         let mut problems = self.orphans(&workload);
         let failed = || self.report_all_policies(|| Outcome::Failed);
         let mut pending = match (refuse_workload(&workload), base) {
-            (Some(problem), _) => PendingObject::refused(workload, failed(), problem),
+            (Some(problem), _) => PendingWorkload::refused(workload, failed(), problem),
             (None, None) => self.plan_first(workload, pair),
             (None, Some((recorded, base))) => match refuse_pod(&workload) {
-                Some(problem) => PendingObject::refused(workload, failed(), problem),
+                Some(problem) => PendingWorkload::refused(workload, failed(), problem),
                 None => self.replan(workload, &base, recorded, pair),
             },
         };
         problems.append(&mut pending.problems);
-        PendingObject {
+        PendingWorkload {
             problems,
             ..pending
         }
@@ -195,20 +195,20 @@ impl<'a> DocumentTask<'a> {
         &self,
         workload: Workload<'t>,
         pair: &RecordedDocument<'t>,
-    ) -> PendingObject<'t> {
+    ) -> PendingWorkload<'t> {
         if self.setting.options.take_out.is_undo() {
             let problems = without_record(&workload, self.setting.options);
-            return PendingObject {
+            return PendingWorkload {
                 problems: problems.into_iter().collect(),
-                ..PendingObject::unchanged(workload, Vec::new())
+                ..PendingWorkload::unchanged(workload, Vec::new())
             };
         }
         let mut planned = self.planned(&workload, None);
         if self.setting.options.adopt {
-            return PendingObject::unchanged(workload, not_adopted(planned));
+            return PendingWorkload::unchanged(workload, not_adopted(planned));
         }
         if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
-            return PendingObject::refused(
+            return PendingWorkload::refused(
                 workload,
                 self.report_all_policies(|| Outcome::Failed),
                 problem,
@@ -217,7 +217,7 @@ impl<'a> DocumentTask<'a> {
         self.add_room(planned.record.as_mut(), pair, &workload, None);
         let problems = std::mem::take(&mut planned.diagnostics);
         let is_annotated = self.setting.options.annotates(false);
-        PendingObject {
+        PendingWorkload {
             problems: self.of_workload(problems, &workload),
             metrics_port: self.metrics_port(&workload, &planned.draft),
             beside: Some(PlannedExtras {
@@ -228,7 +228,7 @@ impl<'a> DocumentTask<'a> {
                 true => DesiredState::Draft(planned.draft),
                 false => DesiredState::Same,
             },
-            ..PendingObject::unchanged(workload, planned.policies)
+            ..PendingWorkload::unchanged(workload, planned.policies)
         }
     }
 
@@ -240,7 +240,7 @@ impl<'a> DocumentTask<'a> {
         base: &Workload<'_>,
         recorded_index: usize,
         pair: &RecordedDocument<'t>,
-    ) -> PendingObject<'t> {
+    ) -> PendingWorkload<'t> {
         let (recorded_object, taken) = (
             &pair.recorded[recorded_index],
             &pair.stripped.taken[recorded_index],
@@ -260,9 +260,9 @@ impl<'a> DocumentTask<'a> {
             let message = format!("{} has no plain value", workload.title());
             let problem = Diagnostic::error(Code::Internal, message);
             problems.push(problem.at(workload.name_place(), "here"));
-            return PendingObject {
+            return PendingWorkload {
                 problems,
-                ..PendingObject::unchanged(workload, planned.policies)
+                ..PendingWorkload::unchanged(workload, planned.policies)
             };
         };
         if !problems.iter().any(Diagnostic::is_error) {
@@ -275,12 +275,12 @@ impl<'a> DocumentTask<'a> {
             false => unless_same(target.into_owned(), &recorded_object.value),
         };
         let is_annotated = self.setting.options.annotates(recorded_object.is_annotated);
-        PendingObject {
+        PendingWorkload {
             problems,
             wanted,
             metrics_port: self.metrics_port(base, &planned.draft),
             beside: Some(beside(&mut planned, is_annotated)),
-            ..PendingObject::unchanged(workload, planned.policies)
+            ..PendingWorkload::unchanged(workload, planned.policies)
         }
     }
 

@@ -21,7 +21,7 @@ use crate::source::{Place, Source};
 use crate::undo::{compose, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
-use crate::yaml::stream::{ChunkGraft, chunks};
+use crate::yaml::stream::{Chunk, chunks};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
@@ -201,7 +201,7 @@ impl Pruner<'_> {
             output: &output,
         };
         let is_managed =
-            |chunk: &ChunkGraft<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
+            |chunk: &Chunk<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
         let mut retired = PrunedText::default();
         for chunk in chunks(&output).filter(is_managed) {
             let text = std::str::from_utf8(chunk.text).ok();
@@ -225,7 +225,7 @@ impl Pruner<'_> {
     fn document(
         &self,
         file: &ChangedFile<'_>,
-        chunk: &ChunkGraft<'_>,
+        chunk: &Chunk<'_>,
         tree: &Tree<'_>,
         mut retired: PrunedText,
     ) -> PrunedText {

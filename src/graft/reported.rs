@@ -16,7 +16,7 @@ pub(super) fn once(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
     for problem in problems {
         let alike = places.entry(FixedState::default().hash_one(&problem));
         let alike = alike.or_default();
-        let is_said = match problem.is_said_once() {
+        let is_said = match problem.is_reported_once() {
             true => distinct
                 .iter()
                 .any(|other| other.message == problem.message),

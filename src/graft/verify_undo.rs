@@ -24,7 +24,7 @@ use crate::yaml::value::to_value;
 
 use super::document::DocumentTask;
 use super::graft_on_threads;
-use super::pending::{PendingObject, Plan};
+use super::pending::{PendingWorkload, Plan};
 use super::prune::{RunFile, prune, restore_end};
 use super::record_refusals::changed_since;
 use super::recorded::RecordedDocument;
@@ -64,9 +64,9 @@ impl<'a> DocumentTask<'a> {
             written,
             problems: Vec::new(),
         };
-        let has_record = |pending: &PendingObject<'_>| pending.record().is_some();
+        let has_record = |pending: &PendingWorkload<'_>| pending.record().is_some();
         let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
-        let is_changed = plan.pending.iter().any(PendingObject::is_changed);
+        let is_changed = plan.pending.iter().any(PendingWorkload::is_changed);
         let is_wrong =
             |pending: &WrittenWorkload<'_>| pending.problems.iter().any(Diagnostic::is_error);
         let is_refused = plan.is_refused() || proven.written.iter().any(is_wrong);
@@ -99,7 +99,7 @@ impl<'a> DocumentTask<'a> {
     fn note_texts(
         &self,
         pair: &RecordedDocument<'_>,
-        pending: &mut [PendingObject<'_>],
+        pending: &mut [PendingWorkload<'_>],
         texts: Vec<Option<TextDifferences>>,
     ) {
         let nodes = objects_of(pair.tree, self.setting.kinds);
@@ -118,7 +118,7 @@ impl<'a> DocumentTask<'a> {
     fn prove(
         &self,
         pair: &RecordedDocument<'_>,
-        pending: &[PendingObject<'_>],
+        pending: &[PendingWorkload<'_>],
         written: &[WrittenWorkload<'_>],
     ) -> UndoProof {
         let edits = flatten_edits(written);
@@ -127,7 +127,7 @@ impl<'a> DocumentTask<'a> {
             return UndoProof::Not("it cannot be parsed".to_owned());
         };
         let objects = objects_of(pair.tree, self.setting.kinds);
-        let pending: Vec<Option<&PendingObject<'_>>> = objects
+        let pending: Vec<Option<&PendingWorkload<'_>>> = objects
             .iter()
             .map(|node| {
                 pending
@@ -160,7 +160,7 @@ impl<'a> DocumentTask<'a> {
         pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
         recorded: &mut [RecordedObject],
-        pending: &[Option<&PendingObject<'_>>],
+        pending: &[Option<&PendingWorkload<'_>>],
     ) -> UndoProof {
         for recorded_object in recorded.iter_mut() {
             recorded_object.record.text = None;
@@ -175,12 +175,12 @@ impl<'a> DocumentTask<'a> {
     fn recorded_after(
         &self,
         tree: &Tree<'_>,
-        pending: &[Option<&PendingObject<'_>>],
+        pending: &[Option<&PendingWorkload<'_>>],
     ) -> Vec<RecordedObject> {
         let mut recorded = Vec::new();
         let nodes = objects_of(tree, self.setting.kinds);
         for (node, pending_object) in nodes.into_iter().zip(pending) {
-            let Some(record) = pending_object.and_then(PendingObject::record) else {
+            let Some(record) = pending_object.and_then(PendingWorkload::record) else {
                 continue;
             };
             let annotated = read_record(tree, node).ok().flatten();
@@ -195,7 +195,7 @@ impl<'a> DocumentTask<'a> {
         pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
         recorded: &[RecordedObject],
-        pending: &[Option<&PendingObject<'_>>],
+        pending: &[Option<&PendingWorkload<'_>>],
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
         let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
@@ -215,7 +215,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         undone: &str,
         pair: &RecordedDocument<'_>,
-        pending: &[Option<&PendingObject<'_>>],
+        pending: &[Option<&PendingWorkload<'_>>],
     ) -> String {
         let records = pending.iter().filter_map(|entry| entry.as_ref()?.record());
         let mut rooms = records.map(|record| &record.room);
@@ -257,7 +257,7 @@ fn flatten_edits(written: &[WrittenWorkload<'_>]) -> Vec<Edit> {
 /// bug.
 fn report_inexact_undo(
     pair: &RecordedDocument<'_>,
-    pending: &[PendingObject<'_>],
+    pending: &[PendingWorkload<'_>],
     difference: &str,
 ) -> Vec<Diagnostic> {
     let mut problems = Vec::new();

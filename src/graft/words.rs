@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
-use crate::yaml::stream::ChunkGraft;
+use crate::yaml::stream::Chunk;
 
 /// A document without it has no pod template.
 static CONTAINERS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"containers:"));
@@ -22,7 +22,7 @@ impl<'a> PodKeywordSearch<'a> {
     }
 
     /// Whether a chunk contains the key. Must be called for chunks in order.
-    pub(super) fn stand_in(&mut self, chunk: &ChunkGraft<'_>) -> bool {
+    pub(super) fn is_in(&mut self, chunk: &Chunk<'_>) -> bool {
         if self.next <= chunk.start {
             let found = CONTAINERS.find(&self.text[chunk.start..]);
             self.next = found.map_or(usize::MAX, |found| chunk.start + found);

@@ -15,7 +15,7 @@ use crate::yaml::tree::NodeId;
 
 use super::blame::authors;
 use super::document::DocumentTask;
-use super::pending::{DesiredState, PendingObject, Plan};
+use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::recorded::RecordedDocument;
 
 /// The edits of one workload.
@@ -49,7 +49,7 @@ impl<'a> DocumentTask<'a> {
     fn write<'t>(
         &self,
         pair: &RecordedDocument<'t>,
-        pending: &PendingObject<'t>,
+        pending: &PendingWorkload<'t>,
         written: &mut TextCache,
     ) -> WrittenWorkload<'t>
     where
@@ -190,7 +190,7 @@ fn stripped_edits(pair: &RecordedDocument<'_>, node: NodeId) -> Vec<Edit> {
 
 /// Returns a draft of the wanted workload, with its record if that is an annotation. `None` if nothing changes.
 pub(super) fn draft_of<'p, 't>(
-    entry: &'p PendingObject<'t>,
+    entry: &'p PendingWorkload<'t>,
     pair: &RecordedDocument<'t>,
 ) -> Result<Option<Cow<'p, Draft<'t>>>, Refusal> {
     let mut draft = match &entry.wanted {

@@ -7,7 +7,7 @@
 
 use super::root_lines::RootLines;
 use super::workload::PodKinds;
-use crate::yaml::stream::{ChunkGraft, Chunks, chunks, is_separator};
+use crate::yaml::stream::{Chunk, Chunks, chunks, is_separator};
 
 /// The result of a scan of a document that is not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl<'a, 'k> ScannedDocuments<'a, 'k> {
 }
 
 impl<'a> Iterator for ScannedDocuments<'a, '_> {
-    type Item = (ChunkGraft<'a>, DocumentScan<'a>);
+    type Item = (Chunk<'a>, DocumentScan<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if !self.has_more() {

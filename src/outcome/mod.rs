@@ -95,7 +95,7 @@ impl FileReport {
             }));
         for diagnostic in next.diagnostics {
             // Such a problem is reported once per file, not once per workload.
-            let is_said = diagnostic.is_said_once()
+            let is_said = diagnostic.is_reported_once()
                 && self
                     .diagnostics
                     .iter()

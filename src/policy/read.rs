@@ -94,7 +94,7 @@ fn read_each(
     for (file, tree) in &more {
         find_policies(file, tree, &sources, &mut found, &mut problems);
     }
-    let mut made = Made {
+    let mut made = TranslationResults {
         policies,
         converted,
         problems,
@@ -120,13 +120,13 @@ fn text_of(file: PolicyFile) -> Arc<PolicyText> {
 }
 
 /// The policies, conversions and problems made so far.
-struct Made<'m> {
+struct TranslationResults<'m> {
     policies: &'m mut Vec<Policy>,
     converted: &'m mut Vec<ConvertedResource>,
     problems: Vec<Diagnostic>,
 }
 
-impl Made<'_> {
+impl TranslationResults<'_> {
     fn translate_all(
         &mut self,
         found: &[FoundDocument<'_>],

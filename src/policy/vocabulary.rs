@@ -99,11 +99,11 @@ pub struct Vocabulary {
 pub enum SourceState {
     /// The policy has no `source`.
     #[default]
-    Never,
+    NoSource,
     /// The policy has `source` and is read without a resource.
-    NotYet,
+    Unbound,
     /// The policy is read for one resource of its `source`.
-    Yes,
+    Bound,
 }
 
 /// What an expression depends on, directly or through variables.
@@ -135,9 +135,9 @@ impl ExpressionUses {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldAccess {
     /// `a.b`: an absent field is an error.
-    Plainly,
+    Required,
     /// `has(a.b)` or `a.?b`: the field may be absent.
-    Perhaps,
+    Optional,
 }
 
 impl Vocabulary {
@@ -155,12 +155,12 @@ impl Vocabulary {
 
     /// Whether a value is missing that will be known when the policy is applied.
     pub fn is_open(&self) -> bool {
-        !self.open.is_empty() || self.source == SourceState::NotYet
+        !self.open.is_empty() || self.source == SourceState::Unbound
     }
 
     /// Checks a root name that no comprehension binds.
     pub fn check_root(&self, name: &str) -> Result<(), TemplateError> {
-        if matches!(name, "source" | "sources") && self.source == SourceState::Never {
+        if matches!(name, "source" | "sources") && self.source == SourceState::NoSource {
             let help = "state with `spec.source` the kind of the resources that the policy is for";
             let message = format!("this policy is for no resources, so there is no `{name}`");
             return Err(TemplateError::new(Code::BadExpression, message, help));
@@ -222,7 +222,7 @@ impl Vocabulary {
 
     fn check_param(&self, name: &str, asked: FieldAccess) -> Result<(), TemplateError> {
         match self.params.get(name) {
-            Some(None) if asked == FieldAccess::Plainly && !self.open.contains(name) => {
+            Some(None) if asked == FieldAccess::Required && !self.open.contains(name) => {
                 let help = format!("give it with `--param {name}=VALUE`, or give it a default");
                 Err(TemplateError::new(
                     Code::BadParam,
@@ -269,7 +269,7 @@ impl Vocabulary {
                 .values()
                 .fold(ExpressionUses::default(), |total, uses| total.and(*uses)),
             ("source" | "sources", _) => ExpressionUses {
-                workload: self.source == SourceState::NotYet,
+                workload: self.source == SourceState::Unbound,
                 ..ExpressionUses::default()
             },
             ("container", _) => ExpressionUses {

@@ -192,7 +192,7 @@ fn in_results(wanted: &ExpectedResult, ran: &TestRun) -> ExpectationResult {
     }
     let wrong: Vec<String> = found
         .into_iter()
-        .filter_map(|report| is_otherwise(wanted, report))
+        .filter_map(|report| is_mismatch(wanted, report))
         .collect();
     ExpectationResult {
         expectation,
@@ -213,7 +213,7 @@ fn words(changes: &[Change]) -> String {
 }
 
 /// The difference between a report and the expected result; `None` if they agree.
-fn is_otherwise(wanted: &ExpectedResult, report: &PolicyReport) -> Option<String> {
+fn is_mismatch(wanted: &ExpectedResult, report: &PolicyReport) -> Option<String> {
     let (word, reason) = match &report.outcome {
         Outcome::Injected(changes) => (ExpectedOutcome::Injected, words(changes)),
         Outcome::TakenOut(changes) => (ExpectedOutcome::TakenOut, words(changes)),

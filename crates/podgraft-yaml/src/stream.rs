@@ -21,7 +21,7 @@ pub struct Chunks<'a> {
 
 /// A piece of the text and its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChunkGraft<'a> {
+pub struct Chunk<'a> {
     /// Byte offset of the piece in the whole text.
     pub start: usize,
     /// The piece.
@@ -29,9 +29,9 @@ pub struct ChunkGraft<'a> {
 }
 
 impl<'a> Iterator for Chunks<'a> {
-    type Item = ChunkGraft<'a>;
+    type Item = Chunk<'a>;
 
-    fn next(&mut self) -> Option<ChunkGraft<'a>> {
+    fn next(&mut self) -> Option<Chunk<'a>> {
         self.next_run(1)
     }
 }
@@ -48,9 +48,9 @@ impl<'a> Chunks<'a> {
     }
 
     /// Returns the next chunk, up to the byte offset `end`, which the caller has found already.
-    pub fn cut(&mut self, end: usize) -> ChunkGraft<'a> {
+    pub fn cut(&mut self, end: usize) -> Chunk<'a> {
         let start = std::mem::replace(&mut self.start, end);
-        ChunkGraft {
+        Chunk {
             start,
             text: &self.text[start..self.start],
         }
@@ -58,7 +58,7 @@ impl<'a> Chunks<'a> {
 
     /// Returns several chunks as one piece: the fewest that together have at least `bytes` bytes, but at least one.
     /// If fewer bytes are left, all remaining chunks. `None` at the end of the text.
-    pub fn next_run(&mut self, bytes: usize) -> Option<ChunkGraft<'a>> {
+    pub fn next_run(&mut self, bytes: usize) -> Option<Chunk<'a>> {
         if self.start >= self.text.len() {
             return None;
         }
@@ -72,7 +72,7 @@ impl<'a> Chunks<'a> {
             end = next_separator(self.text, end + 1);
         }
         self.start = end;
-        Some(ChunkGraft {
+        Some(Chunk {
             start,
             text: &self.text[start..end],
         })

@@ -18,7 +18,7 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
     };
     check_target(target, &args.run.paths)?;
     let request = RunRequest {
-        ask: |options: &mut Options| options.adopt = true,
+        configure: |options: &mut Options| options.adopt = true,
         ..RunRequest::of(&Purpose::InPlace)
     };
     let mut grafted = graft_all(&args.run, request)?;

@@ -69,7 +69,7 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
         RunRequest {
             details,
             pipe,
-            orphans: true,
+            report_orphans: true,
             ..RunRequest::for_report(&purpose, output)
         },
     )?;
@@ -93,7 +93,7 @@ fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Err
     let grafted = graft_all(
         &args.run,
         RunRequest {
-            ask,
+            configure: ask,
             ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;

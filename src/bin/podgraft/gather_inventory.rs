@@ -88,14 +88,14 @@ pub fn gather(
     if asking.needs.data && !sources.is_stream {
         facts.inventory.index = Some(DataIndex::of(sources.manifests, options)).into();
     }
-    facts.foresee(texts, policies, options, threads);
+    facts.add_companions(texts, policies, options, threads);
     facts
 }
 
 impl RunFacts {
     /// Adds the objects that policies will generate beside the workloads of the texts, so that lookups find them in any
     /// text.
-    fn foresee(
+    fn add_companions(
         &mut self,
         texts: &[InputText<'_>],
         policies: &[Policy],
@@ -131,16 +131,16 @@ struct InventoryRequest<'a> {
 }
 
 /// The inventory of one source, and its problems.
-type SeenProblems = (Inventory, Vec<Diagnostic>);
+type SourceFacts = (Inventory, Vec<Diagnostic>);
 
 impl InventoryRequest<'_> {
-    fn read_context(&self, name: &Arc<str>, text: &[u8]) -> SeenProblems {
+    fn read_context(&self, name: &Arc<str>, text: &[u8]) -> SourceFacts {
         read(name, text, SourceRole::Context, self.needs, self.options)
     }
 
     /// Reads the manifests, but not the data of their ConfigMaps and Secrets: that is read lazily, through
     /// [`DataIndex`].
-    fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<SeenProblems> {
+    fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<SourceFacts> {
         let needs = InventoryNeeds {
             data: false,
             ..self.needs.clone()
@@ -149,7 +149,7 @@ impl InventoryRequest<'_> {
             return Vec::new();
         }
         map_in_order(manifests, self.threads, |text| {
-            let (mut found, mut problems) = SeenProblems::default();
+            let (mut found, mut problems) = SourceFacts::default();
             let scanned = text.scan(&mut |part| {
                 let (name, part) = (text.name(), (part.text, part.first_line));
                 let (facts, wrong) =

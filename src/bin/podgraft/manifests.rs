@@ -6,7 +6,7 @@ use podgraft::outcome::FileReport;
 use podgraft::policy::builtin::kinds_of_resources;
 use podgraft::policy::format::{FORMATS, is_policy as is_policy_kind};
 use podgraft::yaml::parse::parse;
-use podgraft::yaml::stream::{ChunkGraft, chunks};
+use podgraft::yaml::stream::{Chunk, chunks};
 use podgraft::yaml::tree::Tree;
 
 /// The group of podgraft's own objects.
@@ -86,7 +86,7 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
 }
 
 /// Whether the document, or an item of its list, is a policy in one of the formats.
-fn is_policy(chunk: &ChunkGraft<'_>) -> bool {
+fn is_policy(chunk: &Chunk<'_>) -> bool {
     let may_be = FORMATS
         .iter()
         .map(|format| format.kind)
@@ -117,7 +117,7 @@ fn is_policy(chunk: &ChunkGraft<'_>) -> bool {
         .any(|&root| is_policy(root) || of_list(root).any(is_policy))
 }
 
-fn role(chunk: &ChunkGraft<'_>) -> DocumentRole {
+fn role(chunk: &Chunk<'_>) -> DocumentRole {
     let has_text = |word: &str| memchr::memmem::find(chunk.text, word.as_bytes()).is_some();
     // An escape in a double-quoted key (`"\u006bind"`) could spell either word, so such a document is always parsed.
     let may_be_object = has_text("apiVersion") && has_text("kind") || has_text("\\");
@@ -133,7 +133,7 @@ enum ObjectCertainty {
     Open,
 }
 
-fn role_by_parsing(chunk: &ChunkGraft<'_>, certainty: ObjectCertainty) -> DocumentRole {
+fn role_by_parsing(chunk: &Chunk<'_>, certainty: ObjectCertainty) -> DocumentRole {
     if is_blank(chunk.text) {
         return DocumentRole::Blank;
     }

@@ -81,8 +81,8 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
         _ => enable_diff_details,
     };
     let request = RunRequest {
-        ask,
-        orphans: args.against_policy.is_empty(),
+        configure: ask,
+        report_orphans: args.against_policy.is_empty(),
         ..RunRequest::of(purpose(args))
     };
     let mut grafted = match args.against_policy.as_slice() {
@@ -163,7 +163,7 @@ pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(
         &args.run,
         RunRequest {
-            ask: |options| options.places = true,
+            configure: |options| options.places = true,
             ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;
@@ -204,8 +204,8 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(
         &run,
         RunRequest {
-            ask: enable_finding_details,
-            orphans: true,
+            configure: enable_finding_details,
+            report_orphans: true,
             ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;
@@ -263,7 +263,7 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(
         &args.run(),
         RunRequest {
-            ask: |options| options.views = true,
+            configure: |options| options.views = true,
             ..RunRequest::of(&Purpose::Read)
         },
     )?;

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
 use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
 use super::macros::{is_binding, lazily};
-use super::memo::{FieldReads, Memo, is_of_texts};
+use super::memo::{FieldReads, Memo, is_label_map};
 use super::{FieldReferences, MAX_DEPTH, MAX_WALKS, ObjectKinds, cost, too_deep};
 use crate::diagnostic::Code;
 use crate::manifest::workload::group_of;
@@ -163,9 +163,9 @@ impl<'c> ExpressionChecker<'c> {
 
     fn select(&mut self, select: &mut SelectExpr) {
         let asked = if select.test {
-            FieldAccess::Perhaps
+            FieldAccess::Optional
         } else {
-            FieldAccess::Plainly
+            FieldAccess::Required
         };
         match free_name(&select.operand)
             .filter(|name| !self.is_bound(name))
@@ -191,11 +191,11 @@ impl<'c> ExpressionChecker<'c> {
         // A plain read after a presence test is taken to be guarded by it: `has(params.a) ? params.a : ...`.
         let is_tested = !self.tested.insert((root.to_owned(), field.to_owned()));
         let asked = match asked {
-            FieldAccess::Plainly if !is_tested => {
+            FieldAccess::Required if !is_tested => {
                 self.tested.remove(&(root.to_owned(), field.to_owned()));
-                FieldAccess::Plainly
+                FieldAccess::Required
             }
-            FieldAccess::Plainly | FieldAccess::Perhaps => FieldAccess::Perhaps,
+            FieldAccess::Required | FieldAccess::Optional => FieldAccess::Optional,
         };
         let checked = self
             .vocabulary
@@ -250,8 +250,8 @@ impl<'c> ExpressionChecker<'c> {
     /// The root and field of an access that is not a plain selection: `pod['labels']`, `pod.?labels`.
     fn field_access(&self, call: &CallExpr) -> Option<(String, String, FieldAccess)> {
         let asked = match call.func_name.as_str() {
-            INDEX => FieldAccess::Plainly,
-            OPT_INDEX | OPT_SELECT => FieldAccess::Perhaps,
+            INDEX => FieldAccess::Required,
+            OPT_INDEX | OPT_SELECT => FieldAccess::Optional,
             _ => return None,
         };
         let [of, key] = call.args.as_slice() else {
@@ -277,7 +277,7 @@ impl<'c> ExpressionChecker<'c> {
             limit(listed, nodes_of(&call.func_name));
         }
         for arg in &mut call.args {
-            if is_free || is_in && is_of_texts(arg) {
+            if is_free || is_in && is_label_map(arg) {
                 self.expression(arg)
             } else {
                 self.add_charge(arg, CHARGED)

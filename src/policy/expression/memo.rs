@@ -243,7 +243,7 @@ impl FieldReads {
             Expr::Call(call) => {
                 let map_and_key = match (call.func_name.as_str(), call.args.as_slice()) {
                     (INDEX | OPT_INDEX | OPT_SELECT, [map, key]) => field_of(map).zip(text_of(key)),
-                    (IN, [key, map]) if is_of_texts(map) => field_of(map).zip(text_of(key)),
+                    (IN, [key, map]) if is_label_map(map) => field_of(map).zip(text_of(key)),
                     _ => None,
                 };
                 // A field read by index, such as `pod['annotations']`.
@@ -287,7 +287,7 @@ impl FieldReads {
 
 /// Whether an expression is a map of labels or annotations. `key in` such a map has the same cost whatever else is in
 /// it, so only the key is read.
-pub(super) fn is_of_texts(tree: &IdedExpr) -> bool {
+pub(super) fn is_label_map(tree: &IdedExpr) -> bool {
     field_of(tree).is_some_and(|(root, field)| {
         matches!(root.as_str(), "pod" | "workload")
             && matches!(field.as_str(), "annotations" | "labels")

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use super::generate::{choosing, holders, names_of_containers};
+use super::generate::{filter_paths, names_of_containers, template_roots};
 use super::{SCHEMA, rules};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
@@ -70,7 +70,7 @@ pub(super) fn fill_in(
 
 /// Every text with an expression, once.
 fn texts_in(document: &Document<'_>) -> Vec<(Path, String)> {
-    let holders = holders(document);
+    let holders = template_roots(document);
     let values = holders
         .iter()
         .filter(|path| {
@@ -93,7 +93,7 @@ fn evaluate(
 ) -> Result<Vec<(Path, ExpressionResult)>, Vec<TemplateError>> {
     let evaluator = Evaluator::new(&vocabulary.params, variables, &NoFacts);
     let injects = rules::injects(document);
-    let (choosing, names) = (choosing(document), names_of_containers(document));
+    let (choosing, names) = (filter_paths(document), names_of_containers(document));
     let (mut outcomes, mut faults) = (Vec::new(), Vec::new());
     for (path, text) in texts_in(document) {
         let template = match Template::parse(&text, vocabulary) {

@@ -252,10 +252,10 @@ fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<SchemaProbl
 
 /// The paths below which `${...}` is evaluated: `inject`, objects of `generate` and names of containers. In a policy
 /// for resources also the filters.
-pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
+pub(super) fn template_roots(document: &Document<'_>) -> Vec<Path> {
     let places = rules::injects(document).into_iter();
     let places = places.chain(resources(document));
-    let places = places.chain(choosing(document));
+    let places = places.chain(filter_paths(document));
     places.chain(names_of_containers(document)).collect()
 }
 
@@ -273,14 +273,14 @@ pub(super) fn names_of_containers(document: &Document<'_>) -> Vec<Path> {
 
 /// The paths of the filters of a policy for resources. Empty without `source`. They may depend on the resource, never
 /// on the workload.
-pub(super) fn choosing(document: &Document<'_>) -> Vec<Path> {
+pub(super) fn filter_paths(document: &Document<'_>) -> Vec<Path> {
     if source::kind_of(&document.value).is_none() {
         return Vec::new();
     }
     let holders = rules::entries(document)
         .into_iter()
         .chain([Path::of(&["spec"])]);
-    let paths = holders.flat_map(|holder| super::CHOOSING.map(|word| holder.key(word)));
+    let paths = holders.flat_map(|holder| super::FILTER_FIELDS.map(|word| holder.key(word)));
     paths
         .filter(|path| path.get(&document.value).is_some())
         .collect()

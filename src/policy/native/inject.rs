@@ -90,7 +90,7 @@ impl PolicyReader<'_, '_> {
 
     /// Whether a path is in an entry that waits for a workload.
     fn is_left_out(&self, at: &Path) -> bool {
-        self.left_out.iter().any(|path| at.starts_with(path))
+        self.pending_entries.iter().any(|path| at.starts_with(path))
     }
 
     /// The value at a path; `None` if it is absent or waits for a workload.

@@ -98,7 +98,7 @@ fn translate_with(
 ) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let is_namespaced = source::is_namespaced(&document.value);
     let prepared = prepare(document, given, instance, broken)?;
-    if prepared.vocabulary.source == SourceState::NotYet {
+    if prepared.vocabulary.source == SourceState::Unbound {
         let mut problems = source::check(&prepared.document);
         return none_of(&mut problems).map(|()| (None, prepared.warnings));
     }
@@ -158,7 +158,7 @@ fn prepare<'t>(
     let (not_noted, effects) = by_error(context.notes());
     problems.extend(not_noted);
     let unfilled = evaluate::fill_in(&mut document, &vocabulary, &variables, &mut problems);
-    if !problems.is_empty() || vocabulary.source == SourceState::NotYet {
+    if !problems.is_empty() || vocabulary.source == SourceState::Unbound {
         expressions::check_conditions(&document, &vocabulary, &mut problems);
     }
     none_of(&mut problems)?;
@@ -208,7 +208,7 @@ fn read_params<'t>(
 const BUILTIN: &str = "builtin:";
 
 /// The fields of a policy that select workloads and containers.
-const CHOOSING: [&str; 8] = [
+const FILTER_FIELDS: [&str; 8] = [
     "suspend",
     "requires",
     "match",
@@ -226,9 +226,9 @@ fn by_error(problems: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
 
 fn source_known(document: &Document<'_>, instance: Option<&PolicyInstance<'_, '_>>) -> SourceState {
     match (source::kind_of(&document.value), instance) {
-        (None, _) => SourceState::Never,
-        (Some(_), None) => SourceState::NotYet,
-        (Some(_), Some(_)) => SourceState::Yes,
+        (None, _) => SourceState::NoSource,
+        (Some(_), None) => SourceState::Unbound,
+        (Some(_), Some(_)) => SourceState::Bound,
     }
 }
 
@@ -255,7 +255,7 @@ fn refuse_expressions_elsewhere(document: &Document<'_>, problems: &mut Vec<Diag
     let is_for_resources = source::kind_of(&document.value).is_some();
     let holders = rules::entries(document).into_iter().chain([spec]);
     let holders = holders.filter(|_| !is_for_resources);
-    let paths = holders.flat_map(|holder| CHOOSING.map(|word| holder.key(word)));
+    let paths = holders.flat_map(|holder| FILTER_FIELDS.map(|word| holder.key(word)));
     let paths = paths.chain(patches::no_values(document));
     let names = generate::names_of_containers(document);
     for path in [Path::of(&["metadata"])].into_iter().chain(paths) {
@@ -330,7 +330,7 @@ struct PolicyReader<'d, 't> {
     /// The templates that are not evaluated yet.
     unfilled: PendingTemplates,
     /// The entries of `inject` with such templates. They are skipped here and read once the workload is known.
-    left_out: Vec<Path>,
+    pending_entries: Vec<Path>,
 }
 
 impl<'d, 't> PolicyReader<'d, 't> {
@@ -345,7 +345,7 @@ impl<'d, 't> PolicyReader<'d, 't> {
             vocabulary,
             variables: Vec::new(),
             unfilled,
-            left_out,
+            pending_entries: left_out,
         }
     }
 

@@ -46,7 +46,7 @@ impl Mutation for InstrumentationMutation {
             return MutationResult::Skipped(not_requested(pod));
         }
         let chosen = self.catalog.choose(pod, &annotations);
-        if let Some(reason) = self.speaks_not(&chosen) {
+        if let Some(reason) = self.deferral_reason(&chosen) {
             return left(reason);
         }
         let Some(spec) = (pod.spec)() else {
@@ -95,7 +95,7 @@ impl Mutation for InstrumentationMutation {
 impl InstrumentationMutation {
     /// Why this resource leaves a pod to another one; `None` if this is the one that acts. That is the first that the
     /// pod requests, or the first of all if the request cannot be resolved.
-    fn speaks_not(&self, chosen: &Result<ChosenResources, Box<Remark>>) -> Option<String> {
+    fn deferral_reason(&self, chosen: &Result<ChosenResources, Box<Remark>>) -> Option<String> {
         let places = chosen.iter().flatten().map(|(_, at)| *at);
         let speaker = places.clone().next().unwrap_or_default();
         let is_among = places.clone().any(|at| at == self.at);

@@ -472,7 +472,7 @@ impl<'v> Checker<'v> {
                 // The API server accepts the same port twice if neither name nor host port collide.
                 checker.add(message());
             } else if !numbers.insert((number("containerPort"), protocol, host)) {
-                checker.report_doubtful(message());
+                checker.report_likely_mistake(message());
             }
         });
         let mut paths = BTreeSet::new();

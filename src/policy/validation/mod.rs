@@ -184,7 +184,7 @@ impl<'v> Checker<'v> {
     }
 
     /// Adds an error for a value that the API server accepts, but that is most likely a mistake.
-    fn report_doubtful(&mut self, message: impl Into<String>) {
+    fn report_likely_mistake(&mut self, message: impl Into<String>) {
         self.add(message);
         self.found.last_mut().expect("it was just added").is_refused = false;
     }

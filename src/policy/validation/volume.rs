@@ -51,7 +51,7 @@ impl<'v> Checker<'v> {
         match sources.as_slice() {
             [_] => {}
             // The API server defaults it to an `emptyDir`, which is most likely not what was meant.
-            [] => self.report_doubtful(format!(
+            [] => self.report_likely_mistake(format!(
                 "the volume `{name}` has no source, such as `emptyDir: {{}}`"
             )),
             several => self.add(format!(

@@ -18,9 +18,9 @@ pub struct RunRequest<'p> {
     /// When the result goes to stdout. A single text is then not kept in memory. `None` if the result goes elsewhere.
     pub pipe: Option<OutputTiming>,
     /// Sets further options of the library.
-    pub ask: fn(&mut Options),
+    pub configure: fn(&mut Options),
     /// Report workloads that carry injections of policies that this run is not given.
-    pub orphans: bool,
+    pub report_orphans: bool,
 }
 
 impl<'p> RunRequest<'p> {
@@ -30,8 +30,8 @@ impl<'p> RunRequest<'p> {
             purpose,
             details: true,
             pipe: None,
-            ask: |_| {},
-            orphans: false,
+            configure: |_| {},
+            report_orphans: false,
         }
     }
 
@@ -43,7 +43,7 @@ impl<'p> RunRequest<'p> {
             |options: &mut Options| options.needs = true
         };
         RunRequest {
-            ask: configure,
+            configure,
             ..RunRequest::of(purpose)
         }
     }
@@ -79,12 +79,12 @@ pub(super) fn options_of(
         details: wish.details,
         ..options(run, wish.purpose, loaded.given.clone())
     };
-    (wish.ask)(&mut options);
+    (wish.configure)(&mut options);
     // A preview does not record every workload, but the records of all workloads decide which generated objects are
     // needed.
     let generates = |policy: &Policy| !policy.generate.is_empty();
     options.preview &= !loaded.policies.iter().any(generates);
-    options.given = wish.orphans.then(|| loaded.given.clone());
+    options.given = wish.report_orphans.then(|| loaded.given.clone());
     options
 }
 
