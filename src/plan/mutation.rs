@@ -296,7 +296,10 @@ fn differences(
                         PodItem::InitContainer => {
                             inject.init_containers.push((new, Position::Last));
                         }
-                        _ => {
+                        PodItem::Container
+                        | PodItem::Sidecar
+                        | PodItem::NativeSidecar
+                        | PodItem::ImagePullSecret => {
                             let kind = SidecarType::Container;
                             inject.sidecars.push((new, kind, Position::Last));
                         }
@@ -307,6 +310,7 @@ fn differences(
     }
     let fields = after.as_object().into_iter().flatten();
     let is_list = |key: &str| LISTS.iter().any(|(list, _)| *list == key);
+    let mut changed_fields = Map::new();
     for (key, value) in fields.filter(|(key, _)| !is_list(key)) {
         let operation = match before.get(key) {
             Some(before) if before == value => continue,
@@ -317,8 +321,10 @@ fn differences(
             operation,
             ChangeTarget::PodField(vec![key.clone()]),
         ));
-        let field = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-        inject.pod_spec = Some(item(&field));
+        changed_fields.insert(key.clone(), value.clone());
+    }
+    if !changed_fields.is_empty() {
+        inject.pod_spec = Some(item(&Value::Object(changed_fields)));
     }
     (changes, inject)
 }
