@@ -8,7 +8,7 @@
 //! about. Every rule here is narrower than YAML's, never wider: in doubt it gives up.
 //!
 //! This file handles lines and indentation. [`scalar`], [`folding`], [`block_scalar`] and [`flow`] handle the content
-//! of lines. [`reparse`] parses an edited text around its edits, [`outline`] skips pod specs that may not be needed.
+//! of lines. [`mod@reparse`] parses an edited text around its edits, [`outline`] skips pod specs that may not be needed.
 
 mod block_scalar;
 mod characters;
