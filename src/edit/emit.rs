@@ -64,19 +64,21 @@ pub fn block_fields<'v>(
     text
 }
 
+/// The block style of whole documents that are written anew.
+pub(super) const DOCUMENT_STYLE: BlockStyle = BlockStyle {
+    step: 2,
+    list_offset: 0,
+    line_end: "\n",
+};
+
 /// A value as a whole document in block style, with a line end.
 pub fn document(value: &Value) -> String {
-    let style = BlockStyle {
-        step: 2,
-        list_offset: 0,
-        line_end: "\n",
-    };
     let fields = value
         .as_object()
         .into_iter()
         .flatten()
         .map(|(key, value)| (key.as_str(), FieldContent::Value(value)));
-    block_fields(fields, 0, style) + "\n"
+    block_fields(fields, 0, DOCUMENT_STYLE) + "\n"
 }
 
 fn write_fields<'v>(

@@ -15,21 +15,11 @@ pub use text_cache::TextCache;
 
 /// A value as a YAML document in block style, with a line end.
 pub fn yaml_document(value: &serde_json::Value) -> String {
-    let style = emit::BlockStyle {
-        step: 2,
-        list_offset: 0,
-        line_end: "\n",
-    };
-    match value.as_object() {
-        Some(fields) => {
-            emit::block_fields(
-                fields
-                    .iter()
-                    .map(|(key, value)| (key.as_str(), emit::FieldContent::Value(value))),
-                0,
-                style,
-            ) + "\n"
-        }
-        None => emit::block_value(value, 0, style).trim_start().to_owned() + "\n",
+    if value.is_object() {
+        return emit::document(value);
     }
+    emit::block_value(value, 0, emit::DOCUMENT_STYLE)
+        .trim_start()
+        .to_owned()
+        + "\n"
 }
