@@ -100,6 +100,7 @@ impl<'c, 't> Planner<'c, 't> {
     /// Plans all that the rule injects. A failed step does not stop the others, so that one run finds all problems.
     pub(super) fn run(mut self) -> Self {
         let inject = self.inject;
+        let class = self.qos_class_before();
         for (item, position) in &inject.volumes {
             self.attempt(|planner| planner.volume(item, position));
         }
@@ -114,7 +115,6 @@ impl<'c, 't> Planner<'c, 't> {
         for item in &inject.image_pull_secrets {
             self.attempt(|planner| planner.image_pull_secret(item));
         }
-        let class = self.qos_class_before_defaults();
         for (container, inject) in self.chosen.clone().iter().zip(self.container_injects()) {
             self.container_level(container, inject);
         }
@@ -126,13 +126,17 @@ impl<'c, 't> Planner<'c, 't> {
         self
     }
 
-    /// The pod's QoS class before the container defaults. `None` if they set no resources, or nothing is reported.
-    fn qos_class_before_defaults(&self) -> Option<&'static str> {
+    /// The pod's QoS class before anything is added. `None` if the rule adds no container and no resources, or nothing
+    /// is reported.
+    fn qos_class_before(&self) -> Option<&'static str> {
         let has_resources = |inject: &&Injection| {
             let defaults = inject.container_defaults.as_ref();
             defaults.is_some_and(|item| item.value.get("resources").is_some())
         };
-        let is_asked = self.options.details && self.all_injects().iter().any(has_resources);
+        let adds_containers =
+            !self.inject.init_containers.is_empty() || !self.inject.sidecars.is_empty();
+        let is_asked = self.options.details
+            && (adds_containers || self.all_injects().iter().any(has_resources));
         is_asked.then(|| self.qos_class()).flatten()
     }
 
