@@ -273,13 +273,7 @@ impl PolicyReader<'_, '_> {
                 return None;
             }
         };
-        let (MetadataKey::Annotation(key) | MetadataKey::Label(key)) = &mark;
-        let field = if opt.label.is_some() {
-            "label"
-        } else {
-            "annotation"
-        };
-        self.report_invalid(&at.key(field), names::check_key(key));
+        self.check_mark(&mark, at);
         let stated = !opt.values.is_empty();
         let values = if stated {
             opt.values.clone()
@@ -330,14 +324,17 @@ impl PolicyReader<'_, '_> {
                 return None;
             }
         };
-        let field = if entry.label.is_some() {
-            "label"
-        } else {
-            "annotation"
-        };
-        let (MetadataKey::Annotation(key) | MetadataKey::Label(key)) = &mark;
-        self.report_invalid(&at.key(field), names::check_key(key));
+        self.check_mark(&mark, at);
         let values = self.globs(&entry.values, &at.key("values"));
         Some(OtherInjector::Mark(mark, values))
+    }
+
+    /// Checks the key that stands under `annotation` or `label` in the mapping at `at`.
+    fn check_mark(&mut self, mark: &MetadataKey, at: &Path) {
+        let (field, check) = match mark {
+            MetadataKey::Annotation(key) => ("annotation", names::check_key(key)),
+            MetadataKey::Label(key) => ("label", names::check_label_key(key)),
+        };
+        self.report_invalid(&at.key(field), check);
     }
 }
