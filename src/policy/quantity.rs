@@ -33,7 +33,8 @@ pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
     left == right || parse(left).is_some_and(|quantity| parse(right) == Some(quantity))
 }
 
-/// A quantity in nano-units; `None` if it is not a quantity. Digits below nano are cut off.
+/// A quantity in nano-units; `None` if it is not a quantity. As in Kubernetes, what is smaller than a nano-unit is rounded
+/// away from zero.
 pub(crate) fn parse(value: &Value) -> Option<i128> {
     of_view(&View::from(value))
 }
@@ -78,13 +79,12 @@ fn scaled(number: &str, factor: i128) -> Option<i128> {
     } else {
         whole.parse::<i128>().ok()?
     };
-    let mut total = whole.checked_mul(factor)?;
-    let mut unit = factor;
-    for digit in fraction.chars() {
-        unit /= 10;
-        total = total.checked_add(i128::from(digit.to_digit(10)?).checked_mul(unit)?)?;
-    }
-    Some(sign * total)
+    // From the last digit on, each rounded up: that is the whole fraction rounded up.
+    let fraction = fraction.chars().rev().try_fold(0i128, |below, digit| {
+        let here = i128::from(digit.to_digit(10)?).checked_mul(factor)?;
+        Some((here.checked_add(below)? + 9) / 10)
+    })?;
+    Some(sign * whole.checked_mul(factor)?.checked_add(fraction)?)
 }
 
 #[cfg(test)]
@@ -99,6 +99,13 @@ mod tests {
             (json!("1Gi"), json!("1073741824")),
             (json!(1), json!("1000m")),
             (json!("1e3"), json!("1k")),
+            (json!("0.1Ki"), json!("102.4")),
+            // What is smaller than nano is rounded away from zero.
+            (json!("0.0000000001"), json!("1n")),
+            (json!("1.00000000001n"), json!("2n")),
+            (json!("-0.1n"), json!("-1n")),
+            (json!("0.50n"), json!("1n")),
+            (json!("1.000n"), json!("1n")),
         ] {
             assert_eq!(parse(&left), parse(&right), "{left} {right}");
             assert!(parse(&left).is_some());
