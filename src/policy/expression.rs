@@ -34,7 +34,7 @@ use library::ENV;
 pub(crate) use lookups::LookupKey;
 use memo::Memo;
 
-/// Bytes of an expression's text.
+/// Characters of an expression's text.
 const MAX_LENGTH: usize = 16_384;
 /// Recursion depth of the CEL parser.
 const MAX_NESTING: u16 = 64;
@@ -183,7 +183,7 @@ impl Expression {
     /// # Errors
     /// All problems of the text.
     pub fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
-        if text.len() > MAX_LENGTH {
+        if text.chars().count() > MAX_LENGTH {
             let help = "split it into several `variables`";
             let message = format!("the expression is longer than {MAX_LENGTH} characters");
             return Err(vec![TemplateError::new(Code::BadExpression, message, help)]);

@@ -232,6 +232,8 @@ fn cost_is_bounded_by_form() {
         json!(true)
     );
     assert!(refused(&"1+".repeat(9000)).0.contains("longer than"));
+    // The bound is in characters, of which this text has fewer than bytes.
+    assert_eq!(value(&format!("size('{}')", "ä".repeat(9000))), json!(9000));
     for (open, close) in [
         ("(", ")"),
         ("[", "]"),
