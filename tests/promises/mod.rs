@@ -190,20 +190,35 @@ fn check_undo(text: &[u8], policies: &[Policy]) {
         String::from_utf8_lossy(&output),
         "a second run with a record"
     );
-    let (undone, _) = graft(
-        &output,
-        &[],
-        Options {
-            take_out: RemovalSelection::All,
-            ..Options::default()
-        },
-    );
     let shown = String::from_utf8_lossy(&output);
+    let Some(undone) = undo(&output) else {
+        return;
+    };
     assert_eq!(
         String::from_utf8_lossy(&undone),
         String::from_utf8_lossy(text),
         "undone from\n{shown}"
     );
+}
+
+/// The text without what was injected. None if a mount of the text itself uses a volume of a policy, which undo refuses to
+/// take out.
+fn undo(text: &[u8]) -> Option<Vec<u8>> {
+    let options = Options {
+        take_out: RemovalSelection::All,
+        ..Options::default()
+    };
+    let report = graft(&Arc::from("input.yaml"), text, &[], &options);
+    let refusals = errors(&report);
+    if refusals
+        .iter()
+        .any(|refusal| refusal.message.ends_with("which would be taken out"))
+    {
+        return None;
+    }
+    let shown = String::from_utf8_lossy(text);
+    assert_eq!(refusals, Vec::<&Diagnostic>::new(), "{shown}");
+    Some(splice(text, &report.edits))
 }
 
 /// The edits stand in order and apart; between them stand the input's bytes.
