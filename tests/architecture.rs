@@ -34,7 +34,6 @@ const ORDER: &[&str] = &[
     "publish",
     "krm",
     "lint",
-    "suggest",
     "report",
 ];
 

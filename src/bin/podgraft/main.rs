@@ -36,7 +36,6 @@ mod settings;
 mod shard;
 mod spool;
 mod stream;
-mod suggest;
 mod texts;
 mod threads;
 mod undo;
