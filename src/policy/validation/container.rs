@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Checker, check_descending};
+use super::{Checker, check_descending, is_empty, is_stated, text_at};
 use crate::policy::{names, quantity};
 use crate::yaml::view::View;
 
@@ -20,7 +20,7 @@ pub(crate) enum ContainerRole {
 }
 
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
-const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
+pub(super) const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 /// Fields that an ephemeral container may not have, because they are not in `allowedEphemeralContainerFields`.
 const NOT_EPHEMERAL: [&str; 8] = [
@@ -77,7 +77,7 @@ impl<'v> Checker<'v> {
             Some(_) => self.text(container, "name", names::check_dns_label),
             None => self.add("a container needs a `name`"),
         }
-        if super::is_empty(container.get("image")) {
+        if is_empty(container.get("image")) {
             self.add("the container needs an `image`");
         }
         self.text(container, "image", |image| {
@@ -102,11 +102,7 @@ impl<'v> Checker<'v> {
         self.probes_and_hooks(container);
         let is_privileged = container["securityContext"]["privileged"] == true;
         self.each(container, "volumeMounts", |checker, mount| {
-            if mount
-                .get("mountPropagation")
-                .is_some_and(|word| word == "Bidirectional")
-                && !is_privileged
-            {
+            if text_at(mount, "mountPropagation") == "Bidirectional" && !is_privileged {
                 checker.add("`mountPropagation: Bidirectional` is for privileged containers only");
             }
         });
@@ -115,21 +111,21 @@ impl<'v> Checker<'v> {
 
     /// Checks `resizePolicy` (`validateResizePolicy`) and that `restartPolicyRules` come with a `restartPolicy`.
     fn resize_policies(&mut self, container: &'v View<'v>) {
-        let mut names = BTreeSet::new();
-        self.each(container, "resizePolicy", |checker, policy| {
-            checker.word(policy, "resourceName", &["cpu", "memory"]);
-            checker.word(
-                policy,
-                "restartPolicy",
-                &["NotRequired", "RestartContainer"],
-            );
-            if !names.insert(policy.get("resourceName").and_then(View::as_str)) {
-                checker.report_rule("stands twice");
-            }
-        });
+        self.each_once(
+            container,
+            "resizePolicy",
+            "resourceName",
+            |checker, policy| {
+                checker.word(policy, "resourceName", &["cpu", "memory"]);
+                checker.word(
+                    policy,
+                    "restartPolicy",
+                    &["NotRequired", "RestartContainer"],
+                );
+            },
+        );
         let rules = container.get("restartPolicyRules").and_then(View::as_array);
-        if rules.is_some_and(|rules| !rules.is_empty())
-            && super::is_empty(container.get("restartPolicy"))
+        if rules.is_some_and(|rules| !rules.is_empty()) && is_empty(container.get("restartPolicy"))
         {
             self.add("`restartPolicyRules` need a `restartPolicy` of the container");
         }
@@ -178,13 +174,9 @@ impl<'v> Checker<'v> {
     }
 
     pub(super) fn env_var(&mut self, variable: &'v View<'v>) {
-        let name = variable
-            .get("name")
-            .and_then(View::as_str)
-            .unwrap_or_default();
+        let name = text_at(variable, "name");
         self.text(variable, "name", names::check_env_name);
-        let source = variable.get("valueFrom").filter(|source| !source.is_null());
-        if source.is_some() && !super::is_empty(variable.get("value")) {
+        if is_stated(variable, "valueFrom") && !is_empty(variable.get("value")) {
             self.add(format!(
                 "the variable `{name}` has `value` beside `valueFrom`"
             ));
@@ -202,21 +194,11 @@ impl<'v> Checker<'v> {
     fn env_source(&mut self, kind: &str, source: &'v View<'v>) {
         match kind {
             "fieldRef" => self.field_of_pod(source),
-            "fileKeyRef" => {
-                self.needs_text(source, "path");
-                self.text(source, "path", check_descending);
-            }
+            "fileKeyRef" => self.required_text(source, "path", check_descending),
             "resourceFieldRef" => self.resource_of_container(source),
             "configMapKeyRef" | "secretKeyRef" => {
                 self.object(source);
-                self.needs_text(source, "key");
-                self.text(source, "key", |key| {
-                    if key.is_empty() {
-                        Ok(())
-                    } else {
-                        names::check_config_key(key)
-                    }
-                });
+                self.required_text(source, "key", names::check_config_key);
             }
             _ => {}
         }
@@ -272,13 +254,7 @@ impl<'v> Checker<'v> {
     }
 
     pub(super) fn env_from(&mut self, source: &'v View<'v>) {
-        self.text(source, "prefix", |prefix| {
-            if prefix.is_empty() {
-                Ok(())
-            } else {
-                names::check_env_name(prefix)
-            }
-        });
+        self.text_or_empty(source, "prefix", names::check_env_name);
         if let Some(kind) = self.one_of(
             source,
             &["configMapRef", "secretRef"],
@@ -290,14 +266,7 @@ impl<'v> Checker<'v> {
 
     /// Checks a reference to an object by `name`.
     pub(super) fn object(&mut self, reference: &'v View<'v>) {
-        self.needs_text(reference, "name");
-        self.text(reference, "name", |name| {
-            if name.is_empty() {
-                Ok(())
-            } else {
-                names::check_dns_subdomain(name)
-            }
-        });
+        self.required_text(reference, "name", names::check_dns_subdomain);
     }
 
     pub(super) fn volume_mount(&mut self, mount: &'v View<'v>) {
@@ -314,7 +283,7 @@ impl<'v> Checker<'v> {
         for key in ["subPath", "subPathExpr"] {
             self.text(mount, key, check_descending);
         }
-        if !super::is_empty(mount.get("subPath")) && !super::is_empty(mount.get("subPathExpr")) {
+        if !is_empty(mount.get("subPath")) && !is_empty(mount.get("subPathExpr")) {
             self.add("a mount has either `subPath` or `subPathExpr`");
         }
         self.word(
@@ -333,8 +302,8 @@ impl<'v> Checker<'v> {
         if is_recursive && mount.get("readOnly") != Some(&View::Bool(true)) {
             self.add("`recursiveReadOnly` needs `readOnly: true`");
         }
-        let propagation = mount.get("mountPropagation").and_then(View::as_str);
-        if is_recursive && !matches!(propagation, None | Some("None")) {
+        let propagation = text_at(mount, "mountPropagation");
+        if is_recursive && !matches!(propagation, "" | "None") {
             self.add("`recursiveReadOnly` does not go with `mountPropagation`");
         }
     }
@@ -434,7 +403,7 @@ impl<'v> Checker<'v> {
                     &["RuntimeDefault", "Localhost", "Unconfined"],
                 );
                 let is_local = profile.get("type").is_some_and(|kind| kind == "Localhost");
-                if is_local == super::is_empty(profile.get("localhostProfile")) {
+                if is_local == is_empty(profile.get("localhostProfile")) {
                     checker.report_rule(
                         "has `localhostProfile` with `type: Localhost`, and only then",
                     );
@@ -453,7 +422,7 @@ impl<'v> Checker<'v> {
         let (mut names, mut hosts, mut numbers) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         self.each(container, "ports", |checker, port| {
-            let text = |key: &str| port.get(key).and_then(View::as_str).unwrap_or_default();
+            let text = |key: &str| text_at(port, key);
             let number = |key: &str| port.get(key).and_then(View::as_i64).unwrap_or_default();
             let protocol = if text("protocol").is_empty() {
                 "TCP"
@@ -477,10 +446,7 @@ impl<'v> Checker<'v> {
         });
         let mut paths = BTreeSet::new();
         self.each(container, "volumeMounts", |checker, mount| {
-            let path = mount
-                .get("mountPath")
-                .and_then(View::as_str)
-                .unwrap_or_default();
+            let path = text_at(mount, "mountPath");
             if !paths.insert(path.trim_end_matches('/')) {
                 checker.add(format!("the container mounts `{path}` twice"));
             }

@@ -6,6 +6,7 @@ mod handler;
 mod pod;
 mod volume;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::names::RuleCheck;
@@ -145,6 +146,23 @@ impl<'v> Checker<'v> {
         });
     }
 
+    /// Visits each entry of the list at a key. No two of them may have the same text at `name`.
+    fn each_once(
+        &mut self,
+        value: &'v View<'v>,
+        key: &'static str,
+        name: &str,
+        check: impl Fn(&mut Self, &'v View<'v>),
+    ) {
+        let mut names = BTreeSet::new();
+        self.each(value, key, |checker, entry| {
+            check(checker, entry);
+            if !names.insert(entry.get(name).and_then(View::as_str)) {
+                checker.report_rule("stands twice");
+            }
+        });
+    }
+
     /// Visits each field of the mapping at a key.
     fn fields(
         &mut self,
@@ -228,11 +246,34 @@ impl<'v> Checker<'v> {
         });
     }
 
+    /// Checks the text at a key, unless it is empty.
+    fn text_or_empty(
+        &mut self,
+        value: &'v View<'v>,
+        key: &'static str,
+        check: impl FnOnce(&str) -> RuleCheck,
+    ) {
+        if !is_empty(value.get(key)) {
+            self.text(value, key, check);
+        }
+    }
+
     /// Checks that the text at a key exists and is not empty.
     fn needs_text(&mut self, value: &View<'_>, key: &str) {
         if is_empty(value.get(key)) {
             self.report_rule(format!("needs `{key}`"));
         }
+    }
+
+    /// Checks the text at a key, which must exist and not be empty.
+    fn required_text(
+        &mut self,
+        value: &'v View<'v>,
+        key: &'static str,
+        check: impl FnOnce(&str) -> RuleCheck,
+    ) {
+        self.needs_text(value, key);
+        self.text_or_empty(value, key, check);
     }
 
     /// Checks that the text at a key, if there is one, is one of `words`.
@@ -274,10 +315,7 @@ impl<'v> Checker<'v> {
         keys: &[&'static str],
         subject: impl fmt::Display,
     ) -> Option<&'static str> {
-        let mut present = keys
-            .iter()
-            .copied()
-            .filter(|key| value.get(key).is_some_and(|inner| !inner.is_null()));
+        let mut present = keys.iter().copied().filter(|key| is_stated(value, key));
         match (present.next(), present.next()) {
             (Some(only), None) => return Some(only),
             (Some(first), Some(second)) => {
@@ -302,6 +340,16 @@ fn check_no_backsteps(path: &str) -> RuleCheck {
         return Err("must not contain `..`");
     }
     Ok(())
+}
+
+/// Whether there is a value at a key that is not null.
+fn is_stated(value: &View<'_>, key: &str) -> bool {
+    value.get(key).is_some_and(|inner| !inner.is_null())
+}
+
+/// The text at a key; empty if there is none.
+fn text_at<'v>(value: &'v View<'v>, key: &str) -> &'v str {
+    value.get(key).and_then(View::as_str).unwrap_or_default()
 }
 
 fn is_empty(value: Option<&View<'_>>) -> bool {

@@ -1,9 +1,8 @@
 //! Validates the fields of a pod spec, except for containers and volumes.
 
 use core::net::IpAddr;
-use std::collections::BTreeSet;
 
-use super::Checker;
+use super::{Checker, is_stated, text_at};
 use crate::policy::names;
 use crate::yaml::view::View;
 
@@ -14,10 +13,44 @@ const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 
 impl<'v> Checker<'v> {
     pub(super) fn pod_spec(&mut self, spec: &'v View<'v>) {
-        self.text(spec, "serviceAccountName", |name| match name.is_empty() {
-            true => Ok(()),
-            false => names::check_dns_subdomain(name),
+        self.simple_pod_fields(spec);
+        self.fields(spec, "nodeSelector", |checker, key, value| {
+            checker.rule(names::check_label_key(key));
+            checker.rule(value.as_str().map_or(Ok(()), names::check_label_value));
         });
+        self.each(spec, "tolerations", Self::toleration);
+        self.each(spec, "topologySpreadConstraints", Self::spread_constraint);
+        self.each(spec, "hostAliases", |checker, alias| {
+            checker.text(alias, "ip", check_address);
+            checker.texts(alias, "hostnames", names::check_dns_subdomain);
+        });
+        self.visit_key(spec, "dnsConfig", Self::dns);
+        self.visit_key(spec, "affinity", Self::affinity);
+        self.visit_key(spec, "os", |checker, system| {
+            checker.word(system, "name", &["linux", "windows"]);
+        });
+        self.each(spec, "readinessGates", |checker, gate| {
+            checker.text(gate, "conditionType", names::check_label_key);
+        });
+        self.each(spec, "resourceClaims", |checker, claim| {
+            let sources = ["resourceClaimName", "resourceClaimTemplateName"];
+            checker.one_of(claim, &sources, "a claim of `resourceClaims`");
+        });
+        self.amounts(spec, "overhead");
+        self.visit_key(spec, "resources", Self::pod_resources);
+        self.each_once(spec, "schedulingGates", "name", |checker, gate| {
+            checker.text(gate, "name", names::check_label_key);
+        });
+        self.visit_key(spec, "securityContext", Self::pod_security_context);
+        let is_true = |key: &str| spec.get(key) == Some(&View::Bool(true));
+        if is_true("hostPID") && is_true("shareProcessNamespace") {
+            self.add("a pod has either `hostPID` or `shareProcessNamespace`");
+        }
+    }
+
+    /// Checks the fields of a pod spec that are words, numbers or names.
+    fn simple_pod_fields(&mut self, spec: &'v View<'v>) {
+        self.text_or_empty(spec, "serviceAccountName", names::check_dns_subdomain);
         self.word(spec, "restartPolicy", &["Always", "OnFailure", "Never"]);
         self.word(
             spec,
@@ -32,103 +65,55 @@ impl<'v> Checker<'v> {
         for key in ["priorityClassName", "runtimeClassName"] {
             self.text(spec, key, names::check_dns_subdomain);
         }
-        self.fields(spec, "nodeSelector", |checker, key, value| {
-            checker.rule(names::check_label_key(key));
-            checker.rule(value.as_str().map_or(Ok(()), names::check_label_value));
-        });
-        self.each(spec, "tolerations", Self::toleration);
-        self.each(spec, "topologySpreadConstraints", |checker, constraint| {
-            checker.number(constraint, "maxSkew", (1, i64::MAX));
-            checker.needs_text(constraint, "topologyKey");
-            checker.word(
-                constraint,
-                "whenUnsatisfiable",
-                &["DoNotSchedule", "ScheduleAnyway"],
+    }
+
+    fn spread_constraint(&mut self, constraint: &'v View<'v>) {
+        self.number(constraint, "maxSkew", (1, i64::MAX));
+        self.needs_text(constraint, "topologyKey");
+        self.word(
+            constraint,
+            "whenUnsatisfiable",
+            &["DoNotSchedule", "ScheduleAnyway"],
+        );
+        for key in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+            self.word(constraint, key, &["Honor", "Ignore"]);
+        }
+        self.number(constraint, "minDomains", (1, i64::from(i32::MAX)));
+        let is_hard = text_at(constraint, "whenUnsatisfiable") == "DoNotSchedule";
+        if is_stated(constraint, "minDomains") && !is_hard {
+            self.report_rule(
+                "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
             );
-            for key in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
-                checker.word(constraint, key, &["Honor", "Ignore"]);
-            }
-            checker.number(constraint, "minDomains", (1, i64::from(i32::MAX)));
-            let states = |key: &str| constraint.get(key).is_some_and(|value| !value.is_null());
-            let is_hard = constraint
-                .get("whenUnsatisfiable")
-                .is_some_and(|when| when == "DoNotSchedule");
-            if states("minDomains") && !is_hard {
-                checker.report_rule(
-                    "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
-                );
-            }
-            if states("matchLabelKeys") && !states("labelSelector") {
-                checker.report_rule("has `matchLabelKeys`, which needs a `labelSelector`");
-            }
-        });
-        self.each(spec, "hostAliases", |checker, alias| {
-            checker.text(alias, "ip", check_address);
-            checker.texts(alias, "hostnames", names::check_dns_subdomain);
-        });
-        self.visit_key(spec, "dnsConfig", Self::dns);
-        self.visit_key(spec, "affinity", Self::affinity);
-        self.visit_key(spec, "os", |checker, system| {
-            checker.word(system, "name", &["linux", "windows"]);
-        });
-        self.each(spec, "readinessGates", |checker, gate| {
-            checker.text(gate, "conditionType", names::check_label_key);
-        });
-        self.each(spec, "resourceClaims", |checker, claim| {
-            checker.one_of(
-                claim,
-                &["resourceClaimName", "resourceClaimTemplateName"],
-                "a claim of `resourceClaims`",
-            );
-        });
-        self.amounts(spec, "overhead");
-        self.visit_key(spec, "resources", |checker, resources| {
-            checker.resources(resources);
-            for kind in ["limits", "requests"] {
-                checker.fields(resources, kind, |checker, name, _| {
-                    if !matches!(name, "cpu" | "memory") && !name.starts_with("hugepages-") {
-                        checker.add(format!(
-                            "a pod as a whole has cpu, memory and `hugepages-*`, not `{name}`"
-                        ));
-                    }
-                });
-            }
-        });
-        let mut gates = BTreeSet::new();
-        self.each(spec, "schedulingGates", |checker, gate| {
-            checker.text(gate, "name", names::check_label_key);
-            if !gates.insert(gate.get("name").and_then(View::as_str)) {
-                checker.report_rule("stands twice");
-            }
-        });
-        self.visit_key(spec, "securityContext", Self::pod_security_context);
-        let is_true = |key: &str| spec.get(key) == Some(&View::Bool(true));
-        if is_true("hostPID") && is_true("shareProcessNamespace") {
-            self.add("a pod has either `hostPID` or `shareProcessNamespace`");
+        }
+        if is_stated(constraint, "matchLabelKeys") && !is_stated(constraint, "labelSelector") {
+            self.report_rule("has `matchLabelKeys`, which needs a `labelSelector`");
+        }
+    }
+
+    /// Checks the resources of the pod as a whole.
+    fn pod_resources(&mut self, resources: &'v View<'v>) {
+        self.resources(resources);
+        for kind in ["limits", "requests"] {
+            self.fields(resources, kind, |checker, name, _| {
+                if !matches!(name, "cpu" | "memory") && !name.starts_with("hugepages-") {
+                    checker.add(format!(
+                        "a pod as a whole has cpu, memory and `hugepages-*`, not `{name}`"
+                    ));
+                }
+            });
         }
     }
 
     /// Checks a toleration (`ValidateTolerations` of Kubernetes).
     fn toleration(&mut self, toleration: &'v View<'v>) {
-        let text = |key: &str| {
-            toleration
-                .get(key)
-                .and_then(View::as_str)
-                .unwrap_or_default()
-        };
+        let text = |key: &str| text_at(toleration, key);
         self.word(toleration, "operator", &["", "Equal", "Exists", "Lt", "Gt"]);
         self.word(
             toleration,
             "effect",
             &["", "NoSchedule", "PreferNoSchedule", "NoExecute"],
         );
-        self.text(toleration, "key", |key| {
-            if key.is_empty() {
-                Ok(())
-            } else {
-                names::check_label_key(key)
-            }
-        });
+        self.text_or_empty(toleration, "key", names::check_label_key);
         if text("operator") != "Exists" {
             self.text(toleration, "value", names::check_label_value);
         }
@@ -138,11 +123,7 @@ impl<'v> Checker<'v> {
         if text("operator") == "Exists" && !text("value").is_empty() {
             self.report_rule("has a `value`, which `operator: Exists` does not take");
         }
-        if toleration
-            .get("tolerationSeconds")
-            .is_some_and(|seconds| !seconds.is_null())
-            && text("effect") != "NoExecute"
-        {
+        if is_stated(toleration, "tolerationSeconds") && text("effect") != "NoExecute" {
             self.report_rule("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
         }
     }
@@ -170,13 +151,8 @@ impl<'v> Checker<'v> {
                 checker.report_rule(format!("must be between 0 and {MAX_USER_ID}, not {group}"));
             }
         });
-        let mut names = BTreeSet::new();
-        self.each(context, "sysctls", |checker, parameter| {
-            checker.needs_text(parameter, "name");
-            checker.text(parameter, "name", check_kernel_parameter);
-            if !names.insert(parameter.get("name").and_then(View::as_str)) {
-                checker.report_rule("stands twice");
-            }
+        self.each_once(context, "sysctls", "name", |checker, parameter| {
+            checker.required_text(parameter, "name", check_kernel_parameter);
         });
         self.profiles(context);
     }
@@ -240,11 +216,7 @@ impl<'v> Checker<'v> {
 
     /// Checks a pod affinity term.
     fn pods(&mut self, term: &'v View<'v>) {
-        self.needs_text(term, "topologyKey");
-        self.text(term, "topologyKey", |key| match key.is_empty() {
-            true => Ok(()),
-            false => names::check_label_key(key),
-        });
+        self.required_text(term, "topologyKey", names::check_label_key);
         for key in ["labelSelector", "namespaceSelector"] {
             self.visit_key(term, key, |checker, selector| {
                 checker.expressions(selector, &LABEL_OPERATORS);
@@ -283,7 +255,7 @@ fn check_kernel_parameter(name: &str) -> names::RuleCheck {
             && !word.starts_with(['-', '_'])
             && !word.ends_with(['-', '_'])
     };
-    match name.is_empty() || name.len() <= 253 && name.split(['.', '/']).all(is_word) {
+    match name.len() <= 253 && name.split(['.', '/']).all(is_word) {
         true => Ok(()),
         false => {
             Err("must be lower-case words of letters, digits, `-` and `_`, with `.` or `/` between")

@@ -1,6 +1,7 @@
 //! Validates volumes and their sources.
 
-use super::{Checker, check_descending, check_no_backsteps};
+use super::container::PULL_POLICIES;
+use super::{Checker, check_descending, check_no_backsteps, text_at};
 use crate::policy::{names, quantity};
 use crate::yaml::view::View;
 
@@ -13,6 +14,20 @@ const HOST_PATH_TYPES: [&str; 8] = [
     "Socket",
     "CharDevice",
     "BlockDevice",
+];
+/// The sources that are checked, in this order.
+const SOURCES: [&str; 11] = [
+    "emptyDir",
+    "hostPath",
+    "configMap",
+    "secret",
+    "persistentVolumeClaim",
+    "downwardAPI",
+    "csi",
+    "nfs",
+    "ephemeral",
+    "image",
+    "projected",
 ];
 const PROJECTED: [&str; 6] = [
     "secret",
@@ -35,10 +50,7 @@ impl<'v> Checker<'v> {
     /// Checks that a volume has exactly one source, and the source itself.
     /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>
     pub(super) fn volume(&mut self, volume: &'v View<'v>) {
-        let name = volume
-            .get("name")
-            .and_then(View::as_str)
-            .unwrap_or_default();
+        let name = text_at(volume, "name");
         match volume.get("name") {
             Some(_) => self.text(volume, "name", names::check_dns_label),
             None => self.add("a volume needs a `name`"),
@@ -59,57 +71,58 @@ impl<'v> Checker<'v> {
                 several.join(", ")
             )),
         }
-        self.visit_key(volume, "emptyDir", |checker, source| {
-            checker.visit_key(source, "sizeLimit", |checker, limit| {
+        for kind in SOURCES {
+            self.visit_key(volume, kind, |checker, source| {
+                checker.volume_source(kind, source);
+            });
+        }
+    }
+
+    fn volume_source(&mut self, kind: &str, source: &'v View<'v>) {
+        match kind {
+            "emptyDir" => self.visit_key(source, "sizeLimit", |checker, limit| {
                 if quantity::of_view(limit).is_none_or(|limit| limit < 0) {
                     checker.report_rule("must be an amount such as `64Mi`");
                 }
-            });
-        });
-        self.visit_key(volume, "hostPath", |checker, source| {
-            checker.needs_text(source, "path");
-            checker.text(source, "path", check_no_backsteps);
-            checker.word(source, "type", &HOST_PATH_TYPES);
-        });
-        self.visit_key(volume, "configMap", |checker, source| {
-            checker.object(source);
-            checker.files(source);
-        });
-        self.visit_key(volume, "secret", |checker, source| {
-            checker.needs_text(source, "secretName");
-            checker.text(source, "secretName", object_name);
-            checker.files(source);
-        });
-        self.visit_key(volume, "persistentVolumeClaim", |checker, source| {
-            checker.needs_text(source, "claimName");
-            checker.text(source, "claimName", object_name);
-        });
-        self.visit_key(volume, "downwardAPI", Self::fields_as_files);
-        self.visit_key(volume, "csi", |checker, source| {
-            checker.needs_text(source, "driver");
-            checker.text(source, "driver", |driver| {
-                object_name(&driver.to_ascii_lowercase())
-            });
-        });
-        self.visit_key(volume, "nfs", |checker, source| {
-            checker.needs_text(source, "server");
-            checker.text(source, "path", |path| match path.starts_with('/') {
-                true => Ok(()),
-                false => Err("must begin with `/`"),
-            });
-        });
-        self.visit_key(volume, "ephemeral", |checker, source| {
-            let spec = &source["volumeClaimTemplate"]["spec"];
-            if spec["resources"]["requests"].get("storage").is_none() {
-                checker.report_rule(
-                    "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
-                );
+            }),
+            "hostPath" => {
+                self.required_text(source, "path", check_no_backsteps);
+                self.word(source, "type", &HOST_PATH_TYPES);
             }
-        });
-        self.visit_key(volume, "image", |checker, source| {
-            checker.word(source, "pullPolicy", &["Always", "IfNotPresent", "Never"]);
-        });
-        self.visit_key(volume, "projected", Self::projected);
+            "configMap" => {
+                self.object(source);
+                self.files(source);
+            }
+            "secret" => {
+                self.required_text(source, "secretName", names::check_dns_subdomain);
+                self.files(source);
+            }
+            "persistentVolumeClaim" => {
+                self.required_text(source, "claimName", names::check_dns_subdomain);
+            }
+            "downwardAPI" => self.fields_as_files(source),
+            "csi" => self.required_text(source, "driver", |driver| {
+                names::check_dns_subdomain(&driver.to_ascii_lowercase())
+            }),
+            "nfs" => {
+                self.needs_text(source, "server");
+                self.text(source, "path", |path| match path.starts_with('/') {
+                    true => Ok(()),
+                    false => Err("must begin with `/`"),
+                });
+            }
+            "ephemeral" => self.volume_claim(&source["volumeClaimTemplate"]["spec"]),
+            "image" => self.word(source, "pullPolicy", &PULL_POLICIES),
+            _ => self.projected(source),
+        }
+    }
+
+    fn volume_claim(&mut self, spec: &View<'_>) {
+        if spec["resources"]["requests"].get("storage").is_none() {
+            self.report_rule(
+                "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
+            );
+        }
     }
 
     fn projected(&mut self, source: &'v View<'v>) {
@@ -121,8 +134,7 @@ impl<'v> Checker<'v> {
                         checker.object(source);
                     }
                     if kind == "serviceAccountToken" {
-                        checker.needs_text(source, "path");
-                        checker.text(source, "path", check_descending);
+                        checker.required_text(source, "path", check_descending);
                         checker.number(source, "expirationSeconds", (600, 1 << 32));
                     }
                     match kind {
@@ -151,10 +163,7 @@ impl<'v> Checker<'v> {
                     checker.resource_of_container(source);
                     return;
                 }
-                let path = source
-                    .get("fieldPath")
-                    .and_then(View::as_str)
-                    .unwrap_or_default();
+                let path = text_at(source, "fieldPath");
                 let is_part = ["metadata.labels['", "metadata.annotations['"]
                     .iter()
                     .any(|begin| path.starts_with(begin));
@@ -184,18 +193,8 @@ impl<'v> Checker<'v> {
         self.mode(source, "defaultMode");
         self.each(source, "items", |checker, item| {
             checker.text(item, "key", names::check_config_key);
-            checker.needs_text(item, "path");
-            checker.text(item, "path", check_descending);
+            checker.required_text(item, "path", check_descending);
             checker.mode(item, "mode");
         });
-    }
-}
-
-/// Checks the name of an object. `needs_text` reports an empty one.
-fn object_name(name: &str) -> names::RuleCheck {
-    if name.is_empty() {
-        Ok(())
-    } else {
-        names::check_dns_subdomain(name)
     }
 }
