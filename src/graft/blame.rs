@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffOp};
 use crate::edit::{TextCache, lower};
 use crate::outcome::Author;
 use crate::plan::draft::Draft;
-use crate::yaml::splice::{Edit, splice};
+use crate::yaml::splice::{Edit, splice_part};
 use crate::yaml::tree::NodeId;
 
 /// The draft of a workload after one policy, with the index of that policy.
@@ -70,15 +70,7 @@ fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<Stri
     if !edits.iter().all(is_inside) {
         return None;
     }
-    let shifted = edits.iter().map(|edit| Edit {
-        at: edit.at.start - part.start..edit.at.end - part.start,
-        text: edit.text.clone(),
-    });
-    String::from_utf8(splice(
-        &text.as_bytes()[part.clone()],
-        &shifted.collect::<Vec<_>>(),
-    ))
-    .ok()
+    String::from_utf8(splice_part(text.as_bytes(), &part, edits)).ok()
 }
 
 /// A line of the current text, with its origin and the policies that wrote it.

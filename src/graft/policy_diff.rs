@@ -7,7 +7,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp};
 
 use crate::outcome::{Author, FileReport, Outcome, PolicyReport, WorkloadReport};
-use crate::yaml::splice::{Edit, splice};
+use crate::yaml::splice::{Edit, splice, splice_part, written_in};
 
 /// The reports of one file with the old and with the new policies, and of the new policies applied to a file with
 /// records of the old ones.
@@ -135,22 +135,18 @@ impl OffsetShifts {
 
     /// Returns the output offset of a byte that no edit touches. It is after anything inserted at this offset.
     fn output_offset(&self, at: usize) -> usize {
-        let behind = self.0.partition_point(|(end, _)| *end <= at);
-        let moved = behind
-            .checked_sub(1)
-            .and_then(|last| self.0.get(last))
-            .map_or(0, |(_, moved)| *moved);
-        at.saturating_add_signed(moved)
+        self.moved(at, self.0.partition_point(|(end, _)| *end <= at))
     }
 
     /// Returns the output offset of a byte, before anything that is inserted at this offset.
     fn output_offset_before(&self, at: usize) -> usize {
-        let behind = self.0.partition_point(|(end, _)| *end < at);
-        let moved = behind
-            .checked_sub(1)
-            .and_then(|last| self.0.get(last))
-            .map_or(0, |(_, moved)| *moved);
-        at.saturating_add_signed(moved)
+        self.moved(at, self.0.partition_point(|(end, _)| *end < at))
+    }
+
+    /// The output offset of a byte after this number of edits.
+    fn moved(&self, at: usize, edits_before: usize) -> usize {
+        let last = edits_before.checked_sub(1).map(|last| &self.0[last]);
+        at.saturating_add_signed(last.map_or(0, |(_, moved)| *moved))
     }
 }
 
@@ -168,33 +164,14 @@ impl<'r> WorkloadVersion<'r> {
         WorkloadVersion { edits, workload }
     }
 
-    fn spliced(&self, text: &[u8], piece: &Range<usize>) -> Vec<u8> {
-        splice(&text[piece.clone()], &self.shifted(piece))
-    }
-
-    fn shifted(&self, piece: &Range<usize>) -> Vec<Edit> {
-        let shift = |edit: &Edit| Edit {
-            at: edit.at.start - piece.start..edit.at.end - piece.start,
-            text: edit.text.clone(),
-        };
-        self.edits.iter().map(shift).collect()
-    }
-
     /// Returns the policies that wrote some of `bytes`, a range in the spliced piece. If an edit has no author, all
     /// policies that injected something.
     fn authors(&self, piece: &Range<usize>, bytes: &Range<usize>) -> Vec<&'r str> {
         let Some(workload) = self.workload else {
             return Vec::new();
         };
-        let (mut moved, mut authors) = (0, Vec::new());
-        for (index, edit) in self.shifted(piece).iter().enumerate() {
-            let start = edit.at.start.saturating_add_signed(moved);
-            moved += edit.text.len() as isize - edit.at.len() as isize;
-            let overlap = bytes.start.max(start)..bytes.end.min(start + edit.text.len());
-            if overlap.start >= overlap.end {
-                continue;
-            }
-            let overlap = overlap.start - start..overlap.end - start;
+        let mut authors = Vec::new();
+        for (index, written) in written_in(self.edits, piece.start, bytes) {
             let edit_authors = workload
                 .authors
                 .get(index)
@@ -202,7 +179,7 @@ impl<'r> WorkloadVersion<'r> {
                 .unwrap_or_default()
                 .iter();
             let edit_authors = edit_authors.filter(|author| {
-                author.bytes.start < overlap.end && overlap.start < author.bytes.end
+                author.bytes.start < written.end && written.start < author.bytes.end
             });
             let edit_authors: Vec<usize> = edit_authors
                 .flat_map(|author| &author.policies)
@@ -254,8 +231,8 @@ impl WorkloadVersions<'_> {
         };
         let piece = start..end;
         let (old, new) = (
-            self.old.spliced(self.text, &piece),
-            self.new.spliced(self.text, &piece),
+            splice_part(self.text, &piece, self.old.edits),
+            splice_part(self.text, &piece, self.new.edits),
         );
         let (old_lines, new_lines) = (lines(&old), lines(&new));
         let texts = |text: &'_ [u8], lines: &[Range<usize>]| -> Vec<Vec<u8>> {

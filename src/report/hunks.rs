@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::lines::{AddedLine, LineChange, LineIndex, changes_of};
 use crate::mask::{MASK, hide, secrets_in};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
-use crate::yaml::splice::{Edit, splice};
+use crate::yaml::splice::splice_part;
 
 const CONTEXT: usize = 3;
 
@@ -107,12 +107,7 @@ impl<'a> ReviewedFile<'a> {
             .start(self.lines.line_at(range.end.saturating_sub(1)) + 1)
             .max(range.end);
         let old_text = &self.file.text[start..end];
-        let relative = |at: &Range<usize>| at.start - start..at.end - start;
-        let shifted = edits.iter().map(|edit| Edit {
-            at: relative(&edit.at),
-            text: edit.text.clone(),
-        });
-        let new_text = splice(old_text, &shifted.collect::<Vec<_>>());
+        let new_text = splice_part(self.file.text, &(start..end), edits);
         // Secrets are searched in the whole object, because a single line may lack the name that marks its value as a
         // secret.
         let secrets = SecretRanges {

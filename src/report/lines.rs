@@ -6,7 +6,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp};
 
 use crate::outcome::ReportedFile;
-use crate::yaml::splice::{Edit, splice};
+use crate::yaml::splice::{Edit, splice_part, written_in};
 
 /// A text with the byte offsets of its lines.
 #[derive(Debug)]
@@ -131,27 +131,20 @@ fn changes_in(
     moved: isize,
     lines: &LineIndex<'_>,
 ) -> Vec<LineChange> {
-    let offset = lines.start(region.old.start);
-    let old_text = &lines.text[offset..lines.start(region.old.end)];
-    let edits: Vec<Edit> = edits
-        .iter()
-        .map(|edit| Edit {
-            at: edit.at.start - offset..edit.at.end - offset,
-            text: edit.text.clone(),
-        })
-        .collect();
-    let new_text = splice(old_text, &edits);
+    let part = lines.start(region.old.start)..lines.start(region.old.end);
+    let old_text = &lines.text[part.clone()];
+    let new_text = splice_part(lines.text, &part, edits);
     let old: Vec<&[u8]> = old_text.split_inclusive(|&byte| byte == b'\n').collect();
     let new: Vec<&[u8]> = new_text.split_inclusive(|&byte| byte == b'\n').collect();
     let starts: Vec<usize> = starts_of(&new);
     let new_line = |line: usize| {
         let bytes = starts[line]..starts[line] + new[line].len();
-        let edit_bytes = written(&edits, &bytes)
+        let edit_bytes = written_in(edits, part.start, &bytes)
             .map(|(edit, piece)| (edit + region.edits.start, piece))
             .collect();
         AddedLine {
             text: new[line].to_vec(),
-            at: offset.saturating_add_signed(moved) + bytes.start,
+            at: part.start.saturating_add_signed(moved) + bytes.start,
             written_by: edit_bytes,
         }
     };
@@ -184,24 +177,10 @@ fn starts_of(lines: &[&[u8]]) -> Vec<usize> {
     ends.collect()
 }
 
-/// The edits that have text in a byte range of the new text, by index, each with the byte range of the edit's text.
-fn written<'e>(
-    edits: &'e [Edit],
-    bytes: &'e Range<usize>,
-) -> impl Iterator<Item = (usize, Range<usize>)> + 'e {
-    let mut moved = 0;
-    edits.iter().enumerate().filter_map(move |(index, edit)| {
-        let start = edit.at.start.saturating_add_signed(moved);
-        moved += edit.text.len() as isize - edit.at.len() as isize;
-        let from = bytes.start.max(start);
-        let to = bytes.end.min(start + edit.text.len());
-        (from < to).then(|| (index, from - start..to - start))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::yaml::splice::splice;
 
     fn changed(text: &str, edits: &[(Range<usize>, &str)]) -> Vec<(Range<usize>, String)> {
         let edits: Vec<Edit> = edits

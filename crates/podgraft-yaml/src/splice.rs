@@ -21,10 +21,36 @@ pub struct Edit {
 /// # Panics
 /// When edits overlap or are out of order.
 pub fn splice<E: Borrow<Edit>>(text: &[u8], edits: &[E]) -> Vec<u8> {
+    splice_part(text, &(0..text.len()), edits)
+}
+
+/// Returns a part of the text with the edits applied. The ranges of the edits are those of the whole text.
+///
+/// # Panics
+/// As [`splice`], and when an edit is outside of the part.
+pub fn splice_part<E: Borrow<Edit>>(text: &[u8], part: &Range<usize>, edits: &[E]) -> Vec<u8> {
     let added: usize = edits.iter().map(|edit| edit.borrow().text.len()).sum();
-    let mut spliced = Vec::with_capacity(text.len() + added);
-    write_spliced(text, edits, &mut spliced).expect("memory takes all that is written");
+    let mut spliced = Vec::with_capacity(part.len() + added);
+    write_spliced_part(&text[part.clone()], part.start, edits, &mut spliced)
+        .expect("memory takes all that is written");
     spliced
+}
+
+/// The edits that have text in a byte range of the result of [`splice_part`], by index, each with the range of the
+/// edit's text. `start` is where the part begins in the whole text.
+pub fn written_in(
+    edits: &[Edit],
+    start: usize,
+    bytes: &Range<usize>,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let mut moved = 0;
+    edits.iter().enumerate().filter_map(move |(index, edit)| {
+        let start = (edit.at.start - start).saturating_add_signed(moved);
+        moved += edit.text.len() as isize - edit.at.len() as isize;
+        let from = bytes.start.max(start);
+        let to = bytes.end.min(start + edit.text.len());
+        (from < to).then(|| (index, from - start..to - start))
+    })
 }
 
 /// The ranges that the edits replace and the lengths of their replacements, for [`reparse`](super::parse::reparse).
@@ -63,11 +89,27 @@ pub fn write_spliced<E: Borrow<Edit>>(
     edits: &[E],
     out: &mut (impl Write + ?Sized),
 ) -> io::Result<()> {
+    write_spliced_part(text, 0, edits, out)
+}
+
+/// [`write_spliced`] for a part of a text that begins at `start`. The ranges of the edits are those of the whole text.
+///
+/// # Errors
+/// Those of the writer.
+///
+/// # Panics
+/// As [`splice_part`].
+pub fn write_spliced_part<E: Borrow<Edit>>(
+    part: &[u8],
+    start: usize,
+    edits: &[E],
+    out: &mut (impl Write + ?Sized),
+) -> io::Result<()> {
     let mut from = 0;
     for edit in edits.iter().map(Borrow::borrow) {
-        out.write_all(&text[from..edit.at.start])?;
+        out.write_all(&part[from..edit.at.start - start])?;
         out.write_all(edit.text.as_bytes())?;
-        from = edit.at.end;
+        from = edit.at.end - start;
     }
-    out.write_all(&text[from..])
+    out.write_all(&part[from..])
 }

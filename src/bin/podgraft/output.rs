@@ -10,7 +10,7 @@ use std::sync::Arc;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::FileReport;
 use podgraft::patches::{Component, GENERATED};
-use podgraft::yaml::splice::{Edit, splice, write_spliced};
+use podgraft::yaml::splice::{Edit, splice, splice_part, write_spliced};
 
 use crate::locks::NewLock;
 use crate::pipeline::PipedText;
@@ -116,19 +116,9 @@ impl GraftedFile {
         }
         let mut stream = Vec::new();
         for part in &self.parts {
-            let edits = self
-                .report
-                .edits
-                .iter()
-                .filter(|edit| is_inside(edit, part))
-                .map(|edit| {
-                    let at = edit.at.start - part.start..edit.at.end - part.start;
-                    Edit {
-                        at,
-                        text: edit.text.clone(),
-                    }
-                });
-            stream.extend(splice(&self.text[part.clone()], &edits.collect::<Vec<_>>()));
+            let edits = self.report.edits.iter();
+            let edits: Vec<&Edit> = edits.filter(|edit| is_inside(edit, part)).collect();
+            stream.extend(splice_part(&self.text, part, &edits));
         }
         stream
     }

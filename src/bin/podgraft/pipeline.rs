@@ -16,7 +16,7 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::DocumentRun;
 use podgraft::graft::companion_writer::WrittenObjects;
 use podgraft::outcome::FileReport;
-use podgraft::yaml::splice::Edit;
+use podgraft::yaml::splice::write_spliced_part;
 
 use crate::blocks::{DocumentBlock, DocumentBlocks};
 use crate::edits::SpooledEdits;
@@ -355,7 +355,7 @@ impl OrderedOutput {
             OutputSink::Hold(hold) => hold
                 .write_all(&block.text)
                 .and_then(|()| self.edits.add(&edits)),
-            OutputSink::Stdout(out) => write_spliced(block, edits, out),
+            OutputSink::Stdout(out) => write_spliced_part(&block.text, block.start, &edits, out),
         };
         self.report.append(report);
         self.report.limit_listed();
@@ -389,16 +389,4 @@ impl OrderedOutput {
             },
         ))
     }
-}
-
-/// Writes a block with its edits. The offsets of the edits are those of the whole text.
-fn write_spliced(
-    block: &DocumentBlock,
-    mut edits: Vec<Edit>,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    for edit in &mut edits {
-        edit.at = edit.at.start - block.start..edit.at.end - block.start;
-    }
-    podgraft::yaml::splice::write_spliced(&block.text, &edits, out)
 }
