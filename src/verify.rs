@@ -68,6 +68,17 @@ pub fn verify(
     Ok(())
 }
 
+/// Whether an object is already as a draft wants it, node for node. `node` is the object in `tree`, and the draft may be
+/// of another tree.
+pub(crate) fn is_drafted(tree: &Tree<'_>, node: NodeId, draft: &Draft<'_>) -> bool {
+    let check = Verifier {
+        output: tree,
+        input: draft.tree,
+        drafts: &[],
+    };
+    check.check_part(draft, node, &draft.root()).is_ok()
+}
+
 struct Verifier<'c, 't> {
     output: &'c Tree<'t>,
     input: &'c Tree<'t>,

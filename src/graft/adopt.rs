@@ -11,18 +11,20 @@ use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
+use crate::plan::draft::Draft;
+use crate::plan::draft_paths::DraftPaths;
 use crate::plan::recording::{EarlierRun, SatisfiedChange, has_twin_containers};
+use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, plan};
 use crate::record::redo::ORIGINAL;
 use crate::record::{
-    Effects, JoinedText, MARKER, PolicyRecord, Record, RecordPaths, RemovalResult, VERSION, digest,
+    Effects, JoinedText, MARKER, PolicyRecord, Record, RecordPaths, RecordedValue, VERSION, digest,
     restore_order,
 };
 use crate::source::Source;
 use crate::undo::{RecordedObject, StrippedDocument};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::Tree;
-use crate::yaml::value::to_value;
 
 use super::document::DocumentTask;
 
@@ -34,7 +36,7 @@ impl<'a> DocumentTask<'a> {
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
         found: &[DocumentContent],
-        recorded: &mut Vec<RecordedObject>,
+        recorded: &mut Vec<RecordedObject<'t>>,
     ) where
         'a: 't,
     {
@@ -63,7 +65,7 @@ impl<'a> DocumentTask<'a> {
         object: &Object,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-    ) -> Option<RecordedObject>
+    ) -> Option<RecordedObject<'t>>
     where
         'a: 't,
     {
@@ -73,11 +75,11 @@ impl<'a> DocumentTask<'a> {
         if !self.is_wanted(&workload) || !may_adopt {
             return None;
         }
-        let value = to_value(tree, object.node).ok()?;
-        if has_twin_containers(&value, &workload.pod_kind.path) {
+        let value = RecordedValue::of(tree, object.node)?;
+        if has_twin_containers(value.whole(), &workload.pod_kind.path) {
             return None;
         }
-        let policies = self.adopted_policies(&workload, &value);
+        let policies = self.adopted_policies(&workload, value.whole());
         if policies.is_empty() {
             return None;
         }
@@ -129,7 +131,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
-        recorded: &mut [RecordedObject],
+        recorded: &mut [RecordedObject<'_>],
         stripped: &StrippedDocument,
     ) -> bool {
         let is_given = |policy: &str| {
@@ -150,7 +152,7 @@ impl<'a> DocumentTask<'a> {
             |recorded_object, taken, base| {
                 let earlier = earlier(recorded_object, taken, None);
                 let planned = self.planned(base, Some(&earlier));
-                has_adopted |= note_changed(recorded_object, taken, &planned);
+                has_adopted |= note_changed(recorded_object, taken, base, &planned);
                 if !adopts || recorded_object.from.is_none() && !recorded_object.is_annotated {
                     return;
                 }
@@ -162,7 +164,7 @@ impl<'a> DocumentTask<'a> {
                         report,
                         &planned,
                         &recorded_object.record.paths(),
-                        &recorded_object.value,
+                        recorded_object.value.whole(),
                     );
                     recorded_object.adopted.extend(
                         policy
@@ -183,7 +185,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
-        recorded: &mut Vec<RecordedObject>,
+        recorded: &mut Vec<RecordedObject<'_>>,
         stripped: &StrippedDocument,
     ) -> bool {
         if recorded
@@ -210,8 +212,8 @@ impl<'a> DocumentTask<'a> {
                 let planned = self.planned(base, Some(&earlier));
                 let target = planned.draft.value(&planned.draft.root());
                 let is_same = target.is_some_and(|mut target| {
-                    restore_order(&mut target, &recorded_object.value);
-                    unmarked(target) == unmarked(recorded_object.value.clone())
+                    restore_order(&mut target, recorded_object.value.whole());
+                    unmarked(target) == unmarked(recorded_object.value.whole().clone())
                 });
                 if !is_same {
                     let policies = &mut recorded_object.record.policies;
@@ -232,9 +234,9 @@ impl<'a> DocumentTask<'a> {
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
-        recorded: &mut [RecordedObject],
+        recorded: &mut [RecordedObject<'_>],
         stripped: &StrippedDocument,
-        mut visit: impl FnMut(&mut RecordedObject, &RemovalResult, &Workload<'_>),
+        mut visit: impl FnMut(&mut RecordedObject<'_>, &RemovalResult, &Workload<'_>),
     ) {
         let Ok(base_tree) = parse(&stripped.text) else {
             return;
@@ -276,7 +278,7 @@ impl<'a> DocumentTask<'a> {
 }
 
 fn earlier<'r>(
-    recorded_object: &'r RecordedObject,
+    recorded_object: &'r RecordedObject<'_>,
     taken: &'r RemovalResult,
     adopting: Option<Vec<String>>,
 ) -> EarlierRun<'r> {
@@ -291,11 +293,13 @@ fn earlier<'r>(
 
 /// Updates a record where somebody changed a value to what its policy wants. Returns whether it changed.
 fn note_changed(
-    recorded_object: &mut RecordedObject,
+    recorded_object: &mut RecordedObject<'_>,
     taken: &RemovalResult,
+    base: &Workload<'_>,
     planned: &WorkloadPlan<'_>,
 ) -> bool {
-    let paths = recorded_object.record.paths();
+    let paths = DraftPaths::of(recorded_object.record.paths());
+    let base = Draft::new(base.tree, base.object.node);
     let mut has_noted = false;
     for changed in &taken.changed {
         let is_met = |(policy, met): &&(String, SatisfiedChange)| {
@@ -306,7 +310,8 @@ fn note_changed(
         let Some((_, met)) = planned.satisfied.iter().find(is_met) else {
             continue;
         };
-        let current_digest = paths.get(&taken.value, &changed.path).map(digest);
+        let current_value = paths.value(&base, &changed.path);
+        let current_digest = current_value.as_ref().map(digest);
         let policies = &mut recorded_object.record.policies;
         let policy = policies
             .iter_mut()

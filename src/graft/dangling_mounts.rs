@@ -1,11 +1,11 @@
 //! Finds mounts that would lose their volume, because the volume is removed with its policy and the mount stays.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::pod::Workload;
+use crate::plan::draft::{Draft, DraftValue};
 use crate::record::words::words_of;
 use crate::record::{Record, escape};
 
@@ -13,20 +13,15 @@ use crate::record::{Record, escape};
 /// each restored mount whose volume is missing.
 pub(super) fn dangling_mounts(
     workload: &Workload<'_>,
-    current: &Value,
-    target: &Value,
+    target: &Draft<'_>,
     record: &Record,
     force: bool,
 ) -> Vec<Diagnostic> {
     let path = &workload.pod_kind.path;
-    let is_among = |name: &Value, volumes: &[Value]| {
-        volumes
-            .iter()
-            .any(|target_volume| target_volume["name"] == *name)
-    };
-    let stay = items(spec_of(target, path), "volumes");
-    let were = items(spec_of(current, path), "volumes");
-    if were.iter().all(|volume| is_among(&volume["name"], stay)) {
+    let current = Draft::new(workload.tree, workload.object.node);
+    let stay = volume_names(target, path);
+    let were = volume_names(&current, path);
+    if were.iter().all(|volume| stay.contains(volume)) {
         return Vec::new();
     }
     let mut dangling = mounts_of(target, path);
@@ -34,16 +29,13 @@ pub(super) fn dangling_mounts(
     if dangling.is_empty() {
         return Vec::new();
     }
-    let before = mounts_of(current, path);
+    let before = mounts_of(&current, path);
     dangling.retain(|path, _| before.get(path).is_some_and(|mount| mount.has_volume));
     let severity = match force {
         true => Severity::Warning,
         false => Severity::Error,
     };
-    let problem = |(path, mount): (String, VolumeMountUse)| match is_among(
-        &Value::from(mount.volume.as_str()),
-        were,
-    ) {
+    let problem = |(path, mount): (String, VolumeMountUse)| match were.contains(&*mount.volume) {
         true => loses_volume(workload, &path, &mount, record).with_severity(severity),
         false => has_no_volume(workload, &path, &mount),
     };
@@ -97,27 +89,26 @@ struct VolumeMountUse {
 }
 
 /// Returns the volume mounts and volume devices of a pod, by their record paths.
-fn mounts_of(object: &Value, template: &[String]) -> BTreeMap<String, VolumeMountUse> {
-    let spec = spec_of(object, template);
+fn mounts_of(object: &Draft<'_>, template: &[String]) -> BTreeMap<String, VolumeMountUse> {
+    let volumes = volume_names(object, template);
     let mut found = BTreeMap::new();
     for list in ["containers", "initContainers"] {
-        for container in items(spec, list) {
-            let name = container["name"].as_str().unwrap_or_default();
+        for container in items(object, pod_spec(object, template), list) {
+            let name = object.text_at(&container, "name").unwrap_or_default();
             for (mounts, key) in [
                 ("volumeMounts", "mountPath"),
                 ("volumeDevices", "devicePath"),
             ] {
-                for mount in items(Some(container), mounts) {
-                    let (Some(volume), Some(at)) = (mount["name"].as_str(), mount[key].as_str())
+                for mount in items(object, Some(container.clone()), mounts) {
+                    let (Some(volume), Some(at)) =
+                        (object.text_at(&mount, "name"), object.text_at(&mount, key))
                     else {
                         continue;
                     };
-                    let at = escape(at);
-                    let path = format!("pod/spec/{list}/{name}/{mounts}/{at}");
-                    let mut volumes = items(spec, "volumes").iter();
+                    let path = format!("pod/spec/{list}/{name}/{mounts}/{}", escape(&at));
                     let mount = VolumeMountUse {
-                        volume: volume.to_owned(),
-                        has_volume: volumes.any(|pod_volume| pod_volume["name"] == volume),
+                        has_volume: volumes.contains(&volume),
+                        volume: volume.into_owned(),
                     };
                     found.insert(path, mount);
                 }
@@ -127,14 +118,23 @@ fn mounts_of(object: &Value, template: &[String]) -> BTreeMap<String, VolumeMoun
     found
 }
 
-fn spec_of<'v>(object: &'v Value, template: &[String]) -> Option<&'v Value> {
-    let mut keys = template.iter().map(String::as_str).chain(["spec"]);
-    keys.try_fold(object, |value, key| value.get(key))
+fn volume_names<'t>(object: &Draft<'t>, template: &[String]) -> BTreeSet<Cow<'t, str>> {
+    let volumes = items(object, pod_spec(object, template), "volumes").into_iter();
+    volumes
+        .filter_map(|volume| object.text_at(&volume, "name"))
+        .collect()
 }
 
-fn items<'v>(value: Option<&'v Value>, list: &str) -> &'v [Value] {
-    let items = value
-        .and_then(|value| value.get(list))
-        .and_then(Value::as_array);
-    items.map_or(&[], Vec::as_slice)
+fn pod_spec(object: &Draft<'_>, template: &[String]) -> Option<DraftValue> {
+    let keys: Vec<&str> = template
+        .iter()
+        .map(String::as_str)
+        .chain(["spec"])
+        .collect();
+    object.get_in(&object.root(), &keys)
+}
+
+fn items(object: &Draft<'_>, part: Option<DraftValue>, list: &str) -> Vec<DraftValue> {
+    let list = part.and_then(|part| object.get(&part, list));
+    list.map_or_else(Vec::new, |list| object.items(&list))
 }

@@ -7,8 +7,8 @@ use crate::options::Options;
 use crate::plan::recording::is_dropped;
 use crate::policy::Policy;
 use crate::record::words::undo_command;
-use crate::record::{MARKER, PolicyRecord};
-use crate::undo::{RecordedObject, read_record};
+use crate::record::{MARKER, PolicyRecord, Record};
+use crate::undo::read_record;
 use crate::yaml::tree::NodeId;
 
 /// Returns a warning for each such policy. A policy of another set belongs to another run and is not reported.
@@ -16,7 +16,7 @@ pub(super) fn orphans(
     workload: &Workload<'_>,
     policies: &[Policy],
     options: &Options,
-    locked: impl FnOnce(&Workload<'_>) -> Option<RecordedObject>,
+    locked: impl FnOnce(&Workload<'_>) -> Option<Record>,
 ) -> Vec<Diagnostic> {
     let Some(given) = &options.given else {
         return Vec::new();
@@ -31,8 +31,9 @@ pub(super) fn orphans(
         // Only asks the lock file if the marker names a policy that is not given.
         Ok(None) if marked.clone().map(str::trim).all(is_given) => return Vec::new(),
         Ok(recorded) => recorded
+            .map(|recorded_object| recorded_object.record)
             .or_else(|| locked(workload))
-            .map(|recorded_object| recorded_object.record.policies),
+            .map(|record| record.policies),
         // `read_records` refuses a record that cannot be read.
         Err(_) => return Vec::new(),
     };

@@ -2,7 +2,6 @@
 //! state. No text is written yet.
 
 use serde_json::Value;
-use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -14,12 +13,15 @@ use crate::ownership::TextAdjustment;
 use crate::plan::draft::Draft;
 use crate::plan::metrics::metrics_port;
 use crate::plan::recording::EarlierRun;
+use crate::plan::removal::{Drift, RemovalResult};
 use crate::plan::{WorkloadPlan, faults_of_kept};
 use crate::policy::PolicyValue;
-use crate::record::{Drift, Record, RemovalResult, restore_order};
+use crate::record::{Record, RecordedValue, restore_order};
 use crate::source::Source;
 use crate::undo::RecordedObject;
-use crate::yaml::parse::parse;
+use crate::verify::is_drafted;
+use crate::yaml::parse::reparse;
+use crate::yaml::splice::changes_of;
 use crate::yaml::value::is_equal;
 
 use super::adopt::not_adopted;
@@ -130,7 +132,9 @@ impl<'a> DocumentTask<'a> {
             pending: Vec::new(),
             others: Vec::new(),
         };
-        let parsed = (!pair.recorded.is_empty()).then(|| parse(&pair.stripped.text));
+        let stripped = &pair.stripped;
+        let parsed = (!pair.recorded.is_empty())
+            .then(|| reparse(pair.tree, &stripped.text, &changes_of(&stripped.edits)));
         let Ok(base_tree) = parsed.as_ref().map(Result::as_ref).transpose() else {
             return plan;
         };
@@ -256,23 +260,20 @@ impl<'a> DocumentTask<'a> {
         let problems = moved(std::mem::take(&mut planned.diagnostics), base, pair);
         let mut problems = self.of_workload(problems, &workload);
         problems.extend(self.changed_since(&workload, &planned.policies, &taken.changed));
-        let Some(target) = self.target(&planned, recorded_object, taken) else {
-            let message = format!("{} has no plain value", workload.title());
-            let problem = Diagnostic::error(Code::Internal, message);
-            problems.push(problem.at(workload.name_place(), "here"));
-            return PendingWorkload {
-                problems,
-                ..PendingWorkload::unchanged(workload, planned.policies)
-            };
-        };
         if !problems.iter().any(Diagnostic::is_error) {
-            let misfits = self.misfits(&workload, base, &target, &earlier, &problems);
+            let misfits = self.misfits(&workload, base, &planned.draft, &earlier, &problems);
             problems.extend(misfits);
         }
-        let wanted = match is_base(&planned) {
-            _ if problems.iter().any(Diagnostic::is_error) => DesiredState::Same,
-            true => DesiredState::Base(self.setting.options.patches.then(|| target.into_owned())),
-            false => unless_same(target.into_owned(), &recorded_object.value),
+        let wanted = match problems.iter().any(Diagnostic::is_error) {
+            true => DesiredState::Same,
+            false => self
+                .wanted(&workload, &planned, earlier.current)
+                .unwrap_or_else(|| {
+                    let message = format!("{} has no plain value", workload.title());
+                    let problem = Diagnostic::error(Code::Internal, message);
+                    problems.push(problem.at(workload.name_place(), "here"));
+                    DesiredState::Same
+                }),
         };
         let is_annotated = self.setting.options.annotates(recorded_object.is_annotated);
         PendingWorkload {
@@ -286,7 +287,7 @@ impl<'a> DocumentTask<'a> {
 
     fn earlier<'r>(
         &self,
-        recorded_object: &'r RecordedObject,
+        recorded_object: &'r RecordedObject<'r>,
         taken: &'r RemovalResult,
     ) -> EarlierRun<'r> {
         let mut record = recorded_object.record.clone();
@@ -306,19 +307,25 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// Returns the wanted value of a workload with a record. `None` if it has no value that readers agree on.
-    fn target<'r>(
+    /// Returns the wanted state of a workload with a record. `None` if it has no value that readers agree on.
+    fn wanted<'t>(
         &self,
+        workload: &Workload<'_>,
         planned: &WorkloadPlan<'_>,
-        recorded_object: &RecordedObject,
-        taken: &'r RemovalResult,
-    ) -> Option<Cow<'r, Value>> {
-        let is_base = is_base(planned) && recorded_object.record.text.is_none();
-        match is_base && !self.setting.options.patches {
-            // Stripping already compared the text with this value.
-            true => Some(Cow::Borrowed(&taken.value)),
-            false => planned.draft.value(&planned.draft.root()).map(Cow::Owned),
+        current: &RecordedValue<'_>,
+    ) -> Option<DesiredState<'t>> {
+        let target = || planned.draft.value(&planned.draft.root());
+        if is_base(planned) {
+            return match self.setting.options.patches {
+                true => Some(DesiredState::Base(Some(target()?))),
+                false => Some(DesiredState::Base(None)),
+            };
         }
+        // The usual case of a second run, which needs no values.
+        if is_drafted(workload.tree, workload.object.node, &planned.draft) {
+            return Some(DesiredState::Same);
+        }
+        Some(unless_same(target()?, current.whole()))
     }
 
     /// Returns problems of the wanted value: mounts without a volume, and what an API server would refuse because of
@@ -327,12 +334,12 @@ impl<'a> DocumentTask<'a> {
         &self,
         workload: &Workload<'_>,
         base: &Workload<'_>,
-        target: &Value,
+        target: &Draft<'_>,
         earlier: &EarlierRun<'_>,
         known: &[Diagnostic],
     ) -> Vec<Diagnostic> {
-        let (current, force) = (earlier.current, self.setting.options.force);
-        let loose = dangling_mounts(workload, current, target, &earlier.record, force);
+        let force = self.setting.options.force;
+        let loose = dangling_mounts(workload, target, &earlier.record, force);
         if !loose.is_empty() {
             return loose;
         }

@@ -17,9 +17,9 @@ use super::record_refusals::unreadable;
 
 /// The records of a document.
 #[derive(Default)]
-pub(super) struct Records {
+pub(super) struct Records<'t> {
     /// The recorded objects that the run may change.
-    pub recorded: Vec<RecordedObject>,
+    pub recorded: Vec<RecordedObject<'t>>,
     /// The objects that were generated for them. They are pruned unless something still needs them.
     pub dropped: Vec<GeneratedRecord>,
     /// How the text was adjusted to make room for generated objects, with the byte offset of the workload in the
@@ -39,7 +39,7 @@ impl<'a> DocumentTask<'a> {
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
         found: &[DocumentContent],
-    ) -> Result<Records, Vec<Diagnostic>>
+    ) -> Result<Records<'t>, Vec<Diagnostic>>
     where
         'a: 't,
     {
@@ -87,7 +87,10 @@ impl<'a> DocumentTask<'a> {
         object: &Object,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-    ) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
+    ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)>
+    where
+        'a: 't,
+    {
         if let Some(annotated) = read_record(tree, object.node)? {
             return Ok(Some(annotated));
         }
@@ -97,10 +100,10 @@ impl<'a> DocumentTask<'a> {
 
     /// Returns the lock file's record of a workload, under its current or an earlier name. With `adopt` an ambiguous
     /// record counts as none.
-    pub(super) fn locked_record(
+    pub(super) fn locked_record<'t>(
         &self,
-        workload: &Workload<'_>,
-    ) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
+        workload: &Workload<'t>,
+    ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
         let is_present = |key: &WorkloadKey| {
             self.setting
                 .marked

@@ -97,7 +97,7 @@ pub(super) fn explain(
     obstacle: RemovalObstacle,
     tree: &Tree<'_>,
     source: &Source<'_>,
-    recorded: &[RecordedObject],
+    recorded: &[RecordedObject<'_>],
 ) -> Diagnostic {
     let (node, code, reason, help) = match obstacle {
         RemovalObstacle::Refused(refusal) => {

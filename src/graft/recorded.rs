@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::DocumentContent;
 use crate::plan::recording::is_dropped;
-use crate::record::{DriftHandling, MARKER, PolicyRecord, RECORD};
+use crate::plan::removal::DriftHandling;
+use crate::record::{MARKER, PolicyRecord, RECORD};
 use crate::source::Source;
 use crate::undo::{RecordedObject, RemovalObstacle, StrippedDocument, strip};
 use crate::yaml::ambiguity::{self, Ambiguity, find_ambiguity, find_ambiguity_in_tree};
@@ -23,7 +24,7 @@ static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.a
 pub(super) struct RecordedDocument<'t> {
     pub tree: &'t Tree<'t>,
     pub source: &'t Source<'t>,
-    pub recorded: Vec<RecordedObject>,
+    pub recorded: Vec<RecordedObject<'t>>,
     pub stripped: StrippedDocument,
     /// The text that undo must restore, if it differs from the stripped one.
     original: Option<String>,
@@ -94,7 +95,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         tree: &'t Tree<'t>,
         source: &'t Source<'t>,
-        mut recorded: Vec<RecordedObject>,
+        mut recorded: Vec<RecordedObject<'t>>,
         found: &[DocumentContent],
     ) -> Result<RecordedDocument<'t>, Diagnostic>
     where
@@ -120,7 +121,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         tree: &Tree<'_>,
         source: &Source<'_>,
-        recorded: &mut Vec<RecordedObject>,
+        recorded: &mut Vec<RecordedObject<'_>>,
     ) -> Result<StrippedDocument, RemovalObstacle> {
         // Each step changes the records, so the document is stripped again.
         let mut stripped = self.strip(tree, recorded)?;
@@ -136,10 +137,10 @@ impl<'a> DocumentTask<'a> {
     fn strip(
         &self,
         tree: &Tree<'_>,
-        recorded: &[RecordedObject],
+        recorded: &[RecordedObject<'_>],
     ) -> Result<StrippedDocument, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        strip(tree, kinds, recorded, has_more, |policy| {
+        strip(tree, kinds, recorded, has_more, None, |policy| {
             self.leniency(policy)
         })
     }
@@ -172,7 +173,7 @@ impl<'a> DocumentTask<'a> {
     fn original(
         &self,
         tree: &Tree<'_>,
-        recorded: &[RecordedObject],
+        recorded: &[RecordedObject<'_>],
         stripped: &StrippedDocument,
     ) -> Result<Option<String>, RemovalObstacle> {
         let strictly = |policy: &str| match self.is_dropped(policy) && self.setting.options.force {
@@ -184,7 +185,7 @@ impl<'a> DocumentTask<'a> {
             return Ok(None);
         }
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        let original = strip(tree, kinds, recorded, has_more, strictly)?;
+        let original = strip(tree, kinds, recorded, has_more, None, strictly)?;
         Ok(Some(original.text))
     }
 }

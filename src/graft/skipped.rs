@@ -21,7 +21,10 @@ impl DocumentTask<'_> {
     /// Warnings about injections in the workload of policies that are not given.
     pub(super) fn orphans(&self, workload: &Workload<'_>) -> Vec<Diagnostic> {
         let setting = self.setting;
-        let locked = |workload: &Workload<'_>| self.locked_record(workload).ok().flatten();
+        let locked = |workload: &Workload<'_>| {
+            let recorded = self.locked_record(workload).ok().flatten();
+            recorded.map(|recorded_object| recorded_object.record)
+        };
         let orphans = orphans(workload, setting.policies, setting.options, locked);
         self.of_workload(orphans, workload)
     }

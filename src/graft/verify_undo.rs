@@ -10,8 +10,9 @@ use crate::edit::TextCache;
 use crate::inventory::Inventory;
 use crate::options::{Options, RemovalSelection};
 use crate::outcome::FileReport;
+use crate::plan::removal::{Drift, DriftHandling};
 use crate::record::lock::LockSet;
-use crate::record::{Drift, DriftHandling, RECORD, Record, TextDifferences};
+use crate::record::{RECORD, Record, RecordedValue, TextDifferences};
 use crate::source::Source;
 use crate::undo::{
     RecordedObject, RemovalObstacle, StrippedDocument, objects_of, places_between, read_record,
@@ -20,7 +21,6 @@ use crate::undo::{
 use crate::yaml::parse::reparse;
 use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::to_value;
 
 use super::document::DocumentTask;
 use super::graft_on_threads;
@@ -159,7 +159,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
-        recorded: &mut [RecordedObject],
+        recorded: &mut [RecordedObject<'_>],
         pending: &[Option<&PendingWorkload<'_>>],
     ) -> UndoProof {
         for recorded_object in recorded.iter_mut() {
@@ -172,11 +172,11 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Returns the records of the edited document: of its annotations, or the new ones for the lock file.
-    fn recorded_after(
+    fn recorded_after<'o>(
         &self,
-        tree: &Tree<'_>,
+        tree: &'o Tree<'o>,
         pending: &[Option<&PendingWorkload<'_>>],
-    ) -> Vec<RecordedObject> {
+    ) -> Vec<RecordedObject<'o>> {
         let mut recorded = Vec::new();
         let nodes = objects_of(tree, self.setting.kinds);
         for (node, pending_object) in nodes.into_iter().zip(pending) {
@@ -194,11 +194,14 @@ impl<'a> DocumentTask<'a> {
         &self,
         pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
-        recorded: &[RecordedObject],
+        recorded: &[RecordedObject<'_>],
         pending: &[Option<&PendingWorkload<'_>>],
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
+        let known = Some(pair.original());
+        let undone = strip(tree, kinds, recorded, has_more, known, |_| {
+            DriftHandling::Leave
+        })?;
         let is_new = |changed: &&Drift| !changed_in(&pair.stripped).any(|drift| drift == *changed);
         if let Some(changed) = changed_in(&undone).find(is_new) {
             return Err(RemovalObstacle::Wrong(format!(
@@ -226,7 +229,7 @@ impl<'a> DocumentTask<'a> {
     }
 }
 
-fn beside(tree: &Tree<'_>, node: NodeId, record: &Record) -> Option<RecordedObject> {
+fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> Option<RecordedObject<'o>> {
     Some(RecordedObject {
         node,
         at: node,
@@ -234,7 +237,7 @@ fn beside(tree: &Tree<'_>, node: NodeId, record: &Record) -> Option<RecordedObje
         from: None,
         record: record.clone(),
         adopted: Vec::new(),
-        value: to_value(tree, node).ok()?,
+        value: RecordedValue::of(tree, node)?,
     })
 }
 

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::scalar::resolve_typed;
+use crate::yaml::tree::{NodeId, NodeKind, Tree};
 use crate::yaml::value::{key_text, to_value};
 use crate::yaml::view::View;
 
@@ -230,6 +231,44 @@ impl<'t> Draft<'t> {
         }
     }
 
+    /// The number of fields before the one with this key. A key that only a merge key brings comes after all fields.
+    pub fn position(&self, part: &DraftValue, key: &str) -> usize {
+        let found = match part {
+            DraftValue::Node(node) => {
+                let mut entries = self.tree.entries(self.tree.follow(*node));
+                entries.position(|(name, _)| self.tree.is_text(name, key))
+            }
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                let mut names = value.as_object().into_iter().flat_map(Map::keys);
+                names.position(|name| name == key)
+            }
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::Mapping { fields, .. } => self.position_of(fields, key),
+                OpenedCollection::List { .. } => None,
+            },
+        };
+        found.unwrap_or(usize::MAX)
+    }
+
+    /// The key of the field at an index, as [`Draft::value`] has it.
+    pub fn key_at(&self, part: &DraftValue, index: usize) -> Option<String> {
+        match part {
+            DraftValue::Node(node) => {
+                let mut entries = self.tree.entries(self.tree.follow(*node));
+                key_text(self.tree, entries.nth(index)?.0)
+            }
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                value.as_object()?.keys().nth(index).cloned()
+            }
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::Mapping { fields, .. } => {
+                    self.key_in_value(&fields.get(index)?.key)
+                }
+                OpenedCollection::List { .. } => None,
+            },
+        }
+    }
+
     /// The items of a list; empty for anything else.
     pub fn items(&self, part: &DraftValue) -> Vec<DraftValue> {
         match part {
@@ -256,6 +295,24 @@ impl<'t> Draft<'t> {
             DraftValue::Node(node) => self.tree.kind(self.tree.follow(*node)).is_sequence(),
             DraftValue::New(value) | DraftValue::Instead { value, .. } => value.is_array(),
             DraftValue::Open(id) => matches!(self.opened(*id), OpenedCollection::List { .. }),
+        }
+    }
+
+    /// Whether the value is a mapping.
+    pub fn is_mapping(&self, part: &DraftValue) -> bool {
+        match part {
+            DraftValue::Node(node) => self.tree.kind(self.tree.follow(*node)).is_mapping(),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => value.is_object(),
+            DraftValue::Open(id) => matches!(self.opened(*id), OpenedCollection::Mapping { .. }),
+        }
+    }
+
+    /// Whether the value is null.
+    pub fn is_null(&self, part: &DraftValue) -> bool {
+        match part {
+            DraftValue::Node(node) => self.tree.is_null(self.tree.follow(*node)),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => value.is_null(),
+            DraftValue::Open(id) => self.stays_null(*id),
         }
     }
 
@@ -356,6 +413,25 @@ impl<'t> Draft<'t> {
                 text_of_value(member(value, key)?)
             }
             DraftValue::Node(_) | DraftValue::Open(_) => self.text(&self.get(part, key)?),
+        }
+    }
+
+    /// The string under a key. `None` if the value is no string.
+    pub fn string_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
+        match self.get(part, key)? {
+            DraftValue::Node(node) => {
+                let text = self.tree.scalar(node)?;
+                let is_string = match (self.tree.tag(node), self.tree.kind(node)) {
+                    (Some(_), _) => to_value(self.tree, node).is_ok_and(|value| value.is_string()),
+                    (None, NodeKind::Plain | NodeKind::Absent) => resolve_typed(text).is_none(),
+                    (None, _) => true,
+                };
+                is_string.then_some(Cow::Borrowed(text))
+            }
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                value.as_str().map(|text| Cow::Owned(text.to_owned()))
+            }
+            DraftValue::Open(_) => None,
         }
     }
 

@@ -1,6 +1,5 @@
 //! Validates what kept policies restore: it is part of the result, like what the given policies inject.
 
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -10,6 +9,7 @@ use crate::policy::Policy;
 use crate::record::words::undo_command;
 use crate::yaml::value::to_value;
 
+use super::draft::Draft;
 use super::faults::{ApiFault, faults_of};
 use super::recording::{EarlierRun, kept};
 
@@ -17,7 +17,7 @@ use super::recording::{EarlierRun, kept};
 /// before the run. Faults that are in `reported` already are left out.
 pub fn faults_of_kept(
     base: &Workload<'_>,
-    result: &Value,
+    result: &Draft<'_>,
     earlier: &EarlierRun<'_>,
     (policies, options): (&[Policy], &Options),
     reported: &[Diagnostic],
@@ -31,13 +31,16 @@ pub fn faults_of_kept(
             .iter()
             .any(|problem| problem.message.ends_with(message))
     };
-    let mut found = faults_of(result, base.pod_kind);
+    let Some(result) = result.value(&result.root()) else {
+        return Vec::new();
+    };
+    let mut found = faults_of(&result, base.pod_kind);
     found.retain(|fault| !is_reported(&fault.message));
     if found.is_empty() {
         return Vec::new();
     }
     let input = to_value(base.tree, base.object.node).unwrap_or_default();
-    let before = [&input, earlier.current].map(|value| faults_of(value, base.pod_kind));
+    let before = [&input, earlier.current.whole()].map(|value| faults_of(value, base.pod_kind));
     let before: BTreeSet<&str> = before
         .iter()
         .flatten()

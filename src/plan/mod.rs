@@ -11,6 +11,7 @@ mod config_keys;
 mod conflict;
 mod containers;
 pub mod draft;
+pub(crate) mod draft_paths;
 mod env;
 mod env_from;
 mod env_order;
@@ -41,6 +42,7 @@ mod qos;
 pub(crate) mod reconcile;
 pub(crate) mod recording;
 mod reference_rules;
+pub mod removal;
 mod since;
 mod skips;
 

@@ -49,7 +49,8 @@ fn mapping(
     Ok(())
 }
 
-fn field(
+/// Gives a field of an opened mapping another value.
+pub(super) fn field(
     draft: &mut Draft<'_>,
     id: OpenId,
     key: &str,
@@ -205,7 +206,8 @@ fn digest_without_name(item: &Value) -> Option<String> {
     Some(digest(&without_name))
 }
 
-fn item(
+/// Gives an item of an opened list another value.
+pub(super) fn item(
     draft: &mut Draft<'_>,
     id: OpenId,
     at: usize,

@@ -11,13 +11,14 @@ use crate::record::redo::Replay;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
     Effects, JoinHint, JoinedText, MARKER, PolicyRecord, RECORD, Record, RecordPaths,
-    RemovalResult, ReplacedValue, VERSION, digest, effects_of,
+    RecordedValue, ReplacedValue, VERSION, digest, effects_of,
 };
 use crate::yaml::value::{has_value, to_value};
 
 use super::draft::{Draft, Refusal};
 use super::marks::{marked, open_annotations, with_names};
 use super::reconcile::reconcile;
+use super::removal::RemovalResult;
 
 /// The changes of an earlier run. The workload is planned without them.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ pub struct EarlierRun<'r> {
     /// Whether the record is in an annotation, not in a lock file.
     pub is_annotated: bool,
     /// The object with all changes of the earlier run.
-    pub current: &'r Value,
+    pub current: &'r RecordedValue<'r>,
     /// The object without these changes, and the steps that restore them.
     pub taken: &'r RemovalResult,
     /// The policies of the record that this run adopts. If set, nothing else is injected, and the items of others stay.

@@ -1,6 +1,5 @@
 //! Turns the outcome of each policy into the change since the earlier run, by comparing the records of both runs.
 
-use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -9,9 +8,11 @@ use crate::change::{Change, ChangeTarget, Operation};
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::policy::Policy;
-use crate::record::{Effects, PolicyRecord, Record, RecordPaths};
+use crate::record::{Effects, PolicyRecord, Record};
 
 use super::WorkloadPlan;
+use super::draft::Draft;
+use super::draft_paths::DraftPaths;
 use super::recording::{EarlierRun, is_dropped};
 
 /// Returns the outcome of a policy, relative to the workload before the run.
@@ -63,14 +64,14 @@ fn removals(
     current: Option<&Record>,
     earlier: &EarlierRun<'_>,
 ) -> Vec<Change> {
-    let paths = earlier.record.paths();
+    let workload = CurrentWorkload::of(earlier);
     let is_kept = |path: &str| {
         let mut other_policies = current.into_iter().flat_map(|record| &record.policies);
         other_policies.any(|other| other.effects.added.contains_key(path))
     };
     let items = paths_of(&policy.effects)
         .into_iter()
-        .filter(|(path, _)| is_to_undo(&policy.effects, path, &paths, earlier) && !is_kept(path))
+        .filter(|(path, _)| workload.can_undo(&policy.effects, path) && !is_kept(path))
         .map(|(path, _)| at(Operation::TakeOut, &path));
     let objects = policy.generated.keys();
     items
@@ -85,17 +86,13 @@ fn emptied_collections(
     current: Option<&Record>,
     earlier: &EarlierRun<'_>,
 ) -> Vec<Change> {
-    let paths = earlier.record.paths();
+    let workload = CurrentWorkload::of(earlier);
     let is_left = |path: &&String| {
         let policies = current.into_iter().flat_map(|record| &record.policies);
         let is_made = policies
             .map(|policy| &policy.effects)
             .any(|recorded| recorded.made.contains(*path));
-        let is_empty = |value: &Value| {
-            value.as_array().is_some_and(Vec::is_empty)
-                || value.as_object().is_some_and(Map::is_empty)
-        };
-        !is_made && paths.get(earlier.current, path).is_some_and(is_empty)
+        !is_made && workload.has_empty_collection(path)
     };
     let removed = effects.made.iter().filter(is_left);
     removed.map(|path| at(Operation::TakeOut, path)).collect()
@@ -111,17 +108,35 @@ fn of_object(operation: Operation, name: &str) -> Change {
     Change::new(operation, ChangeTarget::Object(name.to_owned()))
 }
 
-/// Whether a change of a policy is still there to undo; somebody may have removed it by hand.
-fn is_to_undo(
-    effects: &Effects,
-    path: &str,
-    paths: &RecordPaths,
-    earlier: &EarlierRun<'_>,
-) -> bool {
-    let is_present = |path: &str| paths.get(earlier.current, path).is_some();
-    // A removed item can only be restored if its list or mapping still exists.
-    let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
-    is_present(path) || effects.removed.contains_key(path) && is_present(holder)
+/// The workload before the run, with the changes of the earlier run.
+struct CurrentWorkload<'e> {
+    draft: Draft<'e>,
+    paths: DraftPaths,
+}
+
+impl<'e> CurrentWorkload<'e> {
+    fn of(earlier: &EarlierRun<'e>) -> Self {
+        CurrentWorkload {
+            draft: Draft::new(earlier.current.tree, earlier.current.node),
+            paths: DraftPaths::of(earlier.record.paths()),
+        }
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.paths.get(&self.draft, path).is_some()
+    }
+
+    fn has_empty_collection(&self, path: &str) -> bool {
+        let part = self.paths.get(&self.draft, path);
+        part.is_some_and(|part| !self.draft.is_null(&part) && self.draft.is_empty(&part))
+    }
+
+    /// Whether a change of a policy is still there to undo; somebody may have removed it by hand.
+    fn can_undo(&self, effects: &Effects, path: &str) -> bool {
+        // A removed item can only be restored if its list or mapping still exists.
+        let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
+        self.has(path) || effects.removed.contains_key(path) && self.has(holder)
+    }
 }
 
 /// The paths of all changes of a policy.
@@ -163,11 +178,9 @@ fn changes(
     earlier: &EarlierRun<'_>,
 ) -> Vec<Change> {
     let (generated, was_generated) = (&after.generated, &before.generated);
-    let paths = earlier.record.paths();
+    let workload = CurrentWorkload::of(earlier);
     let (before, after) = (&before.effects, &after.effects);
-    let is_present = |path: &String| {
-        paths.get(earlier.current, path).is_some() || after.removed.contains_key(path)
-    };
+    let is_present = |path: &String| workload.has(path) || after.removed.contains_key(path);
     // The common case: nothing is different. It needs no texts of the changes.
     if before == after && generated == was_generated && all_paths(after).all(is_present) {
         return emptied_collections(before, current, earlier);
@@ -196,7 +209,7 @@ fn changes(
     }
     let removed = old
         .iter()
-        .filter(|(path, _)| !is_new.contains(path) && is_to_undo(before, path, &paths, earlier));
+        .filter(|(path, _)| !is_new.contains(path) && workload.can_undo(before, path));
     changes.extend(removed.map(|(path, _)| at(Operation::TakeOut, path)));
     changes.extend(emptied_collections(before, current, earlier));
     changes

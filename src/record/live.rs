@@ -7,6 +7,8 @@ use super::path::{identities, is_aligned};
 use super::{RECORD, Record, digest};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::to_value;
 
 /// Metadata fields that only the server writes.
 const OWN_METADATA: [&str; 6] = [
@@ -29,6 +31,13 @@ pub(crate) fn is_live(object: &Value) -> bool {
     object
         .get("metadata")
         .is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
+}
+
+/// Like [`is_live`], for a node.
+pub(crate) fn is_live_node(tree: &Tree<'_>, object: NodeId) -> bool {
+    let metadata = tree.get(object, "metadata");
+    let uid = metadata.and_then(|metadata| tree.get(metadata, "uid"));
+    uid.is_some_and(|uid| to_value(tree, uid).is_ok_and(|uid| uid.is_string()))
 }
 
 /// Whether an annotation is one of kustomize or of an orchestrator of KRM functions, for its own bookkeeping.
@@ -93,7 +102,7 @@ fn is_token_mount_alone(key: &str, value: &Value) -> bool {
 
 /// Whether an item of a live object is the recorded one with defaults that the server filled in. Some defaults may be
 /// part of the recorded item, because a policy may state them.
-pub(super) fn fits(item: &Value, recorded: &str) -> bool {
+pub(crate) fn fits(item: &Value, recorded: &str) -> bool {
     let mut defaults = Vec::new();
     find_defaults("", item, &mut defaults);
     defaults.sort_unstable();

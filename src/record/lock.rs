@@ -35,6 +35,9 @@ const BETWEEN: &str = "\
 # Then where they put it, and what stood there:
 #
 ";
+/// Returns the value at a record path of a workload.
+pub(crate) type PathLookup<'l> = &'l dyn Fn(&str) -> Option<Value>;
+
 /// For how many generations the content of a place is kept. Older content is only kept while it is in use.
 const GENERATIONS: u64 = 8;
 
@@ -228,19 +231,19 @@ impl Lock {
         [HEADER, &items, BETWEEN, &workloads].concat()
     }
 
-    /// Returns the record of a workload, with the policies that its marker names, in their order. `value` is the
-    /// workload's: it decides which of several known texts was joined.
+    /// Returns the record of a workload, with the policies that its marker names, in their order. `lookup` is
+    /// into the workload: it decides which of several known texts was joined.
     fn record(
         &self,
         key: &WorkloadKey,
         paths: &RecordPaths,
         marked: &[&str],
-        value: &Value,
+        lookup: PathLookup<'_>,
     ) -> Option<Record> {
         let locked = self.workloads.get(key)?;
         let policies = marked.iter().filter_map(|name| {
             let locked_policy = locked.policies.get(*name)?;
-            Some(self.policy_record(name, locked_policy, paths, value))
+            Some(self.policy_record(name, locked_policy, lookup))
         });
         let policies: Vec<PolicyRecord> = policies.collect();
         if policies.is_empty() {

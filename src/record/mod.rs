@@ -6,18 +6,21 @@
 
 mod bounds;
 mod effects;
-mod inverse;
+pub(crate) mod joined_text;
 pub(crate) mod live;
 pub mod lock;
 mod path;
+mod recorded_value;
 pub(crate) mod redo;
 mod renamed;
 pub(crate) mod words;
 
 pub use effects::{JoinHint, effects_of};
-pub use inverse::{Drift, DriftHandling, RemovalResult, has_token, take_out};
-pub(crate) use path::escape;
+pub use joined_text::has_token;
+pub(crate) use joined_text::without;
 pub use path::{RecordPaths, identities, is_aligned};
+pub(crate) use path::{digest_identity, escape, name_field, numbered, split_last, stated};
+pub use recorded_value::RecordedValue;
 pub use redo::restore_order;
 
 pub use crate::ownership::{

@@ -58,7 +58,7 @@ pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
 }
 
 /// Makes an identity unique. Escaped names never contain `~#`, so the result is no other item's name.
-fn numbered(plain: &str, number: usize) -> String {
+pub(crate) fn numbered(plain: &str, number: usize) -> String {
     if number == 1 {
         plain.to_owned()
     } else {
@@ -78,11 +78,11 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
         }
         None => (identity, 1),
     };
-    let field = field_of(key);
+    let field = name_field(key);
     let name = Some(unescape(plain)).filter(|name| escape(name) == plain);
-    let is_same_identity = |item: &Value| match stated(key, field, item) {
+    let is_same_identity = |item: &Value| match stated_by(key, field, item) {
         Some(stated_name) => name.as_deref() == Some(&*stated_name),
-        None => plain.starts_with(DIGEST) && unstated(item) == plain,
+        None => plain.starts_with(DIGEST) && digest_identity(item) == plain,
     };
     let mut found = items
         .iter()
@@ -91,35 +91,26 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
     found.nth(number - 1).map(|(index, _)| index)
 }
 
-/// The identity of one item, as [`identities`] returns it.
-fn identity_at(key: &str, items: &[Value], at: usize) -> Option<String> {
-    let plain = identity(key, items.get(at)?);
-    let field = field_of(key);
-    let stated_name = stated(key, field, &items[at]);
-    let is_twin = |item: &&Value| match (stated(key, field, item), &stated_name) {
-        (Some(name), Some(stated_name)) => name == *stated_name,
-        (None, None) => unstated(item) == plain,
-        _ => false,
-    };
-    let before = items[..at].iter().filter(is_twin).count();
-    Some(numbered(&plain, before + 1))
-}
-
 /// The identity of an item, without a number: other items may have the same.
 fn identity(key: &str, item: &Value) -> String {
-    stated(key, field_of(key), item)
-        .map_or_else(|| unstated(item), |name| escape(&name).into_owned())
+    stated(key, item).map_or_else(|| digest_identity(item), |name| escape(&name).into_owned())
 }
 
-fn field_of(key: &str) -> Option<&'static str> {
+/// The field that names the items of a list. `None` for lists whose items are identified otherwise.
+pub(crate) fn name_field(key: &str) -> Option<&'static str> {
     NAMED
         .iter()
         .find(|(list, _)| *list == key)
         .map(|(_, field)| *field)
 }
 
-/// The name that identifies an item, from its own fields; `field` is [`field_of`] the key. `None` if it has none.
-fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i, str>> {
+/// The name that identifies an item, from its own fields. `None` if it has none.
+pub(crate) fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
+    stated_by(key, name_field(key), item)
+}
+
+/// Like [`stated`]; `field` is [`name_field`] of the key.
+fn stated_by<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i, str>> {
     let text = |field: &str| item.get(field).and_then(Value::as_str);
     // The identifying field is usually the first one: no lookup needed.
     let first = item.as_object().and_then(|fields| fields.iter().next());
@@ -155,7 +146,7 @@ fn stated<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i,
 }
 
 /// The identity of an item without a name: a digest of its content.
-fn unstated(item: &Value) -> String {
+pub(crate) fn digest_identity(item: &Value) -> String {
     format!("{DIGEST}{}", digest(item))
 }
 
@@ -246,7 +237,7 @@ impl RecordPaths {
     }
 
     /// Splits a path into its segments from the object's root, still escaped.
-    fn segments<'p>(&'p self, path: &'p str) -> Vec<&'p str> {
+    pub(crate) fn segments<'p>(&'p self, path: &'p str) -> Vec<&'p str> {
         match path.strip_prefix("pod/") {
             Some(rest) => {
                 let template = self.escaped.iter().map(String::as_str);
@@ -268,32 +259,6 @@ impl RecordPaths {
             };
         }
         Some(value)
-    }
-
-    /// Returns the index at each level of a path. Comparing these lists compares positions: the lesser one is further
-    /// ahead in the object.
-    pub(super) fn place(&self, object: &Value, path: &str) -> Option<Vec<usize>> {
-        let (mut value, mut place) = (object, Vec::new());
-        let segments = self.segments(path);
-        for (depth, segment) in segments.iter().enumerate() {
-            let index;
-            (index, value) = match value {
-                Value::Object(map) => {
-                    let key = unescape(segment);
-                    let mut fields = map.iter().enumerate();
-                    fields.find_map(|(index, (field_name, value))| {
-                        (*field_name == *key).then_some((index, value))
-                    })?
-                }
-                Value::Array(items) => {
-                    let index = self.index_of_segment(&segments, depth, items)?;
-                    (index, &items[index])
-                }
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
-            };
-            place.push(index);
-        }
-        Some(place)
     }
 
     /// Returns the mapping or list that contains the last segment of a path, the key of that mapping or list, and the
@@ -418,36 +383,8 @@ impl RecordPaths {
     }
 }
 
-impl RecordPaths {
-    /// Returns what the item or field at a path follows, as `after` for [`RecordPaths::insert`].
-    pub(super) fn predecessor(&self, object: &mut Value, path: &str) -> Option<String> {
-        let (holder, list, last) = self.holder(object, path)?;
-        match holder {
-            Value::Object(map) => {
-                let index = map.keys().position(|key| escape(key) == last)?;
-                Some(
-                    index
-                        .checked_sub(1)
-                        .and_then(|before| map.keys().nth(before))
-                        .map_or_else(String::new, |key| escape(key).into_owned()),
-                )
-            }
-            Value::Array(items) => {
-                let index = index_in(list, items, last)?;
-                Some(
-                    index
-                        .checked_sub(1)
-                        .and_then(|before| identity_at(list, items, before))
-                        .unwrap_or_default(),
-                )
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        }
-    }
-}
-
 /// Splits the path of a variable into the path of its list and its name.
-pub(super) fn split_last(path: &str) -> (&str, String) {
+pub(crate) fn split_last(path: &str) -> (&str, String) {
     let (list, name) = path.rsplit_once('/').unwrap_or(("", path));
     (
         list,

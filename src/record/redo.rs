@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::yaml::value::is_equal;
 
-use super::inverse::has_token;
+use super::joined_text::has_token;
 use super::live::{adopt_live, is_live};
 use super::path::{RecordPaths, identities, is_aligned, split_last};
 use super::{Effects, JoinHint, JoinedText, PolicyRecord, effects_of};
@@ -57,7 +57,7 @@ pub struct ReplayConflict {
 }
 
 impl Replay {
-    pub(super) fn new(policy: &PolicyRecord) -> Self {
+    pub(crate) fn new(policy: &PolicyRecord) -> Self {
         let PolicyRecord {
             policy,
             digest,
@@ -74,7 +74,7 @@ impl Replay {
         }
     }
 
-    pub(super) fn insert(&mut self, path: &str, value: Value, digest: &str, after: Option<String>) {
+    pub(crate) fn insert(&mut self, path: &str, value: Value, digest: &str, after: Option<String>) {
         self.steps.push(ReplayStep::Insert {
             path: path.to_owned(),
             value,
@@ -83,7 +83,7 @@ impl Replay {
         });
     }
 
-    pub(super) fn set(&mut self, path: &str, value: Value, digest: &str) {
+    pub(crate) fn set(&mut self, path: &str, value: Value, digest: &str) {
         self.steps.push(ReplayStep::Set {
             path: path.to_owned(),
             value,
@@ -91,13 +91,13 @@ impl Replay {
         });
     }
 
-    pub(super) fn remove(&mut self, path: &str) {
+    pub(crate) fn remove(&mut self, path: &str) {
         self.steps.push(ReplayStep::Remove {
             path: path.to_owned(),
         });
     }
 
-    pub(super) fn join(&mut self, path: &str, joined: &JoinedText, after: Option<String>) {
+    pub(crate) fn join(&mut self, path: &str, joined: &JoinedText, after: Option<String>) {
         self.steps.push(ReplayStep::Join {
             path: path.to_owned(),
             joined: joined.clone(),

@@ -4,8 +4,9 @@
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::inverse::without;
+use super::joined_text::without;
 use super::path::{RecordPaths, split_last};
+use super::recorded_value::RecordedValue;
 use super::{Effects, Record, digest};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
@@ -13,9 +14,18 @@ const LISTS: [&str; 2] = ["containers", "initContainers"];
 impl Record {
     /// Renames containers in the paths of the record. A container that is gone gets the name of the only unrecorded
     /// container that has all its injected content.
-    pub fn follow_renames(&mut self, object: &Value) {
-        let mut keys = self.pod.split('.').filter(|key| !key.is_empty());
-        let template = keys.try_fold(object, |value, key| value.get(key));
+    pub fn follow_renames(&mut self, object: &RecordedValue<'_>) {
+        let template = || self.pod.split('.').filter(|key| !key.is_empty());
+        let has_all = |list: &'static str| {
+            let names = object.container_names(template(), list);
+            self.containers(list)
+                .iter()
+                .all(|name| names.contains(&name.as_str()))
+        };
+        if LISTS.into_iter().all(has_all) {
+            return;
+        }
+        let template = template().try_fold(object.whole(), |value, key| value.get(key));
         let Some(spec) = template.and_then(|template| template.get("spec")) else {
             return;
         };

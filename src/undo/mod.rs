@@ -11,11 +11,10 @@ use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::ownership::WorkloadKey;
 use crate::plan::draft::{Draft, Refusal};
-use crate::plan::reconcile::reconcile;
+use crate::plan::draft_paths::DraftPaths;
+use crate::plan::removal::{DriftHandling, RemovalResult, take_out};
 use crate::record::lock::LockSet;
-use crate::record::{
-    DriftHandling, MARKER, RECORD, Record, RecordError, RecordPaths, RemovalResult, take_out,
-};
+use crate::record::{MARKER, RECORD, Record, RecordError, RecordPaths, RecordedValue};
 use crate::verify::{Difference, verify};
 use crate::yaml::parse::{ParseError, ParseErrorKind, ReplacedRange, parse, reparse};
 use crate::yaml::splice::{Edit, changes_of, splice};
@@ -27,7 +26,7 @@ pub(crate) use text_differences::places_between;
 
 /// An object with a record.
 #[derive(Debug, Clone)]
-pub(crate) struct RecordedObject {
+pub(crate) struct RecordedObject<'t> {
     /// The object's node.
     pub node: NodeId,
     /// The node that diagnostics point at: the value of the record annotation, or the marker if the record is in a
@@ -42,7 +41,7 @@ pub(crate) struct RecordedObject {
     /// The policies in the record that this run adopts.
     pub adopted: Vec<String>,
     /// The object's value.
-    pub value: Value,
+    pub value: RecordedValue<'t>,
 }
 
 /// A document without its recorded changes: the stripped document.
@@ -77,10 +76,10 @@ pub(crate) enum RemovalObstacle {
 ///
 /// # Errors
 /// If it cannot be read, with its node.
-pub(crate) fn read_record(
-    tree: &Tree<'_>,
+pub(crate) fn read_record<'t>(
+    tree: &'t Tree<'t>,
     object: NodeId,
-) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
+) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
     let annotations = tree
         .get(object, "metadata")
         .and_then(|metadata| tree.get(metadata, "annotations"));
@@ -91,8 +90,7 @@ pub(crate) fn read_record(
         .scalar(at)
         .ok_or_else(|| (at, RecordError::Damaged("it is no text".to_owned())))?;
     let mut record = Record::read(text).map_err(|error| (at, error))?;
-    let value = to_value(tree, object);
-    let value = value.map_err(|_| (at, RecordError::Ambiguous))?;
+    let value = RecordedValue::of(tree, object).ok_or((at, RecordError::Ambiguous))?;
     record.follow_renames(&value);
     Ok(Some(RecordedObject {
         node: object,
@@ -109,19 +107,21 @@ pub(crate) fn read_record(
 ///
 /// # Errors
 /// If several records may be meant, with the node of the marker.
-pub(crate) fn locked_record(
-    workload: &Workload<'_>,
+pub(crate) fn locked_record<'t>(
+    workload: &Workload<'t>,
     locks: &LockSet,
     is_present: &dyn Fn(&WorkloadKey) -> bool,
-) -> Result<Option<RecordedObject>, (NodeId, RecordError)> {
+) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
     let (tree, node) = (workload.tree, workload.object.node);
     let Some(at) = workload.workload_annotation(MARKER) else {
         return Ok(None);
     };
-    let (Some(marked), Ok(value)) = (tree.scalar(at), to_value(tree, node)) else {
+    let (Some(marked), Some(value)) = (tree.scalar(at), RecordedValue::of(tree, node)) else {
         return Ok(None);
     };
     let marked: Vec<&str> = marked.split(',').map(str::trim).collect();
+    let paths = RecordPaths::of(&workload.pod_kind.path);
+    let (draft, draft_paths) = (Draft::new(tree, node), DraftPaths::of(paths.clone()));
     let found = locks.record(
         &workload.source.name,
         (
@@ -129,8 +129,8 @@ pub(crate) fn locked_record(
             workload.stated_namespace(),
             &workload.name,
         ),
-        &RecordPaths::of(&workload.pod_kind.path),
-        (&marked, &value),
+        &paths,
+        (&marked, &|path| draft_paths.value(&draft, path)),
         is_present,
     );
     let found = found.map_err(|several| (at, RecordError::Several(several)))?;
@@ -158,15 +158,17 @@ pub(crate) fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
 }
 
 /// Removes all recorded changes, as if nothing had ever been injected. If more text follows the document, its last
-/// line end stays, even if it had none when it was the last document.
+/// line end stays, even if it had none when it was the last document. The result is checked, unless it is byte for
+/// byte the `known` text.
 ///
 /// # Errors
 /// See [`RemovalObstacle`].
 pub(crate) fn strip(
     tree: &Tree<'_>,
     kinds: &PodKinds,
-    recorded: &[RecordedObject],
+    recorded: &[RecordedObject<'_>],
     has_more: bool,
+    known: Option<&str>,
     leniency: impl Fn(&str) -> DriftHandling,
 ) -> Result<StrippedDocument, RemovalObstacle> {
     if recorded.is_empty() {
@@ -180,22 +182,20 @@ pub(crate) fn strip(
     let (mut edits, mut taken, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
     let mut written = TextCache::default();
     for recorded_object in recorded {
-        let taken_out = take_out(&recorded_object.record, &recorded_object.value, &leniency);
-        let mut draft = Draft::new(tree, recorded_object.node);
-        reconcile(&mut draft, &recorded_object.value, &taken_out.value)
+        let node = recorded_object.node;
+        let (draft, taken_out) = take_out(&recorded_object.record, tree, node, &leniency)
             .map_err(RemovalObstacle::Refused)?;
-        edits.extend(
-            lower(&draft, recorded_object.node, &mut written)
-                .map_err(RemovalObstacle::CannotWrite)?,
-        );
+        edits.extend(lower(&draft, node, &mut written).map_err(RemovalObstacle::CannotWrite)?);
         taken.push(taken_out);
-        drafts.push((recorded_object.node, draft));
+        drafts.push((node, draft));
     }
     // At the same offset, insertions go before replacements.
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
     let text = spliced(tree.text(), &edits)?;
-    let changes = changes_of(&edits);
-    check(tree, (&text, &changes), &drafts, (recorded, &taken))?;
+    if known != Some(&text) {
+        let changes = changes_of(&edits);
+        check(tree, (&text, &changes), &drafts, recorded)?;
+    }
     let stripped = StrippedDocument {
         edits,
         text,
@@ -215,7 +215,7 @@ pub(crate) fn strip(
 fn give_back_text(
     tree: &Tree<'_>,
     kinds: &PodKinds,
-    recorded: &[RecordedObject],
+    recorded: &[RecordedObject<'_>],
     has_more: bool,
     stripped: StrippedDocument,
     noted: NodeId,
@@ -326,7 +326,7 @@ fn check(
     tree: &Tree<'_>,
     (text, changes): (&str, &[ReplacedRange]),
     drafts: &[(NodeId, Draft<'_>)],
-    (recorded, taken): (&[RecordedObject], &[RemovalResult]),
+    recorded: &[RecordedObject<'_>],
 ) -> Result<(), RemovalObstacle> {
     match reparse(tree, text, changes) {
         Err(ParseError {
@@ -334,10 +334,10 @@ fn check(
             ..
         }) => {
             // The record fits into a document by itself, but this object is too deep in its document for it.
-            let deepest = recorded
-                .iter()
-                .zip(taken)
-                .max_by_key(|(_, taken)| depth(&taken.value));
+            let deepest = recorded.iter().zip(drafts).max_by_key(|(_, (_, draft))| {
+                let value = draft.value(&draft.root());
+                value.map_or(0, |value| depth(&value))
+            });
             Err(RemovalObstacle::TooDeep(
                 deepest.map_or(tree.roots()[0], |(recorded_object, _)| recorded_object.at),
             ))

@@ -336,6 +336,29 @@ impl Draft<'_> {
         );
     }
 
+    /// The number of fields of an opened mapping.
+    pub fn count_fields(&self, id: OpenId) -> usize {
+        match self.opened(id) {
+            OpenedCollection::Mapping { fields, .. } => fields.len(),
+            OpenedCollection::List { .. } => 0,
+        }
+    }
+
+    /// Inserts a new field into an opened mapping, at an index.
+    pub fn insert_field_at(
+        &mut self,
+        within: OpenId,
+        index: usize,
+        key: &str,
+        value: impl Into<Arc<Value>>,
+    ) {
+        let field = DraftField {
+            key: DraftKey::New(key.into()),
+            value: DraftValue::New(value.into()),
+        };
+        self.fields(within).insert(index, field);
+    }
+
     /// Inserts a new item into an opened list.
     pub fn insert(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) {
         self.list_items(list)

@@ -3,10 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::Lock;
 use super::moved::{AmbiguousRecords, UnrecordedWorkload};
+use super::{Lock, PathLookup};
 use crate::ownership::{RecordedWorkload, WorkloadKey};
 use crate::record::Record;
 use crate::record::path::RecordPaths;
@@ -32,7 +30,7 @@ impl LockSet {
         file: &str,
         (kind, namespace, name): (&str, &str, &str),
         paths: &RecordPaths,
-        (marked, value): (&[&str], &Value),
+        (marked, lookup): (&[&str], PathLookup<'_>),
         is_here: &dyn Fn(&WorkloadKey) -> bool,
     ) -> Result<Option<(WorkloadKey, Record)>, AmbiguousRecords> {
         let Some((lock, file)) = self.files.get(file) else {
@@ -48,8 +46,7 @@ impl LockSet {
         let unknown = UnrecordedWorkload {
             key: &key,
             marked,
-            value,
-            paths,
+            lookup,
             is_present: is_here,
         };
         let key = match lock.workloads.contains_key(&key) {
@@ -57,7 +54,7 @@ impl LockSet {
             false => unknown.earlier_place(lock)?,
         };
         Ok(key.and_then(|key| {
-            let record = lock.record(key, paths, marked, value)?;
+            let record = lock.record(key, paths, marked, lookup)?;
             Some((key.clone(), record))
         }))
     }

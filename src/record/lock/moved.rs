@@ -1,9 +1,6 @@
 //! Finds the records of workloads whose name, namespace, kind or file has changed since.
 
-use serde_json::Value;
-
-use super::super::path::RecordPaths;
-use super::{Lock, LockedPolicy, LockedWorkload};
+use super::{Lock, LockedPolicy, LockedWorkload, PathLookup};
 use crate::ownership::WorkloadKey;
 
 /// A marked workload matches several records whose original values differ.
@@ -18,8 +15,7 @@ pub(super) struct UnrecordedWorkload<'u> {
     pub key: &'u WorkloadKey,
     /// The policies that its marker names.
     pub marked: &'u [&'u str],
-    pub value: &'u Value,
-    pub paths: &'u RecordPaths,
+    pub lookup: PathLookup<'u>,
     /// Whether a recorded workload of its file is still there.
     pub is_present: &'u dyn Fn(&WorkloadKey) -> bool,
 }
@@ -97,7 +93,7 @@ impl UnrecordedWorkload<'_> {
                 .keys()
                 .chain(locked_policy.replaced.keys());
             let mut paths = added.chain(changed);
-            paths.all(|path| self.paths.get(self.value, path).is_some())
+            paths.all(|path| (self.lookup)(path).is_some())
         })
     }
 

@@ -3,19 +3,17 @@
 
 use serde_json::Value;
 
-use super::{ContentKey, ContentKind, Lock, LockedJoin, LockedPolicy};
-use crate::record::inverse::without;
-use crate::record::path::RecordPaths;
+use super::{ContentKey, ContentKind, Lock, LockedJoin, LockedPolicy, PathLookup};
+use crate::record::joined_text::without;
 use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue};
 
 impl Lock {
-    /// Returns the record of a policy in the workload with this value.
+    /// Returns the record of a policy in a workload.
     pub(super) fn policy_record(
         &self,
         policy: &str,
         locked_policy: &LockedPolicy,
-        paths: &RecordPaths,
-        value: &Value,
+        lookup: PathLookup<'_>,
     ) -> PolicyRecord {
         let known = Known { lock: self, policy };
         let digests = |path: &String| (path.clone(), known.digests(path));
@@ -24,9 +22,9 @@ impl Lock {
             (path.clone(), ReplacedValue { was, now })
         };
         let joined = |(path, join): (&String, &LockedJoin)| {
-            let current_text = paths.get(value, &format!("{path}/value"));
+            let current_text = lookup(&format!("{path}/value"));
             let texts = known.contents(ContentKind::Text, path);
-            let joined = joined_with(join, &texts, current_text.and_then(Value::as_str));
+            let joined = joined_with(join, &texts, current_text.as_ref().and_then(Value::as_str));
             (path.clone(), joined)
         };
         let effects = Effects {

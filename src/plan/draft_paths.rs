@@ -1,0 +1,358 @@
+//! Resolves the paths of a record in a draft, and edits the draft there.
+
+use foldhash::HashMap;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use crate::change::unescape;
+use crate::record::{
+    RecordPaths, digest_identity, escape, is_aligned, name_field, numbered, stated,
+};
+
+use super::draft::{Draft, DraftValue, OpenId, Refusal};
+use super::reconcile;
+
+/// The length from which caching the positions in a list pays.
+const LONG: usize = 64;
+
+/// Resolves record paths in drafts of one object.
+pub(crate) struct DraftPaths {
+    paths: RecordPaths,
+    /// Positions of items in long lists, by list path and identity, as they were at the last search. They may be
+    /// outdated, so they are checked. A pod can have thousands of containers, and its record several paths into each.
+    positions: RefCell<HashMap<String, HashMap<String, usize>>>,
+}
+
+/// An opened mapping or list, and the last segment of a path below it.
+enum Holder<'p> {
+    Mapping(OpenId, Cow<'p, str>),
+    /// With the key of the list and the last segment.
+    List(OpenId, &'p str, &'p str),
+}
+
+impl DraftPaths {
+    pub(crate) fn of(paths: RecordPaths) -> Self {
+        DraftPaths {
+            paths,
+            positions: RefCell::default(),
+        }
+    }
+
+    /// Returns the part at a path. `None` if there is none.
+    pub(crate) fn get(&self, draft: &Draft<'_>, path: &str) -> Option<DraftValue> {
+        self.walk(draft, &self.paths.segments(path))
+    }
+
+    /// Returns the value at a path. `None` if there is none.
+    pub(crate) fn value(&self, draft: &Draft<'_>, path: &str) -> Option<Value> {
+        draft.value(&self.get(draft, path)?)
+    }
+
+    fn walk(&self, draft: &Draft<'_>, segments: &[&str]) -> Option<DraftValue> {
+        let mut part = draft.root();
+        for (depth, segment) in segments.iter().enumerate() {
+            part = match draft.is_list(&part) {
+                true => draft.item(&part, self.index_of(draft, &part, segments, depth)?)?,
+                false => draft.get(&part, &unescape(segment))?,
+            };
+        }
+        Some(part)
+    }
+
+    /// The index of the item of a list that the segment at `depth` names.
+    fn index_of(
+        &self,
+        draft: &Draft<'_>,
+        list: &DraftValue,
+        segments: &[&str],
+        depth: usize,
+    ) -> Option<usize> {
+        let key = list_key(segments, depth);
+        let wanted = segments[depth];
+        if wanted.contains("~#") || draft.count(list) < LONG {
+            return index_in(draft, key, list, wanted);
+        }
+        let mut positions = self.positions.borrow_mut();
+        let known = positions.entry(segments[..depth].join("/")).or_default();
+        let is_still_there = |at: &usize| {
+            let item = draft.item(list, *at);
+            item.is_some_and(|item| has_identity(draft, key, &item, wanted))
+        };
+        let at = known.get(wanted).copied().filter(is_still_there);
+        at.or_else(|| {
+            *known = first_positions(draft, key, list);
+            known.get(wanted).copied()
+        })
+    }
+
+    /// Returns the index at each level of a path. Comparing these lists compares positions: the lesser one is further
+    /// ahead in the object.
+    pub(super) fn place(&self, draft: &Draft<'_>, path: &str) -> Option<Vec<usize>> {
+        let segments = self.paths.segments(path);
+        let (mut part, mut place) = (draft.root(), Vec::with_capacity(segments.len()));
+        for (depth, segment) in segments.iter().enumerate() {
+            let index = match draft.is_list(&part) {
+                true => self.index_of(draft, &part, &segments, depth)?,
+                false => draft.position(&part, &unescape(segment)),
+            };
+            part = match draft.is_list(&part) {
+                true => draft.item(&part, index)?,
+                false => draft.get(&part, &unescape(segment))?,
+            };
+            place.push(index);
+        }
+        Some(place)
+    }
+
+    /// Returns what the item or field at a path follows: a key or an identity, empty for the first. `None` if there is
+    /// nothing at the path.
+    pub(super) fn predecessor(&self, draft: &Draft<'_>, path: &str) -> Option<String> {
+        let segments = self.paths.segments(path);
+        let depth = segments.len().checked_sub(1)?;
+        let holder = self.walk(draft, &segments[..depth])?;
+        if draft.is_list(&holder) {
+            let index = self.index_of(draft, &holder, &segments, depth)?;
+            let before = index.checked_sub(1);
+            let key = list_key(&segments, depth);
+            return Some(
+                before.map_or_else(String::new, |at| identity_at(draft, key, &holder, at)),
+            );
+        }
+        let key = unescape(segments[depth]);
+        draft.get(&holder, &key)?;
+        let before = draft.position(&holder, &key).checked_sub(1);
+        let before = before.and_then(|at| draft.key_at(&holder, at));
+        Some(before.map_or_else(String::new, |key| escape(&key).into_owned()))
+    }
+
+    /// Opens what holds the last segment of a path. `None` if it is not there.
+    fn open_holder<'s>(
+        &self,
+        draft: &mut Draft<'_>,
+        segments: &[&'s str],
+    ) -> Result<Option<Holder<'s>>, Refusal> {
+        let Some((&last, above)) = segments.split_last() else {
+            return Ok(None);
+        };
+        // Opening a missing mapping would make it.
+        let Some(part) = self.walk(draft, above) else {
+            return Ok(None);
+        };
+        if !draft.is_list(&part) && !draft.is_mapping(&part) {
+            return Ok(None);
+        }
+        let mut part = draft.root();
+        let mut id = draft.open_root()?;
+        for (depth, segment) in above.iter().enumerate() {
+            let key = unescape(segment);
+            let index = match draft.is_list(&part) {
+                true => self.index_of(draft, &part, segments, depth),
+                false => None,
+            };
+            let next = match index {
+                Some(index) => draft.item(&part, index),
+                None => draft.get(&part, &key),
+            };
+            let is_list = next.is_some_and(|next| draft.is_list(&next));
+            id = match (index, is_list) {
+                (Some(index), true) => draft.open_item_list(id, index)?,
+                (Some(index), false) => draft.open_item(id, index)?,
+                (None, true) => draft.open_list(id, &key, &[])?,
+                (None, false) => draft.open_mapping(id, &key, &[])?,
+            };
+            part = DraftValue::Open(id);
+        }
+        Ok(Some(match draft.is_list(&part) {
+            true => Holder::List(id, list_key(segments, above.len()), last),
+            false => Holder::Mapping(id, unescape(last)),
+        }))
+    }
+
+    /// Removes the item or field at a path, if it is there.
+    pub(super) fn remove(&self, draft: &mut Draft<'_>, path: &str) -> Result<(), Refusal> {
+        let segments = self.paths.segments(path);
+        if self.walk(draft, &segments).is_none() {
+            return Ok(());
+        }
+        match self.open_holder(draft, &segments)? {
+            Some(Holder::Mapping(id, key)) => draft.remove_field(id, &key),
+            Some(Holder::List(id, key, last)) => {
+                match index_in(draft, key, &DraftValue::Open(id), last) {
+                    Some(index) => draft.remove(id, index),
+                    None => Ok(()),
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the part at a path another value. Equal parts inside stay as they are written.
+    pub(super) fn set(
+        &self,
+        draft: &mut Draft<'_>,
+        path: &str,
+        (existing, wanted): (&Value, &Value),
+    ) -> Result<(), Refusal> {
+        match self.open_holder(draft, &self.paths.segments(path))? {
+            Some(Holder::Mapping(id, key)) => reconcile::field(draft, id, &key, (existing, wanted)),
+            Some(Holder::List(id, key, last)) => {
+                match index_in(draft, key, &DraftValue::Open(id), last) {
+                    Some(index) => reconcile::item(draft, id, index, (existing, wanted)),
+                    None => Ok(()),
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Edits the list of the item at a path, if the list is there.
+    pub(super) fn edit_item<'t>(
+        &self,
+        draft: &mut Draft<'t>,
+        path: &str,
+        edit: impl FnOnce(&mut Draft<'t>, OpenId) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        match self.open_holder(draft, &self.paths.segments(path))? {
+            Some(Holder::List(id, ..)) => edit(draft, id),
+            Some(Holder::Mapping(..)) | None => Ok(()),
+        }
+    }
+
+    /// Inserts a value at a path that has none, and creates missing mappings and lists above it. `after` is the key
+    /// or identity that it follows, `Some("")` for the first position. If it is `None`, or names something that is
+    /// not there any more, the value becomes the last. Items of lists are never created: then nothing is inserted.
+    pub(super) fn insert(
+        &self,
+        draft: &mut Draft<'_>,
+        path: &str,
+        value: Value,
+        after: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let segments = self.paths.segments(path);
+        self.make_holders(draft, &segments)?;
+        match self.open_holder(draft, &segments)? {
+            Some(Holder::Mapping(id, key)) => {
+                let count = draft.count_fields(id);
+                let index = match after {
+                    None => count,
+                    Some("") => 0,
+                    Some(after) => {
+                        let at = draft.position(&DraftValue::Open(id), &unescape(after));
+                        at.saturating_add(1).min(count)
+                    }
+                };
+                draft.insert_field_at(id, index, &key, value);
+            }
+            Some(Holder::List(id, key, _)) => {
+                let list = DraftValue::Open(id);
+                let count = draft.count(&list);
+                let index = match after {
+                    None => count,
+                    Some("") => 0,
+                    Some(after) => {
+                        index_in(draft, key, &list, after).map_or(count, |index| index + 1)
+                    }
+                };
+                draft.insert(id, index, value);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Creates the missing mappings and lists above the last segment, as far as no item of a list is missing.
+    fn make_holders(&self, draft: &mut Draft<'_>, segments: &[&str]) -> Result<(), Refusal> {
+        for depth in 1..segments.len() {
+            let above = &segments[..depth];
+            let is_there = match self.walk(draft, above) {
+                Some(part) => !draft.is_null(&part),
+                None => false,
+            };
+            if is_there {
+                continue;
+            }
+            let Some(Holder::Mapping(id, key)) = self.open_holder(draft, above)? else {
+                return Ok(());
+            };
+            match is_aligned(&key) {
+                true => draft.open_list(id, &key, &[])?,
+                false => draft.open_mapping(id, &key, &[])?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// The key of the list whose item the segment at `depth` names.
+fn list_key<'s>(segments: &[&'s str], depth: usize) -> &'s str {
+    depth.checked_sub(1).map_or("", |above| segments[above])
+}
+
+/// The name that identifies an item. `None` if it has none.
+fn name_of<'t>(draft: &Draft<'t>, key: &str, item: &DraftValue) -> Option<Cow<'t, str>> {
+    if let Some(field) = name_field(key) {
+        let name = draft.string_at(item, field)?;
+        return Some(match key == "volumeMounts" && name.ends_with('/') {
+            true => Cow::Owned(name.trim_end_matches('/').to_owned()),
+            false => name,
+        });
+    }
+    let value = draft.value(item)?;
+    Some(Cow::Owned(stated(key, &value)?.into_owned()))
+}
+
+/// The identity of an item, without a number: other items may have the same.
+fn identity(draft: &Draft<'_>, key: &str, item: &DraftValue) -> String {
+    match name_of(draft, key, item) {
+        Some(name) => escape(&name).into_owned(),
+        None => digest_identity(&draft.value(item).unwrap_or_default()),
+    }
+}
+
+fn has_identity(draft: &Draft<'_>, key: &str, item: &DraftValue, plain: &str) -> bool {
+    match name_of(draft, key, item) {
+        Some(name) => escape(&name) == plain,
+        None => plain.starts_with("~=") && identity(draft, key, item) == plain,
+    }
+}
+
+/// The identity of the item at an index, with its number among its twins.
+fn identity_at(draft: &Draft<'_>, key: &str, list: &DraftValue, at: usize) -> String {
+    let identities = || draft.items(list).into_iter();
+    let of = |item: DraftValue| identity(draft, key, &item);
+    let Some(plain) = identities().nth(at).map(of) else {
+        return String::new();
+    };
+    let before = identities().take(at).map(of);
+    let twins = before.filter(|other| *other == plain).count();
+    numbered(&plain, twins + 1)
+}
+
+/// The index of the item with this identity.
+fn index_in(draft: &Draft<'_>, key: &str, list: &DraftValue, wanted: &str) -> Option<usize> {
+    let (plain, number) = match wanted.split_once("~#") {
+        Some((plain, text)) => {
+            let number = text.parse().ok();
+            let number =
+                number.filter(|&number| number > 1 && numbered(plain, number) == wanted)?;
+            (plain, number)
+        }
+        None => (wanted, 1),
+    };
+    let items = draft.items(list);
+    let mut found = items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| has_identity(draft, key, item, plain));
+    found.nth(number - 1).map(|(index, _)| index)
+}
+
+/// The index of the first item of each identity.
+fn first_positions(draft: &Draft<'_>, key: &str, list: &DraftValue) -> HashMap<String, usize> {
+    let mut positions = HashMap::default();
+    for (at, item) in draft.items(list).iter().enumerate() {
+        positions.entry(identity(draft, key, item)).or_insert(at);
+    }
+    positions
+}

@@ -1,0 +1,457 @@
+//! Removes recorded changes from a draft, and returns what it takes to put them back.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::policy::defaults::is_default;
+use crate::record::live::{fits, is_live_node};
+use crate::record::redo::Replay;
+use crate::record::{
+    Effects, JoinedText, MARKER, RECORD, Record, RecordPaths, RemovedValue, ReplacedValue, digest,
+    split_last, without,
+};
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::draft::{Draft, DraftValue, Refusal};
+use super::draft_paths::DraftPaths;
+
+/// How to handle a value that somebody changed since it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriftHandling {
+    /// Keep it, and report it.
+    Leave,
+    /// Remove it like the others.
+    Force,
+}
+
+/// A value that somebody changed since it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drift {
+    /// The policy that injected it.
+    pub policy: String,
+    /// Its record path.
+    pub path: String,
+}
+
+/// What the removal of the recorded changes found.
+#[derive(Debug, Clone, Default)]
+pub struct RemovalResult {
+    /// For each policy of the record, in its order, the steps that put its changes back.
+    pub redo: Vec<Replay>,
+    /// The values that somebody had changed, whether they were kept or removed.
+    pub changed: Vec<Drift>,
+}
+
+/// Removes the changes of all policies from an object, last policy first, so that each is removed from its own
+/// output. Policies that are kept are put back by `Replay::apply`. Returns the draft of the object without them.
+///
+/// # Errors
+/// When a part that must change may not be edited.
+pub(crate) fn take_out<'t>(
+    record: &Record,
+    tree: &'t Tree<'t>,
+    node: NodeId,
+    leniency: impl Fn(&str) -> DriftHandling,
+) -> Result<(Draft<'t>, RemovalResult), Refusal> {
+    let mut removal = PolicyRemoval {
+        is_live: is_live_node(tree, node),
+        draft: Draft::new(tree, node),
+        paths: DraftPaths::of(record.paths()),
+        policy: "",
+        leniency: DriftHandling::Force,
+        changed: Vec::new(),
+        redo: Replay::default(),
+    };
+    removal.take_out_marks(record, &record.paths())?;
+    let mut redo = Vec::new();
+    for policy in record.policies.iter().rev() {
+        removal.policy = &policy.policy;
+        removal.leniency = leniency(&policy.policy);
+        removal.redo = Replay::new(policy);
+        removal.take_out_policy(&policy.effects)?;
+        removal.remove_empty_holders([&policy.effects])?;
+        redo.push(std::mem::take(&mut removal.redo));
+    }
+    // A mapping that one policy made may have held items of another, and was not empty when the first was removed.
+    let of_policies = record.policies.iter().map(|policy| &policy.effects);
+    removal.remove_empty_holders(of_policies.chain([&record.marker]))?;
+    let PolicyRemoval {
+        mut draft,
+        mut changed,
+        ..
+    } = removal;
+    draft.restore_unchanged();
+    redo.reverse();
+    changed.reverse();
+    Ok((draft, RemovalResult { redo, changed }))
+}
+
+/// A removed item: its value, the item that it followed, and its recorded digest.
+type RestoredItem<'d> = (Value, Option<String>, &'d str);
+
+/// The same with its position and its path.
+type PutBack<'e> = (Option<Vec<usize>>, &'e String, RestoredItem<'e>);
+
+struct PolicyRemoval<'i, 't> {
+    /// Whether the object comes from an API server.
+    is_live: bool,
+    draft: Draft<'t>,
+    paths: DraftPaths,
+    policy: &'i str,
+    leniency: DriftHandling,
+    changed: Vec<Drift>,
+    redo: Replay,
+}
+
+impl PolicyRemoval<'_, '_> {
+    /// Removes the record and the marker. The marker belongs to podgraft, even if somebody edited it.
+    fn take_out_marks(&mut self, record: &Record, paths: &RecordPaths) -> Result<(), Refusal> {
+        let annotation = |name: &str| paths.in_object(&["metadata", "annotations", name]);
+        self.paths.remove(&mut self.draft, &annotation(RECORD))?;
+        let marker = annotation(MARKER);
+        if !record.marker.replaced.contains_key(&marker) {
+            self.paths.remove(&mut self.draft, &marker)?;
+        }
+        self.take_out_policy(&record.marker)?;
+        // Changes of the marker are not reported.
+        self.changed.clear();
+        Ok(())
+    }
+
+    fn take_out_policy(&mut self, effects: &Effects) -> Result<(), Refusal> {
+        let removed = effects.removed.keys();
+        let filled_in: BTreeSet<&String> = removed.filter(|path| self.is_filled_in(path)).collect();
+        let shared = self.shared_items(effects);
+        // A variable that podgraft added is removed like other items, after those behind it.
+        let (new, others): (Vec<_>, Vec<_>) = effects
+            .joined
+            .iter()
+            .partition(|(_, joined)| joined.new && !joined.shared);
+        for (path, joined) in others {
+            if joined.shared || self.take_out_text(path, joined)? {
+                self.redo.join(path, joined, None);
+            }
+        }
+        let added = self.added_items(effects)?;
+        self.own_variables(&new)?;
+        let mut restored: Vec<_> = shared.into_iter().chain(added).collect();
+        // Put items back in their old order: it decides the order of the mappings and lists that are created for
+        // them.
+        restored.sort_by(|(place, ..), (other_place, ..)| place.cmp(other_place));
+        for (_, path, (value, after, recorded_digest)) in restored {
+            self.redo.insert(path, value, recorded_digest, after);
+        }
+        for (path, replaced) in &effects.replaced {
+            self.replaced(path, replaced)?;
+        }
+        for (path, removed) in by_place(&effects.removed) {
+            self.removed(path, removed, &filled_in)?;
+        }
+        Ok(())
+    }
+
+    fn value(&self, path: &str) -> Option<Value> {
+        self.paths.value(&self.draft, path)
+    }
+
+    /// Removes the added items, last first, so that numbered identities (`name~#2`) of the remaining ones stay valid.
+    fn added_items<'e>(&mut self, effects: &'e Effects) -> Result<Vec<PutBack<'e>>, Refusal> {
+        let mut added: Vec<_> = effects
+            .added
+            .iter()
+            .map(|(path, now)| (self.place(path), path, now))
+            .collect();
+        added.sort();
+        let mut back = Vec::new();
+        for (place, path, now) in added.into_iter().rev() {
+            let item = self.take_out_item(path, now)?;
+            back.extend(item.map(|item| (place, path, item)));
+        }
+        Ok(back)
+    }
+
+    /// Removes joined texts from variables that podgraft added, and the variables with them if nothing else is left.
+    fn own_variables(&mut self, new: &[(&String, &JoinedText)]) -> Result<(), Refusal> {
+        let mut joins = Vec::new();
+        for (path, joined) in new {
+            let after = self.paths.predecessor(&self.draft, path);
+            if self.take_out_text(path, joined)? {
+                joins.push((path, joined, after));
+            }
+        }
+        for (path, joined, after) in joins.into_iter().rev() {
+            self.redo.join(path, joined, after);
+        }
+        Ok(())
+    }
+
+    /// Restores a replaced value.
+    fn replaced(&mut self, path: &str, replaced: &ReplacedValue) -> Result<(), Refusal> {
+        let Some(value) = self.value(path) else {
+            return Ok(());
+        };
+        let now = self.matching_digest(&value, &replaced.now);
+        if self.may_change(path, now.is_some()) {
+            self.paths
+                .set(&mut self.draft, path, (&value, &replaced.was))?;
+            self.redo.set(path, value, now.unwrap_or(&replaced.now));
+        }
+        Ok(())
+    }
+
+    /// Restores a removed value, unless there is another value now that is no default of an API server.
+    fn removed(
+        &mut self,
+        path: &String,
+        removed: &RemovedValue,
+        filled_in: &BTreeSet<&String>,
+    ) -> Result<(), Refusal> {
+        match self.value(path) {
+            None => {
+                self.redo.remove(path);
+                self.restore(path, removed)
+            }
+            // An API server filled the removed default in again.
+            Some(existing) if existing == removed.was && self.is_live => {
+                self.redo.remove(path);
+                Ok(())
+            }
+            Some(_) if filled_in.contains(path) => {
+                self.redo.remove(path);
+                self.paths.remove(&mut self.draft, path)?;
+                self.restore(path, removed)
+            }
+            Some(_) => {
+                self.note_changed(path);
+                Ok(())
+            }
+        }
+    }
+
+    fn restore(&mut self, path: &str, removed: &RemovedValue) -> Result<(), Refusal> {
+        let (original, after) = (removed.was.clone(), removed.after.as_deref());
+        self.paths.insert(&mut self.draft, path, original, after)
+    }
+
+    /// Whether the current value is a default that an API server set.
+    fn is_filled_in(&self, path: &str) -> bool {
+        if !self.is_live {
+            return false;
+        }
+        let (holder, key) = path.rsplit_once('/').unwrap_or_default();
+        let parent = holder.rsplit('/').next().unwrap_or_default();
+        let present = self.value(path).zip(self.value(holder));
+        present.is_some_and(|(value, owner)| is_default(parent, key, &value, &owner))
+    }
+
+    fn note_changed(&mut self, path: &str) {
+        self.changed.push(Drift {
+            policy: self.policy.to_owned(),
+            path: path.to_owned(),
+        });
+    }
+
+    /// Returns which of the recorded digests matches the value. `None` if somebody changed it.
+    fn matching_digest<'d>(&self, value: &Value, digests: &'d str) -> Option<&'d str> {
+        let current_digest = digest(value);
+        let is_match =
+            |recorded: &&str| current_digest == **recorded || self.is_live && fits(value, recorded);
+        digests.split(' ').find(is_match)
+    }
+
+    fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
+        if !is_as_it_was {
+            self.note_changed(path);
+        }
+        is_as_it_was || self.leniency == DriftHandling::Force
+    }
+
+    fn place(&self, path: &str) -> Option<Vec<usize>> {
+        self.paths.place(&self.draft, path)
+    }
+
+    /// Returns the items that another policy had added with the same content. If that one goes, this one must insert
+    /// them.
+    fn shared_items<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
+        let item = |(path, recorded_digest): (&'e String, &'e String)| {
+            let value = self.value(path)?;
+            let recorded_digest = self
+                .matching_digest(&value, recorded_digest)
+                .unwrap_or(recorded_digest);
+            Some((self.place(path), path, (value, None, recorded_digest)))
+        };
+        effects.shared.iter().filter_map(item).collect()
+    }
+
+    /// Removes an item. `None` if somebody removed it already, or if it is kept because it was changed.
+    fn take_out_item<'d>(
+        &mut self,
+        path: &str,
+        digests: &'d str,
+    ) -> Result<Option<RestoredItem<'d>>, Refusal> {
+        let Some(value) = self.value(path) else {
+            return Ok(None);
+        };
+        let recorded_digest = self.matching_digest(&value, digests);
+        if !self.may_change(path, recorded_digest.is_some()) {
+            return Ok(None);
+        }
+        let after = self.paths.predecessor(&self.draft, path);
+        self.paths.remove(&mut self.draft, path)?;
+        Ok(Some((value, after, recorded_digest.unwrap_or(digests))))
+    }
+
+    /// Removes a joined text. Returns whether it was there.
+    fn take_out_text(&mut self, path: &str, joined: &JoinedText) -> Result<bool, Refusal> {
+        let (list_path, name) = split_last(path);
+        let variables = self.paths.get(&self.draft, list_path);
+        let Some(variables) = variables.filter(|list| self.draft.is_list(list)) else {
+            return Ok(false);
+        };
+        match rest_of(&self.draft, &variables, &name, joined) {
+            None => Ok(false),
+            Some(JoinRest::Changed) => {
+                self.note_changed(path);
+                Ok(false)
+            }
+            Some(JoinRest::Text { index, text }) => {
+                self.paths.edit_item(&mut self.draft, path, |draft, list| {
+                    let item = draft.open_item(list, index)?;
+                    draft.set(item, "value", Value::from(text), &[])
+                })?;
+                Ok(true)
+            }
+            Some(JoinRest::Nothing { index, original }) => {
+                self.paths.edit_item(&mut self.draft, path, |draft, list| {
+                    if let Some(original) = original {
+                        let item = draft.open_item(list, original)?;
+                        draft.set(item, "name", Value::from(&*name), &[])?;
+                    }
+                    draft.remove(list, index)
+                })?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Removes mappings and lists that a policy made, and restores those that it filled, if they are empty now. Inner
+    /// ones come first, since a longer path sorts after its prefix. The first policy with an entry saw what the
+    /// manifest had. A value that one policy removed and a later one made again has been restored, so it stays, even
+    /// if it is empty.
+    fn remove_empty_holders<'e>(
+        &mut self,
+        all_effects: impl IntoIterator<Item = &'e Effects>,
+    ) -> Result<(), Refusal> {
+        let mut holders: BTreeMap<&String, Option<&Value>> = BTreeMap::new();
+        let mut restored: BTreeSet<&String> = BTreeSet::new();
+        for effects in all_effects {
+            for path in effects.made.iter().filter(|path| restored.contains(path)) {
+                holders.entry(path).or_insert(Some(&Value::Null));
+            }
+            restored.extend(effects.removed.keys());
+            for (path, original) in &effects.filled {
+                holders.entry(path).or_insert(Some(original));
+            }
+            for path in &effects.made {
+                holders.entry(path).or_insert(None);
+            }
+        }
+        for (path, original) in holders.into_iter().rev() {
+            let part = self.paths.get(&self.draft, path);
+            let Some(existing) = part.and_then(|part| empty_collection(&self.draft, &part)) else {
+                continue;
+            };
+            match original {
+                Some(Value::Null) if restored.contains(path) => {}
+                Some(original) => {
+                    self.paths
+                        .set(&mut self.draft, path, (&existing, original))?;
+                }
+                None => self.paths.remove(&mut self.draft, path)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is left of a variable without a joined text.
+enum JoinRest {
+    /// The variable no longer contains the text.
+    Changed,
+    /// The variable at this index keeps this text.
+    Text { index: usize, text: String },
+    /// The variable at this index goes; the one at `original` had its name before.
+    Nothing {
+        index: usize,
+        original: Option<usize>,
+    },
+}
+
+/// Returns what is left of a variable without the joined text. `None` if the variable is gone.
+fn rest_of(
+    draft: &Draft<'_>,
+    variables: &DraftValue,
+    name: &str,
+    joined: &JoinedText,
+) -> Option<JoinRest> {
+    let items = draft.items(variables);
+    let position = |name: &str| {
+        let is_named = |item: &DraftValue| draft.string_at(item, "name").as_deref() == Some(name);
+        items.iter().rposition(is_named)
+    };
+    let index = position(name)?;
+    let value = draft.string_at(&items[index], "value");
+    let Some(text) = value.and_then(|value| without(&value, joined)) else {
+        return Some(JoinRest::Changed);
+    };
+    if let Some(renamed) = &joined.renamed {
+        let original = position(renamed).filter(|_| text == format!("$({renamed})"));
+        return Some(match original {
+            Some(_) => JoinRest::Nothing { index, original },
+            None => JoinRest::Changed,
+        });
+    }
+    let has_other_fields = || {
+        let item = draft.value(&items[index]);
+        item.is_none_or(|item| item.as_object().is_none_or(|fields| fields.len() != 2))
+    };
+    Some(match joined.new && text.is_empty() && !has_other_fields() {
+        true => JoinRest::Nothing {
+            index,
+            original: None,
+        },
+        false => JoinRest::Text { index, text },
+    })
+}
+
+/// The value of an empty mapping or list. `None` for anything else.
+fn empty_collection(draft: &Draft<'_>, part: &DraftValue) -> Option<Value> {
+    if !draft.is_empty(part) {
+        return None;
+    }
+    let value = draft.value(part)?;
+    (value.is_array() || value.is_object()).then_some(value)
+}
+
+/// Orders removed values so that each comes after the one that it followed, which must be restored first.
+fn by_place(removed_by_path: &BTreeMap<String, RemovedValue>) -> Vec<(&String, &RemovedValue)> {
+    let (mut order, mut seen) = (Vec::with_capacity(removed_by_path.len()), BTreeSet::new());
+    for path in removed_by_path.keys() {
+        let mut chain = Vec::new();
+        let mut next = path.clone();
+        while let Some((path, removed)) = removed_by_path
+            .get_key_value(&next)
+            .filter(|(path, _)| seen.insert(*path))
+        {
+            chain.push((path, removed));
+            let Some(before) = &removed.after else { break };
+            next = format!("{}/{before}", split_last(path).0);
+        }
+        order.extend(chain.into_iter().rev());
+    }
+    order
+}
+
+#[cfg(test)]
+#[path = "removal_tests.rs"]
+mod tests;

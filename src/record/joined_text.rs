@@ -1,0 +1,117 @@
+//! Finds texts that were joined to a variable, and removes them.
+
+use super::JoinedText;
+
+/// Whether the text contains `part` as a token between separators, so that it need not be joined again.
+pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
+    let is_edge_before = |before: &str| {
+        before.is_empty()
+            || before.ends_with(separator)
+            || (separator == " " && before.ends_with(char::is_whitespace))
+    };
+    let is_edge_behind = |behind: &str| {
+        behind.is_empty()
+            || behind.starts_with(separator)
+            || (separator == " " && behind.starts_with(char::is_whitespace))
+    };
+    let is_token =
+        |at: usize| is_edge_before(&text[..at]) && is_edge_behind(&text[at + part.len()..]);
+    text.contains(part) && places_of(text, part).into_iter().any(is_token)
+}
+
+/// Returns the offsets of all occurrences of `part`, including overlapping ones, in linear time (Knuth-Morris-Pratt).
+pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
+    let part = part.as_bytes();
+    if part.is_empty() {
+        return vec![0, text.len()];
+    }
+    // For each prefix of the part, the length of its longest proper prefix that is also its suffix.
+    let mut shorter = vec![0; part.len()];
+    let follow = |shorter: &[usize], mut length: usize, sign: u8| {
+        while length > 0 && part.get(length) != Some(&sign) {
+            length = shorter[length - 1];
+        }
+        length + usize::from(part[length] == sign)
+    };
+    for index in 1..part.len() {
+        shorter[index] = follow(&shorter, shorter[index - 1], part[index]);
+    }
+    let (mut found, mut length) = (Vec::new(), 0);
+    for (index, &sign) in text.as_bytes().iter().enumerate() {
+        length = follow(&shorter, length, sign);
+        if length == part.len() {
+            found.push(index + 1 - length);
+        }
+    }
+    found
+}
+
+/// Removes the joined text and one separator beside it. `None` if the text is not there as a token.
+pub(crate) fn without(value: &str, joined: &JoinedText) -> Option<String> {
+    let text = joined.text.as_str();
+    let separator = joined.separator.as_deref().unwrap_or(" ");
+    let is_edge = |rest: &str, by_separator: bool, by_blank: bool| {
+        rest.is_empty() || by_separator || by_blank
+    };
+    let is_token = |at: &usize| {
+        let (before, behind) = (&value[..*at], &value[at + text.len()..]);
+        is_edge(
+            before,
+            before.ends_with(separator),
+            before.ends_with(char::is_whitespace),
+        ) && is_edge(
+            behind,
+            behind.starts_with(separator),
+            behind.starts_with(char::is_whitespace),
+        )
+    };
+    let mut places = places_of(value, text).into_iter().filter(is_token);
+    let at = if joined.before || joined.new {
+        places.next()
+    } else {
+        places.next_back()
+    }?;
+    let (before, behind) = (&value[..at], &value[at + text.len()..]);
+    let (before, behind) = match (joined.before || joined.new, separator) {
+        (true, _) => (before, behind.strip_prefix(separator).unwrap_or(behind)),
+        (false, _) => match before.strip_suffix(separator) {
+            Some(before) => (before, behind),
+            None => (before, behind.strip_prefix(separator).unwrap_or(behind)),
+        },
+    };
+    Some(format!("{before}{behind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_with_the_separator_beside_it() {
+        let joined = |text: &str| JoinedText {
+            text: text.into(),
+            ..JoinedText::default()
+        };
+        assert_eq!(
+            without("-Xmx1g -a -b", &joined("-a")).as_deref(),
+            Some("-Xmx1g -b")
+        );
+        assert_eq!(
+            without("-Xmx1g -a -b\n", &joined("-b")).as_deref(),
+            Some("-Xmx1g -a\n")
+        );
+        assert_eq!(without("-Xmx1g -ab", &joined("-a")), None);
+        let first = JoinedText {
+            before: true,
+            separator: Some(":".into()),
+            ..joined("/opt")
+        };
+        assert_eq!(without("/opt:/bin", &first).as_deref(), Some("/bin"));
+        let new = JoinedText {
+            new: true,
+            ..joined("-a")
+        };
+        assert_eq!(without("-a -b", &new).as_deref(), Some("-b"));
+        assert_eq!(without("-a", &new).as_deref(), Some(""));
+    }
+}

@@ -1,0 +1,50 @@
+//! The value of an object with a record, read when it is asked for: most runs need only the places that the record
+//! names.
+
+use serde_json::Value;
+use std::cell::OnceCell;
+
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::{has_value, to_value};
+
+/// An object with a record, whose value is read on first use.
+#[derive(Debug, Clone)]
+pub struct RecordedValue<'t> {
+    /// The tree of the object.
+    pub tree: &'t Tree<'t>,
+    /// The object's node.
+    pub node: NodeId,
+    whole: OnceCell<Value>,
+}
+
+impl<'t> RecordedValue<'t> {
+    /// `None` if the object has no value that all readers agree on.
+    pub fn of(tree: &'t Tree<'t>, node: NodeId) -> Option<Self> {
+        has_value(tree, node).then(|| RecordedValue {
+            tree,
+            node,
+            whole: OnceCell::new(),
+        })
+    }
+
+    /// The whole value.
+    pub fn whole(&self) -> &Value {
+        self.whole
+            .get_or_init(|| to_value(self.tree, self.node).unwrap_or_default())
+    }
+
+    /// The names of the containers in a list of the pod. `template` leads to the pod template.
+    pub(super) fn container_names<'k>(
+        &self,
+        template: impl Iterator<Item = &'k str>,
+        list: &'k str,
+    ) -> Vec<&'t str> {
+        let tree = self.tree;
+        let mut keys = template.chain(["spec", list]);
+        let found = keys.try_fold(self.node, |node, key| tree.get(node, key));
+        let containers = found.into_iter().flat_map(|list| tree.items(list));
+        containers
+            .filter_map(|container| tree.scalar(tree.get(container, "name")?))
+            .collect()
+    }
+}
