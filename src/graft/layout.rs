@@ -32,6 +32,8 @@ pub(super) struct DocumentLayout<'t> {
     companions: Vec<UnwrittenCompanion>,
     /// Index ranges of the edits that restore a base. No draft describes these edits.
     given_back: Vec<Range<usize>>,
+    /// Whether the edits of the workloads were compared with the drafts already.
+    is_checked: bool,
 }
 
 impl<'a> DocumentTask<'a> {
@@ -51,6 +53,7 @@ impl<'a> DocumentTask<'a> {
             drafts: Vec::new(),
             companions: Vec::new(),
             given_back: Vec::new(),
+            is_checked: proven.is_checked,
         };
         layout.report.objects = plan.pending.len() + plan.others.len();
         let mut others = plan.others.into_iter().peekable();
@@ -216,7 +219,8 @@ impl<'t> DocumentLayout<'t> {
 
     /// Parses the edited document and compares it with the drafts.
     pub(super) fn check(&mut self, tree: &'t Tree<'t>, source: &Source<'_>) {
-        if self.drafts.is_empty() && self.companions.is_empty() || self.is_refused() {
+        let is_done = self.is_checked || self.drafts.is_empty();
+        if is_done && self.companions.is_empty() || self.is_refused() {
             return;
         }
         let problem = if self.given_back.is_empty() {

@@ -18,13 +18,14 @@ use crate::undo::{
     RecordedObject, RemovalObstacle, StrippedDocument, objects_of, places_between, read_record,
     strip,
 };
+use crate::verify::verify;
 use crate::yaml::parse::reparse;
 use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
 use super::graft_on_threads;
-use super::pending::{PendingWorkload, Plan};
+use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::prune::{RunFile, prune, restore_end};
 use super::record_refusals::changed_since;
 use super::recorded::RecordedDocument;
@@ -32,8 +33,8 @@ use super::write::WrittenWorkload;
 
 /// The result of undoing an edited document.
 enum UndoProof {
-    /// The original bytes.
-    Exact,
+    /// The original bytes. `is_checked` tells whether the edited document is also what was planned.
+    Exact { is_checked: bool },
     /// Other bytes, unless the records also note these text differences, one entry per object.
     Texts(Vec<Option<TextDifferences>>),
     /// Not the original, for this reason.
@@ -45,6 +46,8 @@ enum UndoProof {
 pub(super) struct ProvenEdits<'t> {
     pub written: Vec<WrittenWorkload<'t>>,
     pub problems: Vec<Diagnostic>,
+    /// Whether the edited document was compared with its drafts.
+    pub is_checked: bool,
 }
 
 impl<'a> DocumentTask<'a> {
@@ -62,7 +65,7 @@ impl<'a> DocumentTask<'a> {
     {
         let mut proven = ProvenEdits {
             written,
-            problems: Vec::new(),
+            ..ProvenEdits::default()
         };
         let has_record = |pending: &PendingWorkload<'_>| pending.record().is_some();
         let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
@@ -74,13 +77,23 @@ impl<'a> DocumentTask<'a> {
             return proven;
         }
         let problem = match self.prove(pair, &plan.pending, &proven.written) {
-            UndoProof::Exact => return proven,
+            UndoProof::Exact { is_checked } => {
+                return ProvenEdits {
+                    is_checked,
+                    ..proven
+                };
+            }
             UndoProof::Not(why) => why,
             UndoProof::Texts(found) => {
                 self.note_texts(pair, &mut plan.pending, found);
                 proven.written = self.write_all(pair, plan, texts);
                 match self.prove(pair, &plan.pending, &proven.written) {
-                    UndoProof::Exact => return proven,
+                    UndoProof::Exact { is_checked } => {
+                        return ProvenEdits {
+                            is_checked,
+                            ..proven
+                        };
+                    }
                     UndoProof::Not(why) => why,
                     UndoProof::Texts(_) => "the bytes differ".to_owned(),
                 }
@@ -126,6 +139,7 @@ impl<'a> DocumentTask<'a> {
         let Ok(tree) = reparse(pair.tree, &output, &changes_of(&edits)) else {
             return UndoProof::Not("it cannot be parsed".to_owned());
         };
+        let is_checked = is_planned(&tree, pair.tree, pending, written);
         let objects = objects_of(pair.tree, self.setting.kinds);
         let pending: Vec<Option<&PendingWorkload<'_>>> = objects
             .iter()
@@ -150,7 +164,7 @@ impl<'a> DocumentTask<'a> {
         });
         match texts.any(|(index, text)| text.is_some() && matters(index)) {
             true => self.prove_anew(pair, &tree, &mut recorded, &pending),
-            false => UndoProof::Exact,
+            false => UndoProof::Exact { is_checked },
         }
     }
 
@@ -184,7 +198,7 @@ impl<'a> DocumentTask<'a> {
                 continue;
             };
             let annotated = read_record(tree, node).ok().flatten();
-            recorded.extend(annotated.or_else(|| beside(tree, node, record)));
+            recorded.push(annotated.unwrap_or_else(|| beside(tree, node, record)));
         }
         recorded
     }
@@ -229,20 +243,41 @@ impl<'a> DocumentTask<'a> {
     }
 }
 
-fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> Option<RecordedObject<'o>> {
-    Some(RecordedObject {
+fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> RecordedObject<'o> {
+    RecordedObject {
         node,
         at: node,
         is_annotated: false,
         from: None,
         record: record.clone(),
         adopted: Vec::new(),
-        value: RecordedValue::of(tree, node)?,
-    })
+        // Only objects with a value have a record.
+        value: RecordedValue::known(tree, node),
+    }
 }
 
 fn changed_in(stripped: &StrippedDocument) -> impl Iterator<Item = &Drift> {
     stripped.taken.iter().flat_map(|taken| &taken.changed)
+}
+
+/// Whether the edited document is what was planned. `false` if a workload returns to its base, which no draft
+/// describes.
+fn is_planned(
+    output: &Tree<'_>,
+    input: &Tree<'_>,
+    pending: &[PendingWorkload<'_>],
+    written: &[WrittenWorkload<'_>],
+) -> bool {
+    let mut drafts = Vec::with_capacity(pending.len());
+    for (entry, writing) in pending.iter().zip(written) {
+        let draft = match (&writing.draft, &entry.wanted) {
+            (Some(draft), _) | (None, DesiredState::Draft(draft)) => draft.clone(),
+            (None, DesiredState::Same) => continue,
+            (None, DesiredState::Value(_) | DesiredState::Base(_)) => return false,
+        };
+        drafts.push((entry.workload.object.node, draft));
+    }
+    verify(output, input, &drafts, &[]).is_ok()
 }
 
 /// Returns all edits of a document, in order.

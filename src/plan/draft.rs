@@ -5,6 +5,7 @@
 //! plans on it, `edit` writes it, and `verify` compares the output with it.
 
 mod difference;
+mod entries;
 mod open;
 mod restore;
 
@@ -12,8 +13,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::yaml::scalar::resolve_typed;
-use crate::yaml::tree::{NodeId, NodeKind, Tree};
+use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{key_text, to_value};
 use crate::yaml::view::View;
 
@@ -231,64 +231,6 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The number of fields before the one with this key. A key that only a merge key brings comes after all fields.
-    pub fn position(&self, part: &DraftValue, key: &str) -> usize {
-        let found = match part {
-            DraftValue::Node(node) => {
-                let mut entries = self.tree.entries(self.tree.follow(*node));
-                entries.position(|(name, _)| self.tree.is_text(name, key))
-            }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                let mut names = value.as_object().into_iter().flat_map(Map::keys);
-                names.position(|name| name == key)
-            }
-            DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::Mapping { fields, .. } => self.position_of(fields, key),
-                OpenedCollection::List { .. } => None,
-            },
-        };
-        found.unwrap_or(usize::MAX)
-    }
-
-    /// The key of the field at an index, as [`Draft::value`] has it.
-    pub fn key_at(&self, part: &DraftValue, index: usize) -> Option<String> {
-        match part {
-            DraftValue::Node(node) => {
-                let mut entries = self.tree.entries(self.tree.follow(*node));
-                key_text(self.tree, entries.nth(index)?.0)
-            }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                value.as_object()?.keys().nth(index).cloned()
-            }
-            DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::Mapping { fields, .. } => {
-                    self.key_in_value(&fields.get(index)?.key)
-                }
-                OpenedCollection::List { .. } => None,
-            },
-        }
-    }
-
-    /// The items of a list; empty for anything else.
-    pub fn items(&self, part: &DraftValue) -> Vec<DraftValue> {
-        match part {
-            DraftValue::Node(node) => self.tree.items(*node).map(DraftValue::Node).collect(),
-            DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::List { items, .. } => {
-                    items.iter().map(|item| self.resolve_alias(item)).collect()
-                }
-                OpenedCollection::Mapping { .. } => Vec::new(),
-            },
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                items
-                    .iter()
-                    .map(|item| DraftValue::New(Arc::new(item.clone())))
-                    .collect()
-            }
-        }
-    }
-
     /// Whether the value is a list.
     pub fn is_list(&self, part: &DraftValue) -> bool {
         match part {
@@ -365,21 +307,6 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// An item of a list; an alias is followed.
-    pub fn item(&self, list: &DraftValue, at: usize) -> Option<DraftValue> {
-        match list {
-            DraftValue::Node(node) => self.tree.items(*node).nth(at).map(DraftValue::Node),
-            DraftValue::Open(id) => self
-                .raw_items(*id)
-                .get(at)
-                .map(|item| self.resolve_alias(item)),
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => value
-                .as_array()?
-                .get(at)
-                .map(|item| DraftValue::New(Arc::new(item.clone()))),
-        }
-    }
-
     /// Whether the value under a key is a scalar with this text.
     pub fn is_text_at(&self, part: &DraftValue, key: &str, text: &str) -> bool {
         match part {
@@ -413,25 +340,6 @@ impl<'t> Draft<'t> {
                 text_of_value(member(value, key)?)
             }
             DraftValue::Node(_) | DraftValue::Open(_) => self.text(&self.get(part, key)?),
-        }
-    }
-
-    /// The string under a key. `None` if the value is no string.
-    pub fn string_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
-        match self.get(part, key)? {
-            DraftValue::Node(node) => {
-                let text = self.tree.scalar(node)?;
-                let is_string = match (self.tree.tag(node), self.tree.kind(node)) {
-                    (Some(_), _) => to_value(self.tree, node).is_ok_and(|value| value.is_string()),
-                    (None, NodeKind::Plain | NodeKind::Absent) => resolve_typed(text).is_none(),
-                    (None, _) => true,
-                };
-                is_string.then_some(Cow::Borrowed(text))
-            }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                value.as_str().map(|text| Cow::Owned(text.to_owned()))
-            }
-            DraftValue::Open(_) => None,
         }
     }
 

@@ -24,6 +24,13 @@ pub(crate) struct DraftPaths {
     positions: RefCell<HashMap<String, HashMap<String, usize>>>,
 }
 
+/// An item or field of a draft.
+pub(super) struct LocatedPart {
+    pub part: DraftValue,
+    /// The key or identity of what it follows, empty for the first.
+    pub after: String,
+}
+
 /// An opened mapping or list, and the last segment of a path below it.
 enum Holder<'p> {
     Mapping(OpenId, Cow<'p, str>),
@@ -105,25 +112,28 @@ impl DraftPaths {
         Some(place)
     }
 
-    /// Returns what the item or field at a path follows: a key or an identity, empty for the first. `None` if there is
-    /// nothing at the path.
-    pub(super) fn predecessor(&self, draft: &Draft<'_>, path: &str) -> Option<String> {
+    /// Finds the item or field at a path, and what it follows. `None` if there is nothing at the path.
+    pub(super) fn locate(&self, draft: &Draft<'_>, path: &str) -> Option<LocatedPart> {
         let segments = self.paths.segments(path);
         let depth = segments.len().checked_sub(1)?;
         let holder = self.walk(draft, &segments[..depth])?;
         if draft.is_list(&holder) {
             let index = self.index_of(draft, &holder, &segments, depth)?;
-            let before = index.checked_sub(1);
             let key = list_key(&segments, depth);
-            return Some(
-                before.map_or_else(String::new, |at| identity_at(draft, key, &holder, at)),
-            );
+            let after = index.checked_sub(1);
+            return Some(LocatedPart {
+                part: draft.item(&holder, index)?,
+                after: after.map_or_else(String::new, |at| identity_at(draft, key, &holder, at)),
+            });
         }
         let key = unescape(segments[depth]);
-        draft.get(&holder, &key)?;
-        let before = draft.position(&holder, &key).checked_sub(1);
-        let before = before.and_then(|at| draft.key_at(&holder, at));
-        Some(before.map_or_else(String::new, |key| escape(&key).into_owned()))
+        let part = draft.get(&holder, &key)?;
+        let after = draft.position(&holder, &key).checked_sub(1);
+        let after = after.and_then(|at| draft.key_at(&holder, at));
+        Some(LocatedPart {
+            part,
+            after: after.map_or_else(String::new, |key| escape(&key).into_owned()),
+        })
     }
 
     /// Opens what holds the last segment of a path. `None` if it is not there.
@@ -135,15 +145,8 @@ impl DraftPaths {
         let Some((&last, above)) = segments.split_last() else {
             return Ok(None);
         };
-        // Opening a missing mapping would make it.
-        let Some(part) = self.walk(draft, above) else {
-            return Ok(None);
-        };
-        if !draft.is_list(&part) && !draft.is_mapping(&part) {
-            return Ok(None);
-        }
-        let mut part = draft.root();
         let mut id = draft.open_root()?;
+        let mut part = DraftValue::Open(id);
         for (depth, segment) in above.iter().enumerate() {
             let key = unescape(segment);
             let index = match draft.is_list(&part) {
@@ -154,12 +157,14 @@ impl DraftPaths {
                 Some(index) => draft.item(&part, index),
                 None => draft.get(&part, &key),
             };
-            let is_list = next.is_some_and(|next| draft.is_list(&next));
-            id = match (index, is_list) {
+            // Opening a missing mapping would make it.
+            let Some(next) = next else { return Ok(None) };
+            id = match (index, draft.is_list(&next)) {
                 (Some(index), true) => draft.open_item_list(id, index)?,
-                (Some(index), false) => draft.open_item(id, index)?,
+                (Some(index), false) if draft.is_mapping(&next) => draft.open_item(id, index)?,
                 (None, true) => draft.open_list(id, &key, &[])?,
-                (None, false) => draft.open_mapping(id, &key, &[])?,
+                (None, false) if draft.is_mapping(&next) => draft.open_mapping(id, &key, &[])?,
+                _ => return Ok(None),
             };
             part = DraftValue::Open(id);
         }
@@ -172,9 +177,6 @@ impl DraftPaths {
     /// Removes the item or field at a path, if it is there.
     pub(super) fn remove(&self, draft: &mut Draft<'_>, path: &str) -> Result<(), Refusal> {
         let segments = self.paths.segments(path);
-        if self.walk(draft, &segments).is_none() {
-            return Ok(());
-        }
         match self.open_holder(draft, &segments)? {
             Some(Holder::Mapping(id, key)) => draft.remove_field(id, &key),
             Some(Holder::List(id, key, last)) => {

@@ -174,7 +174,8 @@ impl PolicyRemoval<'_, '_> {
     fn own_variables(&mut self, new: &[(&String, &JoinedText)]) -> Result<(), Refusal> {
         let mut joins = Vec::new();
         for (path, joined) in new {
-            let after = self.paths.predecessor(&self.draft, path);
+            let after = self.paths.locate(&self.draft, path);
+            let after = after.map(|located| located.after);
             if self.take_out_text(path, joined)? {
                 joins.push((path, joined, after));
             }
@@ -289,15 +290,18 @@ impl PolicyRemoval<'_, '_> {
         path: &str,
         digests: &'d str,
     ) -> Result<Option<RestoredItem<'d>>, Refusal> {
-        let Some(value) = self.value(path) else {
+        let Some(located) = self.paths.locate(&self.draft, path) else {
+            return Ok(None);
+        };
+        let Some(value) = self.draft.value(&located.part) else {
             return Ok(None);
         };
         let recorded_digest = self.matching_digest(&value, digests);
         if !self.may_change(path, recorded_digest.is_some()) {
             return Ok(None);
         }
-        let after = self.paths.predecessor(&self.draft, path);
         self.paths.remove(&mut self.draft, path)?;
+        let after = Some(located.after);
         Ok(Some((value, after, recorded_digest.unwrap_or(digests))))
     }
 

@@ -20,11 +20,16 @@ pub struct RecordedValue<'t> {
 impl<'t> RecordedValue<'t> {
     /// `None` if the object has no value that all readers agree on.
     pub fn of(tree: &'t Tree<'t>, node: NodeId) -> Option<Self> {
-        has_value(tree, node).then(|| RecordedValue {
+        has_value(tree, node).then(|| Self::known(tree, node))
+    }
+
+    /// Like [`RecordedValue::of`], for an object that has a value.
+    pub(crate) fn known(tree: &'t Tree<'t>, node: NodeId) -> Self {
+        RecordedValue {
             tree,
             node,
             whole: OnceCell::new(),
-        })
+        }
     }
 
     /// The whole value.
