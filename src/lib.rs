@@ -36,6 +36,7 @@ pub mod record;
 pub mod report;
 pub mod select;
 pub mod source;
+pub mod suggest;
 mod undo;
 pub mod verify;
 pub mod wording;

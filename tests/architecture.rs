@@ -34,6 +34,7 @@ const ORDER: &[&str] = &[
     "publish",
     "krm",
     "lint",
+    "suggest",
     "report",
 ];
 

@@ -205,3 +205,46 @@ fn what_cannot_be_run_exits_2() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no test in"));
 }
+
+#[test]
+fn manifests_say_which_built_in_policies_they_ask_for() {
+    let suggest = |path: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))
+            .args(["policy", "suggest", path])
+            .output()
+            .expect("the program runs");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let (code, said) = suggest("policies/tests/catalogue/dapr/input.yaml");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with("builtin:dapr  "), "{said}");
+    assert!(
+        said.contains("  Deployment shop/plain has dapr.io/enabled (policies/tests/catalogue/dapr/input.yaml:3)\n"),
+        "{said}"
+    );
+    assert!(said.contains("--param dapr:trustAnchors=..."), "{said}");
+    assert!(!said.contains("not-asked-for"), "{said}");
+    let (code, said) = suggest("testdata/builtins/input.yaml");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.starts_with("nothing asks for"), "{said}");
+    let (_, said) = suggest("testdata/cases/opentelemetry/java");
+    assert!(
+        said.contains("  podgraft diff -p testdata/cases/opentelemetry/java/policy.yaml ...\n"),
+        "{said}"
+    );
+    assert!(said.contains("builtin:opentelemetry-java  "), "{said}");
+    let (_, said) = suggest("testdata/cases/opentelemetry/java/input.yaml");
+    assert!(
+        said.contains("  podgraft diff -p instrumentation.yaml ...\n"),
+        "{said}"
+    );
+    let resources = "policies/tests/catalogue/cloud-sql-proxy/resources.yaml";
+    let (_, said) = suggest(resources);
+    assert!(said.starts_with("builtin:cloud-sql-proxy  "), "{said}");
+    let how = format!("  podgraft diff -p {resources} ...\n");
+    assert!(said.contains(&how), "{said}");
+    assert_eq!(suggest("no-such-file.yaml").0, Some(2));
+}

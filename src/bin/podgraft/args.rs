@@ -214,6 +214,9 @@ pub struct UndoArgs {
 pub enum PolicyCommand {
     /// List the built-in policies
     List,
+    /// Say which built-in policies the annotations, labels and resources of manifests ask for
+    #[command(after_help = tools::SUGGEST_EXAMPLES)]
+    Suggest(tools::SuggestArgs),
     /// Print a built-in policy
     Show {
         /// Its name, with or without `builtin:`

@@ -36,6 +36,7 @@ mod settings;
 mod shard;
 mod spool;
 mod stream;
+mod suggest;
 mod texts;
 mod threads;
 mod undo;

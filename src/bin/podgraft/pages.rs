@@ -14,11 +14,13 @@ use crate::policies::{files_of, reading};
 use crate::policy_test;
 use crate::publish;
 use crate::run::Exit;
+use crate::suggest;
 
 /// `podgraft policy`.
 pub fn policy(command: &PolicyCommand) -> Exit {
     match command {
         PolicyCommand::List => print_page(Ok(list().into_bytes())),
+        PolicyCommand::Suggest(args) => suggest::suggest(args),
         PolicyCommand::Functions => print_page(Ok(reference::page().into_bytes())),
         PolicyCommand::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);

@@ -83,6 +83,22 @@ pub struct ImagesArgs {
     pub policies: PolicyArgs,
 }
 
+/// Of `podgraft policy suggest`.
+pub const SUGGEST_EXAMPLES: &str = "\
+Examples:
+  podgraft policy suggest manifests/
+  helm template shop chart/ | podgraft policy suggest -
+
+Exit status: 0 said, also where nothing is asked for; 2 something cannot be read.";
+
+/// `podgraft policy suggest`.
+#[derive(Debug, Args)]
+pub struct SuggestArgs {
+    /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+}
+
 /// Of `podgraft policy test`.
 pub const TEST_EXAMPLES: &str = "\
 Examples:

@@ -1,0 +1,135 @@
+//! `podgraft policy suggest`: lists the policies that annotations and resources of the manifests ask for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use podgraft::diagnostic::Diagnostic;
+use podgraft::policy::builtin::{Builtin, Group, find};
+use podgraft::policy::conversion::ReadOptions;
+use podgraft::policy::format::FORMATS;
+use podgraft::policy::read::read_as;
+use podgraft::suggest::{Suggestion, read};
+use podgraft::wording::lines;
+
+use crate::args::tools::SuggestArgs;
+use crate::diagnostics::show_plainly;
+use crate::output::print;
+use crate::run::Exit;
+use crate::walk::{PathFilter, walk};
+
+/// The most objects, or files, that are named for each policy.
+const SHOWN: usize = 3;
+
+/// `podgraft policy suggest`.
+pub fn suggest(args: &SuggestArgs) -> Exit {
+    let found = walk(&args.paths, &PathFilter::default());
+    let (mut problems, mut suggestions) = (found.problems, BTreeMap::<_, Vec<Suggestion>>::new());
+    for input in &found.inputs {
+        match input.read() {
+            Ok(text) => {
+                for suggestion in read(&input.name, &text) {
+                    suggestions
+                        .entry(suggestion.policy)
+                        .or_default()
+                        .push(suggestion);
+                }
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let mut text: String = suggestions
+        .iter()
+        .filter_map(|(policy, suggestions)| paragraph(policy, suggestions))
+        .collect();
+    if text.is_empty() {
+        text = "nothing asks for a policy; `podgraft policy list` shows them\n".into();
+    }
+    if let Err(problem) = print(lines(&text).as_bytes()) {
+        problems.push(problem);
+    }
+    problems.iter().for_each(show_plainly);
+    match problems.iter().any(Diagnostic::is_error) {
+        true => Exit::Refused,
+        false => Exit::Done,
+    }
+}
+
+fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
+    let (title, instructions) = match (
+        find(policy),
+        FORMATS.iter().find(|format| format.kind == policy),
+    ) {
+        (Ok(builtin), _) if builtin.group == Group::Operators => {
+            let (_, kind) = builtin.source()?;
+            let title = format!("{kind}  {}", builtin.summary());
+            (title, with_resource(kind, suggestions))
+        }
+        (Ok(builtin), _) => (
+            format!("builtin:{}  {}", builtin.name, builtin.summary()),
+            match builtin.source() {
+                Some((_, kind)) => with_resource(kind, suggestions),
+                None => format!(
+                    "podgraft diff -p builtin:{}{} ...",
+                    builtin.name,
+                    params(builtin)
+                ),
+            },
+        ),
+        (Err(_), Some(format)) => (
+            format!("{}  {}", format.kind, format.summary),
+            with_resource(format.kind, suggestions),
+        ),
+        (Err(_), None) => return None,
+    };
+    let mut text = format!("{title}\n");
+    for suggestion in suggestions.iter().take(SHOWN) {
+        let asks = match suggestion.key {
+            Some(key) => format!("has {key}"),
+            None => "asks for it".to_owned(),
+        };
+        let place = format!("{}:{}", suggestion.place.source, suggestion.place.line);
+        // Writing to memory cannot fail.
+        let _ = writeln!(text, "  {} {asks} ({place})", suggestion.object);
+    }
+    if suggestions.len() > SHOWN {
+        let _ = writeln!(text, "  and {} more", suggestions.len() - SHOWN);
+    }
+    let _ = writeln!(text, "  {instructions}\n");
+    Some(text)
+}
+
+/// The command for a policy that is a resource: with the files that hold such resources, or with those of the cluster
+/// if there are none.
+fn with_resource(kind: &str, suggestions: &[Suggestion]) -> String {
+    let files: BTreeSet<&str> = suggestions
+        .iter()
+        .filter(|suggestion| suggestion.key.is_none())
+        .map(|suggestion| &*suggestion.place.source)
+        .collect();
+    let kind = kind.to_lowercase();
+    if files.is_empty() {
+        return format!(
+            "kubectl get {kind} --all-namespaces -o yaml > {kind}.yaml\n  podgraft diff -p {kind}.yaml ..."
+        );
+    }
+    let given: Vec<String> = files.iter().map(|file| format!("-p {file}")).collect();
+    format!(
+        "podgraft diff {} ...",
+        given[..given.len().min(SHOWN)].join(" ")
+    )
+}
+
+/// Flags for the parameters of a policy that have no default.
+fn params(builtin: &Builtin) -> String {
+    // Parameters without a value are what is looked for, not errors.
+    let looking = ReadOptions {
+        params_stay_open: true,
+        ..ReadOptions::default()
+    };
+    let (policies, _) = read_as(vec![builtin.file()], &[], looking);
+    policies
+        .iter()
+        .flat_map(|policy| &policy.open_params)
+        .map(|name| format!(" --param {}:{name}=...", builtin.name))
+        .collect()
+}

@@ -1,0 +1,387 @@
+//! Suggests policies for manifests: built-in ones and resources of operators. It looks for the annotations, labels and
+//! resources that the injectors of a cluster react to.
+
+use memchr::memmem;
+use serde_json::Value;
+use std::sync::Arc;
+
+use crate::inventory::written_name;
+use crate::manifest::object::{DocumentContent, Object, find_objects};
+use crate::manifest::workload::{PodKinds, group_of};
+use crate::options::Options;
+use crate::source::{Place, Source};
+use crate::yaml::parse::parse;
+use crate::yaml::stream::chunks;
+use crate::yaml::tree::Tree;
+use crate::yaml::value::to_value;
+
+/// What in a manifest suggests a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuggestionRule {
+    /// A label or annotation with this key, on the object or its pod template, with one of these values in lower case.
+    /// An empty list means any value.
+    Key(&'static str, &'static [&'static str]),
+    /// An annotation with this key, on a Pod, a pod template or a Namespace, with any value but `false` or an empty
+    /// one.
+    OnPod(&'static str),
+    /// A resource with this group and kind.
+    Resource(&'static str, &'static str),
+}
+
+const YES: &[&str] = &["1", "on", "t", "true", "y", "yes"];
+const ANY: &[&str] = &[];
+
+/// The resource that configures the injection of the OpenTelemetry Operator.
+pub const INSTRUMENTATION: &str = "Instrumentation";
+
+/// The policies that can be suggested, each with its rules: built-in ones by name, resources of operators by kind.
+pub const RULES: &[(&str, &[SuggestionRule])] = &[
+    (
+        "aws-irsa",
+        &[SuggestionRule::Key("eks.amazonaws.com/role-arn", ANY)],
+    ),
+    (
+        "aws-pod-identity",
+        &[
+            SuggestionRule::Key("eks.amazonaws.com/pod-identity", ANY),
+            SuggestionRule::Resource("eks.services.k8s.aws", "PodIdentityAssociation"),
+        ],
+    ),
+    (
+        "azure-workload-identity",
+        &[SuggestionRule::Key(
+            "azure.workload.identity/use",
+            &["true"],
+        )],
+    ),
+    (
+        "cloud-sql-proxy",
+        &[SuggestionRule::Resource(
+            "cloudsql.cloud.google.com",
+            "AuthProxyWorkload",
+        )],
+    ),
+    (
+        "config-monitor",
+        &[SuggestionRule::Resource("magalix.com", "ConfigMonitor")],
+    ),
+    ("dapr", &[SuggestionRule::Key("dapr.io/enabled", YES)]),
+    (
+        "datadog-config",
+        &[SuggestionRule::Key(
+            "admission.datadoghq.com/enabled",
+            &["true"],
+        )],
+    ),
+    (
+        "elastic-apm-java",
+        &[SuggestionRule::Key("co.elastic.apm/attach", &["java"])],
+    ),
+    (
+        "linkerd",
+        &[SuggestionRule::Key(
+            "linkerd.io/inject",
+            &["enabled", "ingress"],
+        )],
+    ),
+    (
+        "newrelic-java",
+        &[SuggestionRule::Key(
+            "app.newrelic.instrumentation",
+            &["java"],
+        )],
+    ),
+    (
+        "podbuggertool",
+        &[SuggestionRule::Resource("ualter.com", "Podbuggertool")],
+    ),
+    (
+        "prometheus-jmx-exporter",
+        &[SuggestionRule::Resource(
+            "banzaicloud.com",
+            "PrometheusJmxExporter",
+        )],
+    ),
+    (
+        "rookout",
+        &[SuggestionRule::Resource("rookout.rookout.com", "Rookout")],
+    ),
+    (
+        "vault-agent",
+        &[SuggestionRule::Key("vault.hashicorp.com/agent-inject", YES)],
+    ),
+    (
+        INSTRUMENTATION,
+        &[
+            SuggestionRule::Resource("opentelemetry.io", INSTRUMENTATION),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-java"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-nodejs"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-python"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-dotnet"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-go"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-apache-httpd"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-nginx"),
+            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-sdk"),
+        ],
+    ),
+    (
+        "opentelemetry-java",
+        &[SuggestionRule::OnPod(
+            "instrumentation.opentelemetry.io/inject-java",
+        )],
+    ),
+    (
+        "opentelemetry-nodejs",
+        &[SuggestionRule::OnPod(
+            "instrumentation.opentelemetry.io/inject-nodejs",
+        )],
+    ),
+    (
+        "opentelemetry-python",
+        &[SuggestionRule::OnPod(
+            "instrumentation.opentelemetry.io/inject-python",
+        )],
+    ),
+    (
+        "opentelemetry-dotnet",
+        &[SuggestionRule::OnPod(
+            "instrumentation.opentelemetry.io/inject-dotnet",
+        )],
+    ),
+    (
+        "onepassword",
+        &[SuggestionRule::Key("operator.1password.io/inject", ANY)],
+    ),
+    (
+        "reloader",
+        &[
+            SuggestionRule::Key("reloader.stakater.com/auto", &["true"]),
+            SuggestionRule::Key("reloader.stakater.com/search", &["true"]),
+            SuggestionRule::Key("configmap.reloader.stakater.com/auto", &["true"]),
+            SuggestionRule::Key("secret.reloader.stakater.com/auto", &["true"]),
+            SuggestionRule::Key("configmap.reloader.stakater.com/reload", ANY),
+            SuggestionRule::Key("secret.reloader.stakater.com/reload", ANY),
+        ],
+    ),
+];
+
+/// A suggested policy, and what suggests it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The name of a built-in policy, or the kind of an operator's resource.
+    pub policy: &'static str,
+    /// The title of the object that suggests it: `Deployment shop/orders`.
+    pub object: String,
+    /// The key of the label or annotation; `None` if the object itself is a resource of the operator.
+    pub key: Option<&'static str>,
+    /// The place of the object.
+    pub place: Place,
+}
+
+/// Returns the suggestions of a text. Documents that cannot be parsed are skipped: a run that applies the policy
+/// reports them.
+pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
+    let mut suggestions = Vec::new();
+    let (mut line, mut counted) = (1, 0);
+    for chunk in chunks(text) {
+        line += memchr::memchr_iter(b'\n', &text[counted..chunk.start]).count();
+        counted = chunk.start;
+        if !has_word(chunk.text) {
+            continue;
+        }
+        let Ok(text) = std::str::from_utf8(chunk.text) else {
+            continue;
+        };
+        let source = Source {
+            name: Arc::clone(name),
+            text,
+            first_line: line,
+        };
+        if let Ok(tree) = parse(text) {
+            for found in find_objects(&tree, &PodKinds::of(&Options::default())) {
+                if let DocumentContent::Object(object) = found {
+                    add_suggestions(&object, &tree, &source, &mut suggestions);
+                }
+            }
+        }
+    }
+    suggestions
+}
+
+/// Whether the text may have something that suggests a policy, so that most documents need no parsing.
+fn has_word(text: &[u8]) -> bool {
+    let words = RULES.iter().flat_map(|(_, marks)| *marks);
+    words
+        .map(|mark| match mark {
+            SuggestionRule::Key(key, _) | SuggestionRule::OnPod(key) => key,
+            SuggestionRule::Resource(_, kind) => kind,
+        })
+        .any(|word| memmem::find(text, word.as_bytes()).is_some())
+}
+
+fn add_suggestions(
+    object: &Object,
+    tree: &Tree<'_>,
+    source: &Source<'_>,
+    suggestions: &mut Vec<Suggestion>,
+) {
+    let Ok(value) = to_value(tree, object.node) else {
+        return;
+    };
+    for (policy, marks) in RULES {
+        let Some(mark) = marks.iter().find(|mark| matches_rule(object, &value, mark)) else {
+            continue;
+        };
+        let name = tree
+            .get(object.node, "metadata")
+            .and_then(|metadata| tree.get(metadata, "name"));
+        suggestions.push(Suggestion {
+            policy,
+            object: written_name(&value),
+            key: match mark {
+                SuggestionRule::Key(key, _) | SuggestionRule::OnPod(key) => Some(key),
+                SuggestionRule::Resource(..) => None,
+            },
+            place: source.place(tree.span(name.unwrap_or(object.node))),
+        });
+    }
+}
+
+fn matches_rule(object: &Object, value: &Value, mark: &SuggestionRule) -> bool {
+    match mark {
+        SuggestionRule::Resource(group, kind) => {
+            object.kind == *kind && group_of(&object.api_version) == *group
+        }
+        SuggestionRule::Key(key, values) => metadata_of(value, true)
+            .flat_map(|metadata| [&metadata["annotations"], &metadata["labels"]])
+            .filter_map(|keys| keys.get(key)?.as_str())
+            .any(|found| values.is_empty() || values.contains(&found.to_lowercase().as_str())),
+        SuggestionRule::OnPod(key) => {
+            metadata_of(value, matches!(object.kind.as_str(), "Pod" | "Namespace"))
+                .filter_map(|metadata| metadata["annotations"].get(key)?.as_str())
+                .any(|found| !found.is_empty() && !found.eq_ignore_ascii_case("false"))
+        }
+    }
+}
+
+/// The metadata of the object's pod template, and of the object itself if `includes_object`.
+fn metadata_of(value: &Value, includes_object: bool) -> impl Iterator<Item = &Value> {
+    [
+        "/metadata",
+        "/spec/template/metadata",
+        "/spec/jobTemplate/spec/template/metadata",
+    ]
+    .into_iter()
+    .skip(usize::from(!includes_object))
+    .filter_map(|place| value.pointer(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::builtin::{BUILTINS, Group, find};
+    use crate::policy::format::FORMATS;
+    use crate::policy::opentelemetry::language::Language;
+
+    #[test]
+    fn every_policy_that_follows_a_webhook_is_asked_for_by_something() {
+        for builtin in BUILTINS {
+            assert!(
+                builtin.group == Group::Agents
+                    || RULES.iter().any(|(policy, _)| *policy == builtin.name),
+                "{}",
+                builtin.name
+            );
+        }
+        for (policy, _) in RULES {
+            assert!(
+                find(policy).is_ok() || FORMATS.iter().any(|format| format.kind == *policy),
+                "{policy}"
+            );
+        }
+        for language in Language::ALL {
+            let key = language.inject_key();
+            let of = |policy: &str| {
+                let mut marks = RULES.iter().filter(|(name, _)| *name == policy);
+                marks.any(|(_, marks)| {
+                    marks
+                        .iter()
+                        .any(|mark| matches!(mark, SuggestionRule::OnPod(own) if *own == key))
+                })
+            };
+            assert!(of(INSTRUMENTATION), "{language}");
+            let builtin = format!("opentelemetry-{language}");
+            assert_eq!(of(&builtin), find(&builtin).is_ok(), "{language}");
+        }
+    }
+
+    fn asked(text: &str) -> Vec<(&'static str, String)> {
+        let wishes = read(&"input.yaml".into(), text.as_bytes());
+        wishes
+            .into_iter()
+            .map(|wish| (wish.policy, wish.object))
+            .collect()
+    }
+
+    #[test]
+    fn templates_objects_and_lists_are_looked_at() {
+        let template = "metadata: {annotations: {dapr.io/enabled: \"Yes\"}}";
+        let text = format!(
+            "apiVersion: v1
+kind: List
+items:
+- {{apiVersion: batch/v1, kind: CronJob, metadata: {{name: a}}, spec: {{jobTemplate: {{spec: {{template: {{{template}}}}}}}}}}}
+- apiVersion: v1
+  kind: ServiceAccount
+  metadata: {{name: b, namespace: shop, annotations: {{eks.amazonaws.com/role-arn: arn}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: c}}
+data: {{note: dapr.io/enabled}}
+"
+        );
+        let asked = asked(&text);
+        let policies: Vec<&str> = asked.iter().map(|(policy, _)| *policy).collect();
+        assert_eq!(policies, ["dapr", "aws-irsa"], "{asked:?}");
+        assert!(asked[1].1.contains("shop"), "{asked:?}");
+    }
+
+    #[test]
+    fn the_opentelemetry_operator_is_asked_for_by_pods_and_namespaces() {
+        let asks = "annotations: {instrumentation.opentelemetry.io/inject-python: agents}";
+        let text = format!(
+            "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a, {asks}}}, spec: {{template: {{}}}}}}
+---
+{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: b}}, spec: {{template: {{metadata: {{{asks}}}}}}}}}
+---
+{{apiVersion: v1, kind: Namespace, metadata: {{name: c, {asks}}}}}
+---
+{{apiVersion: opentelemetry.io/v1alpha1, kind: Instrumentation, metadata: {{name: agents}}}}
+---
+{{apiVersion: v1, kind: Pod, metadata: {{name: d, annotations: {{instrumentation.opentelemetry.io/inject-go: 'False'}}}}}}
+"
+        );
+        let asked = asked(&text);
+        let of = |policy: &str| {
+            let mut names = asked.iter().filter(|(name, _)| *name == policy);
+            names
+                .by_ref()
+                .map(|(_, object)| object.as_str())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of("opentelemetry-python").len(), 2, "{asked:?}");
+        assert_eq!(of(INSTRUMENTATION).len(), 3, "{asked:?}");
+        assert_eq!(asked.len(), 5, "{asked:?}");
+    }
+
+    #[test]
+    fn a_value_that_says_no_asks_for_nothing() {
+        let pod = |labels: &str| {
+            format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a, labels: {{{labels}}}}}\n")
+        };
+        assert_eq!(asked(&pod("linkerd.io/inject: disabled")), []);
+        assert_eq!(asked(&pod("linkerd.io/inject: enabled")).len(), 1);
+        assert_eq!(asked("kind: [dapr.io/enabled"), []);
+    }
+}
