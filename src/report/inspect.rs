@@ -14,6 +14,8 @@ pub struct Columns {
     pub namespace: bool,
     /// Images and places, as the last columns.
     pub wide: bool,
+    /// The line of headings.
+    pub headings: bool,
 }
 
 /// The sort order of the workloads. Equal ones stay in the order of files and lines.
@@ -23,6 +25,12 @@ pub enum SortBy {
     File,
     /// By namespace, kind and name.
     Namespace,
+    /// By kind and name.
+    Kind,
+    /// By name.
+    Name,
+    /// By the number of containers of all lists, the most first.
+    Containers,
 }
 
 /// A workload with its place.
@@ -59,30 +67,39 @@ pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspect
                 &workload.view.name,
             )
         }),
+        SortBy::Kind => {
+            inspected.sort_by_key(|workload| (&workload.view.kind, &workload.view.name))
+        }
+        SortBy::Name => inspected.sort_by_key(|workload| &workload.view.name),
+        SortBy::Containers => inspected
+            .sort_by_key(|workload| std::cmp::Reverse(workload.view.all_containers().count())),
     }
     inspected
 }
 
 /// Renders the table. Columns are three blanks apart, as kubectl's.
 pub fn table(workloads: &[InspectedWorkload<'_>], columns: Columns) -> String {
-    let mut headings = vec![
-        "KIND",
-        "NAME",
-        "CONTAINERS",
-        "INIT",
-        "SIDECARS",
-        "VOLUMES",
-        "PORTS",
-        "POLICIES",
-        "METRICS",
-    ];
-    if columns.namespace {
-        headings.insert(0, "NAMESPACE");
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    if columns.headings {
+        let mut headings = vec![
+            "KIND",
+            "NAME",
+            "CONTAINERS",
+            "INIT",
+            "SIDECARS",
+            "VOLUMES",
+            "PORTS",
+            "POLICIES",
+            "METRICS",
+        ];
+        if columns.namespace {
+            headings.insert(0, "NAMESPACE");
+        }
+        if columns.wide {
+            headings.extend(["IMAGES", "FILE"]);
+        }
+        rows.push(headings.into_iter().map(str::to_owned).collect());
     }
-    if columns.wide {
-        headings.extend(["IMAGES", "FILE"]);
-    }
-    let mut rows: Vec<Vec<String>> = vec![headings.into_iter().map(str::to_owned).collect()];
     rows.extend(workloads.iter().map(|workload| row(workload, columns)));
     align(&rows)
 }
@@ -226,6 +243,7 @@ mod tests {
             Columns {
                 namespace: true,
                 wide: false,
+                headings: true,
             },
         );
         let expected = "\

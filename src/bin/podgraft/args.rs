@@ -27,7 +27,7 @@ pub use opentelemetry::OpenTelemetryArgs;
 pub use output::{ColorWhen, DebugModeArg, DiagnosticsFormat, OutputArgs};
 pub use review::{
     CheckArgs, CheckFormat, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, GroupByArg,
-    InspectArgs, InspectFormat,
+    InspectArgs, InspectFormat, SortByArg,
 };
 
 const EXAMPLES: &str = "\

@@ -273,11 +273,7 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     }
     grafted.keep_wanted(&args.manifests.workloads);
     let reported = grafted.reported();
-    let order = match args.all_namespaces {
-        true => SortBy::Namespace,
-        false => SortBy::File,
-    };
-    let workloads = inspect::workloads(&reported, order);
+    let workloads = inspect::workloads(&reported, sort_by(args));
     if workloads.is_empty() && matches!(args.format, InspectFormat::Table | InspectFormat::Wide) {
         voice.tell("No workloads found\n");
         return Ok(Exit::Done);
@@ -289,6 +285,7 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     let columns = |wide| Columns {
         namespace: has_namespaces,
         wide,
+        headings: !args.no_headers,
     };
     let shown = match args.format {
         InspectFormat::Table => inspect::table(&workloads, columns(false)),
@@ -301,6 +298,17 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     };
     voice.show(&grafted.problems);
     Ok(print_result(voice, &shown, Exit::Done))
+}
+
+fn sort_by(args: &args::InspectArgs) -> SortBy {
+    match args.sort_by {
+        Some(args::SortByArg::Namespace) => SortBy::Namespace,
+        Some(args::SortByArg::Kind) => SortBy::Kind,
+        Some(args::SortByArg::Name) => SortBy::Name,
+        Some(args::SortByArg::Containers) => SortBy::Containers,
+        None if args.all_namespaces => SortBy::Namespace,
+        None => SortBy::File,
+    }
 }
 
 /// The metadata of the first list among the inputs.

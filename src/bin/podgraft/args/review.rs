@@ -29,7 +29,7 @@ pub(super) const INSPECT_EXAMPLES: &str = "\
 Examples:
   podgraft inspect manifests/
   podgraft inspect -A -o wide manifests/
-  kubectl get deploy -A -o yaml | podgraft inspect -A -";
+  kubectl get deploy -A -o yaml | podgraft inspect -A --sort-by containers -";
 
 /// `podgraft diff`.
 #[derive(Debug, Args)]
@@ -169,6 +169,12 @@ pub struct InspectArgs {
     /// Group by namespace, with a column for it
     #[arg(short = 'A', long, help_heading = "Output")]
     pub all_namespaces: bool,
+    /// The order [default: that of the files; with -A by namespace]
+    #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
+    pub sort_by: Option<SortByArg>,
+    /// No line of headings
+    #[arg(long, help_heading = "Output")]
+    pub no_headers: bool,
 }
 
 /// The forms of the view of workloads.
@@ -184,6 +190,19 @@ pub enum InspectFormat {
     Yaml,
     /// A FarmPodList of farm.example.com/v1alpha
     Farmpods,
+}
+
+/// `--sort-by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SortByArg {
+    /// Namespace, kind, name
+    Namespace,
+    /// Kind, name
+    Kind,
+    /// Name
+    Name,
+    /// The most containers first
+    Containers,
 }
 
 impl InspectArgs {
