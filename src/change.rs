@@ -84,6 +84,15 @@ pub enum ChangeVerb {
     Adopt,
 }
 
+/// The object whose labels or annotations are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetadataOwner {
+    /// The pod template.
+    Pod,
+    /// The workload itself.
+    Workload,
+}
+
 /// What a policy changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ChangeTarget {
@@ -103,8 +112,8 @@ pub enum ChangeTarget {
     ContainerDefault(String, Vec<String>),
     /// A label or an annotation.
     Metadata {
-        /// It belongs to the pod template, not to the workload itself.
-        is_of_pod: bool,
+        /// Whose it is.
+        owner: MetadataOwner,
         /// `labels` or `annotations`.
         field: String,
         /// Its key.
@@ -286,8 +295,8 @@ impl ChangeTarget {
             ["pod", "spec", "volumes", name] => pod_item(PodItem::Volume, name),
             ["pod", "spec", "imagePullSecrets", name] => pod_item(PodItem::ImagePullSecret, name),
             ["pod", "spec", rest @ ..] => ChangeTarget::PodField(owned(rest)),
-            ["pod", "metadata", field, key] => Self::metadata(true, field, key),
-            ["metadata", field, key] => Self::metadata(false, field, key),
+            ["pod", "metadata", field, key] => Self::metadata(MetadataOwner::Pod, field, key),
+            ["metadata", field, key] => Self::metadata(MetadataOwner::Workload, field, key),
             field_path => ChangeTarget::Field(owned(field_path)),
         }
     }
@@ -309,9 +318,9 @@ impl ChangeTarget {
     }
 
     /// A label or annotation; `field` is `labels` or `annotations`.
-    pub fn metadata(is_of_pod: bool, field: &str, key: &str) -> Self {
+    pub fn metadata(owner: MetadataOwner, field: &str, key: &str) -> Self {
         ChangeTarget::Metadata {
-            is_of_pod,
+            owner,
             field: field.to_owned(),
             key: key.to_owned(),
         }
@@ -339,12 +348,11 @@ impl fmt::Display for ChangeTarget {
             ChangeTarget::ContainerDefault(container, path) => {
                 write!(f, "{container}: default {}", path.join("."))
             }
-            ChangeTarget::Metadata {
-                is_of_pod,
-                field,
-                key,
-            } => {
-                let owner = if *is_of_pod { "pod " } else { "" };
+            ChangeTarget::Metadata { owner, field, key } => {
+                let owner = match owner {
+                    MetadataOwner::Pod => "pod ",
+                    MetadataOwner::Workload => "",
+                };
                 write!(f, "{owner}{} {key}", field.trim_end_matches('s'))
             }
             ChangeTarget::Patched {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::change::{Change, ChangeTarget, Operation};
+use crate::change::{Change, ChangeTarget, MetadataOwner, Operation};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{DataEntries, DataKind, DataName, sum};
 use crate::policy::expression::{Evaluator, ExpressionResult, Facts, LookupKey};
@@ -70,7 +70,7 @@ fn set(
         Some(_) => Operation::Update,
         None => Operation::Add,
     };
-    let target = ChangeTarget::metadata(true, "annotations", key);
+    let target = ChangeTarget::metadata(MetadataOwner::Pod, "annotations", key);
     Ok(Some(Change::new(operation, target)))
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::change::{ChangeTarget, Operation, PodItem};
+use crate::change::{ChangeTarget, MetadataOwner, Operation, PodItem};
 use crate::diagnostic::Code;
 use crate::policy::{EnvOp, PolicyValue, Position, TextChange};
 
@@ -15,13 +15,6 @@ use super::env::value_of;
 use super::joined::joined;
 use super::order;
 use super::planner::{PlanResult, Planner};
-
-/// The object whose metadata is changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MetadataOwner {
-    Pod,
-    Workload,
-}
 
 impl<'t> Planner<'_, 't> {
     pub(super) fn pod_level(&mut self) {
@@ -214,9 +207,7 @@ impl<'t> Planner<'_, 't> {
             Some(_) => Operation::Replace,
             None => Operation::Add,
         };
-        self.report(operation, || {
-            ChangeTarget::metadata(owner == MetadataOwner::Pod, field, key)
-        });
+        self.report(operation, || ChangeTarget::metadata(owner, field, key));
         Ok(())
     }
 

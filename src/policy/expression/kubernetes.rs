@@ -72,14 +72,17 @@ fn add_lists(env: &mut Env) -> Result<(), DeclarationError> {
             extreme(args, Ordering::Greater)
         }),
         ("isSorted", "podgraft_list_isSorted", vec![], is_sorted),
-        ("indexOf", "podgraft_list_index", vec![DYN_TYPE], |args| {
-            position(args, false)
-        }),
+        (
+            "indexOf",
+            "podgraft_list_index",
+            vec![DYN_TYPE],
+            first_index,
+        ),
         (
             "lastIndexOf",
             "podgraft_list_last",
             vec![DYN_TYPE],
-            |args| position(args, true),
+            last_index,
         ),
     ];
     add_members(env, || LIST_TYPE, of_lists)?;
@@ -203,12 +206,18 @@ fn is_sorted<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     returned(true)
 }
 
-fn position<'b, 'v>(args: CallArgs<'b, 'v>, is_last: bool) -> CallResult<'b, 'v> {
+fn first_index<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
-    let found = match is_last {
-        true => list.iter().rposition(|entry| *entry == wanted),
-        false => list.iter().position(|entry| *entry == wanted),
-    };
+    index(list.iter().position(|entry| *entry == wanted))
+}
+
+fn last_index<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
+    let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
+    index(list.iter().rposition(|entry| *entry == wanted))
+}
+
+/// An index in a list; -1 if there is none.
+fn index<'b, 'v>(found: Option<usize>) -> CallResult<'b, 'v> {
     returned(found.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1))
 }
 

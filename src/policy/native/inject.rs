@@ -51,10 +51,10 @@ impl PolicyReader<'_, '_> {
             env: self.read_each(&at.key("env"), Self::env),
             env_from: self.checked(&at.key("envFrom"), validation::of_env_from),
             ports: self.checked(&at.key("ports"), validation::of_port),
-            pod_annotations: self.annotations(&at.key("podAnnotations")),
-            pod_labels: self.labels(&at.key("podLabels")),
-            annotations: self.annotations(&at.key("annotations")),
-            labels: self.labels(&at.key("labels")),
+            pod_annotations: self.metadata("annotations", &at.key("podAnnotations")),
+            pod_labels: self.metadata("labels", &at.key("podLabels")),
+            annotations: self.metadata("annotations", &at.key("annotations")),
+            labels: self.metadata("labels", &at.key("labels")),
             text_changes: self.text_changes(at),
             image_pull_secrets: self.items(&at.key("imagePullSecrets")),
             pod_spec: self.pod_spec(&at.key("podSpec")),
@@ -268,26 +268,20 @@ impl PolicyReader<'_, '_> {
         }
     }
 
-    fn annotations(&mut self, at: &Path) -> Vec<(String, PolicyValue)> {
+    /// Reads the labels or annotations at a path, for this field of a metadata.
+    fn metadata(&mut self, field: &str, at: &Path) -> Vec<(String, PolicyValue)> {
         let entries = self.map_items(at);
         for (key, item) in &entries {
-            self.text(false, key, item, &at.key(key));
+            self.check_entry(field, key, item, &at.key(key));
         }
         entries.into_iter().chain(self.set_items(at)).collect()
     }
 
-    fn labels(&mut self, at: &Path) -> Vec<(String, PolicyValue)> {
-        let entries = self.map_items(at);
-        for (key, item) in &entries {
-            self.text(true, key, item, &at.key(key));
-        }
-        entries.into_iter().chain(self.set_items(at)).collect()
-    }
-
-    fn text(&mut self, is_label: bool, key: &str, item: &PolicyValue, at: &Path) {
-        match is_label {
-            true => self.label(key, item.value.as_str().unwrap_or_default(), at),
-            false => self.report_invalid(at, names::check_key(key)),
+    /// Checks an entry of this field of a metadata: the key, and the value of a label.
+    fn check_entry(&mut self, field: &str, key: &str, item: &PolicyValue, at: &Path) {
+        match field {
+            "labels" => self.label(key, item.value.as_str().unwrap_or_default(), at),
+            _ => self.report_invalid(at, names::check_key(key)),
         }
     }
 
@@ -340,7 +334,7 @@ impl PolicyReader<'_, '_> {
         (is_of_workload, field): (bool, &'static str),
     ) -> Option<TextChange> {
         let item = self.item(&at.key("value"))?;
-        self.text(field == "labels", &entry.key, &item, at);
+        self.check_entry(field, &entry.key, &item, at);
         let joins = matches!(entry.op, TextOp::Append | TextOp::MergeKeys);
         if entry.separator.is_some() && !joins {
             let message = format!(

@@ -144,7 +144,7 @@ impl Parser<'_> {
         if self.is_dash(first.at) || self.scan_scalar(first.at)?.colon.is_none() {
             return None;
         }
-        let region = first.start..self.skip_deeper(parent, first.start, false);
+        let region = first.start..self.skip_deeper(parent, first.start, SkippedLines::Nodes);
         self.check_single_line_tokens(region.clone())?;
         self.next = region.end;
         let end = region.start + self.bytes[region].trim_ascii_end().len();
@@ -154,12 +154,12 @@ impl Parser<'_> {
 
     /// Returns the start of the first line, from `next` on, that is not deeper than `column`. Empty lines do not
     /// count. Neither do comments, except in text, where a `#` that is not deeper ends it.
-    fn skip_deeper(&self, column: usize, mut next: usize, is_text: bool) -> usize {
+    fn skip_deeper(&self, column: usize, mut next: usize, lines: SkippedLines) -> usize {
         while next < self.bytes.len() {
             if !characters::begins_with_spaces(self.bytes, next, column + 1) {
                 match self.byte(characters::skip_indentation(self.bytes, next)) {
                     b'\n' | b'\r' => {}
-                    b'#' if !is_text => {}
+                    b'#' if lines == SkippedLines::Nodes => {}
                     _ => break,
                 }
             }
@@ -185,11 +185,20 @@ impl Parser<'_> {
             let end = self.line_end(at).min(region.end);
             passed = end + 1;
             if let SkippedLine::Text(column) = scan_line(&bytes[at..end], at - start)? {
-                passed = self.skip_deeper(column, passed, true);
+                passed = self.skip_deeper(column, passed, SkippedLines::Text);
             }
         }
         Some(())
     }
+}
+
+/// What deeper lines are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SkippedLines {
+    /// Nodes, with comments between them.
+    Nodes,
+    /// The text below a `|` or `>`.
+    Text,
 }
 
 /// Finds the bytes that may begin a multi-line construct. Each offset is the next match at or after the last offset
