@@ -202,6 +202,21 @@ impl<'t> Planner<'_, 't> {
             "policy `{}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets",
             self.policy.identity
         );
+        let help = format!(
+            "if an image sets it, say so: --image-env {}:{name}=VALUE",
+            container.name
+        );
+        self.warn_of_hidden(container, change, message, help);
+    }
+
+    /// Warns that a variable of the policy hides another.
+    pub(super) fn warn_of_hidden(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        message: String,
+        help: String,
+    ) {
         let warning = Diagnostic::warning(Code::HiddenEnv, message)
             .at(
                 self.workload.place(container.node),
@@ -211,10 +226,7 @@ impl<'t> Planner<'_, 't> {
                 self.policy.text.place(change.item.at.clone()),
                 "set by this",
             )
-            .help(format!(
-                "if an image sets it, say so: --image-env {}:{name}=VALUE",
-                container.name
-            ));
+            .help(help);
         self.problems.push(warning);
     }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::inventory::{DataKind, DataName, DataValue, UnclearObject};
 use crate::manifest::pod::Container;
 use crate::policy::EnvChange;
@@ -140,20 +140,11 @@ impl Planner<'_, '_> {
                 self.policy.identity,
                 object.title()
             );
-            let warning = Diagnostic::warning(Code::HiddenEnv, message)
-                .at(
-                    self.workload.place(container.node),
-                    format!("container `{}`", container.name),
-                )
-                .at(
-                    self.policy.text.place(change.item.at.clone()),
-                    "set by this",
-                )
-                .help(format!(
-                    "give the file that holds the {} with `--context`",
-                    object.kind
-                ));
-            self.problems.push(warning);
+            let help = format!(
+                "give the file that holds the {} with `--context`",
+                object.kind
+            );
+            self.warn_of_hidden(container, change, message, help);
         }
     }
 

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::hunks::{Hunk, HunkLine, LineSign};
 use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
+use super::statuses;
 use super::workload_head::WorkloadHeader;
 use crate::change::{Change, ChangeVerb};
-use crate::outcome::{ReportedFile, WorkloadReport, WorkloadStatus};
+use crate::outcome::{ReportedFile, WorkloadStatus};
 use crate::wording;
 
 /// What `podgraft apply` would change.
@@ -187,11 +188,7 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
 }
 
 fn totals(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> DiffTotals {
-    let statuses: Vec<WorkloadStatus> = files
-        .iter()
-        .flat_map(|file| file.report.input_workloads())
-        .map(WorkloadReport::status)
-        .collect();
+    let statuses = statuses(files);
     let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
     DiffTotals {
         workloads: statuses.len(),

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::diff_json::{ChangeJson, done};
 use super::needs::{NeedsJson, as_data};
+use super::statuses;
 use super::text::other_objects;
 use super::workload_head::WorkloadHeader;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -147,11 +148,7 @@ pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
 }
 
 fn totals(files: &[ReportedFile<'_>]) -> ReportTotals {
-    let statuses: Vec<WorkloadStatus> = files
-        .iter()
-        .flat_map(|file| file.report.input_workloads())
-        .map(WorkloadReport::status)
-        .collect();
+    let statuses = statuses(files);
     let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
     ReportTotals {
         workloads: statuses.len(),

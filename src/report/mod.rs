@@ -28,6 +28,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::diagnostic::Diagnostic;
+use crate::outcome::{ReportedFile, WorkloadReport, WorkloadStatus};
 use crate::wording::count;
 
 /// Cuts podgraft's own record in a line. It is one long line of no use to people.
@@ -75,6 +76,12 @@ pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
             },
         );
     merged.collect()
+}
+
+/// What became of each workload of the input, without generated objects.
+fn statuses(files: &[ReportedFile<'_>]) -> Vec<WorkloadStatus> {
+    let workloads = files.iter().flat_map(|file| file.report.input_workloads());
+    workloads.map(WorkloadReport::status).collect()
 }
 
 #[cfg(test)]

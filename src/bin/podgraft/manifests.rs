@@ -180,7 +180,8 @@ fn role_of_tree(tree: &Tree<'_>) -> DocumentRole {
     }
 }
 
-fn is_blank(text: &[u8]) -> bool {
+/// Whether a text has nothing but comments and boundaries of documents.
+pub fn is_blank(text: &[u8]) -> bool {
     let is_nothing =
         |line: &[u8]| line.is_empty() || line.starts_with(b"#") || line == b"---" || line == b"...";
     text.split(|&byte| byte == b'\n')

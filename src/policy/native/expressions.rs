@@ -15,6 +15,13 @@ use crate::yaml::value::Path;
 /// A bound, because each variable may depend on the one before it.
 const MAX_VARIABLES: usize = 64;
 
+/// What a condition decides about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConditionSubject {
+    Workload,
+    Container,
+}
+
 /// Reads the variables in order. Each is known to the variables after it.
 pub(super) fn read_variables(
     document: &Document<'_>,
@@ -142,44 +149,27 @@ pub(super) fn check_conditions(
         if let Some(value) = list.get(&document.value)
             && let Ok(conditions) = serde_json::from_value(value.clone())
         {
-            reader.conditions(conditions, &list);
+            reader.conditions(conditions, ConditionSubject::Workload, &list);
         }
     }
     problems.extend(reader.problems);
 }
 
 impl PolicyReader<'_, '_> {
-    /// Reads conditions that are evaluated for each container.
-    pub(super) fn container_conditions(
-        &mut self,
-        conditions: Vec<NamedExpression>,
-        at: &Path,
-    ) -> Vec<MatchCondition> {
-        let mut read = Vec::new();
-        for (index, condition) in conditions.into_iter().enumerate() {
-            let at = at.index(index).key("expression");
-            match compile(self.document, &condition.expression, &self.vocabulary, &at) {
-                Ok(expression) => read.push(MatchCondition {
-                    name: condition.name,
-                    expression,
-                    at: self.document.span(&at),
-                }),
-                Err(found) => self.problems.extend(found),
-            }
-        }
-        read
-    }
-
+    /// Reads conditions that are evaluated once for a workload or for each of its containers.
     pub(super) fn conditions(
         &mut self,
         conditions: Vec<NamedExpression>,
+        subject: ConditionSubject,
         at: &Path,
     ) -> Vec<MatchCondition> {
         let mut read = Vec::new();
         for (index, condition) in conditions.into_iter().enumerate() {
             let at = at.index(index).key("expression");
             match compile(self.document, &condition.expression, &self.vocabulary, &at) {
-                Ok(expression) if expression.uses.container => {
+                Ok(expression)
+                    if expression.uses.container && subject == ConditionSubject::Workload =>
+                {
                     let message = format!("the condition `{}` uses `container`", condition.name);
                     self.report_error(
                         &at,

@@ -36,6 +36,7 @@ use super::{ConfigKey, Policy};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::yaml::value::Path;
 use evaluate::PendingTemplates;
+use expressions::ConditionSubject;
 use source::PolicyInstance;
 use types::{InjectionPolicy, Param};
 
@@ -373,7 +374,11 @@ impl<'d, 't> PolicyReader<'d, 't> {
             .and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
         let leave_alone = self.leave_alone(&spec.leave_alone, &at.key("leaveAlone"));
         let containers = self.containers(&spec.containers, &at.key("containers"));
-        let match_conditions = self.conditions(spec.match_conditions, &at.key("matchConditions"));
+        let match_conditions = self.conditions(
+            spec.match_conditions,
+            ConditionSubject::Workload,
+            &at.key("matchConditions"),
+        );
         let generate = self.generate(spec.generate);
         let config_keys = self.config_keys(spec.requires);
         // A suspended policy may have no rules: `forEach` over an empty list leaves none and suspends it.

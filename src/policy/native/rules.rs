@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::ops::Range;
 
 use super::PolicyReader;
+use super::expressions::ConditionSubject;
 use super::types::{OnConflict, RuleEntry};
 use crate::diagnostic::Code;
 use crate::policy::document::Document;
@@ -84,7 +85,11 @@ impl PolicyReader<'_, '_> {
             name_part: self.name_part(&at.key("match")),
             selects: self.filter(&rule.r#match.unwrap_or_default(), &at.key("match")),
             excludes: self.filters(&rule.exclude, &at.key("exclude")),
-            match_conditions: self.conditions(rule.match_conditions, &at.key("matchConditions")),
+            match_conditions: self.conditions(
+                rule.match_conditions,
+                ConditionSubject::Workload,
+                &at.key("matchConditions"),
+            ),
             containers: self.containers(&rule.containers, &at.key("containers")),
             on_conflict: rule.on_conflict,
             inject: self.inject(&at.key("inject")),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 use super::PolicyReader;
+use super::expressions::ConditionSubject;
 use super::types;
 use crate::diagnostic::Code;
 use crate::glob;
@@ -228,8 +229,11 @@ impl PolicyReader<'_, '_> {
             names: std::mem::take(&mut globs[0]),
             exclude_names: std::mem::take(&mut globs[1]),
             computed_names,
-            match_conditions: self
-                .container_conditions(match_conditions, &at.key("matchConditions")),
+            match_conditions: self.conditions(
+                match_conditions,
+                ConditionSubject::Container,
+                &at.key("matchConditions"),
+            ),
             images: self.globs(&containers.images, &at.key("images")),
             exclude_images: self.globs(&containers.exclude_images, &at.key("excludeImages")),
             with_env: containers.with_env.clone(),

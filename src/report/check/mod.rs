@@ -7,6 +7,7 @@ pub mod junit;
 pub mod sarif;
 pub mod text;
 
+use super::statuses;
 use crate::change::in_sentence;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Place;
@@ -115,16 +116,9 @@ impl<'a> CheckedRun<'a> {
 
     /// The number of workloads, and of those that policies select and that are up to date.
     fn workloads(&self) -> (usize, usize) {
-        let statuses: Vec<WorkloadStatus> = self
-            .files
-            .iter()
-            .flat_map(|file| file.report.input_workloads())
-            .map(WorkloadReport::status)
-            .collect();
-        let settled = statuses
-            .iter()
-            .filter(|status| matches!(status, WorkloadStatus::Unchanged))
-            .count();
+        let statuses = statuses(self.files);
+        let is_settled = |status: &&WorkloadStatus| **status == WorkloadStatus::Unchanged;
+        let settled = statuses.iter().filter(is_settled).count();
         (statuses.len(), settled)
     }
 }

@@ -13,6 +13,7 @@ use podgraft::outcome::{Outcome, SkipCause, WorkloadReport};
 
 use crate::args;
 use crate::diagnostics::{Console, log_to_file};
+use crate::manifests::is_blank;
 use crate::output::{OutputTarget, print};
 use crate::run::{Exit, GraftOutcome, conclude, graft_read};
 use crate::settings::{self, Caller};
@@ -82,14 +83,6 @@ fn local_config_warnings(grafted: &GraftOutcome) -> Vec<Diagnostic> {
             .help("take the annotation `config.kubernetes.io/local-config` off, or the object out of what is rendered")
     });
     found.collect()
-}
-
-fn is_blank(text: &[u8]) -> bool {
-    let is_nothing =
-        |line: &[u8]| line.is_empty() || line.starts_with(b"#") || line == b"---" || line == b"...";
-    text.split(|&byte| byte == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .all(is_nothing)
 }
 
 /// All of stdin as text.
