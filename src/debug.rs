@@ -61,25 +61,27 @@ fn document(workload: &WorkloadReport) -> String {
 
 /// A JSON list with an entry for each workload.
 pub fn json(reports: &[&FileReport]) -> String {
-    let entry = |workload: &WorkloadReport| {
-        let lines = workload
-            .ephemeral_containers
-            .iter()
-            .map(|container| line(workload, container));
-        json!({
-            "workload": {
-                "apiVersion": workload.api_version,
-                "kind": workload.kind,
-                "namespace": workload.namespace,
-                "name": workload.name,
-            },
-            "patch": patch(workload),
-            "kubectl": lines.collect::<Vec<_>>(),
-        })
-    };
     let entries: Vec<Value> = workloads(reports).map(entry).collect();
     let text = serde_json::to_string_pretty(&entries).expect("values are always JSON");
     wording::json(text) + "\n"
+}
+
+/// The patch and the commands of a workload.
+fn entry(workload: &WorkloadReport) -> Value {
+    let lines = workload
+        .ephemeral_containers
+        .iter()
+        .map(|container| line(workload, container));
+    json!({
+        "workload": {
+            "apiVersion": workload.api_version,
+            "kind": workload.kind,
+            "namespace": workload.namespace,
+            "name": workload.name,
+        },
+        "patch": patch(workload),
+        "kubectl": lines.collect::<Vec<_>>(),
+    })
 }
 
 /// The commands alone, those of each workload below a comment with its name.

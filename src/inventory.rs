@@ -47,21 +47,8 @@ impl InventoryNeeds {
     /// The needs of these policies.
     pub fn of(policies: &[Policy]) -> Self {
         let active = || policies.iter().filter(|policy| !policy.suspend);
-        let asks_namespace = |policy: &Policy| {
-            let rules = policy
-                .rules
-                .iter()
-                .flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
-            let mut filters = std::iter::once(&policy.selects)
-                .chain(&policy.excludes)
-                .chain(rules);
-            let mut opts = policy.opt_in.iter().chain(&policy.opt_out);
-            policy.mutation.is_some()
-                || filters.any(asks_namespace)
-                || opts.any(|opt| opt.from.contains(&OptFrom::Namespace))
-        };
         InventoryNeeds {
-            namespaces: active().any(asks_namespace),
+            namespaces: active().any(needs_namespaces),
             data: active().any(|policy| {
                 !policy.config_keys.is_empty()
                     || policy.rules.iter().any(asks_data)
@@ -115,6 +102,19 @@ fn type_of(generate: &GenerateEntry) -> (String, String) {
 /// Whether a rule needs data: for checksums, or because a variable that it joins a text to may come from `envFrom`.
 fn asks_data(rule: &Rule) -> bool {
     rule.has("checksums", |inject| !inject.checksums.is_empty()) || rule.joins_env()
+}
+
+/// Whether a policy reads the labels or annotations of Namespaces.
+fn needs_namespaces(policy: &Policy) -> bool {
+    let of_rules = policy.rules.iter();
+    let of_rules = of_rules.flat_map(|rule| std::iter::once(&rule.selects).chain(&rule.excludes));
+    let mut filters = std::iter::once(&policy.selects)
+        .chain(&policy.excludes)
+        .chain(of_rules);
+    let mut opts = policy.opt_in.iter().chain(&policy.opt_out);
+    policy.mutation.is_some()
+        || filters.any(asks_namespace)
+        || opts.any(|opt| opt.from.contains(&OptFrom::Namespace))
 }
 
 fn asks_namespace(filter: &WorkloadFilter) -> bool {

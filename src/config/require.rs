@@ -203,24 +203,31 @@ pub fn check(requirements: &[CoverageRequirement], files: &[ReportedFile<'_>]) -
 /// Whether labels match a selector. As in Kubernetes, `NotIn` also holds if the label is absent.
 fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-    let is_met = |requirement: &LabelSelectorRequirement| {
-        let found = labels.get(&requirement.key);
-        let is_among = found.is_some_and(|found| {
+    selector.match_labels.iter().flatten().all(has)
+        && selector
+            .match_expressions
+            .iter()
+            .flatten()
+            .all(|requirement| is_met(requirement, labels))
+}
+
+fn is_met(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, String>) -> bool {
+    let found = labels.get(&requirement.key);
+    let is_among = || {
+        found.is_some_and(|found| {
             requirement
                 .values
                 .iter()
                 .flatten()
                 .any(|value| value == found)
-        });
-        match requirement.operator.as_str() {
-            "In" => is_among,
-            "NotIn" => !is_among,
-            "Exists" => found.is_some(),
-            _ => found.is_none(),
-        }
+        })
     };
-    selector.match_labels.iter().flatten().all(has)
-        && selector.match_expressions.iter().flatten().all(is_met)
+    match requirement.operator.as_str() {
+        "In" => is_among(),
+        "NotIn" => !is_among(),
+        "Exists" => found.is_some(),
+        _ => found.is_none(),
+    }
 }
 
 /// Parses a selector as `kubectl -l` does: `a=b,c!=d,e,!f,g in (h,i),j notin (k)`.

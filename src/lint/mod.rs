@@ -109,19 +109,20 @@ fn patches(policy: &Policy) -> Vec<Diagnostic> {
     let entries = policy.rules.iter().flat_map(|rule| &rule.inject.patches);
     let endless =
         entries.filter(|entry| !has_test(&entry.patch) && entry.patch.iter().any(is_endless));
-    let describe = |entry: &PatchEntry| {
-        let message = format!(
-            "patch {} of policy `{}` would change its own result again",
-            entry.index + 1,
-            policy.identity
-        );
-        let help = "put a `test` first that no longer holds when the patch is done";
-        let place = policy.text.place(entry.item.at.clone());
-        Diagnostic::warning(Code::PatchWithoutTest, message)
-            .at(place, "here")
-            .help(help)
-    };
-    endless.map(describe).collect()
+    endless.map(|entry| never_done(policy, entry)).collect()
+}
+
+fn never_done(policy: &Policy, entry: &PatchEntry) -> Diagnostic {
+    let message = format!(
+        "patch {} of policy `{}` would change its own result again",
+        entry.index + 1,
+        policy.identity
+    );
+    let help = "put a `test` first that no longer holds when the patch is done";
+    let place = policy.text.place(entry.item.at.clone());
+    Diagnostic::warning(Code::PatchWithoutTest, message)
+        .at(place, "here")
+        .help(help)
 }
 
 fn has_test(patch: &Patch) -> bool {

@@ -108,17 +108,11 @@ fn run_mutation(
     let template = subject.template_in(&planned.draft);
     let spec = || planned.draft.value(&planned.draft.get(&template, "spec")?);
     let has_object = |is_config_map: bool, name: &str| {
-        let name = DataName {
-            kind: match is_config_map {
-                true => DataKind::ConfigMap,
-                false => DataKind::Secret,
-            },
-            namespace: namespace.map(str::to_owned),
-            name: name.to_owned(),
-            folder: workload.folder(),
+        let kind = match is_config_map {
+            true => DataKind::ConfigMap,
+            false => DataKind::Secret,
         };
-        // An object that exists but cannot be read counts as present.
-        !matches!(inventory.entries(&name), Ok(None))
+        has_object(subject, kind, name)
     };
     let facts = PodFacts {
         kind: &workload.object.kind,
@@ -134,6 +128,17 @@ fn run_mutation(
         has_object: &has_object,
     };
     Ok(mutation.mutate(&facts))
+}
+
+/// Whether an object is in the namespace of the workload. One that cannot be read counts as present.
+fn has_object(subject: RuleContext<'_, '_>, kind: DataKind, name: &str) -> bool {
+    let name = DataName {
+        kind,
+        namespace: subject.workload.namespace.clone(),
+        name: name.to_owned(),
+        folder: subject.workload.folder(),
+    };
+    !matches!(subject.inventory.entries(&name), Ok(None))
 }
 
 /// Whether the workload is marked as injected by a policy of the same kind.

@@ -48,23 +48,8 @@ struct ProtectedItem {
 impl<'t> Planner<'_, 't> {
     pub(super) fn identity(&self) -> ProtectedParts {
         let items = LISTS.map(|(list, _)| {
-            let known = |(part, name): (DraftValue, Option<Cow<'_, str>>)| {
-                let origin = self.draft.origin(&part);
-                let planned = if origin.is_none() {
-                    self.draft.value(&part)
-                } else {
-                    None
-                };
-                ProtectedItem {
-                    name: name.unwrap_or_default().into_owned(),
-                    origin,
-                    planned,
-                }
-            };
-            self.pod_items(list, "name")
-                .into_iter()
-                .map(known)
-                .collect()
+            let items = self.pod_items(list, "name").into_iter();
+            items.map(|item| self.protected(item)).collect()
         });
         let texts = TEXTS.map(|path| {
             let (last, parents) = path.split_last()?;
@@ -74,6 +59,19 @@ impl<'t> Planner<'_, 't> {
                 .map(|text| text.into_owned())
         });
         ProtectedParts { items, texts }
+    }
+
+    fn protected(&self, (part, name): (DraftValue, Option<Cow<'_, str>>)) -> ProtectedItem {
+        let origin = self.draft.origin(&part);
+        let planned = match origin {
+            Some(_) => None,
+            None => self.draft.value(&part),
+        };
+        ProtectedItem {
+            name: name.unwrap_or_default().into_owned(),
+            origin,
+            planned,
+        }
     }
 
     /// Refuses a patch that changes the object's identity or podgraft's annotations, or that removes, renames or

@@ -306,21 +306,21 @@ fn compile(text: &str, vocabulary: &Vocabulary) -> Result<TemplatePart, Vec<Temp
     compiled
         .map(|expression| TemplatePart::Expression(Box::new(expression)))
         .map_err(|faults| {
-            let with_hint = |fault: TemplateError| match fault.code {
-                Code::BadExpression => {
-                    let help = fault
-                        .help
-                        .map(|help| format!("{help}; "))
-                        .unwrap_or_default();
-                    TemplateError {
-                        help: Some(format!("{help}{}", literal_hint(text))),
-                        ..fault
-                    }
-                }
-                _ => fault,
-            };
-            faults.into_iter().map(with_hint).collect()
+            let faults = faults.into_iter();
+            faults.map(|fault| with_hint(fault, text)).collect()
         })
+}
+
+/// Adds to the fault of an expression how its text is written literally.
+fn with_hint(fault: TemplateError, text: &str) -> TemplateError {
+    if fault.code != Code::BadExpression {
+        return fault;
+    }
+    let help = fault.help.map_or(String::new(), |help| format!("{help}; "));
+    TemplateError {
+        help: Some(format!("{help}{}", literal_hint(text))),
+        ..fault
+    }
 }
 
 fn is_null(expression: &Expression) -> TemplateError {

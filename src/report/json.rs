@@ -54,18 +54,14 @@ struct ReportTotals {
 /// The workloads that serve metrics, in the order of the files.
 pub fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
-    let endpoint = |workload: &WorkloadReport| {
-        let place = (
-            &*workload.kind,
-            workload.namespace.as_deref(),
-            &*workload.name,
-        );
-        Some(MetricsEndpoint::of(
-            place,
-            workload.metrics_port?.to_string(),
-        ))
-    };
     workloads.filter_map(endpoint).collect()
+}
+
+fn endpoint(workload: &WorkloadReport) -> Option<MetricsEndpoint> {
+    let namespace = workload.namespace.as_deref();
+    let place = (&*workload.kind, namespace, &*workload.name);
+    let port = workload.metrics_port?.to_string();
+    Some(MetricsEndpoint::of(place, port))
 }
 
 #[derive(Serialize)]

@@ -298,6 +298,27 @@ fn range(start: usize, len: usize) -> String {
     }
 }
 
+/// Whether an edit of the file, by its number, is in some changes.
+fn has_edit(
+    changes: &[&LineChange],
+    number: usize,
+    file: &ReportedFile<'_>,
+    lines: &LineIndex<'_>,
+) -> bool {
+    let Some(edit) = file.report.edits.get(number) else {
+        return false;
+    };
+    let mut changes = changes
+        .iter()
+        .filter(|change| change.edits.contains(&number));
+    changes.any(|change| {
+        let gone = lines.start(change.old.start)..lines.start(change.old.end);
+        let mut written = change.new.iter().flat_map(|line| &line.written_by);
+        written.any(|(wrote, _)| *wrote == number)
+            || edit.at.start < gone.end && gone.start < edit.at.end
+    })
+}
+
 /// The workloads whose edits the hunk has, each with the policies that made them.
 fn hunk_title(
     hunk: &ChangeGroup<'_>,
@@ -314,29 +335,12 @@ fn hunk_title(
         let behind = &hunk.changes[first..];
         &behind[..behind.partition_point(|change| change.edits.start < edits.end)]
     };
-    let touches = |changes: &[&LineChange], number: usize| {
-        let Some(edit) = file.report.edits.get(number) else {
-            return false;
-        };
-        changes
-            .iter()
-            .filter(|change| change.edits.contains(&number))
-            .any(|change| {
-                let gone = lines.start(change.old.start)..lines.start(change.old.end);
-                let wrote = change
-                    .new
-                    .iter()
-                    .flat_map(|line| &line.written_by)
-                    .any(|(wrote, _)| *wrote == number);
-                wrote || edit.at.start < gone.end && gone.start < edit.at.end
-            })
-    };
     let inside = |workload: &&WorkloadReport| {
         let changes = of(workload);
         workload
             .edits
             .clone()
-            .any(|number| touches(changes, number))
+            .any(|number| has_edit(changes, number, file, lines))
     };
     let of_hunk = hunk.changes.iter().map(|change| change.edits.clone());
     let numbers = of_hunk

@@ -26,22 +26,26 @@ pub fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnost
     let mut titles: Vec<String> = workloads.map(WorkloadReport::title).collect();
     titles.sort_by_cached_key(|title| title.to_lowercase());
     titles.dedup();
+    let unmet = unmet.iter();
+    unmet
+        .map(|pattern| fits_nothing(pattern, &titles))
+        .collect()
+}
+
+fn fits_nothing(pattern: &WorkloadPattern, titles: &[String]) -> Diagnostic {
+    let wanted = pattern.text.replacen('/', " ", 1).to_lowercase();
     let lower: Vec<String> = titles.iter().map(|title| title.to_lowercase()).collect();
-    let problem = |pattern: &&WorkloadPattern| {
-        let wanted = pattern.text.replacen('/', " ", 1).to_lowercase();
-        let near = nearest(&wanted, lower.iter().map(String::as_str))
-            .and_then(|near| lower.iter().position(|title| title == near));
-        let help = match near {
-            Some(index) => format!("did you mean `--workload '{}'`?", titles[index]),
-            None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
-        };
-        let message = format!(
-            "`--workload {}` fits no workload of the manifests",
-            pattern.text
-        );
-        Diagnostic::error(Code::NoMatch, message).help(help)
+    let near = nearest(&wanted, lower.iter().map(String::as_str))
+        .and_then(|near| lower.iter().position(|title| title == near));
+    let help = match near {
+        Some(index) => format!("did you mean `--workload '{}'`?", titles[index]),
+        None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
     };
-    unmet.iter().map(problem).collect()
+    let message = format!(
+        "`--workload {}` fits no workload of the manifests",
+        pattern.text
+    );
+    Diagnostic::error(Code::NoMatch, message).help(help)
 }
 
 /// Warnings for each `--image-env` whose container is in no workload that a policy looked at.

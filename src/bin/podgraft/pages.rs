@@ -75,22 +75,25 @@ fn list() -> String {
         .map(|builtin| builtin.name.len())
         .max()
         .unwrap_or(0);
-    let group_text = |group: Group| {
-        let lines = BUILTINS
-            .iter()
-            .filter(move |builtin| builtin.group == group)
-            .map(|builtin| {
-                let width = width + "builtin:".len();
-                let name = match (builtin.source(), group) {
-                    (Some((_, kind)), Group::Operators) => kind.to_owned(),
-                    _ => format!("builtin:{}", builtin.name),
-                };
-                format!("  {name:width$}  {}\n", builtin.summary())
-            });
-        format!("{}\n{}", group.title(), lines.collect::<String>())
-    };
-    let groups: Vec<String> = Group::ALL.iter().map(|&group| group_text(group)).collect();
+    let groups: Vec<String> = Group::ALL
+        .iter()
+        .map(|&group| group_text(group, width))
+        .collect();
     groups.join("\n") + &joint(width)
+}
+
+/// The policies of a group, below its title.
+fn group_text(group: Group, width: usize) -> String {
+    let members = BUILTINS.iter().filter(|builtin| builtin.group == group);
+    let lines = members.map(|builtin| {
+        let width = width + "builtin:".len();
+        let name = match (builtin.source(), group) {
+            (Some((_, kind)), Group::Operators) => kind.to_owned(),
+            _ => format!("builtin:{}", builtin.name),
+        };
+        format!("  {name:width$}  {}\n", builtin.summary())
+    });
+    format!("{}\n{}", group.title(), lines.collect::<String>())
 }
 
 /// Lists the resources of operators that podgraft reads as policies.

@@ -118,20 +118,25 @@ fn variables_read(
 
 /// The parameters that are used. Their current values become their defaults.
 fn params_read(params: Option<Value>, prepared: &PreparedPolicy<'_>, read: &Read) -> Vec<Value> {
-    let keep = |mut param: Value| {
-        let name = name_of(&param).to_owned();
-        if !read.contains(&("params".to_owned(), name.clone())) {
-            return None;
-        }
-        let fields = param.as_object_mut()?;
-        fields.shift_remove("required");
-        fields.shift_remove("default");
-        if let Some(Some(value)) = prepared.vocabulary.params.get(&name) {
-            fields.insert("default".to_owned(), Value::from(value.as_str()));
-        }
-        Some(param)
-    };
-    entries(params).into_iter().filter_map(keep).collect()
+    let params = entries(params).into_iter();
+    params
+        .filter_map(|param| param_read(param, prepared, read))
+        .collect()
+}
+
+/// A parameter, if it is used, with its current value as default.
+fn param_read(mut param: Value, prepared: &PreparedPolicy<'_>, read: &Read) -> Option<Value> {
+    let name = name_of(&param).to_owned();
+    if !read.contains(&("params".to_owned(), name.clone())) {
+        return None;
+    }
+    let fields = param.as_object_mut()?;
+    fields.shift_remove("required");
+    fields.shift_remove("default");
+    if let Some(Some(value)) = prepared.vocabulary.params.get(&name) {
+        fields.insert("default".to_owned(), Value::from(value.as_str()));
+    }
+    Some(param)
 }
 
 /// The value of a variable that does not depend on the workload; `None` if it does or cannot be evaluated.

@@ -154,23 +154,28 @@ fn check_filled(document: &Document<'_>, unfilled: &PendingTemplates) -> Vec<Dia
         let mut waiting = unfilled.templates.iter();
         waiting.any(|(path, template)| template.is_whole() && problem.path.starts_with(path))
     };
-    let tell = |problem: SchemaProblem| {
-        let text = problem.path.get(&document.value).and_then(Value::as_str);
-        let is_computed = document
-            .written(&problem.path)
-            .is_some_and(template::has_expression);
-        let diagnostic = document.problem(&problem);
-        match (text.filter(|_| is_computed), problem.kind) {
-            // This text is outside of the fields where `${...}` is evaluated.
-            (Some(text), _) if template::has_expression(text) => diagnostic.help(WRITE_OUT),
-            (Some(_), SchemaProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
-            _ => diagnostic,
-        }
-    };
     let found = SCHEMA
         .check(&document.value, TemplateMode::Filled)
         .into_iter();
-    found.filter(|problem| !waits(problem)).map(tell).collect()
+    found
+        .filter(|problem| !waits(problem))
+        .map(|problem| filled_problem(document, &problem))
+        .collect()
+}
+
+/// The error for a problem of a filled value, with help where an expression made the value.
+fn filled_problem(document: &Document<'_>, problem: &SchemaProblem) -> Diagnostic {
+    let text = problem.path.get(&document.value).and_then(Value::as_str);
+    let is_computed = document
+        .written(&problem.path)
+        .is_some_and(template::has_expression);
+    let diagnostic = document.problem(problem);
+    match (text.filter(|_| is_computed), &problem.kind) {
+        // This text is outside of the fields where `${...}` is evaluated.
+        (Some(text), _) if template::has_expression(text) => diagnostic.help(WRITE_OUT),
+        (Some(_), SchemaProblemKind::WrongType) => diagnostic.help(TEXT_ONLY),
+        _ => diagnostic,
+    }
 }
 
 /// Whether a path is `inject.checksums[N].annotation`.

@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::ReportedFile;
 use crate::outcome::view::WorkloadView;
 use crate::report::grouping::{and_more, group_alike};
-use crate::report::hunks::{Hunk, LineSign};
+use crate::report::hunks::{Hunk, HunkLine, LineSign};
 use crate::report::review::{GroupBy, ReviewedWorkload, groups, reviewed};
 use crate::report::without_record;
 use crate::wording::{self, count, one_line};
@@ -205,24 +205,26 @@ fn data(review: &ReviewedWorkload<'_>) -> String {
 }
 
 fn drawing<'a>(hunk: &'a Hunk<'a>) -> HunkDrawing<'a> {
-    let line = |line: &'a super::hunks::HunkLine<'a>| {
-        let is_told = line.sign != LineSign::Added || line.policies == hunk.policies;
-        (
-            line.sign.char(),
-            safe(&line.text),
-            if is_told {
-                String::new()
-            } else {
-                line.policies.join(", ")
-            },
-        )
-    };
     HunkDrawing {
         old: hunk.old.start + 1,
         new: hunk.new.start + 1,
         policies: &hunk.policies,
-        lines: hunk.lines.iter().map(line).collect(),
+        lines: hunk
+            .lines
+            .iter()
+            .map(|line| line_drawing(line, hunk))
+            .collect(),
     }
+}
+
+/// The sign, the text and, where they differ from the hunk's, the policies of a line.
+fn line_drawing(line: &HunkLine<'_>, hunk: &Hunk<'_>) -> (char, String, String) {
+    let is_told = line.sign != LineSign::Added || line.policies == hunk.policies;
+    let policies = match is_told {
+        true => String::new(),
+        false => line.policies.join(", "),
+    };
+    (line.sign.char(), safe(&line.text), policies)
 }
 
 fn safe(line: &str) -> String {
