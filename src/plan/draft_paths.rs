@@ -57,39 +57,37 @@ impl DraftPaths {
     }
 
     fn walk(&self, draft: &Draft<'_>, segments: &[&str]) -> Option<DraftValue> {
-        let mut part = draft.root();
-        for (depth, segment) in segments.iter().enumerate() {
-            part = match draft.is_list(&part) {
-                true => draft.item(&part, self.index_of(draft, &part, segments, depth)?)?,
-                false => draft.get(&part, &unescape(segment))?,
-            };
-        }
-        Some(part)
+        let mut depths = 0..segments.len();
+        depths.try_fold(draft.root(), |part, depth| {
+            let (_, next) = self.child(draft, &part, segments, depth)?;
+            Some(next)
+        })
     }
 
-    /// The index of the item of a list that the segment at `depth` names.
-    fn index_of(
+    /// The item or field that the segment at `depth` names, with its index.
+    fn child(
         &self,
         draft: &Draft<'_>,
-        list: &DraftValue,
+        part: &DraftValue,
         segments: &[&str],
         depth: usize,
-    ) -> Option<usize> {
+    ) -> Option<(usize, DraftValue)> {
+        if !draft.is_list(part) {
+            return draft.field(part, &unescape(segments[depth]));
+        }
         let key = list_key(segments, depth);
         let wanted = segments[depth];
-        if wanted.contains("~#") || draft.count(list) < LONG {
-            return index_in(draft, key, list, wanted);
+        if wanted.contains("~#") || draft.count(part) < LONG {
+            return find_item(draft, key, part, wanted);
         }
         let mut positions = self.positions.borrow_mut();
         let known = positions.entry(segments[..depth].join("/")).or_default();
-        let is_still_there = |at: &usize| {
-            let item = draft.item(list, *at);
-            item.is_some_and(|item| has_identity(draft, key, &item, wanted))
-        };
-        let at = known.get(wanted).copied().filter(is_still_there);
-        at.or_else(|| {
-            *known = first_positions(draft, key, list);
-            known.get(wanted).copied()
+        let item_at = |at: usize| Some((at, draft.item(part, at)?));
+        let found = known.get(wanted).copied().and_then(item_at);
+        let is_wanted = |(_, item): &(usize, DraftValue)| has_identity(draft, key, item, wanted);
+        found.filter(is_wanted).or_else(|| {
+            *known = first_positions(draft, key, part);
+            known.get(wanted).copied().and_then(item_at)
         })
     }
 
@@ -98,16 +96,10 @@ impl DraftPaths {
     pub(super) fn place(&self, draft: &Draft<'_>, path: &str) -> Option<Vec<usize>> {
         let segments = self.paths.segments(path);
         let (mut part, mut place) = (draft.root(), Vec::with_capacity(segments.len()));
-        for (depth, segment) in segments.iter().enumerate() {
-            let index = match draft.is_list(&part) {
-                true => self.index_of(draft, &part, &segments, depth)?,
-                false => draft.position(&part, &unescape(segment)),
-            };
-            part = match draft.is_list(&part) {
-                true => draft.item(&part, index)?,
-                false => draft.get(&part, &unescape(segment))?,
-            };
+        for depth in 0..segments.len() {
+            let (index, next) = self.child(draft, &part, &segments, depth)?;
             place.push(index);
+            part = next;
         }
         Some(place)
     }
@@ -117,22 +109,17 @@ impl DraftPaths {
         let segments = self.paths.segments(path);
         let depth = segments.len().checked_sub(1)?;
         let holder = self.walk(draft, &segments[..depth])?;
-        if draft.is_list(&holder) {
-            let index = self.index_of(draft, &holder, &segments, depth)?;
-            let key = list_key(&segments, depth);
-            let after = index.checked_sub(1);
-            return Some(LocatedPart {
-                part: draft.item(&holder, index)?,
-                after: after.map_or_else(String::new, |at| identity_at(draft, key, &holder, at)),
-            });
-        }
-        let key = unescape(segments[depth]);
-        let part = draft.get(&holder, &key)?;
-        let after = draft.position(&holder, &key).checked_sub(1);
-        let after = after.and_then(|at| draft.key_at(&holder, at));
+        let (index, part) = self.child(draft, &holder, &segments, depth)?;
+        let before = index.checked_sub(1);
+        let after = match draft.is_list(&holder) {
+            true => before.map(|at| identity_at(draft, list_key(&segments, depth), &holder, at)),
+            false => before
+                .and_then(|at| draft.key_at(&holder, at))
+                .map(|key| escape(&key).into_owned()),
+        };
         Some(LocatedPart {
             part,
-            after: after.map_or_else(String::new, |key| escape(&key).into_owned()),
+            after: after.unwrap_or_default(),
         })
     }
 
@@ -148,23 +135,17 @@ impl DraftPaths {
         let mut id = draft.open_root()?;
         let mut part = DraftValue::Open(id);
         for (depth, segment) in above.iter().enumerate() {
-            let key = unescape(segment);
-            let index = match draft.is_list(&part) {
-                true => self.index_of(draft, &part, segments, depth),
-                false => None,
-            };
-            let next = match index {
-                Some(index) => draft.item(&part, index),
-                None => draft.get(&part, &key),
-            };
             // Opening a missing mapping would make it.
-            let Some(next) = next else { return Ok(None) };
-            id = match (index, draft.is_list(&next)) {
-                (Some(index), true) => draft.open_item_list(id, index)?,
-                (Some(index), false) if draft.is_mapping(&next) => draft.open_item(id, index)?,
-                (None, true) => draft.open_list(id, &key, &[])?,
-                (None, false) if draft.is_mapping(&next) => draft.open_mapping(id, &key, &[])?,
-                _ => return Ok(None),
+            let Some((index, next)) = self.child(draft, &part, segments, depth) else {
+                return Ok(None);
+            };
+            let (is_item, key) = (draft.is_list(&part), unescape(segment));
+            id = match (is_item, draft.is_list(&next)) {
+                (true, true) => draft.open_item_list(id, index)?,
+                (false, true) => draft.open_list(id, &key, &[])?,
+                _ if !draft.is_mapping(&next) => return Ok(None),
+                (true, false) => draft.open_item(id, index)?,
+                (false, false) => draft.open_mapping(id, &key, &[])?,
             };
             part = DraftValue::Open(id);
         }
@@ -180,8 +161,8 @@ impl DraftPaths {
         match self.open_holder(draft, &segments)? {
             Some(Holder::Mapping(id, key)) => draft.remove_field(id, &key),
             Some(Holder::List(id, key, last)) => {
-                match index_in(draft, key, &DraftValue::Open(id), last) {
-                    Some(index) => draft.remove(id, index),
+                match find_item(draft, key, &DraftValue::Open(id), last) {
+                    Some((index, _)) => draft.remove(id, index),
                     None => Ok(()),
                 }
             }
@@ -199,8 +180,8 @@ impl DraftPaths {
         match self.open_holder(draft, &self.paths.segments(path))? {
             Some(Holder::Mapping(id, key)) => reconcile::field(draft, id, &key, (existing, wanted)),
             Some(Holder::List(id, key, last)) => {
-                match index_in(draft, key, &DraftValue::Open(id), last) {
-                    Some(index) => reconcile::item(draft, id, index, (existing, wanted)),
+                match find_item(draft, key, &DraftValue::Open(id), last) {
+                    Some((index, _)) => reconcile::item(draft, id, index, (existing, wanted)),
                     None => Ok(()),
                 }
             }
@@ -240,8 +221,8 @@ impl DraftPaths {
                     None => count,
                     Some("") => 0,
                     Some(after) => {
-                        let at = draft.position(&DraftValue::Open(id), &unescape(after));
-                        at.saturating_add(1).min(count)
+                        let found = draft.field(&DraftValue::Open(id), &unescape(after));
+                        found.map_or(count, |(at, _)| at.saturating_add(1).min(count))
                     }
                 };
                 draft.insert_field_at(id, index, &key, value);
@@ -253,7 +234,8 @@ impl DraftPaths {
                     None => count,
                     Some("") => 0,
                     Some(after) => {
-                        index_in(draft, key, &list, after).map_or(count, |index| index + 1)
+                        let found = find_item(draft, key, &list, after);
+                        found.map_or(count, |(index, _)| index + 1)
                     }
                 };
                 draft.insert(id, index, value);
@@ -331,8 +313,13 @@ fn identity_at(draft: &Draft<'_>, key: &str, list: &DraftValue, at: usize) -> St
     numbered(&plain, twins + 1)
 }
 
-/// The index of the item with this identity.
-fn index_in(draft: &Draft<'_>, key: &str, list: &DraftValue, wanted: &str) -> Option<usize> {
+/// The item with this identity, with its index.
+fn find_item(
+    draft: &Draft<'_>,
+    key: &str,
+    list: &DraftValue,
+    wanted: &str,
+) -> Option<(usize, DraftValue)> {
     let (plain, number) = match wanted.split_once("~#") {
         Some((plain, text)) => {
             let number = text.parse().ok();
@@ -342,12 +329,9 @@ fn index_in(draft: &Draft<'_>, key: &str, list: &DraftValue, wanted: &str) -> Op
         }
         None => (wanted, 1),
     };
-    let items = draft.items(list);
-    let mut found = items
-        .iter()
-        .enumerate()
-        .filter(|(_, item)| has_identity(draft, key, item, plain));
-    found.nth(number - 1).map(|(index, _)| index)
+    let items = draft.items(list).into_iter().enumerate();
+    let mut found = items.filter(|(_, item)| has_identity(draft, key, item, plain));
+    found.nth(number - 1)
 }
 
 /// The index of the first item of each identity.

@@ -1,5 +1,5 @@
-//! Records of what podgraft did to a workload, so that it can be undone. Works on values only: nothing here knows
-//! text or policies.
+//! Records of what podgraft did to a workload, so that it can be undone. Nothing here writes text or knows policies;
+//! `plan::removal` takes recorded changes out.
 //!
 //! A record names for each policy what it added (identity and digest), joined, replaced and removed. Only values
 //! taken from the manifest are stored; what was injected is in the manifest itself.

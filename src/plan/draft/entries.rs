@@ -1,6 +1,5 @@
 //! The fields of a mapping and the items of a list, by key and by index.
 
-use serde_json::Map;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -11,23 +10,32 @@ use crate::yaml::value::{key_text, to_value};
 use super::{Draft, DraftValue, OpenedCollection};
 
 impl<'t> Draft<'t> {
-    /// The number of fields before the one with this key. A key that only a merge key brings comes after all fields.
-    pub fn position(&self, part: &DraftValue, key: &str) -> usize {
-        let found = match part {
+    /// The field with this key: how many fields come before it, and its value. A key that only a merge key brings
+    /// comes after all fields. Aliases are followed.
+    pub fn field(&self, part: &DraftValue, key: &str) -> Option<(usize, DraftValue)> {
+        match part {
             DraftValue::Node(node) => {
-                let mut entries = self.tree.entries(self.tree.follow(*node));
-                entries.position(|(name, _)| self.tree.is_text(name, key))
+                let mut entries = self.tree.entries(self.tree.follow(*node)).enumerate();
+                let found = entries.find(|(_, (name, _))| self.tree.is_text(*name, key));
+                if let Some((index, (_, value))) = found {
+                    return Some((index, DraftValue::Node(self.tree.follow(value))));
+                }
             }
             DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                let mut names = value.as_object().into_iter().flat_map(Map::keys);
-                names.position(|name| name == key)
+                let mut fields = value.as_object()?.iter().enumerate();
+                let (index, (_, value)) = fields.find(|(_, (name, _))| *name == key)?;
+                return Some((index, DraftValue::New(Arc::new(value.clone()))));
             }
-            DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::Mapping { fields, .. } => self.position_of(fields, key),
-                OpenedCollection::List { .. } => None,
-            },
-        };
-        found.unwrap_or(usize::MAX)
+            DraftValue::Open(id) => {
+                let OpenedCollection::Mapping { fields, .. } = self.opened(*id) else {
+                    return None;
+                };
+                if let Some(index) = self.position_of(fields, key) {
+                    return Some((index, self.resolve_alias(&fields[index].value)));
+                }
+            }
+        }
+        Some((usize::MAX, self.get(part, key)?))
     }
 
     /// The key of the field at an index, as [`Draft::value`] has it.
