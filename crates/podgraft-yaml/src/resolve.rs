@@ -164,15 +164,14 @@ impl Tree<'_> {
 
     /// Whether the keys of a mapping are distinct strings and none is `<<`. `false` if the quick check cannot tell.
     pub fn has_usual_keys(&self, mapping: NodeId) -> bool {
-        let mut keys = self.entries(mapping).map(|(key, _)| key);
-        let is_text = |key: NodeId| match self.kind(key) {
-            NodeKind::Plain => self
-                .scalar(key)
-                .is_some_and(|text| scalar::resolve_typed(text).is_none()),
-            kind => kind != NodeKind::Absent && !kind.is_collection(),
-        };
-        let found = self.inspect_keys(mapping);
-        found.are_distinct && !found.may_merge && keys.all(is_text)
+        let mut seen = SeenHashes::default();
+        self.entries(mapping).all(|(key, _)| {
+            let kind = self.kind(key);
+            let text = self.scalar(key).filter(|text| {
+                *text != "<<" && (kind != NodeKind::Plain || scalar::resolve_typed(text).is_none())
+            });
+            kind != NodeKind::Absent && text.is_some_and(|text| seen.insert(text))
+        })
     }
 
     /// Returns the second of two equal keys of a mapping, or a `<<` that provides a key written before it. `None` if
@@ -209,7 +208,7 @@ impl Tree<'_> {
     /// A cheap check of the keys. `are_distinct` is only set if all have different hashes, so it may be `false` for
     /// distinct keys.
     fn inspect_keys(&self, mapping: NodeId) -> KeySummary {
-        let mut seen = [0_u64; HASHES / 64];
+        let mut seen = SeenHashes::default();
         let mut keys = KeySummary {
             are_distinct: true,
             may_merge: false,
@@ -219,10 +218,7 @@ impl Tree<'_> {
                 continue;
             };
             keys.may_merge |= text == "<<";
-            let hash = small_hash(text.as_bytes());
-            let (word, bit) = (&mut seen[hash / 64], 1 << (hash % 64));
-            keys.are_distinct &= *word & bit == 0;
-            *word |= bit;
+            keys.are_distinct &= seen.insert(text);
         }
         keys
     }
@@ -232,6 +228,26 @@ impl Tree<'_> {
 struct KeySummary {
     are_distinct: bool,
     may_merge: bool,
+}
+
+/// The hashes of the keys of a mapping so far.
+struct SeenHashes([u64; HASHES / 64]);
+
+impl Default for SeenHashes {
+    fn default() -> Self {
+        SeenHashes([0; HASHES / 64])
+    }
+}
+
+impl SeenHashes {
+    /// Returns whether the hash of the text is new.
+    fn insert(&mut self, text: &str) -> bool {
+        let hash = small_hash(text.as_bytes());
+        let (word, bit) = (&mut self.0[hash / 64], 1 << (hash % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
 }
 
 /// Enough that the keys of a usual mapping rarely share one.
