@@ -40,6 +40,8 @@ pub struct RemovalResult {
     pub redo: Vec<Replay>,
     /// The values that somebody had changed, whether they were kept or removed.
     pub changed: Vec<Drift>,
+    /// Whether everything that the record names was there, as it was recorded.
+    pub is_complete: bool,
 }
 
 /// Removes the changes of all policies from an object, last policy first, so that each is removed from its own
@@ -61,6 +63,7 @@ pub(crate) fn take_out<'t>(
         leniency: DriftHandling::Force,
         changed: Vec::new(),
         redo: Replay::default(),
+        has_missing: false,
     };
     removal.take_out_marks(record, &record.paths())?;
     let mut redo = Vec::new();
@@ -78,12 +81,19 @@ pub(crate) fn take_out<'t>(
     let PolicyRemoval {
         mut draft,
         mut changed,
+        has_missing,
         ..
     } = removal;
+    let is_complete = !has_missing && changed.is_empty();
     draft.restore_unchanged();
     redo.reverse();
     changed.reverse();
-    Ok((draft, RemovalResult { redo, changed }))
+    let result = RemovalResult {
+        redo,
+        changed,
+        is_complete,
+    };
+    Ok((draft, result))
 }
 
 /// A removed item: its value, the item that it followed, and its recorded digest.
@@ -101,6 +111,8 @@ struct PolicyRemoval<'i, 't> {
     leniency: DriftHandling,
     changed: Vec<Drift>,
     redo: Replay,
+    /// Whether something that the record names is gone.
+    has_missing: bool,
 }
 
 impl PolicyRemoval<'_, '_> {
@@ -115,6 +127,7 @@ impl PolicyRemoval<'_, '_> {
         self.take_out_policy(&record.marker)?;
         // Changes of the marker are not reported.
         self.changed.clear();
+        self.has_missing = false;
         Ok(())
     }
 
@@ -128,6 +141,8 @@ impl PolicyRemoval<'_, '_> {
             .iter()
             .partition(|(_, joined)| joined.new && !joined.shared);
         for (path, joined) in others {
+            // The text of another policy stays, and is not looked at here.
+            self.has_missing |= joined.shared;
             if joined.shared || self.take_out_text(path, joined)? {
                 self.redo.join(path, joined, None);
             }
@@ -189,6 +204,7 @@ impl PolicyRemoval<'_, '_> {
     /// Restores a replaced value.
     fn replaced(&mut self, path: &str, replaced: &ReplacedValue) -> Result<(), Refusal> {
         let Some(value) = self.value(path) else {
+            self.has_missing = true;
             return Ok(());
         };
         let now = self.matching_digest(&value, &replaced.now);
@@ -291,6 +307,7 @@ impl PolicyRemoval<'_, '_> {
         digests: &'d str,
     ) -> Result<Option<RestoredItem<'d>>, Refusal> {
         let Some(located) = self.paths.locate(&self.draft, path) else {
+            self.has_missing = true;
             return Ok(None);
         };
         let Some(value) = self.draft.value(&located.part) else {
@@ -310,10 +327,14 @@ impl PolicyRemoval<'_, '_> {
         let (list_path, name) = split_last(path);
         let variables = self.paths.get(&self.draft, list_path);
         let Some(variables) = variables.filter(|list| self.draft.is_list(list)) else {
+            self.has_missing = true;
             return Ok(false);
         };
         match rest_of(&self.draft, &variables, &name, joined) {
-            None => Ok(false),
+            None => {
+                self.has_missing = true;
+                Ok(false)
+            }
             Some(JoinRest::Changed) => {
                 self.note_changed(path);
                 Ok(false)

@@ -12,7 +12,7 @@ struct TakenOut {
 fn without_changes(record: &Record, after: &Value, handling: DriftHandling) -> TakenOut {
     let text = after.to_string();
     let tree = parse(&text).unwrap();
-    let (draft, RemovalResult { redo, changed }) =
+    let (draft, RemovalResult { redo, changed, .. }) =
         take_out(record, &tree, tree.roots()[0], |_| handling).unwrap();
     let value = draft.value(&draft.root()).unwrap();
     TakenOut {

@@ -182,7 +182,8 @@ fn changes(
     let (before, after) = (&before.effects, &after.effects);
     let is_present = |path: &String| workload.has(path) || after.removed.contains_key(path);
     // The common case: nothing is different. It needs no texts of the changes.
-    if before == after && generated == was_generated && all_paths(after).all(is_present) {
+    let is_there = || earlier.taken.is_complete || all_paths(after).all(is_present);
+    if before == after && generated == was_generated && is_there() {
         return emptied_collections(before, current, earlier);
     }
     let (old, new) = (paths_of(before), paths_of(after));
