@@ -11,7 +11,7 @@ use crate::record::redo::Replay;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
     Effects, JoinHint, JoinedText, MARKER, PolicyRecord, RECORD, Record, RecordPaths,
-    RecordedValue, ReplacedValue, VERSION, digest, effects_of,
+    RecordedValue, ReplacedValue, VERSION, digest,
 };
 use crate::yaml::value::{has_value, to_value};
 
@@ -124,10 +124,10 @@ impl<'t> Recording<'t> {
         earlier: Option<&EarlierRun<'_>>,
         options: &Options,
     ) {
-        let Some((before, after)) = draft.difference(&self.draft) else {
+        let effects = draft.effects_since(&self.draft, &self.paths, &notes.joins);
+        let Some(mut effects) = effects else {
             return;
         };
-        let mut effects = effects_of(&before, &after, &self.paths, &notes.joins);
         let shared = notes.shared.into_iter();
         let shared = shared.map(|(path, value)| (path, digest(&value)));
         effects.shared = shared
@@ -238,8 +238,8 @@ impl<'t> Recording<'t> {
         let names = with_names(&marks, policies.map(|policy| &*policy.policy));
         let annotations = open_annotations(draft)?;
         draft.set(annotations, MARKER, Value::String(names.join(",")), &[])?;
-        if let Some((before, after)) = draft.difference(&self.draft) {
-            self.record.marker = effects_of(&before, &after, &self.paths, &[]);
+        if let Some(effects) = draft.effects_since(&self.draft, &self.paths, &[]) {
+            self.record.marker = effects;
             self.record.marker.added.clear();
             if !marks.is_empty() {
                 let (was, now) = (Value::String(marks), String::new());

@@ -31,7 +31,7 @@ fn workload(spec: Value) -> Value {
 }
 
 fn record(before: &Value, after: &Value, joins: &[JoinHint]) -> Record {
-    let effects = effects_of(before, after, &paths(), joins);
+    let effects = effects_of(before, after, &paths(), joins).unwrap();
     let policy = crate::record::PolicyRecord {
         policy: "p".into(),
         digest: "d".into(),

@@ -1,11 +1,16 @@
-//! Computes what a policy did from a workload's value before and after it.
+//! Computes what a policy did from an object before and after it.
 
+use foldhash::{HashMap, HashSet};
 use serde_json::{Map, Value};
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
 
-use crate::yaml::value::{field_in, is_equal};
+use crate::yaml::value::is_equal;
 
-use super::path::{RecordPaths, below, escape, identities, is_aligned};
+use super::part::{ObjectPart, PartFields};
+use super::path::{
+    NamePlaces, RecordPaths, below, escape, identity, identity_of_name, is_aligned, name_field,
+    numbered_identities,
+};
 use super::{Effects, JoinedText, RemovedValue, ReplacedValue, digest};
 
 /// A hint that a policy joined a text to a variable.
@@ -21,32 +26,40 @@ pub struct JoinHint {
     pub separator: String,
 }
 
-/// Returns the effects that turn `before` into `after`.
-pub fn effects_of(
-    before: &Value,
-    after: &Value,
+/// Returns the effects that turn `before` into `after`. `None` if a part that differs has no value that all readers
+/// agree on.
+pub fn effects_of<'v, P: ObjectPart<'v>>(
+    before: P,
+    after: P,
     paths: &RecordPaths,
     joins: &[JoinHint],
-) -> Effects {
-    let mut by_list: HashMap<String, Vec<&JoinHint>> = HashMap::new();
+) -> Option<Effects> {
+    let mut by_container: HashMap<&str, Vec<&JoinHint>> = HashMap::default();
     for hint in joins {
-        let list = format!("{}/env", hint.container);
-        by_list.entry(list).or_default().push(hint);
+        by_container.entry(&hint.container).or_default().push(hint);
     }
     let mut comparison = Comparison {
         paths,
-        joins: by_list,
+        joins: by_container,
         effects: Effects::default(),
+        path: Vec::new(),
     };
-    comparison.compare_values(before, after, &mut Vec::new());
-    comparison.effects
+    comparison.compare(before, after)?;
+    Some(comparison.effects)
 }
+
+/// How far ahead a key is searched before the texts of all keys are read.
+const NEAR: usize = 8;
+
+type Names = HashSet<String>;
 
 struct Comparison<'c> {
     paths: &'c RecordPaths,
-    /// The hints, by the path of the `env` list.
-    joins: HashMap<String, Vec<&'c JoinHint>>,
+    /// The hints, by the path of the container.
+    joins: HashMap<&'c str, Vec<&'c JoinHint>>,
     effects: Effects,
+    /// The keys and identities that lead to the current part, escaped.
+    path: Vec<String>,
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -58,187 +71,194 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether a value holds items of its own: a mapping, or a list whose items have identities.
-fn is_holder(value: &Value, key: &str) -> bool {
-    value.is_object() || value.is_array() && is_aligned(key)
-}
-
-fn empty_like(value: &Value) -> Value {
-    if value.is_array() {
-        Value::Array(Vec::new())
-    } else {
-        Value::Object(Map::new())
-    }
-}
-
 impl Comparison<'_> {
-    fn compare_values(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
-        if !is_equal(before, after) {
-            self.compare_different(before, after, path);
+    fn path(&self) -> String {
+        self.paths.write(&self.path)
+    }
+
+    /// The key of the current part.
+    fn key(&self) -> &str {
+        self.path.last().map_or("", String::as_str)
+    }
+
+    /// Whether the value of the current part holds items of its own: a mapping, or a list whose items have identities.
+    fn is_holder(&self, value: &Value) -> bool {
+        value.is_object() || value.is_array() && is_aligned(self.key())
+    }
+
+    fn compare<'v, P: ObjectPart<'v>>(&mut self, before: P, after: P) -> Option<()> {
+        match before.is_same(after) {
+            true => Some(()),
+            false => self.compare_different(before, after),
         }
     }
 
-    fn compare_different(&mut self, before: &Value, after: &Value, path: &mut Vec<String>) {
-        let key = path.last().cloned().unwrap_or_default();
-        match (before, after) {
-            (Value::Object(old), Value::Object(new)) => {
-                if old.is_empty() {
-                    let text = self.paths.write(path);
-                    self.effects.filled.insert(text, before.clone());
+    fn compare_different<'v, P: ObjectPart<'v>>(&mut self, before: P, after: P) -> Option<()> {
+        if let Some((old, new)) = before.fields().zip(after.fields()) {
+            if old.is_empty() && !new.is_empty() {
+                let empty = Value::Object(Map::new());
+                self.effects.filled.insert(self.path(), empty);
+            }
+            return self.compare_mappings(&old, &new);
+        }
+        let is_list = is_aligned(self.key());
+        if let Some((old, new)) = is_list.then(|| before.items().zip(after.items())).flatten() {
+            let identities = AlignedLists::of(self.key(), &old, &new)?;
+            if identities.are_in_order() {
+                if old.is_empty() && !new.is_empty() {
+                    let empty = Value::Array(Vec::new());
+                    self.effects.filled.insert(self.path(), empty);
                 }
-                self.compare_mappings(old, new, path);
+                return self.compare_lists(&identities, (&old, &new));
             }
-            (Value::Array(old), Value::Array(new)) if is_aligned(&key) => {
-                if old.is_empty() {
-                    let text = self.paths.write(path);
-                    self.effects.filled.insert(text, before.clone());
-                }
-                self.compare_lists(&key, (old, new), path);
-            }
-            // A key without a value, such as `env:`, is null.
-            (Value::Null, new_value) if is_holder(new_value, &key) && !is_empty(new_value) => {
-                let text = self.paths.write(path);
-                self.effects.filled.insert(text, Value::Null);
-                self.compare_with_empty(&empty_like(new_value), new_value, path);
-            }
-            _ => {
-                self.effects.replaced.insert(
-                    self.paths.write(path),
-                    ReplacedValue {
-                        was: before.clone(),
-                        now: digest(after),
-                    },
-                );
-            }
+            // Identities do not record the order of items, so the list is recorded as a whole.
         }
+        self.compare_values(before.value()?, &*after.value()?)
     }
 
-    /// Like [`Comparison::compare_values`], but treats `empty` as a value that was not there.
-    fn compare_with_empty(&mut self, empty: &Value, after: &Value, path: &mut Vec<String>) {
-        let key = path.last().cloned().unwrap_or_default();
-        match (empty, after) {
-            (Value::Object(old), Value::Object(new)) => self.compare_mappings(old, new, path),
-            (Value::Array(old), Value::Array(new)) => self.compare_lists(&key, (old, new), path),
-            _ => {}
+    /// Compares two values of which at least one is neither a mapping nor a list whose items can be compared.
+    fn compare_values(&mut self, before: Cow<'_, Value>, after: &Value) -> Option<()> {
+        if is_equal(&before, after) {
+            return Some(());
         }
+        if before.is_object() && after.is_object() {
+            return self.compare(&*before, after);
+        }
+        // A key without a value, such as `env:`, is null.
+        if before.is_null() && self.is_holder(after) && !is_empty(after) {
+            self.effects.filled.insert(self.path(), Value::Null);
+            return self.note_content(after);
+        }
+        let replaced = ReplacedValue {
+            was: before.into_owned(),
+            now: digest(after),
+        };
+        self.effects.replaced.insert(self.path(), replaced);
+        Some(())
     }
 
-    fn compare_mappings(
+    fn compare_mappings<'v, P: ObjectPart<'v>>(
         &mut self,
-        old: &Map<String, Value>,
-        new: &Map<String, Value>,
-        path: &mut Vec<String>,
-    ) {
-        let mut previous = "";
-        for (key, old_value) in old {
-            match field_in(new, key) {
-                Some(new_value) if is_equal(old_value, new_value) => {}
-                Some(new_value) => {
-                    path.push(escape(key).into_owned());
-                    self.compare_different(old_value, new_value, path);
-                    path.pop();
-                }
-                None => {
-                    path.push(escape(key).into_owned());
-                    self.note_removed(old_value, escape(previous).into_owned(), path);
-                    path.pop();
-                }
+        old: &PartFields<'v, P>,
+        new: &PartFields<'v, P>,
+    ) -> Option<()> {
+        let mut is_new = vec![true; new.len()];
+        for (index, place) in places_of_fields(old, new)?.into_iter().enumerate() {
+            let (key, old_value) = old[index];
+            let Some(at) = place else {
+                let previous = index.checked_sub(1).map(|before| old[before].0.text());
+                let previous = previous.map_or(Some(Cow::Borrowed("")), |text| text)?;
+                let previous = escape(&previous).into_owned();
+                self.note_removed(escape(&key.text()?).into_owned(), old_value, previous)?;
+                continue;
+            };
+            is_new[at] = false;
+            let new_value = new[at].1;
+            if !old_value.is_same(new_value) {
+                self.path.push(escape(&key.text()?).into_owned());
+                self.compare_different(old_value, new_value)?;
+                self.path.pop();
             }
-            previous = key;
         }
-        for (key, new_value) in new.iter().filter(|(key, _)| field_in(old, key).is_none()) {
-            path.push(escape(key).into_owned());
-            self.note_added(new_value, path);
-            path.pop();
+        for ((key, new_value), _) in new.iter().zip(is_new).filter(|(_, is_new)| *is_new) {
+            self.path.push(escape(&key.text()?).into_owned());
+            self.note_added(&*new_value.value()?)?;
+            self.path.pop();
         }
+        Some(())
     }
 
-    fn note_removed(&mut self, old_value: &Value, previous: String, path: &[String]) {
+    fn note_removed<'v, P: ObjectPart<'v>>(
+        &mut self,
+        segment: String,
+        old_value: P,
+        previous: String,
+    ) -> Option<()> {
+        self.path.push(segment);
         let removed = RemovedValue {
-            was: old_value.clone(),
+            was: old_value.value()?.into_owned(),
             after: Some(previous),
         };
-        self.effects.removed.insert(self.paths.write(path), removed);
+        self.effects.removed.insert(self.path(), removed);
+        self.path.pop();
+        Some(())
     }
 
     /// Records a new field. If it is a mapping or an aligned list, it is recorded as `made` and its contents as
     /// `added`.
-    fn note_added(&mut self, new_value: &Value, path: &mut Vec<String>) {
-        let text = self.paths.write(path);
-        let key = path.last().cloned().unwrap_or_default();
-        if is_holder(new_value, &key) && !is_empty(new_value) {
-            self.effects.made.insert(text);
-            self.compare_with_empty(&empty_like(new_value), new_value, path);
-        } else {
-            self.effects.added.insert(text, digest(new_value));
+    fn note_added(&mut self, new_value: &Value) -> Option<()> {
+        if self.is_holder(new_value) && !is_empty(new_value) {
+            self.effects.made.insert(self.path());
+            return self.note_content(new_value);
         }
+        self.effects.added.insert(self.path(), digest(new_value));
+        Some(())
     }
 
-    fn compare_lists(
+    /// Records what is in a new mapping or list.
+    fn note_content(&mut self, new_value: &Value) -> Option<()> {
+        if let Some(fields) = new_value.fields() {
+            return self.compare_mappings(&Vec::new(), &fields);
+        }
+        let items = new_value.items()?;
+        let identities = AlignedLists::of(self.key(), &[], &items)?;
+        self.compare_lists(&identities, (&[], &items))
+    }
+
+    fn compare_lists<'v, P: ObjectPart<'v>>(
         &mut self,
-        key: &str,
-        (old, new): (&[Value], &[Value]),
-        path: &mut Vec<String>,
-    ) {
-        let (old_names, new_names) = (identities(key, old), identities(key, new));
-        let places = |names: &[String]| -> HashMap<String, usize> {
-            names.iter().cloned().zip(0..).collect()
+        identities: &AlignedLists,
+        (old, new): (&[P], &[P]),
+    ) -> Option<()> {
+        let joined = match self.key() {
+            "env" => self.joins_of((old, new)),
+            _ => Names::default(),
         };
-        let (old_places, new_places) = (places(&old_names), places(&new_names));
-        let common_before = old_names
-            .iter()
-            .filter(|name| new_places.contains_key(*name));
-        let common_after = new_names
-            .iter()
-            .filter(|name| old_places.contains_key(*name));
-        if !common_before.eq(common_after) {
-            // Identities do not record the order of items, so the list is recorded as a whole.
-            let replaced = ReplacedValue {
-                was: Value::Array(old.to_vec()),
-                now: digest(&Value::Array(new.to_vec())),
-            };
-            self.effects
-                .replaced
-                .insert(self.paths.write(path), replaced);
-            return;
-        }
-        let joined = if key == "env" {
-            self.joins_of(path, (old, new))
-        } else {
-            Vec::new()
-        };
-        let joined: HashSet<String> = joined.into_iter().collect();
-        let mut previous = String::new();
-        for (name, value) in old_names.iter().zip(old) {
-            path.push(name.clone());
-            match new_places.get(name) {
-                _ if joined.contains(name) => {}
-                Some(&at) => self.compare_values(value, &new[at], path),
-                None => self.note_removed(value, previous, path),
+        let is_joined = |name: &String| joined.contains(name);
+        let mut previous = "";
+        for ((name, value), place) in identities.old.iter().zip(old).zip(&identities.places) {
+            match place {
+                _ if is_joined(name) => {}
+                Some(at) => {
+                    self.path.push(name.clone());
+                    self.compare(*value, new[*at])?;
+                    self.path.pop();
+                }
+                None => self.note_removed(name.clone(), *value, previous.to_owned())?,
             }
-            previous = path.pop().unwrap_or_default();
+            previous = name;
         }
-        let is_new = |name: &String| !old_places.contains_key(name) && !joined.contains(name);
-        for (name, value) in new_names.iter().zip(new).filter(|(name, _)| is_new(name)) {
-            path.push(name.clone());
-            self.effects
-                .added
-                .insert(self.paths.write(path), digest(value));
-            path.pop();
+        let mut is_new = vec![true; new.len()];
+        for &at in identities.places.iter().flatten() {
+            is_new[at] = false;
         }
+        for ((name, value), is_new) in identities.new.iter().zip(new).zip(is_new) {
+            if is_new && !is_joined(name) {
+                self.path.push(name.clone());
+                self.effects
+                    .added
+                    .insert(self.path(), digest(&*value.value()?));
+                self.path.pop();
+            }
+        }
+        Some(())
     }
 
     /// Records the texts that were joined to variables. Returns the names of these variables, whose items are not
     /// compared any further.
-    fn joins_of(&mut self, path: &[String], lists: (&[Value], &[Value])) -> Vec<String> {
-        let list = self.paths.write(path);
-        let mut joined_names = Vec::new();
-        for hint in self.joins.get(&list).into_iter().flatten() {
+    fn joins_of<'v, P: ObjectPart<'v>>(&mut self, lists: (&[P], &[P])) -> Names {
+        let mut joined_names = Names::default();
+        if self.joins.is_empty() {
+            return joined_names;
+        }
+        let list = self.path();
+        let container = list.strip_suffix("/env").unwrap_or_default();
+        for hint in self.joins.get(container).into_iter().flatten() {
             if joined_names.contains(&hint.name) {
                 continue;
             }
             if let Some(joined) = join_of(hint, lists) {
-                joined_names.push(hint.name.clone());
+                joined_names.insert(hint.name.clone());
                 joined_names.extend(joined.renamed.clone());
                 self.effects.joined.insert(below(&list, &hint.name), joined);
             }
@@ -247,62 +267,116 @@ impl Comparison<'_> {
     }
 }
 
-fn has_variable(list: &[Value], name: &str) -> bool {
-    list.iter()
-        .any(|item| item.get("name").and_then(Value::as_str) == Some(name))
+/// The index of each old field in the new mapping.
+fn places_of_fields<'v, P: ObjectPart<'v>>(
+    old: &PartFields<'v, P>,
+    new: &PartFields<'v, P>,
+) -> Option<Vec<Option<usize>>> {
+    let mut next = 0;
+    let unread = old.iter().map(|(key, _)| {
+        let mut near = new[next..].iter().take(NEAR);
+        let at = next + near.position(|(other, _)| key.is_same(*other))?;
+        next = at + 1;
+        Some(Some(at))
+    });
+    if let Some(places) = unread.collect() {
+        return Some(places);
+    }
+    let texts = new.iter().map(|(key, _)| key.text());
+    let texts: Vec<Cow<'_, str>> = texts.collect::<Option<_>>()?;
+    let mut names = NamePlaces::of(texts.iter().map(|text| &**text));
+    old.iter()
+        .map(|(key, _)| Some(names.find(&key.text()?)))
+        .collect()
 }
 
-fn text_of(item: Option<&Value>) -> Option<&str> {
-    item?.get("value").and_then(Value::as_str)
+/// The identities of the items of a list before and after.
+struct AlignedLists {
+    old: Vec<String>,
+    new: Vec<String>,
+    /// The index of each old item in the new list.
+    places: Vec<Option<usize>>,
+}
+
+impl AlignedLists {
+    fn of<'v, P: ObjectPart<'v>>(key: &str, old: &[P], new: &[P]) -> Option<Self> {
+        let old_names: Vec<String> = old
+            .iter()
+            .map(|item| identity_of(key, *item))
+            .collect::<Option<_>>()?;
+        let mut unchanged = old.iter().zip(&old_names).peekable();
+        let new_names = new.iter().map(|item| {
+            match unchanged.next_if(|(old_item, _)| old_item.is_same(*item)) {
+                Some((_, name)) => Some(name.clone()),
+                None => identity_of(key, *item),
+            }
+        });
+        let new = numbered_identities(new_names.collect::<Option<_>>()?);
+        let old = numbered_identities(old_names);
+        let mut names = NamePlaces::of(new.iter().map(String::as_str));
+        let places = old.iter().map(|name| names.find(name)).collect();
+        Some(AlignedLists { old, new, places })
+    }
+
+    /// Whether the items that are in both lists have the same order in both.
+    fn are_in_order(&self) -> bool {
+        self.places.iter().flatten().is_sorted()
+    }
+}
+
+/// The identity of an item, without a number. Reads only the name of an item that has one.
+fn identity_of<'v, P: ObjectPart<'v>>(key: &str, item: P) -> Option<String> {
+    match name_field(key).and_then(|field| item.text(field)) {
+        Some(name) => Some(identity_of_name(key, &name)),
+        None => Some(identity(key, &*item.value()?)),
+    }
+}
+
+fn has_variable<'v, P: ObjectPart<'v>>(list: &[P], name: &str) -> bool {
+    list.iter()
+        .any(|item| item.text("name").as_deref() == Some(name))
 }
 
 /// Returns how the text was joined to the variable. `None` if it was not a simple join.
-fn join_of(hint: &JoinHint, (old, new): (&[Value], &[Value])) -> Option<JoinedText> {
-    let is_variable =
-        |item: &&Value| item.get("name").and_then(Value::as_str) == Some(hint.name.as_str());
-    if old.iter().filter(is_variable).count() > 1 {
+fn join_of<'v, P: ObjectPart<'v>>(hint: &JoinHint, (old, new): (&[P], &[P])) -> Option<JoinedText> {
+    let is_variable = |item: &&P| item.text("name").is_some_and(|name| *name == hint.name);
+    let mut variables = old.iter().filter(is_variable);
+    let (old_item, has_twin) = (variables.next(), variables.next().is_some());
+    if has_twin {
         return None;
     }
-    let new_text = text_of(new.iter().rfind(is_variable))?;
-    let old_item = old.iter().find(is_variable);
+    let new_text = new.iter().rfind(is_variable)?.text("value")?;
     let joined = JoinedText {
         before: hint.is_before,
         ..JoinedText::default()
     };
     let Some(old_item) = old_item else {
         return Some(JoinedText {
-            text: new_text.to_owned(),
+            text: new_text.into_owned(),
             separator: stated(&hint.separator),
             new: true,
             ..joined
         });
     };
-    if old_item
-        .get("valueFrom")
-        .is_some_and(|from| !from.is_null())
-    {
-        let from = old_item.get("valueFrom");
-        let renamed = new.iter().find(|item| {
-            let name = item.get("name").and_then(Value::as_str);
-            item.get("valueFrom") == from && name.is_some_and(|name| !has_variable(old, name))
+    let old_item = old_item.value()?;
+    if let Some(from) = old_item.get("valueFrom").filter(|from| !from.is_null()) {
+        let renamed = new.iter().find_map(|item| {
+            let name = item.text("name").filter(|name| !has_variable(old, name))?;
+            (item.value()?.get("valueFrom") == Some(from)).then_some(name)
         })?;
-        let renamed = renamed.get("name")?.as_str()?;
-        let (text, between) = split_join(&format!("$({renamed})"), new_text, hint)?;
+        let (text, between) = split_join(&format!("$({renamed})"), &new_text, hint)?;
         return Some(JoinedText {
             text,
             separator: stated(&between),
-            renamed: Some(renamed.to_owned()),
+            renamed: Some(renamed.into_owned()),
             ..joined
         });
     }
-    let old_text = old_item.get("value").map_or(Some(""), Value::as_str)?;
-    if old_item.get("value").is_none_or(Value::is_null)
-        || old_text.is_empty()
-        || old_text == new_text
-    {
+    let old_text = old_item.get("value")?.as_str()?;
+    if old_text.is_empty() || old_text == new_text {
         return None;
     }
-    let (text, between) = split_join(old_text, new_text, hint)?;
+    let (text, between) = split_join(old_text, &new_text, hint)?;
     Some(JoinedText {
         text,
         separator: stated(&between),

@@ -1,9 +1,9 @@
 //! Record paths: mapping keys and identities of list items, which stay valid when other items come and go.
 
+use foldhash::HashMap;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use super::digest;
 use crate::change::unescape;
@@ -47,14 +47,65 @@ pub fn is_aligned(key: &str) -> bool {
 
 /// Returns the identities of a list's items. They are unique: the second item of a name is `name~#2`.
 pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
-    let mut counts: HashMap<String, usize> = HashMap::with_capacity(items.len());
-    let numbered_identity = |item| {
-        let plain = identity(key, item);
-        let count = counts.entry(plain.clone()).or_insert(0);
+    numbered_identities(items.iter().map(|item| identity(key, item)).collect())
+}
+
+/// Names up to this number are compared, which is faster than hashing them.
+const FEW: usize = 16;
+
+/// Makes identities unique.
+pub(super) fn numbered_identities(mut names: Vec<String>) -> Vec<String> {
+    let is_twin = |at: usize| names[..at].contains(&names[at]);
+    if names.len() < FEW && !(1..names.len()).any(is_twin) {
+        return names;
+    }
+    let mut counts: HashMap<&str, usize> = HashMap::default();
+    counts.reserve(names.len());
+    let mut twins = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        let count = counts.entry(name).or_insert(0);
         *count += 1;
-        numbered(&plain, *count)
-    };
-    items.iter().map(numbered_identity).collect()
+        if *count > 1 {
+            twins.push((at, numbered(name, *count)));
+        }
+    }
+    for (at, name) in twins {
+        names[at] = name;
+    }
+    names
+}
+
+/// Finds names among others. Fast for names that are asked for in their order.
+pub(super) struct NamePlaces<'n> {
+    names: Vec<&'n str>,
+    /// The place behind the last name that was found.
+    next: usize,
+    /// Of many names: the place of each, once a name is not at the next place.
+    places: Option<HashMap<&'n str, usize>>,
+}
+
+impl<'n> NamePlaces<'n> {
+    pub(super) fn of(names: impl Iterator<Item = &'n str>) -> Self {
+        NamePlaces {
+            names: names.collect(),
+            next: 0,
+            places: None,
+        }
+    }
+
+    /// The index of a name.
+    pub(super) fn find(&mut self, name: &str) -> Option<usize> {
+        let at = if self.names.get(self.next) == Some(&name) {
+            self.next
+        } else if self.names.len() < LONG {
+            self.names.iter().position(|other| *other == name)?
+        } else {
+            let places = || self.names.iter().copied().zip(0..).collect();
+            *self.places.get_or_insert_with(places).get(name)?
+        };
+        self.next = at + 1;
+        Some(at)
+    }
 }
 
 /// Makes an identity unique. Escaped names never contain `~#`, so the result is no other item's name.
@@ -92,8 +143,21 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
 }
 
 /// The identity of an item, without a number: other items may have the same.
-fn identity(key: &str, item: &Value) -> String {
+pub(super) fn identity(key: &str, item: &Value) -> String {
     stated(key, item).map_or_else(|| digest_identity(item), |name| escape(&name).into_owned())
+}
+
+/// The identity of an item that has this name in the field that [`name_field`] gives.
+pub(super) fn identity_of_name(key: &str, name: &str) -> String {
+    escape(as_stated(key, name)).into_owned()
+}
+
+/// The name of an item without what says nothing: `/data/` is the mount path `/data`.
+fn as_stated<'n>(key: &str, name: &'n str) -> &'n str {
+    match key {
+        "volumeMounts" => name.trim_end_matches('/'),
+        _ => name,
+    }
 }
 
 /// The field that names the items of a list. `None` for lists whose items are identified otherwise.
@@ -119,7 +183,6 @@ fn stated_by<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<
         _ => text(field),
     });
     match key {
-        "volumeMounts" => named.map(|path| Cow::Borrowed(path.trim_end_matches('/'))),
         "ports" => item
             .get("containerPort")
             .map(|port| match text("protocol") {
@@ -141,7 +204,7 @@ fn stated_by<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<
                 kind.trim_end_matches("Ref")
             )))
         }),
-        _ => named.map(Cow::Borrowed),
+        _ => named.map(|name| Cow::Borrowed(as_stated(key, name))),
     }
 }
 

@@ -1,211 +1,172 @@
-//! The difference of two drafts of one object, as a pair of values.
+//! The difference of two drafts of one object, as the effects of what was planned between them.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use std::borrow::Cow;
 
-use super::{Draft, DraftField, DraftValue, OpenedCollection};
+use crate::record::{Effects, JoinHint, ObjectPart, PartFields, PartKey, RecordPaths, effects_of};
+use crate::yaml::scalar::resolve_typed;
+use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
 
-/// Lists whose items are identified by name. Of an unchanged item, only the name is in the difference.
-const NAMED: [&str; 2] = ["containers", "initContainers"];
+use super::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
 
 impl<'t> Draft<'t> {
-    /// Returns the object in `earlier`, from which this draft was made, and in this draft. An unchanged collection is
-    /// null in both; an unchanged container has only its name. `None` if a part that differs has no value that all
-    /// readers agree on.
-    pub fn difference(&self, earlier: &Draft<'t>) -> Option<(Value, Value)> {
-        let later = self;
-        DraftComparison { earlier, later }.parts("", &earlier.root, &later.root)
+    /// Returns the effects that make this draft of `earlier`, from which it was made. `None` if a part that differs
+    /// has no value that all readers agree on.
+    pub fn effects_since(
+        &self,
+        earlier: &Draft<'t>,
+        paths: &RecordPaths,
+        joins: &[JoinHint],
+    ) -> Option<Effects> {
+        let (before, after) = (earlier.part(&earlier.root), self.part(&self.root));
+        effects_of(before, after, paths, joins)
+    }
+
+    fn part<'d>(&'d self, value: &'d DraftValue) -> DraftPart<'d, 't> {
+        match value {
+            DraftValue::Node(node) => DraftPart::Input(self, self.tree.follow(*node)),
+            DraftValue::Open(id) => DraftPart::Opened(self, *id),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => DraftPart::Planned(value),
+        }
     }
 }
 
-struct DraftComparison<'d, 't> {
-    earlier: &'d Draft<'t>,
-    later: &'d Draft<'t>,
+/// A part of a draft. It is only read where a comparison asks for it.
+#[derive(Clone, Copy)]
+enum DraftPart<'d, 't> {
+    /// A node of the input; an alias is followed.
+    Input(&'d Draft<'t>, NodeId),
+    Opened(&'d Draft<'t>, OpenId),
+    Planned(&'d Value),
 }
 
-/// A value before and after.
-type ValueChange = (Value, Value);
-
-impl DraftComparison<'_, '_> {
-    fn parts(&self, key: &str, earlier: &DraftValue, later: &DraftValue) -> Option<ValueChange> {
-        if self.is_same(earlier, later) {
-            return self.unchanged_pair(later);
-        }
-        let is_named = NAMED.contains(&key);
-        match later {
-            DraftValue::Open(id) => match self.later.opened(*id) {
-                OpenedCollection::Mapping { fields, .. } => {
-                    match fields_of(self.earlier, earlier) {
-                        Some(earlier) if !self.later.has_merge_key(fields) => {
-                            self.mappings(&earlier, fields)
-                        }
-                        _ => self.changed_pair(earlier, later),
-                    }
-                }
-                OpenedCollection::List { items, .. }
-                    if is_named && self.earlier.is_list(earlier) =>
-                {
-                    self.lists(earlier, items)
-                }
-                OpenedCollection::List { .. } => self.changed_pair(earlier, later),
-            },
-            DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => {
-                self.changed_pair(earlier, later)
-            }
-        }
-    }
-
-    fn changed_pair(&self, earlier: &DraftValue, later: &DraftValue) -> Option<ValueChange> {
-        Some((self.earlier.value(earlier)?, self.later.value(later)?))
-    }
-
-    /// Whether a part is the same in both drafts. An opened part has the same id in both, so its content is compared.
-    fn is_same(&self, earlier: &DraftValue, later: &DraftValue) -> bool {
-        if earlier != later {
-            return false;
-        }
-        let DraftValue::Open(id) = later else {
-            return true;
-        };
-        match (self.earlier.opened(*id), self.later.opened(*id)) {
-            (
-                OpenedCollection::Mapping {
-                    fields: earlier, ..
-                },
-                OpenedCollection::Mapping { fields: later, .. },
-            ) => {
-                let is_same = |(earlier, later): (&DraftField, &DraftField)| {
-                    earlier.key == later.key && self.is_same(&earlier.value, &later.value)
-                };
-                earlier.len() == later.len() && earlier.iter().zip(later).all(is_same)
-            }
-            (
-                OpenedCollection::List { items: earlier, .. },
-                OpenedCollection::List { items: later, .. },
-            ) => {
-                earlier.len() == later.len()
-                    && earlier
-                        .iter()
-                        .zip(later)
-                        .all(|(earlier, later)| self.is_same(earlier, later))
+impl<'d, 't: 'd> ObjectPart<'d> for DraftPart<'d, 't> {
+    fn is_same(self, later: Self) -> bool {
+        match (self, later) {
+            (DraftPart::Input(_, node), DraftPart::Input(_, later)) => node == later,
+            (DraftPart::Planned(value), DraftPart::Planned(later)) => value.is_same(later),
+            (DraftPart::Opened(draft, id), DraftPart::Opened(later_draft, later)) => {
+                draft.is_same_opened(id, later_draft, later)
             }
             _ => false,
         }
     }
 
-    fn unchanged_pair(&self, part: &DraftValue) -> Option<ValueChange> {
-        let is_collection = match part {
-            DraftValue::Open(_) => true,
-            DraftValue::Node(node) => {
-                let tree = self.later.tree;
-                tree.kind(tree.follow(*node)).is_collection()
+    fn fields(self) -> Option<PartFields<'d, Self>> {
+        match self {
+            DraftPart::Input(draft, node) => draft.fields_of_node(node),
+            DraftPart::Opened(draft, id) => draft.fields_of_opened(id),
+            DraftPart::Planned(value) => {
+                let fields = value.fields()?.into_iter();
+                let parts = fields.map(|(key, value)| (key, DraftPart::Planned(value)));
+                Some(parts.collect())
             }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                value.is_object() || value.is_array()
-            }
-        };
-        if is_collection {
-            return Some((Value::Null, Value::Null));
         }
-        let value = self.later.value(part)?;
-        Some((value.clone(), value))
     }
 
-    fn mappings(&self, earlier: &[DraftField], later: &[DraftField]) -> Option<ValueChange> {
-        let mut before = Map::with_capacity(earlier.len());
-        let mut after = Map::with_capacity(later.len());
-        let mut found: Vec<Option<Value>> = vec![None; earlier.len()];
-        let mut next = 0;
-        for field in later {
-            let key = self.later.key_in_value(&field.key)?;
-            let is_match = |candidate: &DraftField| candidate.key == field.key;
-            // Fields mostly keep their order, so the field behind the last match is tried first.
-            let at = match earlier.get(next).is_some_and(is_match) {
-                true => Some(next),
-                false => earlier.iter().position(is_match),
-            };
-            let value = match at {
-                Some(at) => {
-                    next = at + 1;
-                    let (earlier, later) = self.parts(&key, &earlier[at].value, &field.value)?;
-                    found[at] = Some(earlier);
-                    later
+    fn items(self) -> Option<Vec<Self>> {
+        match self {
+            DraftPart::Input(draft, node) => {
+                let items = draft.tree.items(node);
+                let items = items.map(|item| DraftPart::Input(draft, item));
+                draft.tree.kind(node).is_sequence().then(|| items.collect())
+            }
+            DraftPart::Opened(draft, id) => match draft.opened(id) {
+                OpenedCollection::List { items, .. } => {
+                    Some(items.iter().map(|item| draft.part(item)).collect())
                 }
-                None => self.later.value(&field.value)?,
-            };
-            after.insert(key, value);
+                OpenedCollection::Mapping { .. } => None,
+            },
+            DraftPart::Planned(value) => {
+                Some(value.as_array()?.iter().map(DraftPart::Planned).collect())
+            }
         }
-        for (field, found) in earlier.iter().zip(found) {
-            let key = self.earlier.key_in_value(&field.key)?;
-            let value = match found {
-                Some(value) => value,
-                None => self.earlier.value(&field.value)?,
-            };
-            before.insert(key, value);
-        }
-        // Two different keys in YAML may be the same string in JSON.
-        let is_whole = before.len() == earlier.len() && after.len() == later.len();
-        is_whole.then_some((Value::Object(before), Value::Object(after)))
     }
 
-    fn lists(&self, earlier: &DraftValue, later: &[DraftValue]) -> Option<ValueChange> {
-        let old: Vec<DraftValue> = self.earlier.items(earlier);
-        let mut before: Vec<Option<Value>> = vec![None; old.len()];
-        let mut after = Vec::with_capacity(later.len());
-        let mut next = 0;
-        for item in later {
-            let is_match = |candidate: &DraftValue| {
-                candidate == item
-                    || self
-                        .later
-                        .origin(item)
-                        .is_some_and(|node| *candidate == DraftValue::Node(node))
-            };
-            let at = match old.get(next).is_some_and(is_match) {
-                true => Some(next),
-                false => old.iter().position(is_match),
-            };
-            let Some(at) = at else {
-                after.push(self.later.value(item)?);
-                continue;
-            };
-            next = at + 1;
-            let (earlier, later) = match self.is_same(&old[at], item) {
-                true => self.named(item)?,
-                false => self.parts("", &old[at], item)?,
-            };
-            before[at] = Some(earlier);
-            after.push(later);
+    fn text(self, key: &str) -> Option<Cow<'d, str>> {
+        match self {
+            DraftPart::Input(draft, node) => draft.string_at(&DraftValue::Node(node), key),
+            DraftPart::Opened(draft, id) => draft.string_at(&DraftValue::Open(id), key),
+            DraftPart::Planned(value) => value.text(key),
         }
-        let before: Option<Vec<Value>> = before
-            .into_iter()
-            .zip(&old)
-            .map(|(found, item)| found.or_else(|| self.earlier.value(item)))
-            .collect();
-        Some((Value::Array(before?), Value::Array(after)))
     }
 
-    /// An unchanged container: only its name, if it has one.
-    fn named(&self, container: &DraftValue) -> Option<ValueChange> {
-        let name = self.later.get(container, "name");
-        let value = match name.and_then(|name| self.later.value(&name)) {
-            Some(name @ Value::String(_)) => json!({"name": name}),
-            _ => self.later.value(container)?,
-        };
-        Some((value.clone(), value))
+    fn value(self) -> Option<Cow<'d, Value>> {
+        match self {
+            DraftPart::Input(draft, node) => to_value(draft.tree, node).ok().map(Cow::Owned),
+            DraftPart::Opened(draft, id) => draft.value(&DraftValue::Open(id)).map(Cow::Owned),
+            DraftPart::Planned(value) => Some(Cow::Borrowed(value)),
+        }
     }
 }
 
-/// The fields of a mapping. `None` for anything else, and for a mapping with a merge key, which has more fields.
-fn fields_of(draft: &Draft<'_>, part: &DraftValue) -> Option<Vec<DraftField>> {
-    let fields = match part {
-        DraftValue::Open(id) => match draft.opened(*id) {
-            OpenedCollection::Mapping { fields, .. } => fields.clone(),
-            OpenedCollection::List { .. } => return None,
-        },
-        DraftValue::Node(node) if draft.tree.kind(*node).is_mapping() => {
-            draft.fields_in(*node).collect()
+impl<'t> Draft<'t> {
+    /// Whether the content of an opened part is the same in a later draft.
+    fn is_same_opened(&self, id: OpenId, later_draft: &Draft<'t>, later: OpenId) -> bool {
+        let is_same =
+            |(old, new): (&DraftValue, &DraftValue)| self.part(old).is_same(later_draft.part(new));
+        match (self.opened(id), later_draft.opened(later)) {
+            (
+                OpenedCollection::Mapping { fields: old, .. },
+                OpenedCollection::Mapping { fields: new, .. },
+            ) => {
+                let is_same = |(old, new): (&DraftField, &DraftField)| {
+                    old.key == new.key && is_same((&old.value, &new.value))
+                };
+                old.len() == new.len() && old.iter().zip(new).all(is_same)
+            }
+            (
+                OpenedCollection::List { items: old, .. },
+                OpenedCollection::List { items: new, .. },
+            ) => old.len() == new.len() && old.iter().zip(new).all(is_same),
+            _ => false,
         }
-        DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => return None,
-    };
-    (!draft.has_merge_key(&fields)).then_some(fields)
+    }
+
+    /// The fields of a mapping of the input. `None` for anything else, and for a mapping with a merge key, which has
+    /// more fields.
+    fn fields_of_node<'d>(&'d self, node: NodeId) -> Option<PartFields<'d, DraftPart<'d, 't>>> {
+        let tree = self.tree;
+        if !tree.kind(node).is_mapping() || tree.has_merge_key(node) {
+            return None;
+        }
+        let fields = tree.entries(node).map(|(key, value)| {
+            let value = DraftPart::Input(self, tree.follow(value));
+            (PartKey::Node(tree, key), value)
+        });
+        Some(fields.collect())
+    }
+
+    /// The fields of an opened mapping. `None` for a list, for a mapping with a merge key, which has more fields, and if
+    /// two keys in YAML are the same string in JSON.
+    fn fields_of_opened<'d>(&'d self, id: OpenId) -> Option<PartFields<'d, DraftPart<'d, 't>>> {
+        let OpenedCollection::Mapping { fields, .. } = self.opened(id) else {
+            return None;
+        };
+        if self.has_merge_key(fields) {
+            return None;
+        }
+        let key = |field: &'d DraftField| match &field.key {
+            DraftKey::Node(node) => PartKey::Node(self.tree, *node),
+            DraftKey::New(text) => PartKey::Text(text),
+        };
+        let parts = fields
+            .iter()
+            .map(|field| (key(field), self.part(&field.value)));
+        let parts: PartFields<'_, _> = parts.collect();
+        // Only a number or a boolean can be written as another text, and stand there already.
+        let may_have_twin = |field: &DraftField| match &field.key {
+            DraftKey::New(text) => resolve_typed(text).is_some(),
+            DraftKey::Node(_) => false,
+        };
+        let has_twins = fields.iter().any(may_have_twin) && has_twins(&parts);
+        (!has_twins).then_some(parts)
+    }
+}
+
+fn has_twins<P>(fields: &PartFields<'_, P>) -> bool {
+    let mut keys: Vec<_> = fields.iter().map(|(key, _)| key.text()).collect();
+    keys.sort_unstable();
+    keys.windows(2).any(|pair| pair[0] == pair[1])
 }
