@@ -29,9 +29,11 @@ pub use crate::ownership::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference,
     TextDifferences,
 };
+use foldhash::HashMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 
 use lock::AmbiguousRecords;
 
@@ -137,19 +139,44 @@ fn one_line(json: String) -> String {
     json.chars().map(escape).collect()
 }
 
+/// The length up to which the digest of a text is kept.
+const MAX_KEPT_LENGTH: usize = 1 << 10;
+
+/// The most digests that are kept.
+const MAX_KEPT: usize = 256;
+
+thread_local! {
+    /// The digests of the latest texts. What a policy injects is the same in most workloads.
+    static KEPT: RefCell<HashMap<Vec<u8>, String>> = RefCell::default();
+}
+
 /// Returns the first 10 hexadecimal digits of a value's SHA-256, which is enough to detect that somebody changed it.
 pub fn digest(value: &Value) -> String {
     let text = serde_json::to_vec(&SortedValue(value)).unwrap_or_default();
-    digest_of_bytes(&text)
+    if text.len() > MAX_KEPT_LENGTH {
+        return digest_of_bytes(&text);
+    }
+    KEPT.with_borrow_mut(|kept| {
+        if let Some(digest) = kept.get(&text) {
+            return digest.clone();
+        }
+        if kept.len() == MAX_KEPT {
+            kept.clear();
+        }
+        let digest = digest_of_bytes(&text);
+        kept.insert(text, digest.clone());
+        digest
+    })
 }
 
 /// Like [`digest`], for bytes.
 pub fn digest_of_bytes(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
+    let hash = Sha256::digest(bytes);
+    let first = hash
         .iter()
         .take(5)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+        .fold(0, |first, byte| first << 8 | u64::from(*byte));
+    format!("{first:010x}")
 }
 
 /// Serializes a value with sorted keys, so that equal values have equal digests whatever their order.
