@@ -1,8 +1,10 @@
 //! Turns the outcome of each policy into the change since the earlier run, by comparing the records of both runs.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use foldhash::HashSet;
 
 use crate::change::{Change, ChangeTarget, Operation};
 use crate::options::Options;
@@ -32,7 +34,7 @@ pub(super) fn outcome_since(
             changes if !changes.is_empty() => Outcome::Injected(changes),
             _ if earlier.adopting.is_some() && earlier.evaluates(identity) => {
                 let adopted = paths_of(&after.effects).into_iter();
-                let changes = adopted.map(|(path, _)| at(Operation::Adopt, &path));
+                let changes = adopted.map(|(_, target)| Change::new(Operation::Adopt, target));
                 Outcome::Injected(changes.collect())
             }
             _ => Outcome::UpToDate,
@@ -72,7 +74,7 @@ fn removals(
     let items = paths_of(&policy.effects)
         .into_iter()
         .filter(|(path, _)| workload.can_undo(&policy.effects, path) && !is_kept(path))
-        .map(|(path, _)| at(Operation::TakeOut, &path));
+        .map(|(_, target)| Change::new(Operation::TakeOut, target));
     let objects = policy.generated.keys();
     items
         .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
@@ -146,29 +148,32 @@ fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
     added.chain(changed)
 }
 
-/// The paths of all changes of a policy, each target once, with a text that shows whether the change is still the same.
-fn paths_of(effects: &Effects) -> Vec<(String, String)> {
-    let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
-    let added = effects
-        .added
+/// The paths of all changes of a policy, each target once.
+fn paths_of(effects: &Effects) -> Vec<(&String, ChangeTarget)> {
+    let paths: Vec<_> = all_paths(effects)
+        .map(|path| (path, ChangeTarget::from_path(path)))
+        .collect();
+    let mut seen: HashSet<&ChangeTarget> = HashSet::default();
+    let is_first: Vec<bool> = paths
         .iter()
-        .map(|(path, now)| (path.clone(), now.clone()));
-    let joined = effects
-        .joined
-        .iter()
-        .map(|(path, joined)| (path.clone(), text(joined)));
-    let replaced = effects
-        .replaced
-        .iter()
-        .map(|(path, replaced)| (path.clone(), replaced.now.clone()));
-    let removed = effects
-        .removed
-        .keys()
-        .map(|path| (path.clone(), String::new()));
-    let mut paths: Vec<_> = added.chain(joined).chain(replaced).chain(removed).collect();
-    let mut seen = HashSet::new();
-    paths.retain(|(path, _)| seen.insert(ChangeTarget::from_path(path)));
-    paths
+        .map(|(_, target)| seen.insert(target))
+        .collect();
+    let first = paths.into_iter().zip(is_first);
+    first
+        .filter_map(|(path, is_first)| is_first.then_some(path))
+        .collect()
+}
+
+/// A text that shows whether the change at a path is still the same.
+fn text_at<'e>(effects: &'e Effects, path: &str) -> Cow<'e, str> {
+    if let Some(now) = effects.added.get(path) {
+        return Cow::Borrowed(now);
+    }
+    if let Some(joined) = effects.joined.get(path) {
+        return Cow::Owned(format!("{joined:?}"));
+    }
+    let replaced = effects.replaced.get(path);
+    Cow::Borrowed(replaced.map_or("", |replaced| &replaced.now))
 }
 
 fn changes(
@@ -187,8 +192,8 @@ fn changes(
         return emptied_collections(before, current, earlier);
     }
     let (old, new) = (paths_of(before), paths_of(after));
-    let was: BTreeMap<&String, &String> = old.iter().map(|(path, was)| (path, was)).collect();
-    let is_new: BTreeSet<&String> = new.iter().map(|(path, _)| path).collect();
+    let was: BTreeSet<&String> = old.iter().map(|(path, _)| *path).collect();
+    let is_new: BTreeSet<&String> = new.iter().map(|(path, _)| *path).collect();
     let mut changes = Vec::new();
     for (name, now) in generated {
         match was_generated.get(name) {
@@ -201,17 +206,21 @@ fn changes(
         .keys()
         .filter(|name| !generated.contains_key(*name));
     changes.extend(removed.map(|name| of_object(Operation::TakeOut, name)));
-    for (path, now) in &new {
-        match was.get(path) {
-            Some(was) if *was == now && is_present(path) => {}
-            Some(_) if is_present(path) => changes.push(at(Operation::Update, path)),
-            Some(_) | None => changes.push(at(Operation::Add, path)),
+    for (path, target) in new {
+        let is_there = was.contains(path) && is_present(path);
+        if is_there && text_at(before, path) == text_at(after, path) {
+            continue;
         }
+        let operation = match is_there {
+            true => Operation::Update,
+            false => Operation::Add,
+        };
+        changes.push(Change::new(operation, target));
     }
     let removed = old
-        .iter()
+        .into_iter()
         .filter(|(path, _)| !is_new.contains(path) && workload.can_undo(before, path));
-    changes.extend(removed.map(|(path, _)| at(Operation::TakeOut, path)));
+    changes.extend(removed.map(|(_, target)| Change::new(Operation::TakeOut, target)));
     changes.extend(emptied_collections(before, current, earlier));
     changes
 }
