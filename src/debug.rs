@@ -100,13 +100,8 @@ pub fn kubectl(reports: &[&FileReport]) -> String {
 /// The `kubectl debug` command for a container:
 /// `kubectl -n shop debug -it POD --image=busybox:1.36 --container=debug --target=app -- sh`
 fn line(workload: &WorkloadReport, container: &Value) -> String {
-    let text = |key: &str| {
-        container
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let is_true = |key: &str| container.get(key) == Some(&Value::Bool(true));
+    let text = |key: &str| container[key].as_str().unwrap_or_default();
+    let is_true = |key: &str| container[key] == true;
     let mut words = vec!["kubectl".to_owned()];
     if let Some(namespace) = &workload.namespace {
         words.extend(["-n".to_owned(), namespace.clone()]);

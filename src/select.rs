@@ -141,21 +141,15 @@ fn check(
 ) -> Result<(), NotApplied> {
     let workload = view.workload;
     if policy.suspend {
-        let reason = if policy.kind().is_some() {
-            "the resource chooses nothing"
-        } else {
-            "the policy is suspended"
+        let reason = match policy.kind() {
+            Some(_) => "the resource chooses nothing",
+            None => "the policy is suspended",
         };
         return Err(skip(SkipCause::Suspended, reason.to_owned()));
     }
-    if view
-        .annotation(LOCAL_CONFIG)
-        .is_some_and(|value| value == "true")
-    {
-        return Err(skip(
-            SkipCause::LocalConfig,
-            format!("annotated `{LOCAL_CONFIG}`"),
-        ));
+    if view.annotation(LOCAL_CONFIG) == Some("true") {
+        let reason = format!("annotated `{LOCAL_CONFIG}`");
+        return Err(skip(SkipCause::LocalConfig, reason));
     }
     if let Some(wanted) = &policy.namespace {
         match &workload.namespace {

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp};
 
+use crate::outcome::view::WorkloadView;
 use crate::outcome::{Author, FileReport, Outcome, PolicyReport, WorkloadReport};
 use crate::yaml::splice::{Edit, splice, splice_part, written_in};
 
@@ -42,11 +43,8 @@ pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileRepor
         };
         let is_same_workload =
             |upgraded: &&&WorkloadReport| upgraded.name == workload.name && !workload.is_generated;
-        let policies = policies(
-            before,
-            workload,
-            upgraded.get(number).filter(is_same_workload).copied(),
-        );
+        let upgrade = upgraded.get(number).filter(is_same_workload).copied();
+        let policies = policies(before, workload, upgrade);
         number += usize::from(!workload.is_generated);
         let sides = WorkloadVersions {
             text,
@@ -65,18 +63,20 @@ pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileRepor
             extent: moved(&workload.extent),
             edits: first..report.edits.len(),
             authors,
-            view: before
-                .and_then(|before| before.view_after.clone().or_else(|| before.view.clone())),
-            view_after: workload
-                .view_after
-                .clone()
-                .or_else(|| workload.view.clone()),
+            view: before.and_then(last_view),
+            view_after: last_view(workload),
             patch: None,
             policies,
             ..workload.clone()
         });
     }
     (old_text, report)
+}
+
+/// The view of a workload at the end of a run.
+fn last_view(workload: &WorkloadReport) -> Option<Box<WorkloadView>> {
+    let view = workload.view_after.as_ref().or(workload.view.as_ref());
+    view.cloned()
 }
 
 type WorkloadPair<'r> = (Option<&'r WorkloadReport>, Option<&'r WorkloadReport>);
@@ -235,14 +235,9 @@ impl WorkloadVersions<'_> {
             splice_part(self.text, &piece, self.new.edits),
         );
         let (old_lines, new_lines) = (lines(&old), lines(&new));
-        let texts = |text: &'_ [u8], lines: &[Range<usize>]| -> Vec<Vec<u8>> {
-            lines
-                .iter()
-                .map(|line| text[line.clone()].to_vec())
-                .collect()
-        };
-        let (old_texts, new_texts) = (texts(&old, &old_lines), texts(&new, &new_lines));
-        let ops = similar::capture_diff_slices(Algorithm::Myers, &old_texts, &new_texts);
+        let of_old: Vec<&[u8]> = old_lines.iter().map(|line| &old[line.clone()]).collect();
+        let of_new: Vec<&[u8]> = new_lines.iter().map(|line| &new[line.clone()]).collect();
+        let ops = similar::capture_diff_slices(Algorithm::Myers, &of_old, &of_new);
         let (mut edits, mut authors) = (Vec::new(), Vec::new());
         for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
             let removed = bytes_of(

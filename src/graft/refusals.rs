@@ -14,57 +14,50 @@ use crate::yaml::value::scalar_value;
 /// Refuses documents whose identity is ambiguous: duplicate identity keys, a `kind` or `apiVersion` with a bad tag,
 /// and content on the line of the `---`, which kubectl rejects.
 pub(super) fn refuse_root(tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
-    for &root in tree.roots() {
+    tree.roots().iter().find_map(|&root| {
         let root = tree.follow(root);
-        let is_key_of_identity = |key: &NodeId| {
-            matches!(
-                tree.scalar(*key),
-                Some("kind" | "apiVersion" | "items" | "metadata" | "spec")
-            )
-        };
-        if let Some(key) = tree
-            .kind(root)
-            .is_mapping()
-            .then(|| tree.duplicate_key(root))
-            .flatten()
-            .filter(is_key_of_identity)
-        {
-            return Some(duplicate(
-                source.place(tree.span(key)),
-                tree.scalar(key).unwrap_or_default(),
-            ));
-        }
-        let tagged = ["kind", "apiVersion"]
-            .into_iter()
-            .filter_map(|key| tree.get(root, key))
-            .find(|&value| scalar_value(tree, value).is_err());
-        if let Some(value) = tagged {
-            let problem =
-                Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
-            return Some(
-                problem
-                    .at(
-                        source.place(tree.span(value)),
-                        "readers disagree about this",
-                    )
-                    .help("write the kind out"),
-            );
-        }
-        let start = tree.start(root);
-        let line = source.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        if tree.kind(root).is_collection() && source.text[line..].starts_with("---") {
-            let problem = Diagnostic::error(
-                Code::CannotEdit,
-                "a document begins on the line of its `---`, which kubectl refuses",
-            );
-            return Some(
-                problem
-                    .at(source.place(start..start), "begins here")
-                    .help("put it on the next line"),
-            );
+        refuse_keys(tree, root, source).or_else(|| refuse_first_line(tree, root, source))
+    })
+}
+
+/// Refuses an object whose identity readers disagree about.
+fn refuse_keys(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Option<Diagnostic> {
+    let is_mapping = tree.kind(root).is_mapping();
+    if let Some(key) = is_mapping.then(|| tree.duplicate_key(root)).flatten() {
+        let name = tree.scalar(key).unwrap_or_default();
+        if matches!(name, "kind" | "apiVersion" | "items" | "metadata" | "spec") {
+            return Some(duplicate(source.place(tree.span(key)), name));
         }
     }
-    None
+    let mut values = ["kind", "apiVersion"]
+        .into_iter()
+        .filter_map(|key| tree.get(root, key));
+    let tagged = values.find(|&value| scalar_value(tree, value).is_err())?;
+    let place = source.place(tree.span(tagged));
+    let problem = Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
+    Some(
+        problem
+            .at(place, "readers disagree about this")
+            .help("write the kind out"),
+    )
+}
+
+/// Refuses an object that begins on the line of the `---`.
+fn refuse_first_line(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Option<Diagnostic> {
+    let start = tree.start(root);
+    let line = source.text[..start].rfind('\n').map_or(0, |at| at + 1);
+    if !tree.kind(root).is_collection() || !source.text[line..].starts_with("---") {
+        return None;
+    }
+    let problem = Diagnostic::error(
+        Code::CannotEdit,
+        "a document begins on the line of its `---`, which kubectl refuses",
+    );
+    Some(
+        problem
+            .at(source.place(start..start), "begins here")
+            .help("put it on the next line"),
+    )
 }
 
 /// Refuses a workload with a duplicate key in a field that selection reads.

@@ -73,20 +73,16 @@ impl<'a> DocumentTask<'a> {
             Ok(edits) => edits,
             Err(problem) => return WrittenWorkload::failed(*problem),
         };
-        let planned = pending
-            .beside
-            .as_ref()
-            .filter(|planned| planned.record.is_none());
+        let planned = pending.beside.as_ref();
+        let planned = planned.filter(|planned| planned.record.is_none());
         // With a record, the next run strips the workload before it plans again, so the policies see their own output
         // only without one. The text of the record is no policy's, so then authors are not computed, either.
         let (authors, problems) = match (planned, &pending.wanted) {
-            (Some(planned), DesiredState::Draft(draft)) => (
-                authors(workload.source.text, node, &planned.steps, &edits),
-                self.of_workload(
-                    self.idempotence_problems(workload, draft, &pending.policies),
-                    workload,
-                ),
-            ),
+            (Some(planned), DesiredState::Draft(draft)) => {
+                let problems = self.idempotence_problems(workload, draft, &pending.policies);
+                let authors = authors(workload.source.text, node, &planned.steps, &edits);
+                (authors, self.of_workload(problems, workload))
+            }
             _ => Default::default(),
         };
         let draft = match draft {

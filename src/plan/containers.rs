@@ -421,34 +421,36 @@ impl Planner<'_, '_> {
         }
         let pod = self.draft.get(&self.pod_spec_part(), "securityContext");
         if FIELDS_OF_POD_TOO.contains(&field.as_str())
-            && pod.is_some_and(|pod| self.draft.get(&pod, field).is_some())
+            && pod
+                .as_ref()
+                .is_some_and(|pod| self.draft.get(pod, field).is_some())
         {
             return true;
         }
         // The kubelet does not start a container as root if `runAsNonRoot` is true.
         if field == "runAsNonRoot" && *value == Value::Bool(true) {
-            let of_container = part.and_then(|part| self.draft.get(part, first));
-            let of_pod = self.draft.get(&self.pod_spec_part(), first);
-            let of_container =
-                of_container.and_then(|context| self.draft.text_at(&context, "runAsUser"));
-            let user = of_container.map_or_else(
-                || self.user_of(of_pod.as_ref()),
+            let context = part.and_then(|part| self.draft.get(part, first));
+            let user = context.and_then(|context| self.draft.text_at(&context, "runAsUser"));
+            let user = user.map_or_else(
+                || self.user_of(pod.as_ref()),
                 |user| Some(user.into_owned()),
             );
             return user.as_deref() == Some("0");
         }
-        if field != "allowPrivilegeEscalation" || *value != Value::Bool(false) {
-            return false;
-        }
-        let context = part
-            .and_then(|part| self.draft.get(part, first))
-            .and_then(|context| self.draft.value(&context))
-            .unwrap_or_default();
-        let mut added = context["capabilities"]["add"]
-            .as_array()
-            .into_iter()
-            .flatten();
-        context["privileged"] == true || added.any(|capability| capability == "CAP_SYS_ADMIN")
+        field == "allowPrivilegeEscalation"
+            && *value == Value::Bool(false)
+            && part.is_some_and(|part| self.needs_escalation(part))
+    }
+
+    /// Whether a container is privileged or may become so, which `allowPrivilegeEscalation: false` contradicts.
+    fn needs_escalation(&self, container: &DraftValue) -> bool {
+        let context = self.draft.get(container, "securityContext");
+        let context = context.and_then(|context| self.draft.value(&context));
+        let context = context.unwrap_or_default();
+        let added = context["capabilities"]["add"].as_array();
+        context["privileged"] == true
+            || added
+                .is_some_and(|added| added.iter().any(|capability| capability == "CAP_SYS_ADMIN"))
     }
 }
 

@@ -26,26 +26,21 @@ pub fn faults_of_kept(
     let Some(first) = kept.first() else {
         return Vec::new();
     };
-    let is_reported = |message: &str| {
-        reported
-            .iter()
-            .any(|problem| problem.message.ends_with(message))
-    };
     let Some(result) = result.value(&result.root()) else {
         return Vec::new();
     };
     let mut found = faults_of(&result, base.pod_kind);
-    found.retain(|fault| !is_reported(&fault.message));
+    found.retain(|fault| {
+        let mut reported = reported.iter();
+        !reported.any(|problem| problem.message.ends_with(&*fault.message))
+    });
     if found.is_empty() {
         return Vec::new();
     }
     let input = to_value(base.tree, base.object.node).unwrap_or_default();
     let before = [&input, earlier.current.whole()].map(|value| faults_of(value, base.pod_kind));
-    let before: BTreeSet<&str> = before
-        .iter()
-        .flatten()
-        .map(|fault| &*fault.message)
-        .collect();
+    let before = before.iter().flatten();
+    let before: BTreeSet<&str> = before.map(|fault| &*fault.message).collect();
     found.retain(|fault| !before.contains(&*fault.message));
     let names = kept.iter().map(|name| format!("`{name}`"));
     let names = names.collect::<Vec<_>>().join(", ");

@@ -295,20 +295,7 @@ fn differences(
                 Some(_) | None => {
                     let target = ChangeTarget::PodItem(kind, name.to_owned());
                     changes.push(Change::new(Operation::Add, target));
-                    let new = item(new);
-                    match kind {
-                        PodItem::Volume => inject.volumes.push((new, Position::Last)),
-                        PodItem::InitContainer => {
-                            inject.init_containers.push((new, Position::Last));
-                        }
-                        PodItem::Container
-                        | PodItem::Sidecar
-                        | PodItem::NativeSidecar
-                        | PodItem::ImagePullSecret => {
-                            let kind = SidecarType::Container;
-                            inject.sidecars.push((new, kind, Position::Last));
-                        }
-                    }
+                    add_to(&mut inject, kind, item(new));
                 }
             }
         }
@@ -332,6 +319,21 @@ fn differences(
         inject.pod_spec = Some(item(&Value::Object(changed_fields)));
     }
     (changes, inject)
+}
+
+/// Adds an item of a list of the pod spec to an injection.
+fn add_to(inject: &mut Injection, kind: PodItem, item: PolicyValue) {
+    match kind {
+        PodItem::Volume => inject.volumes.push((item, Position::Last)),
+        PodItem::InitContainer => inject.init_containers.push((item, Position::Last)),
+        PodItem::Container
+        | PodItem::Sidecar
+        | PodItem::NativeSidecar
+        | PodItem::ImagePullSecret => {
+            let kind = SidecarType::Container;
+            inject.sidecars.push((item, kind, Position::Last));
+        }
+    }
 }
 
 /// The lists of a pod spec that are compared item by item.

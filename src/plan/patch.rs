@@ -117,21 +117,19 @@ impl Patcher<'_, '_> {
         };
         let tree = self.draft.tree;
         let children: Vec<_> = tree.children(origin).collect();
-        let is_kept = |node| {
-            items
+        // From the last to the first, so that the indexes of the others stay valid.
+        for (at, node) in children.into_iter().enumerate().rev() {
+            if items
                 .iter()
                 .any(|item| self.draft.origin(item) == Some(node))
-        };
-        let removed: Vec<usize> = (0..children.len())
-            .filter(|&at| !is_kept(children[at]))
-            .collect();
-        // From the last to the first, so that the indexes of the others stay valid.
-        for at in removed.into_iter().rev() {
+            {
+                continue;
+            }
             path.push(at.to_string());
-            self.operations
-                .push(PatchOperation::Remove(RemoveOperation {
-                    path: pointer(path),
-                }));
+            let remove = RemoveOperation {
+                path: pointer(path),
+            };
+            self.operations.push(PatchOperation::Remove(remove));
             path.pop();
         }
         let last_original = items

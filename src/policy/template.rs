@@ -42,6 +42,14 @@ impl TemplateError {
             variable: None,
         }
     }
+
+    /// The error at a path.
+    pub fn at(self, path: &Path) -> Self {
+        TemplateError {
+            path: path.clone(),
+            ..self
+        }
+    }
 }
 
 /// Whether a text is one `${...}` and nothing else.
@@ -208,10 +216,7 @@ impl ValueTemplate {
         for (path, text) in texts(value, &Path::default()) {
             match Template::parse(&text, vocabulary) {
                 Ok(template) => read.push((path, template)),
-                Err(found) => faults.extend(found.into_iter().map(|fault| TemplateError {
-                    path: path.clone(),
-                    ..fault
-                })),
+                Err(found) => faults.extend(found.into_iter().map(|fault| fault.at(&path))),
             }
         }
         if faults.is_empty() {

@@ -15,17 +15,12 @@ pub fn render(judged: &[TestResult], paint: Paint) -> String {
                 .map(move |verdict| (judged_test, verdict))
         })
     };
-    let name_width = judged
+    let names = judged
         .iter()
-        .map(|judged_test| name(judged_test).chars().count())
-        .max()
-        .unwrap_or(0)
-        .max("TEST".len());
-    let expectation_width = rows()
-        .map(|(_, verdict)| verdict.expectation.chars().count())
-        .max()
-        .unwrap_or(0)
-        .max("EXPECTED".len());
+        .map(|judged_test| name(judged_test).chars().count());
+    let name_width = names.fold("TEST".len(), usize::max);
+    let expectations = rows().map(|(_, verdict)| verdict.expectation.chars().count());
+    let expectation_width = expectations.fold("EXPECTED".len(), usize::max);
     let mut text = format!(
         "{:name_width$}  {:expectation_width$}  RESULT\n",
         "TEST", "EXPECTED"

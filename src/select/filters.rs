@@ -70,19 +70,12 @@ impl BaselineView<'_, '_> {
     fn filter(&self, filter: &WorkloadFilter, hooks: Hooks) -> FilterResult {
         let workload = self.workload;
         let (pod_metadata, workload_metadata) = (workload.pod_metadata(), workload.metadata());
-        let by_own = filter.workload_selector.as_ref();
+        let (by_pod, by_own) = (filter.selector.as_ref(), filter.workload_selector.as_ref());
         let failed = self
             .check_kind(&filter.kinds)
             .or_else(|| self.check_name(&filter.names))
             .or_else(|| self.check_hooks(filter.hooks.unwrap_or(hooks)))
-            .or_else(|| {
-                self.check_selector(
-                    filter.selector.as_ref(),
-                    pod_metadata,
-                    "selector",
-                    "the pod template",
-                )
-            })
+            .or_else(|| self.check_selector(by_pod, pod_metadata, "selector", "the pod template"))
             .or_else(|| {
                 self.check_selector(
                     by_own,

@@ -16,6 +16,12 @@ const NEGATIVE_VALUES: &[&str] = &["false", "disabled", "no", "off", "0"];
 impl BaselineView<'_, '_> {
     /// Whether a policy applies according to the marks. If both `optIn` and `optOut` hold, the one nearer to the pod
     /// wins, and at the same place `optOut`.
+    fn opted_out(&self, opt: &OptRule, (from, value): (OptFrom, &str)) -> Skip {
+        let holder = holder_name(from);
+        let reason = format!("opted out: {holder} has {}: {value}", key_of(opt));
+        Skip::because(SkipCause::OptedOut, reason).found_at(self.mark_span(from, &opt.mark))
+    }
+
     pub(super) fn check_opts(
         &self,
         policy: &Policy,
@@ -26,13 +32,11 @@ impl BaselineView<'_, '_> {
         }
         let object = self.namespace_object();
         let namespace = object.as_ref().ok().copied().flatten();
-        let find =
-            |opt: &Option<OptRule>| opt.as_ref().and_then(|opt| self.find_mark(opt, namespace));
-        let (opt_in_mark, opt_out_mark) = (find(&policy.opt_in), find(&policy.opt_out));
+        let [opt_in_mark, opt_out_mark] =
+            [&policy.opt_in, &policy.opt_out].map(|opt| self.find_mark(opt.as_ref()?, namespace));
         let accepted = |mark: &Option<(OptFrom, &str)>, opt: &Option<OptRule>| {
             let is_accepted = |value: &str| opt.as_ref().is_some_and(|opt| opt.accepts(value));
-            mark.filter(|(_, value)| is_accepted(value))
-                .map(|(from, _)| from)
+            mark.and_then(|(from, value)| is_accepted(value).then_some(from))
         };
         let opted_in = accepted(&opt_in_mark, &policy.opt_in);
         let opted_out = accepted(&opt_out_mark, &policy.opt_out);
@@ -41,38 +45,31 @@ impl BaselineView<'_, '_> {
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = opt_out_mark.map(|(_, value)| value).unwrap_or_default();
-            let reason = format!(
-                "opted out: {} has {}: {value}",
-                holder_name(out),
-                key_of(opt)
-            );
-            let skip = Skip::because(SkipCause::OptedOut, reason);
-            let skip = skip.found_at(self.mark_span(out, &opt.mark));
-            return Err(NotApplied::Skip(Box::new(skip)));
+            return Err(NotApplied::Skip(Box::new(
+                self.opted_out(opt, (out, value)),
+            )));
         }
         let unknown = || self.unknown(&object);
         if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
-            return Err(
-                match (opt_in_mark, unknown().filter(|_| asks_namespace(opt))) {
-                    (Some(mark), _) => NotApplied::Skip(Box::new(self.other_value(opt, mark))),
-                    (None, Some(unknown)) => {
-                        does_not_hold(policy, self.workload, unknown, warnings)
-                    }
-                    (None, None) => {
-                        let reason = format!("not opted in: no `{}`", key_of(opt));
-                        let skip = Skip::because(SkipCause::NotOptedIn, reason);
-                        NotApplied::Skip(Box::new(skip.hint(self.near_mark(opt))))
-                    }
-                },
-            );
+            let unknown = unknown().filter(|_| asks_namespace(opt));
+            return Err(match (opt_in_mark, unknown) {
+                (Some(mark), _) => NotApplied::Skip(Box::new(self.other_value(opt, mark))),
+                (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
+                (None, None) => {
+                    let reason = format!("not opted in: no `{}`", key_of(opt));
+                    let skip = Skip::because(SkipCause::NotOptedIn, reason);
+                    NotApplied::Skip(Box::new(skip.hint(self.near_mark(opt))))
+                }
+            });
         }
         // An unknown Namespace may opt out, but only if no mark nearer to the pod has decided.
         let is_open = opt_out_mark.is_none()
             && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
         match unknown() {
-            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => Err(
-                undecided(policy, self.workload, unknown, ("the `optOut`", None)),
-            ),
+            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => {
+                let condition = ("the `optOut`", None);
+                Err(undecided(policy, self.workload, unknown, condition))
+            }
             Some(_) | None => Ok(()),
         }
     }

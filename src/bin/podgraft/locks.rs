@@ -132,31 +132,32 @@ impl LockFiles {
         }
         let records = files.iter();
         locks.put_all(records.map(|file| (&*file.input.name, file.report.records.as_slice())));
-        let after = self
-            .files
-            .iter()
-            .zip(&locks.locks)
-            .filter_map(|(file, lock)| {
-                let (old, new) = (file.text.clone().unwrap_or_default(), lock.render());
-                let merged = match (&*old, &*new) {
-                    _ if old == new => return None,
-                    ("", text) | (text, "") => text.to_owned(),
-                    // A lock file may have the lines of two versions, as after a merge in Git. So both texts together
-                    // are a valid one.
-                    _ => Lock::read(&[&old, "\n", &new].concat())
-                        .map_or_else(|_| new.clone(), |merged| merged.render()),
-                };
-                let path = file.folder.join(LOCK_FILE);
-                Some(NewLock {
-                    name: path.to_string_lossy().into_owned(),
-                    path,
-                    old,
-                    merged,
-                    new,
-                })
-            });
-        after.collect()
+        let files = self.files.iter().zip(&locks.locks);
+        files
+            .filter_map(|(file, lock)| new_lock(file, lock))
+            .collect()
     }
+}
+
+/// The lock file as the run leaves it; `None` if it stays as it is.
+fn new_lock(file: &LockFile, lock: &Lock) -> Option<NewLock> {
+    let (old, new) = (file.text.clone().unwrap_or_default(), lock.render());
+    let merged = match (&*old, &*new) {
+        _ if old == new => return None,
+        ("", text) | (text, "") => text.to_owned(),
+        // A lock file may have the lines of two versions, as after a merge in Git. So both texts together are a valid
+        // one.
+        _ => Lock::read(&[&old, "\n", &new].concat())
+            .map_or_else(|_| new.clone(), |merged| merged.render()),
+    };
+    let path = file.folder.join(LOCK_FILE);
+    Some(NewLock {
+        name: path.to_string_lossy().into_owned(),
+        path,
+        old,
+        merged,
+        new,
+    })
 }
 
 impl NewLock {

@@ -62,14 +62,7 @@ fn load_as(
     if args.given.is_empty() && args.configured.inline.is_empty() {
         return LoadedPolicies::default();
     }
-    let (mut files, mut problems) = (Vec::<PolicyFile>::new(), Vec::new());
-    for given in &args.given {
-        match files_as_used(args, given, inputs) {
-            Ok(found) => files.extend(found),
-            Err(found) => problems.extend(found),
-        }
-    }
-    files.extend(args.configured.inline.iter().cloned());
+    let (mut files, mut problems) = given_files(args, inputs);
     let uses = args.configured.uses.iter();
     let of_uses = uses.flat_map(|(given, policy_use)| params_of(given, policy_use, inputs));
     let of_uses: Vec<(PolicySource, ConfigParam)> = of_uses.collect();
@@ -85,9 +78,10 @@ fn load_as(
     files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
     problems.extend(diagnostics);
     let mirrors = args.configured.image_mirrors.as_slice().into();
-    let policies = policies.into_iter();
-    let policies = policies.map(|policy| policy.with_image_mirrors(&mirrors));
-    let policies: Vec<Policy> = policies.collect();
+    let policies: Vec<Policy> = policies
+        .into_iter()
+        .map(|policy| policy.with_image_mirrors(&mirrors))
+        .collect();
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         match declared(&files).first() {
             Some(_) if is_looking => {}
@@ -104,6 +98,22 @@ fn load_as(
         files,
         problems,
     }
+}
+
+/// The files of all policies, and what is wrong with those that cannot be read.
+fn given_files(
+    args: &args::PolicyArgs,
+    inputs: &[InputText<'_>],
+) -> (Vec<PolicyFile>, Vec<Diagnostic>) {
+    let (mut files, mut problems) = (Vec::<PolicyFile>::new(), Vec::new());
+    for given in &args.given {
+        match files_as_used(args, given, inputs) {
+            Ok(found) => files.extend(found),
+            Err(found) => problems.extend(found),
+        }
+    }
+    files.extend(args.configured.inline.iter().cloned());
+    (files, problems)
 }
 
 /// The files that a `-p` names, changed as its entry in the configuration says.
@@ -175,14 +185,6 @@ pub fn reading(
         opentelemetry: opentelemetry.settings(),
         ..ReadOptions::default()
     }
-}
-
-/// The files of the given policies.
-///
-/// # Errors
-/// The files that cannot be read.
-pub fn given_files(args: &args::PolicyArgs) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
-    offered_files(&args.given)
 }
 
 /// The files of several `-p` values.

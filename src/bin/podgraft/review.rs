@@ -201,39 +201,33 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         let message = "--require is about all workloads, and --shard looks at some of them";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
-    let mut grafted = graft_all(
-        &run,
-        RunRequest {
-            configure: enable_finding_details,
-            report_orphans: true,
-            ..RunRequest::of(&Purpose::Elsewhere)
-        },
-    )?;
+    let request = RunRequest {
+        configure: enable_finding_details,
+        report_orphans: true,
+        ..RunRequest::of(&Purpose::Elsewhere)
+    };
+    let mut grafted = graft_all(&run, request)?;
     let voice = Console::new(&args.run.output);
-    let findings = take_findings(&mut grafted);
+    let mut findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
-        return Ok(if args.output == CheckFormat::Github {
-            print_result(voice, &check::github::annotations(&grafted.problems), exit)
-        } else {
-            exit
+        return Ok(match args.output {
+            CheckFormat::Github => {
+                print_result(voice, &check::github::annotations(&grafted.problems), exit)
+            }
+            _ => exit,
         });
     }
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
     let demands = &grafted.demands;
-    let mut findings = findings;
     if demands.is_whole {
         findings.extend(config::require::check(&demands.require, &reported));
     }
     // A run over a part of the workloads or policies tells nothing about coverage, or about acknowledgements without a
     // finding.
     let mut checked = CheckedRun::new(&reported, &findings);
-    checked.accept(|found| {
-        demands
-            .acknowledged
-            .iter()
-            .any(|acknowledgement| acknowledgement.covers(found))
-    });
+    let acknowledged = demands.acknowledged.iter();
+    checked.accept(|found| acknowledged.clone().any(|entry| entry.covers(found)));
     if demands.is_whole {
         checked.add(&config::unused(&demands.acknowledged));
     }

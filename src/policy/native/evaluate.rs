@@ -99,11 +99,7 @@ fn evaluate(
         let template = match Template::parse(&text, vocabulary) {
             Ok(template) => template,
             Err(found) => {
-                let path = || path.clone();
-                faults.extend(found.into_iter().map(|fault| TemplateError {
-                    path: path(),
-                    ..fault
-                }));
+                faults.extend(found.into_iter().map(|fault| fault.at(&path)));
                 continue;
             }
         };

@@ -122,12 +122,7 @@ pub(super) fn compile(
     at: &Path,
 ) -> Result<Expression, Vec<Diagnostic>> {
     let compiled = Expression::compile(text.trim(), vocabulary);
-    let in_place = |fault: TemplateError| {
-        document.fault(TemplateError {
-            path: at.clone(),
-            ..fault
-        })
-    };
+    let in_place = |fault: TemplateError| document.fault(fault.at(at));
     let compiled = compiled.and_then(|expression| match expression.uses.reference {
         true => Err(vec![no_reference()]),
         false => Ok(expression),

@@ -92,11 +92,7 @@ impl LoopExpander<'_> {
             let at = list.index(index);
             let found = self.made_of(entry).unwrap_or_else(|faults| {
                 let path = at.key("forEach");
-                let placed = |fault| TemplateError {
-                    path: path.clone(),
-                    ..fault
-                };
-                let faults = faults.into_iter().map(placed);
+                let faults = faults.into_iter().map(|fault| fault.at(&path));
                 problems.extend(faults.map(|fault| document.fault(fault)));
                 Vec::new()
             });

@@ -46,6 +46,8 @@ pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
         .collect()
 }
 
+type NameCheck = fn(&str) -> names::RuleCheck;
+
 impl PolicyReader<'_, '_> {
     pub(super) fn generate(&mut self, entries: Vec<types::Companion>) -> Vec<GenerateEntry> {
         let list = Path::of(&["spec", "generate"]);
@@ -184,16 +186,11 @@ impl ResourceTemplate {
     /// schema wants a string.
     fn check(&self, document: &mut Document<'_>, moves: &ItemMoves) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
-        for (word, check) in [
-            (
-                "name",
-                names::check_dns_subdomain as fn(&str) -> names::RuleCheck,
-            ),
-            (
-                "namespace",
-                names::check_dns_label as fn(&str) -> names::RuleCheck,
-            ),
-        ] {
+        const NAMES: [(&str, NameCheck); 2] = [
+            ("name", names::check_dns_subdomain),
+            ("namespace", names::check_dns_label),
+        ];
+        for (word, check) in NAMES {
             let path = self.at.key("metadata").key(word);
             match path.get(&document.value) {
                 None if word == "namespace" => {}

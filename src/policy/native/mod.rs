@@ -134,10 +134,8 @@ fn prepare<'t>(
     let mut vocabulary = read_params(&document, given, of_builtin, &mut problems)?;
     vocabulary.source = source_known(&document, instance);
     refuse_expressions_elsewhere(&document, &mut problems);
-    let resources: Vec<PolicyVariable> = instance
-        .into_iter()
-        .flat_map(PolicyInstance::variables)
-        .collect();
+    let resources = instance.map(PolicyInstance::variables).into_iter();
+    let resources: Vec<PolicyVariable> = resources.flatten().collect();
     let made = for_each::expand_loops(&mut document, &vocabulary, &resources, &mut problems);
     if let Some(instance) = of_builtin {
         document = instance.places_of(document, &made);
@@ -366,12 +364,8 @@ impl<'d, 't> PolicyReader<'d, 't> {
         let at = Path::of(&["spec"]);
         let selects = self.filter(&spec.r#match.unwrap_or_default(), &at.key("match"));
         let excludes = self.filters(&spec.exclude, &at.key("exclude"));
-        let opt_in = spec
-            .opt_in
-            .and_then(|opt| self.opt(&opt, ["true", "enabled"], &at.key("optIn")));
-        let opt_out = spec
-            .opt_out
-            .and_then(|opt| self.opt(&opt, ["false", "disabled"], &at.key("optOut")));
+        let opt_in = self.opt(spec.opt_in, ["true", "enabled"], &at.key("optIn"));
+        let opt_out = self.opt(spec.opt_out, ["false", "disabled"], &at.key("optOut"));
         let leave_alone = self.leave_alone(&spec.leave_alone, &at.key("leaveAlone"));
         let containers = self.containers(&spec.containers, &at.key("containers"));
         let match_conditions = self.conditions(

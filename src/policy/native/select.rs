@@ -264,13 +264,14 @@ impl PolicyReader<'_, '_> {
 
     pub(super) fn opt(
         &mut self,
-        opt: &types::Opt,
+        opt: Option<types::Opt>,
         default_values: [&str; 2],
         at: &Path,
     ) -> Option<OptRule> {
-        let mark = match (&opt.annotation, &opt.label) {
-            (Some(key), None) => MetadataKey::Annotation(key.clone()),
-            (None, Some(key)) => MetadataKey::Label(key.clone()),
+        let opt = opt?;
+        let mark = match (opt.annotation, opt.label) {
+            (Some(key), None) => MetadataKey::Annotation(key),
+            (None, Some(key)) => MetadataKey::Label(key),
             (Some(_), Some(_)) | (None, None) => {
                 let message = format!("`{}` needs either `annotation` or `label`", at.name());
                 self.report_error(at, message, "name the key of one of the two");
@@ -278,13 +279,11 @@ impl PolicyReader<'_, '_> {
             }
         };
         self.check_mark(&mark, at);
-        let stated = !opt.values.is_empty();
-        let values = if stated {
-            opt.values.clone()
-        } else {
-            default_values.map(str::to_owned).to_vec()
+        let values = match opt.values.is_empty() {
+            true => default_values.map(str::to_owned).to_vec(),
+            false => opt.values,
         };
-        let from: BTreeSet<OptFrom> = opt.from.iter().copied().collect();
+        let from: BTreeSet<OptFrom> = opt.from.into_iter().collect();
         // As a sorted set, from the pod outwards: the nearest place with the mark decides.
         let everywhere = [OptFrom::Pod, OptFrom::Workload, OptFrom::Namespace];
         let is_from_stated = !from.is_empty();

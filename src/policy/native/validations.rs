@@ -153,13 +153,8 @@ impl ValidationContext<'_, '_, '_> {
         is_said: bool,
     ) -> Result<Option<String>, Vec<Diagnostic>> {
         let template = Template::parse(text, self.vocabulary).map_err(|faults| {
-            let path = at.clone();
-            let in_place = |fault| TemplateError {
-                path: path.clone(),
-                ..fault
-            };
-            self.document
-                .faults(faults.into_iter().map(in_place).collect())
+            let faults = faults.into_iter().map(|fault| fault.at(at));
+            self.document.faults(faults.collect())
         })?;
         if template.uses().workload {
             let is_open = self.vocabulary.is_open();

@@ -28,16 +28,10 @@ impl Injector<'_> {
             injector.warn_not_instrumented(Language::Go, None, reason, help);
         };
         if let Some(at) = self.pod.find_init(name) {
-            let (place, reason) = (
-                self.place(ContainerPosition::Init(at)),
-                format!("`{name}` is an init container"),
-            );
-            return self.warn_not_instrumented(
-                Language::Go,
-                place,
-                &reason,
-                "name a container of `containers`",
-            );
+            let place = self.place(ContainerPosition::Init(at));
+            let reason = format!("`{name}` is an init container");
+            let help = "name a container of `containers`";
+            return self.warn_not_instrumented(Language::Go, place, &reason, help);
         }
         if self.pod.field("shareProcessNamespace") == &Value::Bool(false) {
             return refuse(

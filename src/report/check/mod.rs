@@ -127,19 +127,7 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
     let mut found = Vec::new();
     let title = workload.title();
     if workload.is_changed() {
-        let by: Vec<String> = workload
-            .policies
-            .iter()
-            .filter_map(pending_changes)
-            .collect();
-        let by = if by.is_empty() {
-            "its record would be another".to_owned()
-        } else {
-            by.join("; ")
-        };
-        let message = format!("{title} is not up to date: {by}");
-        let help = "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies";
-        found.push(Diagnostic::error(Code::OutOfDate, message).help(help));
+        found.push(out_of_date(workload));
     }
     for policy_report in &workload.policies {
         match &policy_report.outcome {
@@ -174,6 +162,22 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
             workload: Some(title.clone()),
         })
         .collect()
+}
+
+fn out_of_date(workload: &WorkloadReport) -> Diagnostic {
+    let by: Vec<String> = workload
+        .policies
+        .iter()
+        .filter_map(pending_changes)
+        .collect();
+    let by = match by.as_slice() {
+        [] => "its record would be another".to_owned(),
+        by => by.join("; "),
+    };
+    let message = format!("{} is not up to date: {by}", workload.title());
+    Diagnostic::error(Code::OutOfDate, message).help(
+        "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies",
+    )
 }
 
 /// What a policy would still change in a workload, in words; `None` if nothing.
