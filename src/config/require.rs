@@ -71,31 +71,26 @@ impl CoverageRequirement {
 
     /// Errors for the workloads that miss the requirement.
     fn check(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
-        let workloads = || {
-            let of_file = |file: &ReportedFile<'_>| -> Vec<(String, WorkloadReport)> {
-                let reported = file.report.input_workloads();
-                reported
-                    .map(|workload| (file.name.to_owned(), workload.clone()))
-                    .collect()
-            };
-            files.iter().flat_map(of_file)
-        };
+        let workloads = files.iter().flat_map(|file| {
+            let reported = file.report.input_workloads();
+            reported.map(|workload| (file.name, workload))
+        });
         match &self.coverage {
             Coverage::AtLeast(wanted) => {
-                let covered: Vec<String> = workloads()
+                let covered: Vec<String> = workloads
                     .filter(|(_, workload)| self.is_met(workload))
                     .map(|(_, workload)| workload.title())
                     .collect();
-                let problem = || self.too_few(*wanted, &covered);
-                (covered.len() < *wanted)
-                    .then(problem)
-                    .into_iter()
-                    .collect()
+                match covered.len() < *wanted {
+                    true => vec![self.too_few(*wanted, &covered)],
+                    false => Vec::new(),
+                }
             }
             Coverage::All(selector, text) => {
-                let found =
-                    || workloads().filter(|(_, workload)| holds(selector, &workload.labels));
-                if found().next().is_none() {
+                let mut found = workloads
+                    .filter(|(_, workload)| holds(selector, &workload.labels))
+                    .peekable();
+                if found.peek().is_none() {
                     let message = format!(
                         "policy `{}` must be for all workloads with {text}, and there is none",
                         self.policy
@@ -106,9 +101,9 @@ impl CoverageRequirement {
                         "a requirement that finds nothing guards nothing: correct the selector",
                     )];
                 }
-                let missed = found().filter(|(_, workload)| !self.is_met(workload));
+                let missed = found.filter(|(_, workload)| !self.is_met(workload));
                 missed
-                    .map(|(file, workload)| self.not_covered(&file, &workload, text))
+                    .map(|(file, workload)| self.not_covered(file, workload, text))
                     .collect()
             }
         }

@@ -90,11 +90,7 @@ impl NamespaceMeta {
     /// Reads a Namespace object.
     pub(super) fn of(object: &Value) -> Self {
         let texts = |field: &str| {
-            let map = object
-                .pointer(&format!("/metadata/{field}"))
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten();
+            let map = object["metadata"][field].as_object().into_iter().flatten();
             map.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
                 .collect()
         };

@@ -193,36 +193,33 @@ impl ResourceList<'_> {
     }
 
     fn result_for(&self, item: Option<NodeId>) -> KrmResult {
-        let word = |node: NodeId, key: &str| self.word(node, key).to_owned();
-        let metadata = |item: NodeId, key: &str| {
-            self.tree
-                .get(item, "metadata")
-                .map_or_else(String::new, |metadata| word(metadata, key))
-        };
-        let resource = |item: NodeId| ResourceRef {
-            api_version: word(item, "apiVersion"),
-            kind: word(item, "kind"),
-            name: metadata(item, "name"),
-            namespace: metadata(item, "namespace"),
-        };
-        let file = |item: NodeId| {
-            let index = self
-                .annotation(item, &INDEX)
-                .and_then(|index| index.parse().ok())
-                .unwrap_or(0);
-            Some(KrmFile {
-                path: self.annotation(item, &PATH)?.to_owned(),
-                index,
-            })
-        };
         KrmResult {
             message: String::new(),
             severity: KrmSeverity::Info,
-            resource_ref: item.map(resource),
+            resource_ref: item.map(|item| self.resource(item)),
             field: None,
-            file: item.and_then(file),
+            file: item.and_then(|item| self.file(item)),
             tags: None,
         }
+    }
+
+    fn resource(&self, item: NodeId) -> ResourceRef {
+        let metadata = self.tree.get(item, "metadata");
+        let of_metadata = |key: &str| metadata.map_or("", |metadata| self.word(metadata, key));
+        ResourceRef {
+            api_version: self.word(item, "apiVersion").to_owned(),
+            kind: self.word(item, "kind").to_owned(),
+            name: of_metadata("name").to_owned(),
+            namespace: of_metadata("namespace").to_owned(),
+        }
+    }
+
+    fn file(&self, item: NodeId) -> Option<KrmFile> {
+        let index = self.annotation(item, &INDEX);
+        Some(KrmFile {
+            path: self.annotation(item, &PATH)?.to_owned(),
+            index: index.and_then(|index| index.parse().ok()).unwrap_or(0),
+        })
     }
 
     /// The place of a line's text, without its indentation and the `-` of list items.

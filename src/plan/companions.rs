@@ -173,16 +173,6 @@ impl RuleContext<'_, '_> {
 
     /// Whether the object is among the manifests already.
     fn is_present(&self, companion: &GeneratedObject) -> Result<bool, Box<Diagnostic>> {
-        let conflict = |message: String, help: &str| {
-            let policy_label = format!("policy `{}` generates this", self.policy.identity);
-            let problem = Diagnostic::error(Code::Conflict, message)
-                .at(companion.place.clone(), policy_label);
-            Box::new(
-                problem
-                    .at(self.workload.name_place(), "for this workload")
-                    .help(help),
-            )
-        };
         let name = &companion.name;
         let Some(known) = self.inventory.object(name) else {
             return Ok(false);
@@ -192,7 +182,8 @@ impl RuleContext<'_, '_> {
             (SourceRole::Companion, None) => Ok(false),
             (SourceRole::Companion, Some(_)) => {
                 let message = format!("the {name} is generated twice, with different content");
-                Err(conflict(
+                Err(self.conflict(
+                    companion,
                     message,
                     "put what differs into the name, such as `${workload.name}-agent`",
                 ))
@@ -200,7 +191,7 @@ impl RuleContext<'_, '_> {
             (_, Some(other_place)) => {
                 let message =
                     format!("the {name} stands twice among the manifests, and is generated, too");
-                let problem = conflict(message, "take one of the two out");
+                let problem = self.conflict(companion, message, "take one of the two out");
                 let problem = problem
                     .at(known.place.clone(), "one of them")
                     .at(other_place.clone(), "the other");
@@ -214,10 +205,27 @@ impl RuleContext<'_, '_> {
                     format!("the {name} is already among the manifests, with other content");
                 let help = "take it out where an earlier run wrote it, or give the generated one another name";
                 Err(Box::new(
-                    conflict(message, help).at(known.place.clone(), "stands here"),
+                    self.conflict(companion, message, help)
+                        .at(known.place.clone(), "stands here"),
                 ))
             }
         }
+    }
+
+    fn conflict(
+        &self,
+        companion: &GeneratedObject,
+        message: String,
+        help: &str,
+    ) -> Box<Diagnostic> {
+        let policy_label = format!("policy `{}` generates this", self.policy.identity);
+        let problem =
+            Diagnostic::error(Code::Conflict, message).at(companion.place.clone(), policy_label);
+        Box::new(
+            problem
+                .at(self.workload.name_place(), "for this workload")
+                .help(help),
+        )
     }
 }
 

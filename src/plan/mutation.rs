@@ -202,32 +202,29 @@ fn new_faults<'t>(
     planned: &WorkloadPlan<'t>,
 ) -> Vec<Diagnostic> {
     let kind = subject.workload.pod_kind;
-    let faults = |draft: &Draft<'t>| -> Vec<ApiFault> {
-        faults::faults(
-            draft,
-            &subject.template_in(draft),
-            kind,
-            FaultOrigin::Manifest,
-        )
+    let faults = |draft: &Draft<'t>| {
+        let template = subject.template_in(draft);
+        faults::faults(draft, &template, kind, FaultOrigin::Manifest)
     };
     let old = faults(before);
     let is_new = |fault: &ApiFault| old.iter().all(|known| known.message != fault.message);
-    let warn = |fault: ApiFault| {
-        let message = format!(
-            "no API server takes {} as `{}` makes it: {}",
-            subject.workload.title(),
-            subject.policy.identity,
-            fault.message
-        );
-        Diagnostic::warning(Code::Invalid, message)
-            .at(subject.workload.name_place(), "this workload")
-            .help("the operator does the same; the other messages say what in the manifest leads to it")
-    };
     faults(&planned.draft)
         .into_iter()
         .filter(is_new)
-        .map(warn)
+        .map(|fault| as_operator_does(subject, &fault))
         .collect()
+}
+
+fn as_operator_does(subject: RuleContext<'_, '_>, fault: &ApiFault) -> Diagnostic {
+    let message = format!(
+        "no API server takes {} as `{}` makes it: {}",
+        subject.workload.title(),
+        subject.policy.identity,
+        fault.message
+    );
+    Diagnostic::warning(Code::Invalid, message)
+        .at(subject.workload.name_place(), "this workload")
+        .help("the operator does the same; the other messages say what in the manifest leads to it")
 }
 
 /// Moves new keys of the pod spec and of its containers to their usual places.

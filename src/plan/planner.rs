@@ -393,14 +393,12 @@ impl<'c, 't> Planner<'c, 't> {
         list: Option<&DraftValue>,
         item: &PolicyValue,
     ) -> Result<usize, Box<Diagnostic>> {
-        let find = |wanted: &String| {
-            let found = list
-                .map(|list| self.draft.positions_by(list, "name", wanted))
-                .unwrap_or_default();
-            found.first().copied().ok_or_else(|| {
+        let find = |wanted: &str| {
+            let found = self.position_by(list, "name", wanted);
+            found.ok_or_else(|| {
+                let title = self.workload.title();
                 let message = format!(
-                    "`{wanted}` is not in {}, so nothing can stand before or after it",
-                    self.workload.title()
+                    "`{wanted}` is not in {title}, so nothing can stand before or after it"
                 );
                 Box::new(self.problem(Code::UnknownPosition, message, item))
             })
