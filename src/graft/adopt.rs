@@ -11,12 +11,11 @@ use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
-use crate::plan::draft::Draft;
-use crate::plan::draft_paths::DraftPaths;
+use crate::plan::draft_paths::RecordedPlaces;
 use crate::plan::recording::{EarlierRun, SatisfiedChange, has_twin_containers};
 use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, plan};
-use crate::record::redo::ORIGINAL;
+use crate::record::ORIGINAL;
 use crate::record::{
     Effects, JoinedText, MARKER, PolicyRecord, Record, RecordPaths, RecordedValue, VERSION, digest,
     restore_order,
@@ -79,7 +78,7 @@ impl<'a> DocumentTask<'a> {
         if has_twin_containers(value.whole(), &workload.pod_kind.path) {
             return None;
         }
-        let policies = self.adopted_policies(&workload, value.whole());
+        let policies = self.adopted_policies(&workload);
         if policies.is_empty() {
             return None;
         }
@@ -108,9 +107,10 @@ impl<'a> DocumentTask<'a> {
         })
     }
 
-    fn adopted_policies(&self, workload: &Workload<'_>, value: &Value) -> Vec<PolicyRecord> {
+    fn adopted_policies(&self, workload: &Workload<'_>) -> Vec<PolicyRecord> {
         let planned = self.planned(workload, None);
         let paths = RecordPaths::of(&workload.pod_kind.path);
+        let places = RecordedPlaces::of(workload.tree, workload.object.node, paths);
         let mark = workload.workload_annotation(MARKER);
         let marked: Vec<&str> = mark
             .and_then(|mark| workload.tree.scalar(mark))
@@ -119,9 +119,9 @@ impl<'a> DocumentTask<'a> {
         let reports = planned.policies.iter();
         let mut policies: Vec<PolicyRecord> = reports
             .filter(|report| self.setting.options.adopt || marked.contains(&&*report.policy))
-            .filter_map(|report| adopted(report, &planned, &paths, value))
+            .filter_map(|report| adopted(report, &planned, &places))
             .collect();
-        note_originals(&mut policies, &paths, value);
+        note_originals(&mut policies, &places);
         policies
     }
 
@@ -156,16 +156,13 @@ impl<'a> DocumentTask<'a> {
                 if !adopts || recorded_object.from.is_none() && !recorded_object.is_annotated {
                     return;
                 }
+                let (node, paths) = (recorded_object.node, recorded_object.record.paths());
+                let places = RecordedPlaces::of(tree, node, paths);
                 for report in &planned.policies {
                     if recorded_object.record.policy(&report.policy).is_some() {
                         continue;
                     }
-                    let policy = adopted(
-                        report,
-                        &planned,
-                        &recorded_object.record.paths(),
-                        recorded_object.value.whole(),
-                    );
+                    let policy = adopted(report, &planned, &places);
                     recorded_object.adopted.extend(
                         policy
                             .as_ref()
@@ -298,8 +295,8 @@ fn note_changed(
     base: &Workload<'_>,
     planned: &WorkloadPlan<'_>,
 ) -> bool {
-    let paths = DraftPaths::of(recorded_object.record.paths());
-    let base = Draft::new(base.tree, base.object.node);
+    let paths = recorded_object.record.paths();
+    let base = RecordedPlaces::of(base.tree, base.object.node, paths);
     let mut has_noted = false;
     for changed in &taken.changed {
         let is_met = |(policy, met): &&(String, SatisfiedChange)| {
@@ -310,7 +307,7 @@ fn note_changed(
         let Some((_, met)) = planned.satisfied.iter().find(is_met) else {
             continue;
         };
-        let current_value = paths.value(&base, &changed.path);
+        let current_value = base.value(&changed.path);
         let current_digest = current_value.as_ref().map(digest);
         let policies = &mut recorded_object.record.policies;
         let policy = policies
@@ -375,8 +372,7 @@ pub(super) fn not_adopted(planned: WorkloadPlan<'_>) -> Vec<PolicyReport> {
 fn adopted(
     report: &PolicyReport,
     planned: &WorkloadPlan<'_>,
-    paths: &RecordPaths,
-    value: &Value,
+    places: &RecordedPlaces<'_>,
 ) -> Option<PolicyRecord> {
     if report.outcome != Outcome::UpToDate {
         return None;
@@ -390,17 +386,19 @@ fn adopted(
     {
         match &matched.joined {
             Some(joined) => {
-                let existing = paths.get(value, &format!("{}/value", matched.path));
+                let existing = places.value(&format!("{}/value", matched.path));
                 let joined = JoinedText {
                     // A variable with no other text counts as the policy's own.
-                    new: existing.and_then(Value::as_str) == Some(joined.text.as_str()),
+                    new: existing.as_ref().and_then(Value::as_str) == Some(joined.text.as_str()),
                     ..joined.clone()
                 };
                 effects.joined.insert(matched.path.clone(), joined);
             }
             None => {
-                let existing = paths.get(value, &matched.path)?;
-                effects.added.insert(matched.path.clone(), digest(existing));
+                let existing = places.value(&matched.path)?;
+                effects
+                    .added
+                    .insert(matched.path.clone(), digest(&existing));
             }
         }
         effects.made.extend(holders(&matched.path));
@@ -416,7 +414,7 @@ fn adopted(
 
 /// Notes which variables were renamed. Joining a text to a variable with `valueFrom` renames that variable; the first
 /// policy that joined a text is the one that did it.
-fn note_originals(policies: &mut [PolicyRecord], paths: &RecordPaths, value: &Value) {
+fn note_originals(policies: &mut [PolicyRecord], places: &RecordedPlaces<'_>) {
     let mut seen = BTreeSet::new();
     for (path, joined) in policies
         .iter_mut()
@@ -426,11 +424,12 @@ fn note_originals(policies: &mut [PolicyRecord], paths: &RecordPaths, value: &Va
             continue;
         };
         let original = format!("{ORIGINAL}{name}");
-        let text = paths.get(value, &format!("{path}/value"));
+        let text = places.value(&format!("{path}/value"));
         let is_composed = text
+            .as_ref()
             .and_then(Value::as_str)
             .is_some_and(|text| text.contains(&format!("$({original})")));
-        if is_composed && paths.get(value, &format!("{list}/{original}")).is_some() {
+        if is_composed && places.has(&format!("{list}/{original}")) {
             joined.renamed = Some(original);
         }
     }

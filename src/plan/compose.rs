@@ -8,7 +8,7 @@ use crate::change::OriginalVariable;
 use crate::diagnostic::Code;
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp};
-use crate::record::redo::ORIGINAL;
+use crate::record::ORIGINAL;
 
 use super::env::{DraftVariable, value_of};
 use super::joined::joined;

@@ -8,9 +8,9 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyValue;
 use crate::record::RECORD;
 use crate::record::words::undo_command;
-use crate::yaml::value::to_value;
 
 use super::draft::DraftValue;
+use super::draft_paths::RecordedPlaces;
 use super::marks::is_marked;
 use super::planner::{PlanResult, Planner};
 
@@ -63,10 +63,9 @@ impl Planner<'_, '_> {
         let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(part)) else {
             return false;
         };
-        let paths = earlier.record.paths();
         let (tree, node) = (self.workload.tree, self.workload.object.node);
-        let base = to_value(tree, node).unwrap_or_default();
-        let is_match = |path: &str| paths.get(&base, path) == Some(&value);
+        let base = RecordedPlaces::of(tree, node, earlier.record.paths());
+        let is_match = |path: &str| base.value(path).as_ref() == Some(&value);
         // The changed path may lie inside the part, so each of its ancestors is compared by value.
         let is_within = |path: &str| {
             let ends = path.match_indices('/').map(|(at, _)| at).skip(1);

@@ -9,6 +9,7 @@ use crate::change::unescape;
 use crate::record::{
     RecordPaths, digest_identity, escape, is_aligned, name_field, numbered, stated,
 };
+use crate::yaml::tree::{NodeId, Tree};
 
 use super::draft::{Draft, DraftValue, OpenId, Refusal};
 use super::reconcile;
@@ -17,11 +18,40 @@ use super::reconcile;
 const LONG: usize = 64;
 
 /// Resolves record paths in drafts of one object.
-pub(crate) struct DraftPaths {
+pub(super) struct DraftPaths {
     paths: RecordPaths,
     /// Positions of items in long lists, by list path and identity, as they were at the last search. They may be
     /// outdated, so they are checked. A pod can have thousands of containers, and its record several paths into each.
     positions: RefCell<HashMap<String, HashMap<String, usize>>>,
+}
+
+/// Reads the places that record paths name in an object of the input.
+pub(crate) struct RecordedPlaces<'t> {
+    draft: Draft<'t>,
+    paths: DraftPaths,
+}
+
+impl<'t> RecordedPlaces<'t> {
+    pub(crate) fn of(tree: &'t Tree<'t>, node: NodeId, paths: RecordPaths) -> Self {
+        RecordedPlaces {
+            draft: Draft::new(tree, node),
+            paths: DraftPaths::of(paths),
+        }
+    }
+
+    /// Returns the value at a path. `None` if there is none.
+    pub(crate) fn value(&self, path: &str) -> Option<Value> {
+        self.paths.value(&self.draft, path)
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.paths.get(&self.draft, path).is_some()
+    }
+
+    pub(super) fn has_empty_collection(&self, path: &str) -> bool {
+        let part = self.paths.get(&self.draft, path);
+        part.is_some_and(|part| !self.draft.is_null(&part) && self.draft.is_empty(&part))
+    }
 }
 
 /// An item or field of a draft.
@@ -39,7 +69,7 @@ enum Holder<'p> {
 }
 
 impl DraftPaths {
-    pub(crate) fn of(paths: RecordPaths) -> Self {
+    pub(super) fn of(paths: RecordPaths) -> Self {
         DraftPaths {
             paths,
             positions: RefCell::default(),
@@ -47,12 +77,12 @@ impl DraftPaths {
     }
 
     /// Returns the part at a path. `None` if there is none.
-    pub(crate) fn get(&self, draft: &Draft<'_>, path: &str) -> Option<DraftValue> {
+    pub(super) fn get(&self, draft: &Draft<'_>, path: &str) -> Option<DraftValue> {
         self.walk(draft, &self.paths.segments(path))
     }
 
     /// Returns the value at a path. `None` if there is none.
-    pub(crate) fn value(&self, draft: &Draft<'_>, path: &str) -> Option<Value> {
+    pub(super) fn value(&self, draft: &Draft<'_>, path: &str) -> Option<Value> {
         draft.value(&self.get(draft, path)?)
     }
 

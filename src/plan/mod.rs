@@ -43,6 +43,7 @@ pub(crate) mod reconcile;
 pub(crate) mod recording;
 mod reference_rules;
 pub mod removal;
+pub(crate) mod replay;
 mod since;
 mod skips;
 
@@ -58,8 +59,8 @@ use crate::outcome::needs::RunNeeds;
 use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
 use crate::policy::{ChecksumAnnotation, Policy, PolicyValue};
 use crate::record::Record;
-use crate::record::redo::Replay;
 use crate::select::Baseline;
+use replay::Replay;
 
 use apply::{PolicyDetails, RuleContext, apply, failed};
 use draft::{Draft, Refusal};

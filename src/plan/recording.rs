@@ -7,7 +7,6 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
 use crate::policy::Policy;
-use crate::record::redo::Replay;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
     Effects, JoinHint, JoinedText, MARKER, PolicyRecord, RECORD, Record, RecordPaths,
@@ -17,8 +16,8 @@ use crate::yaml::value::{has_value, to_value};
 
 use super::draft::{Draft, Refusal};
 use super::marks::{marked, open_annotations, with_names};
-use super::reconcile::reconcile;
 use super::removal::RemovalResult;
+use super::replay::{Replay, ReplayError};
 
 /// The changes of an earlier run. The workload is planned without them.
 #[derive(Debug, Clone)]
@@ -198,23 +197,17 @@ impl<'t> Recording<'t> {
         workload: &Workload<'_>,
         earlier: &EarlierRun<'_>,
     ) -> Result<(), Box<Diagnostic>> {
-        let Some(before) = draft.value(&draft.root()) else {
-            return Err(Box::new(cannot_record(workload, true)));
-        };
-        let mut value = before.clone();
-        let mut done = redo.apply(&mut value, &self.paths).map_err(|found| {
-            let message = format!(
-                "{} of {} is from policy `{}`, which is not given, and a given policy puts something else there",
-                words_of(&found.path),
-                workload.title(),
-                found.policy
-            );
-            let problem = Diagnostic::error(Code::Conflict, message).at(workload.name_place(), "this workload");
-            let command = undo_command(&found.policy, &workload.source.name, false);
-            Box::new(problem.help(format!("give `{}`, too, or take it out: {command}", found.policy)))
-        })?;
-        reconcile(draft, &before, &value)
-            .map_err(|refusal| Box::new(super::refusal_diagnostic(&refusal, workload)))?;
+        let replayed = redo
+            .apply(draft, &self.paths)
+            .map_err(|error| match error {
+                ReplayError::Conflict(path) => {
+                    Box::new(replay_conflict(&path, &redo.policy, workload))
+                }
+                ReplayError::Refused(refusal) => {
+                    Box::new(super::refusal_diagnostic(&refusal, workload))
+                }
+            })?;
+        let mut done = replayed.ok_or_else(|| Box::new(cannot_record(workload, true)))?;
         self.draft = draft.clone();
         self.keep_recorded_positions(&redo.policy, &mut done.effects, Some(earlier));
         if !done.effects.is_empty() || !done.generated.is_empty() {
@@ -256,6 +249,18 @@ impl<'t> Recording<'t> {
         }
         Ok(Some(self.record))
     }
+}
+
+fn replay_conflict(path: &str, policy: &str, workload: &Workload<'_>) -> Diagnostic {
+    let message = format!(
+        "{} of {} is from policy `{policy}`, which is not given, and a given policy puts something else there",
+        words_of(path),
+        workload.title(),
+    );
+    let problem =
+        Diagnostic::error(Code::Conflict, message).at(workload.name_place(), "this workload");
+    let command = undo_command(policy, &workload.source.name, false);
+    problem.help(format!("give `{policy}`, too, or take it out: {command}"))
 }
 
 /// Writes the record behind the marker, or replaces the existing one.

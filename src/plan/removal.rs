@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::defaults::is_default;
 use crate::record::live::{fits, is_live_node};
-use crate::record::redo::Replay;
 use crate::record::{
     Effects, JoinedText, MARKER, RECORD, Record, RecordPaths, RemovedValue, ReplacedValue, digest,
     split_last, without,
@@ -14,6 +13,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
+use super::replay::Replay;
 
 /// How to handle a value that somebody changed since it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

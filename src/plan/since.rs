@@ -13,8 +13,7 @@ use crate::policy::Policy;
 use crate::record::{Effects, PolicyRecord, Record};
 
 use super::WorkloadPlan;
-use super::draft::Draft;
-use super::draft_paths::DraftPaths;
+use super::draft_paths::RecordedPlaces;
 use super::recording::{EarlierRun, is_dropped};
 
 /// Returns the outcome of a policy, relative to the workload before the run.
@@ -66,14 +65,14 @@ fn removals(
     current: Option<&Record>,
     earlier: &EarlierRun<'_>,
 ) -> Vec<Change> {
-    let workload = CurrentWorkload::of(earlier);
+    let workload = current_places(earlier);
     let is_kept = |path: &str| {
         let mut other_policies = current.into_iter().flat_map(|record| &record.policies);
         other_policies.any(|other| other.effects.added.contains_key(path))
     };
     let items = paths_of(&policy.effects)
         .into_iter()
-        .filter(|(path, _)| workload.can_undo(&policy.effects, path) && !is_kept(path))
+        .filter(|(path, _)| can_undo(&workload, &policy.effects, path) && !is_kept(path))
         .map(|(_, target)| Change::new(Operation::TakeOut, target));
     let objects = policy.generated.keys();
     items
@@ -88,7 +87,7 @@ fn emptied_collections(
     current: Option<&Record>,
     earlier: &EarlierRun<'_>,
 ) -> Vec<Change> {
-    let workload = CurrentWorkload::of(earlier);
+    let workload = current_places(earlier);
     let is_left = |path: &&String| {
         let policies = current.into_iter().flat_map(|record| &record.policies);
         let is_made = policies
@@ -111,34 +110,16 @@ fn of_object(operation: Operation, name: &str) -> Change {
 }
 
 /// The workload before the run, with the changes of the earlier run.
-struct CurrentWorkload<'e> {
-    draft: Draft<'e>,
-    paths: DraftPaths,
+fn current_places<'e>(earlier: &EarlierRun<'e>) -> RecordedPlaces<'e> {
+    let current = earlier.current;
+    RecordedPlaces::of(current.tree, current.node, earlier.record.paths())
 }
 
-impl<'e> CurrentWorkload<'e> {
-    fn of(earlier: &EarlierRun<'e>) -> Self {
-        CurrentWorkload {
-            draft: Draft::new(earlier.current.tree, earlier.current.node),
-            paths: DraftPaths::of(earlier.record.paths()),
-        }
-    }
-
-    fn has(&self, path: &str) -> bool {
-        self.paths.get(&self.draft, path).is_some()
-    }
-
-    fn has_empty_collection(&self, path: &str) -> bool {
-        let part = self.paths.get(&self.draft, path);
-        part.is_some_and(|part| !self.draft.is_null(&part) && self.draft.is_empty(&part))
-    }
-
-    /// Whether a change of a policy is still there to undo; somebody may have removed it by hand.
-    fn can_undo(&self, effects: &Effects, path: &str) -> bool {
-        // A removed item can only be restored if its list or mapping still exists.
-        let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
-        self.has(path) || effects.removed.contains_key(path) && self.has(holder)
-    }
+/// Whether a change of a policy is still there to undo; somebody may have removed it by hand.
+fn can_undo(current: &RecordedPlaces<'_>, effects: &Effects, path: &str) -> bool {
+    // A removed item can only be restored if its list or mapping still exists.
+    let holder = path.rsplit_once('/').map_or("", |(holder, _)| holder);
+    current.has(path) || effects.removed.contains_key(path) && current.has(holder)
 }
 
 /// The paths of all changes of a policy.
@@ -183,7 +164,7 @@ fn changes(
     earlier: &EarlierRun<'_>,
 ) -> Vec<Change> {
     let (generated, was_generated) = (&after.generated, &before.generated);
-    let workload = CurrentWorkload::of(earlier);
+    let workload = current_places(earlier);
     let (before, after) = (&before.effects, &after.effects);
     let is_present = |path: &String| workload.has(path) || after.removed.contains_key(path);
     // The common case: nothing is different. It needs no texts of the changes.
@@ -219,7 +200,7 @@ fn changes(
     }
     let removed = old
         .into_iter()
-        .filter(|(path, _)| !is_new.contains(path) && workload.can_undo(before, path));
+        .filter(|(path, _)| !is_new.contains(path) && can_undo(&workload, before, path));
     changes.extend(removed.map(|(_, target)| Change::new(Operation::TakeOut, target)));
     changes.extend(emptied_collections(before, current, earlier));
     changes

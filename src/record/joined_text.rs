@@ -2,6 +2,9 @@
 
 use super::JoinedText;
 
+/// The prefix for the new name of a manifest's variable whose name is now used by a variable that refers to it.
+pub(crate) const ORIGINAL: &str = "PODGRAFT_ORIG_";
+
 /// Whether the text contains `part` as a token between separators, so that it need not be joined again.
 pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
     let is_edge_before = |before: &str| {

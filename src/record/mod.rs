@@ -9,21 +9,21 @@ mod effects;
 pub(crate) mod joined_text;
 pub(crate) mod live;
 pub mod lock;
+mod order;
 mod part;
 mod path;
 mod recorded_value;
-pub(crate) mod redo;
 mod renamed;
 pub(crate) mod words;
 
 pub use effects::{JoinHint, effects_of};
 pub use joined_text::has_token;
-pub(crate) use joined_text::without;
+pub(crate) use joined_text::{ORIGINAL, without};
+pub use order::restore_order;
 pub use part::{ObjectPart, PartFields, PartKey};
 pub use path::{RecordPaths, identities, is_aligned};
 pub(crate) use path::{digest_identity, escape, name_field, numbered, split_last, stated};
 pub use recorded_value::RecordedValue;
-pub use redo::restore_order;
 
 pub use crate::ownership::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference,

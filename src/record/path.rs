@@ -1,9 +1,8 @@
 //! Record paths: mapping keys and identities of list items, which stay valid when other items come and go.
 
 use foldhash::HashMap;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::borrow::Cow;
-use std::cell::RefCell;
 
 use super::digest;
 use crate::change::unescape;
@@ -227,9 +226,6 @@ pub struct RecordPaths {
     template: Vec<String>,
     /// The same keys, escaped.
     escaped: Vec<String>,
-    /// Indices of items in long lists, by list path and identity, as they were at the last search. They may be
-    /// outdated, so they are checked. A pod can have thousands of containers, and its record several paths into each.
-    guesses: RefCell<HashMap<String, HashMap<String, usize>>>,
 }
 
 /// The length from which caching the indices of a list pays.
@@ -244,28 +240,7 @@ impl RecordPaths {
                 .iter()
                 .map(|key| escape(key).into_owned())
                 .collect(),
-            guesses: RefCell::default(),
         }
-    }
-
-    /// The index of the item that the segment at `depth` names.
-    fn index_of_segment(&self, segments: &[&str], depth: usize, items: &[Value]) -> Option<usize> {
-        let list = depth.checked_sub(1).map_or("", |above| segments[above]);
-        let wanted = segments[depth];
-        if items.len() < LONG || wanted.contains("~#") {
-            return index_in(list, items, wanted);
-        }
-        let mut guesses = self.guesses.borrow_mut();
-        let guesses = guesses.entry(segments[..depth].join("/")).or_default();
-        let guess = guesses.get(wanted).copied();
-        let is_same_identity = |at: &usize| {
-            let item = items.get(*at);
-            item.is_some_and(|item| identity(list, item) == wanted)
-        };
-        guess.filter(is_same_identity).or_else(|| {
-            *guesses = identities(list, items).into_iter().zip(0..).collect();
-            guesses.get(wanted).copied()
-        })
     }
 
     /// The path of the pod template, joined by dots: `spec.template`.
@@ -317,132 +292,14 @@ impl RecordPaths {
         for (depth, segment) in segments.iter().enumerate() {
             value = match value {
                 Value::Object(map) => field_in(map, &unescape(segment))?,
-                Value::Array(items) => &items[self.index_of_segment(&segments, depth, items)?],
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
-            };
-        }
-        Some(value)
-    }
-
-    /// Returns the mapping or list that contains the last segment of a path, the key of that mapping or list, and the
-    /// last segment.
-    fn holder<'v, 'p>(
-        &'p self,
-        object: &'v mut Value,
-        path: &'p str,
-    ) -> Option<(&'v mut Value, &'p str, &'p str)> {
-        let mut segments = self.segments(path);
-        let last = segments.pop()?;
-        let mut value = object;
-        for (depth, segment) in segments.iter().enumerate() {
-            value = match value {
-                Value::Object(map) => map.get_mut(&*unescape(segment))?,
                 Value::Array(items) => {
-                    let index = self.index_of_segment(&segments, depth, items)?;
-                    &mut items[index]
+                    let list = depth.checked_sub(1).map_or("", |above| segments[above]);
+                    &items[index_in(list, items, segment)?]
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
             };
         }
-        Some((value, segments.pop().unwrap_or_default(), last))
-    }
-
-    /// Returns the value at a path, mutably. `None` if there is none.
-    pub fn get_mut<'v>(&self, object: &'v mut Value, path: &str) -> Option<&'v mut Value> {
-        let (holder, list, last) = self.holder(object, path)?;
-        match holder {
-            Value::Object(map) => map.get_mut(&*unescape(last)),
-            Value::Array(items) => {
-                let at = index_in(list, items, last)?;
-                items.get_mut(at)
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        }
-    }
-
-    /// Removes and returns the value at a path. The others keep their order.
-    pub fn remove(&self, object: &mut Value, path: &str) -> Option<Value> {
-        let (holder, list, last) = self.holder(object, path)?;
-        match holder {
-            Value::Object(map) => map.shift_remove(&*unescape(last)),
-            Value::Array(items) => {
-                let at = index_in(list, items, last)?;
-                Some(items.remove(at))
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        }
-    }
-
-    /// Inserts a value at a path that has none, and creates missing mappings and lists above it. `after` is the key
-    /// or identity that it follows, `Some("")` for the first position. If it is `None`, or names something that is
-    /// not there any more, the value becomes the last. Returns whether it was inserted.
-    pub fn insert(
-        &self,
-        object: &mut Value,
-        path: &str,
-        value: Value,
-        after: Option<&str>,
-    ) -> bool {
-        if !self.make_parents(object, path) {
-            return false;
-        }
-        let Some((holder, list, last)) = self.holder(object, path) else {
-            return false;
-        };
-        match holder {
-            Value::Object(map) => {
-                let index = match after {
-                    None => map.len(),
-                    Some("") => 0,
-                    Some(after) => map
-                        .keys()
-                        .position(|key| escape(key) == after)
-                        .map_or(map.len(), |index| index + 1),
-                };
-                map.shift_insert(index, unescape(last).into_owned(), value);
-                true
-            }
-            Value::Array(items) => {
-                let index = match after {
-                    None => items.len(),
-                    Some("") => 0,
-                    Some(after) => {
-                        index_in(list, items, after).map_or(items.len(), |index| index + 1)
-                    }
-                };
-                items.insert(index, value);
-                true
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-        }
-    }
-
-    /// Creates the missing mappings and lists above a path. Items of lists are never created, so this may fail.
-    fn make_parents(&self, object: &mut Value, path: &str) -> bool {
-        let segments = self.segments(path);
-        let mut value = object;
-        for (index, segment) in segments.iter().enumerate() {
-            if value.is_null() {
-                let list = index.checked_sub(1).map_or("", |above| segments[above]);
-                *value = if is_aligned(list) {
-                    Value::Array(Vec::new())
-                } else {
-                    Value::Object(Map::new())
-                };
-            }
-            if index + 1 == segments.len() {
-                break;
-            }
-            value = match value {
-                Value::Object(map) => map.entry(unescape(segment)).or_insert(Value::Null),
-                Value::Array(items) => match self.index_of_segment(&segments, index, items) {
-                    Some(index) => &mut items[index],
-                    None => return false,
-                },
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
-            };
-        }
-        true
+        Some(value)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::ownership::WorkloadKey;
 use crate::plan::draft::{Draft, Refusal};
-use crate::plan::draft_paths::DraftPaths;
+use crate::plan::draft_paths::RecordedPlaces;
 use crate::plan::removal::{DriftHandling, RemovalResult, take_out};
 use crate::record::lock::LockSet;
 use crate::record::{MARKER, RECORD, Record, RecordError, RecordPaths, RecordedValue};
@@ -121,7 +121,7 @@ pub(crate) fn locked_record<'t>(
     };
     let marked: Vec<&str> = marked.split(',').map(str::trim).collect();
     let paths = RecordPaths::of(&workload.pod_kind.path);
-    let (draft, draft_paths) = (Draft::new(tree, node), DraftPaths::of(paths.clone()));
+    let places = RecordedPlaces::of(tree, node, paths.clone());
     let found = locks.record(
         &workload.source.name,
         (
@@ -130,7 +130,7 @@ pub(crate) fn locked_record<'t>(
             &workload.name,
         ),
         &paths,
-        (&marked, &|path| draft_paths.value(&draft, path)),
+        (&marked, &|path| places.value(path)),
         is_present,
     );
     let found = found.map_err(|several| (at, RecordError::Several(several)))?;

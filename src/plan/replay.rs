@@ -1,0 +1,317 @@
+//! Puts removed changes back into a draft.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use crate::record::{
+    Effects, JoinHint, JoinedText, ORIGINAL, PolicyRecord, RecordPaths, has_token, split_last,
+};
+use crate::yaml::value::is_equal;
+
+use super::draft::{Draft, DraftValue, Refusal};
+use super::draft_paths::DraftPaths;
+
+/// The steps that put a policy's changes back.
+#[derive(Debug, Clone, Default)]
+pub struct Replay {
+    /// The policy.
+    pub policy: String,
+    digest: String,
+    set: Option<String>,
+    generated: BTreeMap<String, String>,
+    steps: Vec<ReplayStep>,
+}
+
+#[derive(Debug, Clone)]
+enum ReplayStep {
+    Insert {
+        path: String,
+        value: Value,
+        digest: String,
+        after: Option<String>,
+    },
+    Set {
+        path: String,
+        value: Value,
+        digest: String,
+    },
+    Remove {
+        path: String,
+    },
+    Join {
+        path: String,
+        joined: JoinedText,
+        after: Option<String>,
+    },
+}
+
+/// Why changes cannot be put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ReplayError {
+    /// Another value is at this path already.
+    Conflict(String),
+    /// A part that must change may not be edited.
+    Refused(Refusal),
+}
+
+impl From<Refusal> for ReplayError {
+    fn from(refusal: Refusal) -> Self {
+        ReplayError::Refused(refusal)
+    }
+}
+
+impl Replay {
+    pub(super) fn new(policy: &PolicyRecord) -> Self {
+        let PolicyRecord {
+            policy,
+            digest,
+            set,
+            generated,
+            ..
+        } = policy.clone();
+        Replay {
+            policy,
+            digest,
+            set,
+            generated,
+            steps: Vec::new(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, path: &str, value: Value, digest: &str, after: Option<String>) {
+        self.steps.push(ReplayStep::Insert {
+            path: path.to_owned(),
+            value,
+            digest: digest.to_owned(),
+            after,
+        });
+    }
+
+    pub(super) fn set(&mut self, path: &str, value: Value, digest: &str) {
+        self.steps.push(ReplayStep::Set {
+            path: path.to_owned(),
+            value,
+            digest: digest.to_owned(),
+        });
+    }
+
+    pub(super) fn remove(&mut self, path: &str) {
+        self.steps.push(ReplayStep::Remove {
+            path: path.to_owned(),
+        });
+    }
+
+    pub(super) fn join(&mut self, path: &str, joined: &JoinedText, after: Option<String>) {
+        self.steps.push(ReplayStep::Join {
+            path: path.to_owned(),
+            joined: joined.clone(),
+            after,
+        });
+    }
+
+    /// Replaces lists of known digests in a policy's record with the one that was in place.
+    pub(crate) fn resolve(&self, record: &mut PolicyRecord) {
+        for step in &self.steps {
+            let (ReplayStep::Insert { path, digest, .. } | ReplayStep::Set { path, digest, .. }) =
+                step
+            else {
+                continue;
+            };
+            let effects = &mut record.effects;
+            let replaced = effects.replaced.get_mut(path);
+            let places = [
+                effects.added.get_mut(path),
+                effects.shared.get_mut(path),
+                replaced.map(|replaced| &mut replaced.now),
+            ];
+            for place in places.into_iter().flatten() {
+                digest.clone_into(place);
+            }
+        }
+    }
+
+    /// Puts the changes back into a draft. Returns the policy's new record, `None` if a part that differs has no value
+    /// that all readers agree on.
+    pub(super) fn apply<'t>(
+        &self,
+        draft: &mut Draft<'t>,
+        record_paths: &RecordPaths,
+    ) -> Result<Option<PolicyRecord>, ReplayError> {
+        let before = draft.clone();
+        let paths = DraftPaths::of(record_paths.clone());
+        let mut done = Done::default();
+        for step in &self.steps {
+            if let Err(error) = done.put_back(step, draft, &paths) {
+                *draft = before;
+                return Err(error);
+            }
+        }
+        let Some(mut effects) = draft.effects_since(&before, record_paths, &done.joins) else {
+            return Ok(None);
+        };
+        keep_digests(&mut effects, done.digests);
+        effects.shared = done.shared;
+        effects.joined.extend(done.twins);
+        let (policy, digest, set) = (self.policy.clone(), self.digest.clone(), self.set.clone());
+        Ok(Some(PolicyRecord {
+            policy,
+            digest,
+            set,
+            generated: self.generated.clone(),
+            effects,
+        }))
+    }
+}
+
+/// What has been put back so far.
+#[derive(Default)]
+struct Done {
+    joins: Vec<JoinHint>,
+    /// Texts that were there already.
+    twins: BTreeMap<String, JoinedText>,
+    digests: BTreeMap<String, String>,
+    /// Digests of items that were there already.
+    shared: BTreeMap<String, String>,
+}
+
+impl Done {
+    fn put_back(
+        &mut self,
+        step: &ReplayStep,
+        draft: &mut Draft<'_>,
+        paths: &DraftPaths,
+    ) -> Result<(), ReplayError> {
+        match step {
+            ReplayStep::Insert {
+                path,
+                value,
+                digest,
+                after,
+            } => {
+                let known = match paths.get(draft, path) {
+                    Some(part) if draft.value(&part).as_ref() == Some(value) => &mut self.shared,
+                    Some(_) => return Err(ReplayError::Conflict(path.clone())),
+                    None => {
+                        paths.insert(draft, path, value.clone(), after.as_deref())?;
+                        &mut self.digests
+                    }
+                };
+                known.insert(path.clone(), digest.clone());
+            }
+            ReplayStep::Set {
+                path,
+                value,
+                digest,
+            } => match paths.value(draft, path) {
+                Some(existing) => {
+                    if !is_equal(&existing, value) {
+                        paths.set(draft, path, (&existing, value))?;
+                    }
+                    self.digests.insert(path.clone(), digest.clone());
+                }
+                None => paths.insert(draft, path, value.clone(), None)?,
+            },
+            ReplayStep::Remove { path } => paths.remove(draft, path)?,
+            ReplayStep::Join { path, joined, .. } if is_joined(draft, path, joined, paths) => {
+                self.twins.insert(path.clone(), as_shared(joined));
+            }
+            ReplayStep::Join {
+                path,
+                joined,
+                after,
+            } => {
+                let joined = join(draft, path, joined, after.as_deref(), paths)?;
+                self.joins.extend(joined);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn as_shared(joined: &JoinedText) -> JoinedText {
+    JoinedText {
+        shared: true,
+        ..joined.clone()
+    }
+}
+
+/// Keeps the recorded digests, so that a value that somebody changed still counts as changed.
+fn keep_digests(effects: &mut Effects, digests: BTreeMap<String, String>) {
+    for (path, digest) in digests {
+        if let Some(added) = effects.added.get_mut(&path) {
+            *added = digest;
+        } else if let Some(replaced) = effects.replaced.get_mut(&path) {
+            replaced.now = digest;
+        }
+    }
+}
+
+/// Whether the variable contains the text already. Uses the same test as planning a policy that is given.
+fn is_joined(draft: &Draft<'_>, path: &str, joined: &JoinedText, paths: &DraftPaths) -> bool {
+    let variable = paths.get(draft, path);
+    let text = variable.and_then(|variable| draft.string_at(&variable, "value"));
+    let separator = joined.separator.as_deref().unwrap_or(" ");
+    text.is_some_and(|text| has_token(text.trim_end_matches('\n'), &joined.text, separator))
+}
+
+/// Joins the text to the variable again. Returns the hint for the new record, `None` if the path is that of no
+/// variable.
+fn join(
+    draft: &mut Draft<'_>,
+    path: &str,
+    joined: &JoinedText,
+    after: Option<&str>,
+    paths: &DraftPaths,
+) -> Result<Option<JoinHint>, Refusal> {
+    let (list, name) = split_last(path);
+    let Some(container) = list.strip_suffix("/env") else {
+        return Ok(None);
+    };
+    let separator = joined.separator.clone().unwrap_or_else(|| " ".to_owned());
+    let hint = JoinHint {
+        container: container.to_owned(),
+        name: name.clone(),
+        is_before: joined.before,
+        separator: separator.clone(),
+    };
+    let variables = paths.get(draft, list).map(|list| draft.items(&list));
+    // If several variables have the same name, the last one counts in Kubernetes.
+    let is_named = |item: &DraftValue| draft.string_at(item, "name").as_deref() == Some(&name);
+    let variables = variables.unwrap_or_default();
+    let Some(index) = variables.iter().rposition(is_named) else {
+        let variable = json!({"name": name, "value": joined.text});
+        paths.insert(draft, path, variable, after)?;
+        return Ok(Some(hint));
+    };
+    let from = draft.get(&variables[index], "valueFrom");
+    if from.is_some_and(|from| !draft.is_null(&from)) {
+        // `$(VAR)` is only expanded if VAR is earlier in the list, so the renamed variable stays in front.
+        let original = format!("{ORIGINAL}{name}");
+        let composed = join_texts(&format!("$({original})"), joined, &separator);
+        paths.edit_item(draft, path, |draft, list| {
+            let item = draft.open_item(list, index)?;
+            draft.set(item, "name", Value::from(original), &[])?;
+            draft.insert(list, index + 1, json!({"name": name, "value": composed}));
+            Ok(())
+        })?;
+        return Ok(Some(hint));
+    }
+    let old = draft.string_at(&variables[index], "value");
+    let text = join_texts(&old.unwrap_or_default(), joined, &separator);
+    paths.edit_item(draft, path, |draft, list| {
+        let item = draft.open_item(list, index)?;
+        draft.set(item, "value", Value::from(text), &[])
+    })?;
+    Ok(Some(hint))
+}
+
+fn join_texts(old: &str, joined: &JoinedText, separator: &str) -> String {
+    // A value from a `|` block ends with a line feed, which stays at the end.
+    let body = old.trim_end_matches('\n');
+    let tail = &old[body.len()..];
+    match (body.is_empty(), joined.before) {
+        (true, _) => joined.text.clone(),
+        (false, true) => format!("{}{separator}{old}", joined.text),
+        (false, false) => format!("{body}{separator}{}{tail}", joined.text),
+    }
+}
