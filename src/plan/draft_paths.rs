@@ -14,15 +14,22 @@ use crate::yaml::tree::{NodeId, Tree};
 use super::draft::{Draft, DraftValue, OpenId, Refusal};
 use super::reconcile;
 
-/// The length from which caching the positions in a list pays.
+/// The length above which knowing the items of a list pays.
 const LONG: usize = 64;
 
 /// Resolves record paths in drafts of one object.
 pub(super) struct DraftPaths {
     paths: RecordPaths,
-    /// Positions of items in long lists, by list path and identity, as they were at the last search. They may be
-    /// outdated, so they are checked. A pod can have thousands of containers, and its record several paths into each.
-    positions: RefCell<HashMap<String, HashMap<String, usize>>>,
+    /// The items of long lists, by list path. A pod can have thousands of containers, and its record several paths into
+    /// each.
+    long_lists: RefCell<HashMap<String, KnownItems>>,
+}
+
+/// The items of a long list, as they were at the last search.
+struct KnownItems {
+    list: DraftValue,
+    /// The first item of each identity, with its index.
+    items: HashMap<String, (usize, DraftValue)>,
 }
 
 /// Reads the places that record paths name in an object of the input.
@@ -72,7 +79,7 @@ impl DraftPaths {
     pub(super) fn of(paths: RecordPaths) -> Self {
         DraftPaths {
             paths,
-            positions: RefCell::default(),
+            long_lists: RefCell::default(),
         }
     }
 
@@ -107,17 +114,26 @@ impl DraftPaths {
         }
         let key = list_key(segments, depth);
         let wanted = segments[depth];
-        if wanted.contains("~#") || draft.count(part) < LONG {
+        if wanted.contains("~#") || draft.item(part, LONG).is_none() {
             return find_item(draft, key, part, wanted);
         }
-        let mut positions = self.positions.borrow_mut();
-        let known = positions.entry(segments[..depth].join("/")).or_default();
-        let item_at = |at: usize| Some((at, draft.item(part, at)?));
-        let found = known.get(wanted).copied().and_then(item_at);
+        let mut long_lists = self.long_lists.borrow_mut();
+        let known = long_lists
+            .entry(segments[..depth].join("/"))
+            .or_insert_with(|| KnownItems::of(draft, key, part));
+        if known.list != *part {
+            *known = KnownItems::of(draft, key, part);
+        }
+        // A list of the input stays as it is. In an opened one, the item may have moved.
+        let found = known.items.get(wanted).cloned();
+        if matches!(part, DraftValue::Node(_)) {
+            return found;
+        }
+        let current = found.and_then(|(at, _)| Some((at, draft.item(part, at)?)));
         let is_wanted = |(_, item): &(usize, DraftValue)| has_identity(draft, key, item, wanted);
-        found.filter(is_wanted).or_else(|| {
-            *known = first_positions(draft, key, part);
-            known.get(wanted).copied().and_then(item_at)
+        current.filter(is_wanted).or_else(|| {
+            *known = KnownItems::of(draft, key, part);
+            known.items.get(wanted).cloned()
         })
     }
 
@@ -333,14 +349,10 @@ fn has_identity(draft: &Draft<'_>, key: &str, item: &DraftValue, plain: &str) ->
 
 /// The identity of the item at an index, with its number among its twins.
 fn identity_at(draft: &Draft<'_>, key: &str, list: &DraftValue, at: usize) -> String {
-    let identities = || draft.items(list).into_iter();
-    let of = |item: DraftValue| identity(draft, key, &item);
-    let Some(plain) = identities().nth(at).map(of) else {
-        return String::new();
-    };
-    let before = identities().take(at).map(of);
-    let twins = before.filter(|other| *other == plain).count();
-    numbered(&plain, twins + 1)
+    let items = draft.items(list);
+    let plain = identity(draft, key, &items[at]);
+    let is_twin = |item: &&DraftValue| has_identity(draft, key, item, &plain);
+    numbered(&plain, items[..at].iter().filter(is_twin).count() + 1)
 }
 
 /// The item with this identity, with its index.
@@ -364,11 +376,16 @@ fn find_item(
     found.nth(number - 1)
 }
 
-/// The index of the first item of each identity.
-fn first_positions(draft: &Draft<'_>, key: &str, list: &DraftValue) -> HashMap<String, usize> {
-    let mut positions = HashMap::default();
-    for (at, item) in draft.items(list).iter().enumerate() {
-        positions.entry(identity(draft, key, item)).or_insert(at);
+impl KnownItems {
+    fn of(draft: &Draft<'_>, key: &str, list: &DraftValue) -> Self {
+        let mut items = HashMap::default();
+        for (at, item) in draft.items(list).into_iter().enumerate() {
+            let identity = identity(draft, key, &item);
+            items.entry(identity).or_insert((at, item));
+        }
+        KnownItems {
+            list: list.clone(),
+            items,
+        }
     }
-    positions
 }
