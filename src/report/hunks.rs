@@ -273,23 +273,19 @@ pub(super) fn policies_of<'a, 'c>(
     workload: &'a WorkloadReport,
     first: usize,
 ) -> Vec<&'a str> {
-    let index_in_workload = |edit: usize| {
-        edit.checked_sub(first)
-            .filter(|edit| *edit < workload.edits.len())
-    };
+    let edits = first..first + workload.edits.len();
     let written = changes
         .clone()
         .flat_map(|change| &change.new)
-        .flat_map(|line| &line.written_by);
-    let written =
-        written.filter_map(|(edit, bytes)| Some((index_in_workload(*edit)?, bytes.clone())));
+        .flat_map(|line| line.written_by(&edits))
+        .map(|(edit, bytes)| (*edit, bytes.clone()));
     // An edit that only removes has no text, so its authors are found by an empty range.
     let removed = changes
-        .flat_map(|change| change.edits.clone())
-        .filter_map(|edit| Some((index_in_workload(edit)?, 0..0)));
+        .flat_map(|change| change.edits.start.max(edits.start)..change.edits.end.min(edits.end))
+        .map(|edit| (edit, 0..0));
     let found = written
         .chain(removed)
-        .flat_map(|(edit, bytes)| authors_of(workload, edit, &bytes));
+        .flat_map(|(edit, bytes)| authors_of(workload, edit - first, &bytes));
     let found = names(workload, found);
     if found.is_empty() {
         injected(workload)

@@ -75,8 +75,16 @@ pub(super) struct AddedLine {
     pub(super) text: Vec<u8>,
     /// Its byte offset in the text after all the given edits.
     pub(super) at: usize,
-    /// The edits that it has text of, by index, each with the byte range of the edit's text.
+    /// The edits that it has text of, by index in order, each with the byte range of the edit's text.
     pub(super) written_by: Vec<(usize, Range<usize>)>,
+}
+
+impl AddedLine {
+    /// What some of the edits wrote of it. Found by binary search: all edits of a compact JSON text are in one line.
+    pub(super) fn written_by(&self, edits: &Range<usize>) -> &[(usize, Range<usize>)] {
+        let before = |limit| self.written_by.partition_point(|(edit, _)| *edit < limit);
+        &self.written_by[before(edits.start)..before(edits.end)]
+    }
 }
 
 /// All changes of a file in order. No two of them share a line.

@@ -11,7 +11,7 @@ use std::ops::Range;
 use textwrap::{WordSeparator, WordSplitter};
 
 use super::hunks::policies_of;
-use super::lines::{LineChange, LineIndex, changes};
+use super::lines::{AddedLine, LineChange, LineIndex, changes};
 use super::without_record;
 use crate::change::{list, list_removed};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
@@ -313,8 +313,8 @@ fn has_edit(
         .filter(|change| change.edits.contains(&number));
     changes.any(|change| {
         let gone = lines.start(change.old.start)..lines.start(change.old.end);
-        let mut written = change.new.iter().flat_map(|line| &line.written_by);
-        written.any(|(wrote, _)| *wrote == number)
+        let written = |line: &AddedLine| !line.written_by(&(number..number + 1)).is_empty();
+        change.new.iter().any(written)
             || edit.at.start < gone.end && gone.start < edit.at.end
     })
 }
