@@ -2,6 +2,7 @@
 //! single JSON object, in a new List around both.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,12 +18,16 @@ use super::flow::json_unit;
 use super::layout::{
     Layout, behind_attached_comments, behind_blanks, column, flow_style, line_end_at, next_line,
 };
-use super::lower::{LoweringError, lower};
+use super::lower::{LoweringError, lower_in};
 use super::text_cache::TextCache;
 
 /// The reason to write nothing behind an object that ends like this: undo could not tell these blanks from the text
 /// that it removes.
 pub(crate) const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
+
+/// The layouts of the Lists of a document. Each is read once, however many objects are written into the List.
+#[derive(Debug, Default)]
+pub struct ListLayouts(BTreeMap<NodeId, Layout>);
 
 /// Where the objects generated for a workload are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +58,18 @@ impl ObjectPlacement {
     ///
     /// # Errors
     /// Where the text is written in a way that leaves no safe place for it.
-    pub fn write(self, tree: &Tree<'_>, object: &Arc<Value>) -> Result<ObjectText, LoweringError> {
+    pub fn write(
+        self,
+        tree: &Tree<'_>,
+        object: &Arc<Value>,
+        layouts: &mut ListLayouts,
+    ) -> Result<ObjectText, LoweringError> {
         match self {
-            ObjectPlacement::InList(within) => write_item(tree, within, object),
+            ObjectPlacement::InList(within) => {
+                let layout = layouts.0.entry(within.list);
+                let layout = *layout.or_insert_with(|| Layout::read(tree, within.list));
+                write_item(tree, within, object, layout)
+            }
             ObjectPlacement::Documents(root) => Ok(write_document(tree, root, object)),
             ObjectPlacement::NewList(root) => Ok(write_list(tree, root, object)),
         }
@@ -150,6 +164,7 @@ fn write_item(
     tree: &Tree<'_>,
     within: ListMembership,
     object: &Arc<Value>,
+    layout: Layout,
 ) -> Result<ObjectText, LoweringError> {
     let mut draft = Draft::new(tree, within.list);
     extend_list(&mut draft, within, std::slice::from_ref(object)).map_err(|refusal| {
@@ -158,7 +173,7 @@ fn write_item(
             reason: "is a list that cannot be edited",
         }
     })?;
-    let mut room = lower(&draft, within.list, &mut TextCache::default())?;
+    let mut room = lower_in(layout, &draft, &mut TextCache::default())?;
     // The edit with the longest text is the item; the others only add commas or line ends for it.
     let index = (0..room.len()).max_by_key(|&index| room[index].text.len());
     let edit = index.map(|index| room.remove(index));

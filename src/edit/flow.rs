@@ -1,6 +1,7 @@
 //! Changes entries inside brackets: flow collections of YAML and JSON, on one line or over several.
 
 use serde_json::Value;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +24,13 @@ enum FlowEntry {
 }
 
 impl FlowEntry {
+    fn kept(&self) -> Option<NodeId> {
+        match self {
+            FlowEntry::Kept { first, .. } => Some(*first),
+            FlowEntry::New(..) => None,
+        }
+    }
+
     fn new_entry(&self) -> Option<(Option<&str>, &Value)> {
         match self {
             FlowEntry::New(key, value) => Some((key.as_deref(), value)),
@@ -43,18 +51,12 @@ pub(super) fn mapping(
                 Some(key.to_string()),
                 lowering.value_of(&field.value, origin)?,
             ),
-            DraftKey::Node(key) => {
-                let value = lowering
-                    .tree
-                    .entries(origin)
-                    .find(|(entry_key, _)| entry_key == key)
-                    .map_or(*key, |(_, value)| value);
-                FlowEntry::Kept {
-                    first: *key,
-                    last: value,
-                    part: field.value.clone(),
-                }
-            }
+            DraftKey::Node(key) => FlowEntry::Kept {
+                first: *key,
+                // In the tree, the value of a key is the node behind the key.
+                last: lowering.tree.after(*key),
+                part: field.value.clone(),
+            },
         });
     }
     collection(lowering, origin, slots)
@@ -109,7 +111,7 @@ fn collection(
         match slot {
             FlowEntry::New(key, value) => waiting.push(writer.entry(key.as_deref(), &value)),
             FlowEntry::Kept { first, last, part } => {
-                match previous {
+                match previous.filter(|_| !waiting.is_empty()) {
                     Some(previous) => writer.insert_behind(previous, &waiting, &mut lowering.edits),
                     None => waiting
                         .iter()
@@ -164,11 +166,13 @@ fn remove(
         tree,
         all: children.chunks(width).collect(),
     };
-    let is_kept = |entry: &[NodeId]| {
-        let is_it =
-            |slot: &FlowEntry| matches!(slot, FlowEntry::Kept { first, .. } if *first == entry[0]);
-        slots.iter().any(is_it)
-    };
+    let kept = slots.iter().filter_map(FlowEntry::kept);
+    // In the common case all entries are kept, in order.
+    if kept.clone().eq(entries.all.iter().map(|entry| entry[0])) {
+        return false;
+    }
+    let kept: HashSet<NodeId> = kept.collect();
+    let is_kept = |entry: &[NodeId]| kept.contains(&entry[0]);
     let tail = writer.joined(slots.iter().rev().map_while(FlowEntry::new_entry).collect());
     let mut is_tail_replaced = false;
     let mut at = 0;

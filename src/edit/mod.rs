@@ -3,6 +3,7 @@
 pub(crate) mod companion;
 pub mod emit;
 mod flow;
+mod insert;
 mod items;
 mod layout;
 mod lower;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::LoweringError;
-use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extend_list};
+use crate::edit::companion::{BLANKS_WITHOUT_END, ListLayouts, ObjectPlacement, extend_list};
 use crate::manifest::pod::Workload;
 use crate::outcome::{GeneratedObject, ObjectName, ObjectText, PlacedObject};
 use crate::plan::draft::Draft;
@@ -108,6 +108,7 @@ impl DocumentTask<'_> {
         pair: &RecordedDocument<'_>,
         pending: &PendingWorkload<'_>,
         workload_edits: &[Edit],
+        layouts: &mut ListLayouts,
     ) -> (Vec<UnwrittenCompanion>, Vec<Diagnostic>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());
         let companions = pending
@@ -118,7 +119,13 @@ impl DocumentTask<'_> {
         for companion in companions {
             let beside = self.beside(workload);
             let companion = in_folder_of(workload, companion.clone());
-            match self.text_of(pair, beside, &companion, (workload, workload_edits)) {
+            let written = refuse_ambiguity(pair, workload).and_then(|()| {
+                let written = beside.write(workload.tree, &companion.object, layouts);
+                written
+                    .and_then(|text| behind_workload_edits(text, workload, workload_edits))
+                    .map_err(|refusal| cannot_write(&companion, workload, &refusal))
+            });
+            match written {
                 Ok(text) => found.push(UnwrittenCompanion {
                     beside,
                     placed: PlacedObject {
@@ -139,29 +146,24 @@ impl DocumentTask<'_> {
         let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
         ObjectPlacement::of(&workload.object, workload.tree, is_whole)
     }
+}
 
-    fn text_of(
-        &self,
-        pair: &RecordedDocument<'_>,
-        beside: ObjectPlacement,
-        companion: &GeneratedObject,
-        (workload, workload_edits): (&Workload<'_>, &[Edit]),
-    ) -> Result<ObjectText, Box<Diagnostic>> {
-        refuse_ambiguity(pair, workload)?;
-        let written = beside.write(workload.tree, &companion.object);
-        written.and_then(|text| behind_workload_edits(text, workload, workload_edits)).map_err(|refusal| {
-            let message = format!(
-                "the {} cannot be written behind {}: what stands here {}",
-                companion.name,
-                workload.title(),
-                refusal.reason
-            );
-            let problem = Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
-            Box::new(
-                problem.help("write it in block style, `key: value` lines and `- item` lines, each with its line end"),
-            )
-        })
-    }
+fn cannot_write(
+    companion: &GeneratedObject,
+    workload: &Workload<'_>,
+    refusal: &LoweringError,
+) -> Box<Diagnostic> {
+    let message = format!(
+        "the {} cannot be written behind {}: what stands here {}",
+        companion.name,
+        workload.title(),
+        refusal.reason
+    );
+    let problem =
+        Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
+    Box::new(problem.help(
+        "write it in block style, `key: value` lines and `- item` lines, each with its line end",
+    ))
 }
 
 /// Returns the document's edits with those of all companions; `None` if there are no companions. Lists that get new
@@ -179,9 +181,10 @@ pub(super) fn with_companions<'t>(
         let ObjectPlacement::InList(within) = companion.beside else {
             continue;
         };
+        // From the end: the objects of a List mostly come in a row.
         let index = drafts
             .iter()
-            .position(|(list, _)| *list == within.list)
+            .rposition(|(list, _)| *list == within.list)
             .unwrap_or_else(|| {
                 drafts.push((within.list, Draft::new(tree, within.list)));
                 drafts.len() - 1

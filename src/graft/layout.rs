@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
+use crate::edit::companion::ListLayouts;
 use crate::outcome::{FileReport, ObjectText, PlacedObject, WorkloadReport};
 use crate::ownership::RecordedWorkload;
 use crate::plan::draft::Draft;
@@ -34,6 +35,8 @@ pub(super) struct DocumentLayout<'t> {
     given_back: Vec<Range<usize>>,
     /// Whether the edits of the workloads were compared with the drafts already.
     is_checked: bool,
+    /// The layouts of the Lists into which objects are generated.
+    layouts: ListLayouts,
 }
 
 impl<'a> DocumentTask<'a> {
@@ -54,6 +57,7 @@ impl<'a> DocumentTask<'a> {
             companions: Vec::new(),
             given_back: Vec::new(),
             is_checked: proven.is_checked,
+            layouts: ListLayouts::default(),
         };
         layout.report.objects = plan.pending.len() + plan.others.len();
         let mut others = plan.others.into_iter().peekable();
@@ -92,7 +96,8 @@ impl<'a> DocumentTask<'a> {
             .details
             .then(|| self.describe_changed(pair, &pending, &writing, lines));
         let object_edits = &layout.report.edits[edits.clone()];
-        let (companions, problems) = self.place_companions(pair, &pending, object_edits);
+        let (companions, problems) =
+            self.place_companions(pair, &pending, object_edits, &mut layout.layouts);
         layout.add_companions(companions, &edits);
         layout.report.diagnostics.extend(pending.problems);
         layout.report.diagnostics.extend(writing.problems);
