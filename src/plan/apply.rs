@@ -257,7 +257,9 @@ fn apply_rule<'p, 't>(
         }
         false => problems.extend(expanded.nothing_to_write(policy)),
     }
-    let draft = planned.draft.clone();
+    // The planner gives the draft back.
+    let draft = Draft::new(workload.tree, workload.object.node);
+    let draft = std::mem::replace(&mut planned.draft, draft);
     let planner = Planner::new(subject, rule, &expanded, chosen, draft).run();
     planned.draft = planner.draft;
     applied.notes.extend(planner.notes);

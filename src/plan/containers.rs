@@ -8,13 +8,10 @@ use crate::change::{ChangeTarget, ContainerItem, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{PolicyValue, Position, SidecarType};
-use crate::yaml::value::leaves;
 
 use super::draft::DraftValue;
 use super::equality::is_same;
-use super::order;
 use super::planner::{PlanResult, Planner};
-use super::pod_rules::APP_ARMOR;
 
 /// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
 const NATIVE_SIDECARS_SINCE: u32 = 29;
@@ -219,12 +216,7 @@ impl<'t> Planner<'_, 't> {
             "volumeMounts",
             item,
             (ContainerItem::Mount, path),
-            |planner, part| {
-                let mount_path = planner.draft.text_at(part, "mountPath");
-                mount_path.is_some_and(|mount_path| {
-                    mount_path.trim_end_matches('/') == path.trim_end_matches('/')
-                })
-            },
+            |planner, mounts| planner.draft.find_path(mounts, "mountPath", path),
         )
     }
 
@@ -235,11 +227,11 @@ impl<'t> Planner<'_, 't> {
             "envFrom",
             item,
             (ContainerItem::EnvFrom, &identity.1),
-            |planner, part| {
-                planner
-                    .draft
-                    .value(part)
-                    .is_some_and(|value| env_from_identity(&value) == identity)
+            |planner, sources| {
+                let of = |part: &DraftValue| planner.draft.value(part);
+                let is_same = |source| env_from_identity(&source) == identity;
+                let draft = &planner.draft;
+                draft.find_item(sources, |part| of(part).is_some_and(is_same))
             },
         )
     }
@@ -283,7 +275,10 @@ impl<'t> Planner<'_, 't> {
             "ports",
             item,
             (ContainerItem::Port, number),
-            |planner, part| planner.port_identity(part) == wanted,
+            |planner, ports| {
+                let is_same = |part: &DraftValue| planner.port_identity(part) == wanted;
+                planner.draft.find_item(ports, is_same)
+            },
         )
     }
 
@@ -309,23 +304,21 @@ impl<'t> Planner<'_, 't> {
         )
     }
 
-    /// Adds an item to a list of a container, unless the list has one of the same identity.
+    /// Adds an item to a list of a container, unless `find` finds one of the same identity there.
     fn container_item(
         &mut self,
         container: &Container<'_>,
         list: &str,
         item: &PolicyValue,
         (kind, name): (ContainerItem, &str),
-        is_same_identity: impl Fn(&Self, &DraftValue) -> bool,
+        find: impl Fn(&Self, &DraftValue) -> Option<(usize, DraftValue)>,
     ) -> PlanResult {
         let target =
             || ChangeTarget::ContainerItem(container.name.to_owned(), kind, name.to_owned());
         let part = self
             .container_part(container)
             .and_then(|part| self.draft.get(&part, list));
-        let items = part.map(|part| self.draft.items(&part)).unwrap_or_default();
-        if let Some(at) = items.iter().position(|part| is_same_identity(self, part)) {
-            let existing = items[at].clone();
+        if let Some((at, existing)) = part.and_then(|items| find(self, &items)) {
             let wanted = DesiredItem {
                 item,
                 description: format_args!("{}: {kind} {name}", container.name),
@@ -341,31 +334,6 @@ impl<'t> Planner<'_, 't> {
         let end = self.draft.raw_items(opened).len();
         self.draft.insert(opened, end, item.value.clone());
         self.report(Operation::Add, target);
-        Ok(())
-    }
-
-    /// Sets the fields of the defaults that the container does not state.
-    pub(super) fn container_defaults(
-        &mut self,
-        container: &Container<'_>,
-        item: &PolicyValue,
-    ) -> PlanResult {
-        let mut missing = Vec::new();
-        let part = self.container_part(container);
-        leaves(&item.value, &mut Vec::new(), &mut |path, value| {
-            if part.as_ref().is_none_or(|part| self.is_open(part, path))
-                && !self.is_decided_elsewhere(part.as_ref(), path, value)
-            {
-                missing.push((path.to_vec(), value.clone()));
-            }
-        });
-        for (path, value) in missing {
-            let opened = self.open_container(container)?;
-            self.set_leaf(opened, &path, value, order::CONTAINER)?;
-            self.report(Operation::Add, || {
-                ChangeTarget::ContainerDefault(container.name.to_owned(), path)
-            });
-        }
         Ok(())
     }
 }
@@ -389,104 +357,6 @@ pub(super) struct DesiredItem<'w> {
     /// The path of the list in the pod template. A container is given by its name.
     pub list: &'w [&'w str],
 }
-
-impl Planner<'_, '_> {
-    /// Whether other fields decide against a default of a container: a field of the pod that the default would
-    /// override, a root user, which contradicts `runAsNonRoot`, or privileges, which contradict
-    /// `allowPrivilegeEscalation: false`.
-    fn is_decided_elsewhere(
-        &self,
-        part: Option<&DraftValue>,
-        path: &[String],
-        value: &Value,
-    ) -> bool {
-        let [first, field, rest @ ..] = path else {
-            return false;
-        };
-        // A limit without a request is also the request. Another request would cost the pod its QoS class `Guaranteed`.
-        if let ("resources", "requests", [resource]) = (first.as_str(), field.as_str(), rest) {
-            let resources = part.and_then(|part| self.draft.get(part, first));
-            let limits = resources.and_then(|part| self.draft.get(&part, "limits"));
-            return limits.is_some_and(|limits| self.draft.get(&limits, resource).is_some());
-        }
-        if first != "securityContext" {
-            return false;
-        }
-        // Before the field existed, an annotation had the profile. If both are there, they must agree.
-        if field == "appArmorProfile" && self.has_profile_by_annotation(part) {
-            return true;
-        }
-        if self.is_for_windows() && LINUX_ONLY.contains(&field.as_str()) {
-            return true;
-        }
-        let pod = self.draft.get(&self.pod_spec_part(), "securityContext");
-        if FIELDS_OF_POD_TOO.contains(&field.as_str())
-            && pod
-                .as_ref()
-                .is_some_and(|pod| self.draft.get(pod, field).is_some())
-        {
-            return true;
-        }
-        // The kubelet does not start a container as root if `runAsNonRoot` is true.
-        if field == "runAsNonRoot" && *value == Value::Bool(true) {
-            let context = part.and_then(|part| self.draft.get(part, first));
-            let user = context.and_then(|context| self.draft.text_at(&context, "runAsUser"));
-            let user = user.map_or_else(
-                || self.user_of(pod.as_ref()),
-                |user| Some(user.into_owned()),
-            );
-            return user.as_deref() == Some("0");
-        }
-        field == "allowPrivilegeEscalation"
-            && *value == Value::Bool(false)
-            && part.is_some_and(|part| self.needs_escalation(part))
-    }
-
-    /// Whether a container is privileged or may become so, which `allowPrivilegeEscalation: false` contradicts.
-    fn needs_escalation(&self, container: &DraftValue) -> bool {
-        let context = self.draft.get(container, "securityContext");
-        let context = context.and_then(|context| self.draft.value(&context));
-        let context = context.unwrap_or_default();
-        let added = context["capabilities"]["add"].as_array();
-        context["privileged"] == true
-            || added
-                .is_some_and(|added| added.iter().any(|capability| capability == "CAP_SYS_ADMIN"))
-    }
-}
-
-impl Planner<'_, '_> {
-    fn has_profile_by_annotation(&self, container: Option<&DraftValue>) -> bool {
-        let name = container.and_then(|part| self.draft.text_at(part, "name"));
-        let key = format!("{APP_ARMOR}{}", name.unwrap_or_default());
-        let path = ["metadata", "annotations", &key];
-        self.draft.get_in(&self.template_part(), &path).is_some()
-    }
-}
-
-/// Fields of a container's security context that the pod's security context can set for all containers.
-const FIELDS_OF_POD_TOO: [&str; 7] = [
-    "runAsUser",
-    "runAsGroup",
-    "runAsNonRoot",
-    "seLinuxOptions",
-    "seccompProfile",
-    "appArmorProfile",
-    "windowsOptions",
-];
-
-/// Fields of a container's security context that are invalid in a Windows pod (`validateWindows` of Kubernetes).
-pub(super) const LINUX_ONLY: [&str; 10] = [
-    "allowPrivilegeEscalation",
-    "appArmorProfile",
-    "capabilities",
-    "privileged",
-    "procMount",
-    "readOnlyRootFilesystem",
-    "runAsGroup",
-    "runAsUser",
-    "seLinuxOptions",
-    "seccompProfile",
-];
 
 /// The text under a key of an item.
 pub(super) fn text_of<'i>(item: &'i PolicyValue, key: &str) -> &'i str {

@@ -8,14 +8,17 @@ mod difference;
 mod entries;
 mod open;
 mod restore;
+mod text_index;
+mod texts;
 
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{key_text, to_value};
 use crate::yaml::view::View;
+
+use text_index::TextIndexes;
 
 /// A value of the draft.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,6 +118,7 @@ pub struct Draft<'t> {
     /// values be equal to the input's again.
     has_removals: bool,
     root: DraftValue,
+    indexes: TextIndexes,
 }
 
 impl<'t> Draft<'t> {
@@ -126,6 +130,7 @@ impl<'t> Draft<'t> {
             replaced_nulls: Vec::new(),
             has_removals: false,
             root: DraftValue::Node(root),
+            indexes: TextIndexes::default(),
         }
     }
 
@@ -291,58 +296,6 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The indexes of the items that have this text under a key.
-    pub fn positions_by(&self, list: &DraftValue, key: &str, text: &str) -> Vec<usize> {
-        match list {
-            DraftValue::Node(node) => places(self.tree.items(*node), |item| {
-                self.is_text_at(&DraftValue::Node(*item), key, text)
-            }),
-            DraftValue::Open(id) => places(self.raw_items(*id).iter(), |item| {
-                self.is_text_at(item, key, text)
-            }),
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                places(items.iter(), |item| is_text_in(item, key, text))
-            }
-        }
-    }
-
-    /// Whether the value under a key is a scalar with this text.
-    pub fn is_text_at(&self, part: &DraftValue, key: &str, text: &str) -> bool {
-        match part {
-            DraftValue::Node(node) => {
-                let value = self.tree.get(*node, key);
-                value.is_some_and(|value| {
-                    self.tree.is_text(value, text) && !self.tree.is_null(value)
-                })
-            }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                is_text_in(value, key, text)
-            }
-            DraftValue::Open(_) => self.text_at(part, key).as_deref() == Some(text),
-        }
-    }
-
-    /// The text of a scalar; `None` for collections and null.
-    pub fn text(&self, part: &DraftValue) -> Option<Cow<'t, str>> {
-        match part {
-            DraftValue::Node(node) if self.tree.is_null(*node) => None,
-            DraftValue::Node(node) => self.tree.scalar(*node).map(Cow::Borrowed),
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => text_of_value(value),
-            DraftValue::Open(_) => None,
-        }
-    }
-
-    /// The text of the scalar under a key.
-    pub fn text_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
-        match part {
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                text_of_value(member(value, key)?)
-            }
-            DraftValue::Node(_) | DraftValue::Open(_) => self.text(&self.get(part, key)?),
-        }
-    }
-
     /// Whether the value is null or an empty collection.
     pub fn is_empty(&self, part: &DraftValue) -> bool {
         match part {
@@ -435,14 +388,6 @@ impl<'t> Draft<'t> {
     }
 }
 
-fn places<T>(items: impl Iterator<Item = T>, is_meant: impl Fn(&T) -> bool) -> Vec<usize> {
-    items
-        .enumerate()
-        .filter(|(_, item)| is_meant(item))
-        .map(|(at, _)| at)
-        .collect()
-}
-
 /// The value under a key. In a small mapping, comparing all keys is much faster than hashing one.
 fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     let map = value.as_object()?;
@@ -451,20 +396,4 @@ fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     }
     let mut pairs = map.iter();
     pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
-}
-
-fn is_text_in(value: &Value, key: &str, text: &str) -> bool {
-    match member(value, key) {
-        Some(Value::String(string)) => string == text,
-        other => other.and_then(text_of_value).as_deref() == Some(text),
-    }
-}
-
-fn text_of_value(value: &Value) -> Option<Cow<'static, str>> {
-    match value {
-        Value::String(text) => Some(Cow::Owned(text.clone())),
-        Value::Number(number) => Some(Cow::Owned(number.to_string())),
-        Value::Bool(bool) => Some(Cow::Owned(bool.to_string())),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
 }

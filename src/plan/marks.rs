@@ -1,6 +1,7 @@
 //! Reads, checks and writes the marker: the annotation with the names of the policies that changed a workload.
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
@@ -39,11 +40,8 @@ pub(super) fn with_names<'n>(
     policies: impl Iterator<Item = &'n str>,
 ) -> Vec<&'n str> {
     let mut names: Vec<&str> = names_in(marked).collect();
-    for policy in policies {
-        if !names.contains(&policy) {
-            names.push(policy);
-        }
-    }
+    let mut known: BTreeSet<&str> = names.iter().copied().collect();
+    names.extend(policies.filter(|policy| known.insert(policy)));
     names
 }
 

@@ -4,7 +4,7 @@
 use crate::yaml::value::Path;
 use crate::yaml::view::View;
 
-use super::containers::LINUX_ONLY;
+use super::defaults::LINUX_ONLY;
 
 /// Fields of a pod spec that are invalid in a Windows pod.
 const SPEC_LINUX_ONLY: [&str; 3] = ["hostUsers", "shareProcessNamespace", "resources"];

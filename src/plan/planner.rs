@@ -294,7 +294,7 @@ impl<'c, 't> Planner<'c, 't> {
     pub(super) fn position_by(
         &self,
         list: Option<&DraftValue>,
-        key: &str,
+        key: &'static str,
         text: &str,
     ) -> Option<usize> {
         self.draft.positions_by(list?, key, text).first().copied()

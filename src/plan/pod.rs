@@ -163,25 +163,15 @@ impl<'t> Planner<'_, 't> {
                 return self.kept_or_conflict(part, description, item);
             }
         }
-        self.set_text(owner, field, key, item)
+        self.set_text((owner, field, key), item, set_operation(&part))
     }
 
     fn set_text(
         &mut self,
-        owner: MetadataOwner,
-        field: &str,
-        key: &str,
+        (owner, field, key): (MetadataOwner, &str, &str),
         item: &PolicyValue,
+        operation: Operation,
     ) -> PlanResult {
-        let part = self.text_part(owner, field, key);
-        if part
-            .as_ref()
-            .and_then(|part| self.draft.text(part))
-            .as_deref()
-            == item.value.as_str()
-        {
-            return Ok(());
-        }
         if owner == MetadataOwner::Pod && field == "labels" {
             self.refuse_selector_label(key, item)?;
         }
@@ -203,10 +193,6 @@ impl<'t> Planner<'_, 't> {
             .and_then(|metadata| self.draft.open_mapping(metadata, field, order::METADATA))
             .and_then(|map| self.draft.set(map, key, item.value.clone(), &[]));
         set.map_err(|refusal| self.refused(&refusal))?;
-        let operation = match part {
-            Some(_) => Operation::Replace,
-            None => Operation::Add,
-        };
         self.report(operation, || ChangeTarget::metadata(owner, field, key));
         Ok(())
     }
@@ -222,20 +208,25 @@ impl<'t> Planner<'_, 't> {
             true => MetadataOwner::Workload,
             false => MetadataOwner::Pod,
         };
-        let existing = self.text_part(owner, field, &change.name);
-        let existing =
-            existing.and_then(|existing| self.draft.text(&existing).map(Cow::into_owned));
+        let part = self.text_part(owner, field, &change.name);
+        let existing = part.as_ref().and_then(|part| self.draft.text(part));
         let addition = value_of(change).unwrap_or_default();
         let value = match existing {
             Some(_) if change.op == EnvOp::SetIfAbsent => return Ok(()),
-            Some(existing) => joined(&existing, addition, change),
+            Some(existing) => {
+                let value = joined(&existing, addition, change);
+                if value == existing {
+                    return Ok(());
+                }
+                value
+            }
             None => addition.to_owned(),
         };
         let item = PolicyValue {
             value: Arc::new(Value::String(value)),
             at: change.item.at.clone(),
         };
-        self.set_text(owner, field, &change.name, &item)
+        self.set_text((owner, field, &change.name), &item, set_operation(&part))
     }
 
     /// Refuses to change a label that the workload's selector uses: the workload would lose its pods, and the API
@@ -267,5 +258,13 @@ impl<'t> Planner<'_, 't> {
             self.workload.title()
         );
         Err(Box::new(self.problem(Code::Invalid, message, item)))
+    }
+}
+
+/// What setting a text is, given what was there.
+fn set_operation(existing: &Option<DraftValue>) -> Operation {
+    match existing {
+        Some(_) => Operation::Replace,
+        None => Operation::Add,
     }
 }

@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::policy::PolicyValue;
 use crate::yaml::value::leaves;
 
-use super::containers::LINUX_ONLY;
+use super::defaults::LINUX_ONLY;
 use super::draft::{DraftValue, OpenId};
 use super::equality::is_same;
 use super::order;

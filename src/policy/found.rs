@@ -352,21 +352,21 @@ pub(super) fn without_duplicates<'t>(
 ) -> Vec<FoundDocument<'t>> {
     let name = Path::of(&["metadata", "name"]);
     let mut first = BTreeMap::new();
-    let mut kept = Vec::new();
+    let mut kept: Vec<FoundDocument<'t>> = Vec::new();
     for policy in found {
         let identity = policy.document.identity();
-        let place = policy.document.place(&name);
         match first.get(&identity) {
             Some(earlier) => {
                 let message = format!("two policies are called `{identity}`");
                 let problem = Diagnostic::error(Code::DuplicatePolicy, message);
+                let earlier: &FoundDocument<'_> = &kept[*earlier];
                 let problem = problem
-                    .at(place, "again here")
-                    .at(Clone::clone(earlier), "first here");
+                    .at(policy.document.place(&name), "again here")
+                    .at(earlier.document.place(&name), "first here");
                 problems.push(problem.help("rename one of them"));
             }
             None => {
-                first.insert(identity, place);
+                first.insert(identity, kept.len());
                 kept.push(policy);
             }
         }

@@ -314,8 +314,7 @@ fn has_edit(
     changes.any(|change| {
         let gone = lines.start(change.old.start)..lines.start(change.old.end);
         let written = |line: &AddedLine| !line.written_by(&(number..number + 1)).is_empty();
-        change.new.iter().any(written)
-            || edit.at.start < gone.end && gone.start < edit.at.end
+        change.new.iter().any(written) || edit.at.start < gone.end && gone.start < edit.at.end
     })
 }
 

@@ -445,6 +445,16 @@ impl Iterator for Children<'_, '_> {
         self.next = self.tree.node(id).after;
         Some(id)
     }
+
+    fn nth(&mut self, at: usize) -> Option<NodeId> {
+        for _ in 0..at {
+            if self.next >= self.end {
+                return None;
+            }
+            self.next = self.tree.nodes[self.next as usize].after;
+        }
+        self.next()
+    }
 }
 
 /// See [`Tree::entries`].

@@ -110,4 +110,28 @@ impl<'t> Draft<'t> {
             }
         }
     }
+
+    /// The first item of a list that is meant, with its index. Aliases are followed.
+    pub fn find_item(
+        &self,
+        list: &DraftValue,
+        is_meant: impl Fn(&DraftValue) -> bool,
+    ) -> Option<(usize, DraftValue)> {
+        match list {
+            DraftValue::Open(id) => {
+                let is_meant = |item: &DraftValue| match item {
+                    DraftValue::Node(_) => is_meant(&self.resolve_alias(item)),
+                    DraftValue::Open(_) | DraftValue::New(_) | DraftValue::Instead { .. } => {
+                        is_meant(item)
+                    }
+                };
+                let at = self.raw_items(*id).iter().position(is_meant)?;
+                Some((at, self.item(list, at)?))
+            }
+            DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => {
+                let mut items = self.items(list).into_iter().enumerate();
+                items.find(|(_, item)| is_meant(item))
+            }
+        }
+    }
 }

@@ -72,7 +72,7 @@ impl Draft<'_> {
     ) -> Result<OpenId, Refusal> {
         let part = self.list_items(list)[index].clone();
         let (id, part) = self.open(part, shape)?;
-        self.list_items(list)[index] = part;
+        self.change_item(list, index, part);
         Ok(id)
     }
 
@@ -123,14 +123,12 @@ impl Draft<'_> {
         (id, DraftValue::Open(id))
     }
 
-    /// Refuses a key that only a merge key brings: its value is written elsewhere, and other places use it, too.
+    /// Refuses a key that is not there and that a merge key brings: its value is written elsewhere, and other places
+    /// use it, too.
     fn refuse_merged(&self, within: OpenId, key: &str) -> Result<(), Refusal> {
         let OpenedCollection::Mapping { fields, origin } = self.opened(within) else {
             return Ok(());
         };
-        if self.position_of(fields, key).is_some() {
-            return Ok(());
-        }
         match (self.merged(*origin, fields, key), origin) {
             (Some(_), Some(origin)) => Err(Refusal {
                 node: *origin,
@@ -272,7 +270,6 @@ impl Draft<'_> {
         value: impl Into<Arc<Value>>,
         order: &[&str],
     ) -> Result<(), Refusal> {
-        self.refuse_merged(within, key)?;
         let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
             unreachable!("only mappings are set by key")
         };
@@ -283,6 +280,7 @@ impl Draft<'_> {
                 self.fields(within)[at].value = part;
             }
             None => {
+                self.refuse_merged(within, key)?;
                 let at = self.place_in_order(within, key, order);
                 self.fields(within).insert(
                     at,
@@ -361,8 +359,20 @@ impl Draft<'_> {
 
     /// Inserts a new item into an opened list.
     pub fn insert(&mut self, list: OpenId, index: usize, value: impl Into<Arc<Value>>) {
-        self.list_items(list)
-            .insert(index, DraftValue::New(value.into()));
+        let items = self.list_items(list);
+        let is_behind = index == items.len();
+        items.insert(index, DraftValue::New(value.into()));
+        if !is_behind {
+            self.indexes.forget(list);
+        }
+    }
+
+    fn change_item(&mut self, list: OpenId, index: usize, part: DraftValue) {
+        let item = &mut self.list_items(list)[index];
+        if *item != part {
+            *item = part;
+            self.indexes.note_change(list, index);
+        }
     }
 
     /// Replaces an item of an opened list.
@@ -377,7 +387,7 @@ impl Draft<'_> {
     ) -> Result<(), Refusal> {
         let old = self.list_items(list)[index].clone();
         let part = self.replacement(&old, value.into())?;
-        self.list_items(list)[index] = part;
+        self.change_item(list, index, part);
         Ok(())
     }
 
@@ -390,6 +400,7 @@ impl Draft<'_> {
         self.refuse_shared(&item)?;
         self.has_removals = true;
         self.list_items(list).remove(index);
+        self.indexes.forget(list);
         Ok(())
     }
 
@@ -398,12 +409,11 @@ impl Draft<'_> {
     /// # Errors
     /// When an alias elsewhere refers to it, or a merge key brings the same key.
     pub fn remove_field(&mut self, within: OpenId, key: &str) -> Result<(), Refusal> {
-        self.refuse_merged(within, key)?;
         let OpenedCollection::Mapping { fields, origin } = self.opened(within) else {
             return Ok(());
         };
         let Some(at) = self.position_of(fields, key) else {
-            return Ok(());
+            return self.refuse_merged(within, key);
         };
         self.refuse_shared(&fields[at].value)?;
         // Without the explicit field, the value that the merge key brings would take effect.

@@ -1,5 +1,6 @@
 //! Finds planned values that equal the input's: a later policy may put back what an earlier one removed.
 
+use super::text_index::TextIndexes;
 use super::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{key_text, to_value};
@@ -13,6 +14,7 @@ impl Draft<'_> {
         self.root = self.restored(self.root.clone());
         if matches!(self.root, DraftValue::Node(_)) {
             self.opened.clear();
+            self.indexes = TextIndexes::default();
         }
     }
 
@@ -58,6 +60,7 @@ impl Draft<'_> {
                             .all(|(node, item)| self.is_item(*node, item))
                 });
                 *self.list_items(id) = items;
+                self.indexes.forget(id);
                 origin.filter(|_| is_unchanged)
             }
         };

@@ -1,0 +1,132 @@
+//! Reads the texts of a draft, and finds the items of its lists by them.
+
+use serde_json::Value;
+use std::borrow::Cow;
+
+use super::text_index::{SHORT, without_slashes};
+use super::{Draft, DraftValue, member};
+
+impl<'t> Draft<'t> {
+    /// The indexes of the items that have this text under a key.
+    pub fn positions_by(&self, list: &DraftValue, key: &'static str, text: &str) -> Vec<usize> {
+        match list {
+            DraftValue::Node(node) => places(self.tree.items(*node), |item| {
+                self.is_text_at(&DraftValue::Node(*item), key, text)
+            }),
+            DraftValue::Open(id) if self.raw_items(*id).len() > SHORT => {
+                self.indexed_positions(*id, (key, text), |found| found == text)
+            }
+            DraftValue::Open(id) => places(self.raw_items(*id).iter(), |item| {
+                self.is_text_at(item, key, text)
+            }),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                places(items.iter(), |item| {
+                    is_text_in(item, key, |found| found == text)
+                })
+            }
+        }
+    }
+
+    /// The first item that has this path under a key, with its index. Slashes at the end of a path do not count.
+    pub fn find_path(
+        &self,
+        list: &DraftValue,
+        key: &'static str,
+        path: &str,
+    ) -> Option<(usize, DraftValue)> {
+        let is_same = |found: &str| without_slashes(found) == without_slashes(path);
+        match list {
+            DraftValue::Open(id) if self.raw_items(*id).len() > SHORT => {
+                let found = self.indexed_positions(*id, (key, path), is_same);
+                let first = *found.first()?;
+                Some((first, self.item(list, first)?))
+            }
+            DraftValue::Open(_)
+            | DraftValue::Node(_)
+            | DraftValue::New(_)
+            | DraftValue::Instead { .. } => {
+                self.find_item(list, |item| self.is_text_where(item, key, is_same))
+            }
+        }
+    }
+
+    /// Whether the value under a key is a scalar with this text.
+    pub fn is_text_at(&self, part: &DraftValue, key: &str, text: &str) -> bool {
+        match part {
+            DraftValue::Node(node) => {
+                let value = self.tree.get(*node, key);
+                value.is_some_and(|value| {
+                    self.tree.is_text(value, text) && !self.tree.is_null(value)
+                })
+            }
+            DraftValue::New(_) | DraftValue::Instead { .. } | DraftValue::Open(_) => {
+                self.is_text_where(part, key, |found| found == text)
+            }
+        }
+    }
+
+    /// Whether the value under a key is a scalar whose text is meant.
+    pub fn is_text_where(
+        &self,
+        part: &DraftValue,
+        key: &str,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> bool {
+        match part {
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                is_text_in(value, key, is_meant)
+            }
+            DraftValue::Node(_) | DraftValue::Open(_) => {
+                let text = self.text_at(part, key);
+                text.is_some_and(|text| is_meant(&text))
+            }
+        }
+    }
+
+    /// The text of a scalar; `None` for collections and null.
+    pub fn text(&self, part: &DraftValue) -> Option<Cow<'t, str>> {
+        match part {
+            DraftValue::Node(node) if self.tree.is_null(*node) => None,
+            DraftValue::Node(node) => self.tree.scalar(*node).map(Cow::Borrowed),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => text_of_value(value),
+            DraftValue::Open(_) => None,
+        }
+    }
+
+    /// The text of the scalar under a key.
+    pub fn text_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
+        match part {
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
+                text_of_value(member(value, key)?)
+            }
+            DraftValue::Node(_) | DraftValue::Open(_) => self.text(&self.get(part, key)?),
+        }
+    }
+}
+
+fn places<T>(items: impl Iterator<Item = T>, is_meant: impl Fn(&T) -> bool) -> Vec<usize> {
+    items
+        .enumerate()
+        .filter(|(_, item)| is_meant(item))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+fn is_text_in(value: &Value, key: &str, is_meant: impl Fn(&str) -> bool) -> bool {
+    match member(value, key) {
+        Some(Value::String(text)) => is_meant(text),
+        other => other
+            .and_then(text_of_value)
+            .is_some_and(|text| is_meant(&text)),
+    }
+}
+
+fn text_of_value(value: &Value) -> Option<Cow<'static, str>> {
+    match value {
+        Value::String(text) => Some(Cow::Owned(text.clone())),
+        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        Value::Bool(bool) => Some(Cow::Owned(bool.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
