@@ -249,7 +249,7 @@ fn apply_rule<'p, 't>(
     problems.extend(forbidden::refuse(subject, &expanded));
     let checksums = expanded.inject.checksums.iter().cloned();
     applied.checksums.extend(checksums);
-    needs::collect(subject, &expanded, &mut applied.needs);
+    needs::collect(subject, Some(rule), &expanded, &mut applied.needs);
     match subject.options.ephemeral_containers {
         true => {
             let containers = &expanded.inject.ephemeral_containers;

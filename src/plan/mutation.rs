@@ -78,7 +78,7 @@ fn change<'t>(
         return failed(subject.policy, vec![problem], planned);
     }
     let mut found = BTreeSet::new();
-    needs::collect(subject, &expanded, &mut found);
+    needs::collect(subject, None, &expanded, &mut found);
     needs::add_needs(subject, found, &[], planned);
     planned.diagnostics.extend(diagnostics_of(subject, remarks));
     let faults = new_faults(subject, &old, planned);

@@ -1,10 +1,12 @@
 //! Collects what a policy's items for one workload need from a cluster, if the options ask for it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::outcome::needs::{Need, NeedKind};
 use crate::outcome::{GeneratedObject, ObjectName};
+use crate::policy::Rule;
 
 use super::expand::ExpandedInjection;
 use super::{RuleContext, WorkloadPlan};
@@ -12,20 +14,34 @@ use super::{RuleContext, WorkloadPlan};
 /// Adds the needs of a rule's items.
 pub(super) fn collect(
     subject: RuleContext<'_, '_>,
+    rule: Option<&Rule>,
     expanded: &ExpandedInjection<'_>,
     needs: &mut BTreeSet<Need>,
 ) {
-    if subject.options.needs {
-        let (namespace, in_running_pods) = (
-            subject.workload.namespace.as_deref(),
-            subject.options.ephemeral_containers,
-        );
-        needs.extend(
-            expanded
-                .injects()
-                .flat_map(|inject| inject.needs(namespace, in_running_pods)),
-        );
+    if !subject.options.needs {
+        return;
     }
+    let in_running_pods = subject.options.ephemeral_containers;
+    let in_namespace = |mut need: Need| {
+        if !matches!(need.kind, NeedKind::Image | NeedKind::Privilege) {
+            need.namespace.clone_from(&subject.workload.namespace);
+        }
+        need
+    };
+    let of_containers = expanded.of_containers.iter();
+    let mut of_workload: Vec<BTreeSet<Need>> = of_containers
+        .map(|inject| inject.needs(in_running_pods))
+        .collect();
+    // What is borrowed is the rule's, and the same for all workloads.
+    let common = match (&expanded.inject, rule) {
+        (Cow::Borrowed(_), Some(rule)) => rule.common_needs(in_running_pods),
+        (inject, _) => {
+            of_workload.push(inject.needs(in_running_pods));
+            &BTreeSet::new()
+        }
+    };
+    let all = of_workload.iter().flatten().chain(common);
+    needs.extend(all.cloned().map(in_namespace));
 }
 
 /// Adds the needs of all rules to the plan, except for objects that the policy generates itself.

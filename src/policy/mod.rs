@@ -37,9 +37,10 @@ use globset::GlobMatcher;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::diagnostic::Diagnostic;
+use crate::outcome::needs::Need;
 use crate::source::{Place, Source};
 use expression::{Expression, ObjectKinds, PolicyVariable};
 pub use generate::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
@@ -324,6 +325,9 @@ pub struct Rule {
     pub inject: Injection,
     /// All parts as a template; `None` if nothing depends on the workload.
     pub template: Option<Arc<InjectionTemplate>>,
+    /// What `inject` needs from a cluster, without namespaces: in workloads, and in running pods. Found when it is
+    /// asked for.
+    pub(crate) needs: [OnceLock<BTreeSet<Need>>; 2],
 }
 
 impl Rule {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 use super::parts::PolicyPart;
-use super::{Injection, Policy};
+use super::{Injection, Policy, Rule};
 use crate::dangers::{self, FoundDanger};
 use crate::outcome::needs::{Need, NeedKind};
 
@@ -19,8 +19,9 @@ pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
 }
 
 impl Injection {
-    /// What this needs in a workload of a namespace, or in running pods (then ephemeral containers count too).
-    pub fn needs(&self, namespace: Option<&str>, in_running_pods: bool) -> BTreeSet<Need> {
+    /// What this needs in a workload, or in running pods (then ephemeral containers count too). Names of objects have
+    /// no namespace yet.
+    pub fn needs(&self, in_running_pods: bool) -> BTreeSet<Need> {
         let mut needs = BTreeSet::new();
         let parts = if in_running_pods {
             self.parts()
@@ -28,13 +29,15 @@ impl Injection {
             self.parts_of_workload()
         };
         parts.iter().for_each(|part| add_part(part, &mut needs));
-        let placed = |mut need: Need| {
-            if !matches!(need.kind, NeedKind::Image | NeedKind::Privilege) {
-                need.namespace = namespace.map(str::to_owned);
-            }
-            need
-        };
-        needs.into_iter().map(placed).collect()
+        needs
+    }
+}
+
+impl Rule {
+    /// Like [`Injection::needs`], for the parts of the rule that are the same in all workloads.
+    pub(crate) fn common_needs(&self, in_running_pods: bool) -> &BTreeSet<Need> {
+        let needs = &self.needs[usize::from(in_running_pods)];
+        needs.get_or_init(|| self.inject.needs(in_running_pods))
     }
 }
 

@@ -50,6 +50,7 @@ impl PolicyReader<'_, '_> {
             on_conflict,
             inject: self.inject(&at),
             template: self.template(&at),
+            needs: Default::default(),
         }
     }
 
@@ -94,6 +95,7 @@ impl PolicyReader<'_, '_> {
             on_conflict: rule.on_conflict,
             inject: self.inject(&at.key("inject")),
             template: self.template(&at.key("inject")),
+            needs: Default::default(),
         }
     }
 
