@@ -99,7 +99,10 @@ pub fn shell_word(word: &str) -> String {
 }
 
 fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
-    let is_printable = |byte: u8| matches!(byte, b' '..=b'~');
+    let is_printable = |byte: u8| match byte {
+        b' '..=b'~' => true,
+        _ => byte.is_ascii() && !is_unsafe(char::from(byte)),
+    };
     if text.bytes().all(is_printable) || !text.contains(&is_unsafe) {
         return without_marks(text.to_owned(), as_escape);
     }

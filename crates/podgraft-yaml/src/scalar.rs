@@ -34,6 +34,10 @@ pub fn is_null(text: &str) -> bool {
 }
 
 fn bool_word(text: &str) -> Option<bool> {
+    const LONGEST: usize = "false".len();
+    if text.len() > LONGEST {
+        return None;
+    }
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
             Some(true)
@@ -46,6 +50,14 @@ fn bool_word(text: &str) -> Option<bool> {
 }
 
 fn number(text: &str) -> Option<Number> {
+    // The common cases need no copy: `8080`, and `100m`, which is no number.
+    if let Some(digits) = short_decimal(text) {
+        return Some(digits.into());
+    }
+    let is_in_numbers = |byte: u8| byte.is_ascii_hexdigit() || b"_+-.xXoO".contains(&byte);
+    if !text.bytes().all(is_in_numbers) {
+        return None;
+    }
     // go-yaml gives text that begins with a dot to Go's `strconv.ParseFloat`, which allows `_` between digits only.
     if text.starts_with('.')
         && !text
@@ -65,6 +77,18 @@ fn number(text: &str) -> Option<Number> {
     }
     // JSON has no infinity: a number out of range stays a string, as `1e400` does for kubectl.
     digits.parse::<f64>().ok().and_then(Number::from_f64)
+}
+
+/// A decimal integer without a sign and without leading zeros that has few enough digits for 64 bits.
+fn short_decimal(text: &str) -> Option<u64> {
+    let bytes = text.as_bytes();
+    if bytes.len() > 18 || bytes[0] == b'0' && bytes.len() > 1 {
+        return None;
+    }
+    bytes.iter().try_fold(0, |value, byte| match byte {
+        b'0'..=b'9' => Some(value * 10 + u64::from(byte - b'0')),
+        _ => None,
+    })
 }
 
 /// Whether the parts before and after a `_` have digits next to it.

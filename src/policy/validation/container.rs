@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Checker, check_descending, is_empty, is_stated, text_at};
+use super::{Checker, PathStep, check_descending, is_empty, text_at};
 use crate::policy::{names, quantity};
 use crate::yaml::view::View;
 
@@ -174,14 +174,16 @@ impl<'v> Checker<'v> {
     }
 
     pub(super) fn env_var(&mut self, variable: &'v View<'v>) {
-        let name = text_at(variable, "name");
         self.text(variable, "name", names::check_env_name);
-        if is_stated(variable, "valueFrom") && !is_empty(variable.get("value")) {
+        let source = variable.get("valueFrom").filter(|source| !source.is_null());
+        let Some(source) = source else { return };
+        if !is_empty(variable.get("value")) {
+            let name = text_at(variable, "name");
             self.add(format!(
                 "the variable `{name}` has `value` beside `valueFrom`"
             ));
         }
-        self.visit_key(variable, "valueFrom", |checker, source| {
+        self.visit_step(PathStep::Key("valueFrom"), |checker| {
             let Some(kind) = checker.one_of(source, &ENV_SOURCES, "`valueFrom`") else {
                 return;
             };
@@ -313,7 +315,10 @@ impl<'v> Checker<'v> {
         for kind in ["limits", "requests"] {
             self.amounts(resources, kind);
             self.fields(resources, kind, |checker, name, amount| {
-                let number = quantity::of_view(amount);
+                let is_whole = || {
+                    quantity::of_view(amount)
+                        .is_none_or(|number| number % quantity::NANO_UNITS == 0)
+                };
                 if !name.contains('/') {
                     if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
                         let known = RESOURCES.join(", ");
@@ -321,16 +326,18 @@ impl<'v> Checker<'v> {
                             "`{name}` is none of {known}, and devices have names such as `example.com/gpu`"
                         ));
                     }
-                } else if is_device(name) && number.is_some_and(|number| number % quantity::NANO_UNITS != 0) {
+                } else if is_device(name) && !is_whole() {
                     checker.add(format!("`{name}` is counted in whole numbers"));
                 }
             });
         }
         let limits = resources.get("limits");
         self.fields(resources, "requests", |checker, name, request| {
-            let limit = limits
-                .and_then(|limits| limits.get(name))
-                .and_then(quantity::of_view);
+            let limit = limits.and_then(|limits| limits.get(name));
+            if limit == Some(request) {
+                return;
+            }
+            let limit = limit.and_then(quantity::of_view);
             let request = quantity::of_view(request);
             if limit.is_some() && request > limit {
                 checker.add(format!("the container requests more {name} than its limit"));

@@ -78,7 +78,7 @@ impl<'a> CheckedRun<'a> {
                 place.map_or(0, |place| place.line),
             )
         };
-        findings.sort_by_key(order);
+        findings.sort_by_cached_key(order);
         CheckedRun { files, findings }
     }
 
