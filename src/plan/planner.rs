@@ -14,7 +14,6 @@ use crate::select::Baseline;
 use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
 use super::expand::ExpandedInjection;
 use super::patch_limits::PatchGrowth;
-use super::qos::class_of;
 use super::recording::{EarlierRun, RuleNotes};
 use super::{RuleContext, order};
 
@@ -138,10 +137,6 @@ impl<'c, 't> Planner<'c, 't> {
         let is_asked = self.options.details
             && (adds_containers || self.all_injects().iter().any(has_resources));
         is_asked.then(|| self.qos_class()).flatten()
-    }
-
-    fn qos_class(&self) -> Option<&'static str> {
-        class_of(&self.draft.value(&self.pod_spec_part())?)
     }
 
     fn report_qos_class(&mut self, before: Option<&'static str>) {

@@ -1,45 +1,57 @@
 //! Computes the quality of service class of a pod, by which a node out of memory chooses what to evict (`ComputePodQOS`
 //! of Kubernetes).
 
-use serde_json::Value;
-
 use crate::policy::quantity;
+use crate::yaml::view::View;
 
-/// The QoS class of a pod. `None` if the pod itself states resources: then those of the containers do not count.
-pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
-    if spec
-        .get("resources")
-        .is_some_and(|resources| !resources.is_null())
-    {
+use super::planner::Planner;
+
+impl Planner<'_, '_> {
+    /// The QoS class of the pod as it is planned so far. `None` if it cannot be read, or if the pod itself states
+    /// resources.
+    pub(super) fn qos_class(&self) -> Option<&'static str> {
+        let spec = self.pod_spec_part();
+        let resources = |part: &_| match self.draft.get(part, "resources") {
+            Some(resources) => self.draft.view(&resources),
+            None => Some(View::Null),
+        };
+        let lists = ["initContainers", "containers"].into_iter();
+        let containers = lists
+            .filter_map(|list| self.draft.get(&spec, list))
+            .flat_map(|list| self.draft.items(&list));
+        let of_containers: Option<Vec<View<'_>>> =
+            containers.map(|part| resources(&part)).collect();
+        class_of(&resources(&spec)?, &of_containers?)
+    }
+}
+
+/// The QoS class of a pod with these resources of the pod and of its containers. `None` if the pod itself states
+/// resources: then those of the containers do not count.
+fn class_of(of_pod: &View<'_>, of_containers: &[View<'_>]) -> Option<&'static str> {
+    if !of_pod.is_null() {
         return None;
     }
-    let lists = ["initContainers", "containers"].into_iter();
-    let containers = || {
-        lists
-            .clone()
-            .filter_map(|list| spec.get(list)?.as_array())
-            .flatten()
-    };
-    let stated = |container: &Value, of: &str, resource: &str| {
-        let quantity = quantity::parse(container.get("resources")?.get(of)?.get(resource)?)?;
+    let stated = |resources: &View<'_>, of: &str, resource: &str| {
+        let quantity = quantity::of_view(resources.get(of)?.get(resource)?)?;
         (quantity > 0).then_some(quantity)
     };
     // A limit without a request is also the request.
-    let is_bounded = |container: &Value, resource: &str| {
-        let limit = stated(container, "limits", resource);
+    let is_bounded = |resources: &View<'_>, resource: &str| {
+        let limit = stated(resources, "limits", resource);
         limit.is_some()
-            && stated(container, "requests", resource).is_none_or(|request| Some(request) == limit)
+            && stated(resources, "requests", resource).is_none_or(|request| Some(request) == limit)
     };
-    let asks = |container: &Value| {
+    let asks = |resources: &View<'_>| {
         let fields = ["requests", "limits"].into_iter();
         fields
-            .flat_map(|of| ["cpu", "memory"].map(|resource| stated(container, of, resource)))
+            .flat_map(|of| ["cpu", "memory"].map(|resource| stated(resources, of, resource)))
             .any(|amount| amount.is_some())
     };
     Some(match () {
-        () if !containers().any(asks) => "BestEffort",
-        () if containers()
-            .all(|container| is_bounded(container, "cpu") && is_bounded(container, "memory")) =>
+        () if !of_containers.iter().any(asks) => "BestEffort",
+        () if of_containers
+            .iter()
+            .all(|resources| is_bounded(resources, "cpu") && is_bounded(resources, "memory")) =>
         {
             "Guaranteed"
         }
@@ -50,16 +62,13 @@ pub(super) fn class_of(spec: &Value) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn a_pod_is_guaranteed_where_each_container_has_what_it_may_use() {
         let class = |resources: &[Value]| {
-            let containers: Vec<Value> = resources
-                .iter()
-                .map(|own| json!({"resources": own}))
-                .collect();
-            class_of(&json!({ "containers": containers }))
+            let of_containers: Vec<View<'_>> = resources.iter().map(View::from).collect();
+            class_of(&View::Null, &of_containers)
         };
         let both = json!({"limits": {"cpu": "1", "memory": "1Gi"}});
         let same = json!({"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}});
@@ -69,9 +78,6 @@ mod tests {
         assert_eq!(class(&[both.clone(), less]), Some("Burstable"));
         assert_eq!(class(&[same, none.clone()]), Some("Burstable"));
         assert_eq!(class(&[none, json!(null)]), Some("BestEffort"));
-        assert_eq!(
-            class_of(&json!({"resources": both, "containers": [{}]})),
-            None
-        );
+        assert_eq!(class_of(&View::from(&both), &[View::Null]), None);
     }
 }
