@@ -22,8 +22,6 @@ MOST = 2.2
 # What does grow faster, with the most that it may: to be mended, and no worse meanwhile.
 KNOWN = {
     "generated-list-json": 2.4,  # each object looks through the entries of the List for pairs without brackets
-    "record-of-many-items": 3.3,
-    "undo-of-many-items": 3.5,
 }
 API = "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\n"
 

@@ -71,8 +71,8 @@ pub(super) struct LocatedPart {
 /// An opened mapping or list, and the last segment of a path below it.
 enum Holder<'p> {
     Mapping(OpenId, Cow<'p, str>),
-    /// With the key of the list and the last segment.
-    List(OpenId, &'p str, &'p str),
+    /// With the key of the list.
+    List(OpenId, &'p str),
 }
 
 impl DraftPaths {
@@ -158,7 +158,7 @@ impl DraftPaths {
         let (index, part) = self.child(draft, &holder, &segments, depth)?;
         let before = index.checked_sub(1);
         let after = match draft.is_list(&holder) {
-            true => before.map(|at| identity_at(draft, list_key(&segments, depth), &holder, at)),
+            true => before.and_then(|at| self.identity_at(draft, &holder, &segments, at)),
             false => before
                 .and_then(|at| draft.key_at(&holder, at))
                 .map(|key| escape(&key).into_owned()),
@@ -167,6 +167,31 @@ impl DraftPaths {
             part,
             after: after.unwrap_or_default(),
         })
+    }
+
+    /// The identity of an item of the list that holds the last segment, with its number among its twins.
+    fn identity_at(
+        &self,
+        draft: &Draft<'_>,
+        list: &DraftValue,
+        segments: &[&str],
+        at: usize,
+    ) -> Option<String> {
+        let depth = segments.len() - 1;
+        let key = list_key(segments, depth);
+        let plain = identity(draft, key, &draft.item(list, at)?);
+        let first = self.child(
+            draft,
+            list,
+            &[&segments[..depth], &[&plain]].concat(),
+            depth,
+        );
+        if first.is_some_and(|(first, _)| first == at) {
+            return Some(plain);
+        }
+        let before = draft.items(list).into_iter().take(at);
+        let twins = before.filter(|item| has_identity(draft, key, item, &plain));
+        Some(numbered(&plain, twins.count() + 1))
     }
 
     /// Opens what holds the last segment of a path. `None` if it is not there.
@@ -196,7 +221,7 @@ impl DraftPaths {
             part = DraftValue::Open(id);
         }
         Ok(Some(match draft.is_list(&part) {
-            true => Holder::List(id, list_key(segments, above.len()), last),
+            true => Holder::List(id, list_key(segments, above.len())),
             false => Holder::Mapping(id, unescape(last)),
         }))
     }
@@ -206,8 +231,9 @@ impl DraftPaths {
         let segments = self.paths.segments(path);
         match self.open_holder(draft, &segments)? {
             Some(Holder::Mapping(id, key)) => draft.remove_field(id, &key),
-            Some(Holder::List(id, key, last)) => {
-                match find_item(draft, key, &DraftValue::Open(id), last) {
+            Some(Holder::List(id, ..)) => {
+                let list = DraftValue::Open(id);
+                match self.child(draft, &list, &segments, segments.len() - 1) {
                     Some((index, _)) => draft.remove(id, index),
                     None => Ok(()),
                 }
@@ -223,10 +249,12 @@ impl DraftPaths {
         path: &str,
         (existing, wanted): (&Value, &Value),
     ) -> Result<(), Refusal> {
-        match self.open_holder(draft, &self.paths.segments(path))? {
+        let segments = self.paths.segments(path);
+        match self.open_holder(draft, &segments)? {
             Some(Holder::Mapping(id, key)) => reconcile::field(draft, id, &key, (existing, wanted)),
-            Some(Holder::List(id, key, last)) => {
-                match find_item(draft, key, &DraftValue::Open(id), last) {
+            Some(Holder::List(id, ..)) => {
+                let list = DraftValue::Open(id);
+                match self.child(draft, &list, &segments, segments.len() - 1) {
                     Some((index, _)) => reconcile::item(draft, id, index, (existing, wanted)),
                     None => Ok(()),
                 }
@@ -273,7 +301,7 @@ impl DraftPaths {
                 };
                 draft.insert_field_at(id, index, &key, value);
             }
-            Some(Holder::List(id, key, _)) => {
+            Some(Holder::List(id, key)) => {
                 let list = DraftValue::Open(id);
                 let count = draft.count(&list);
                 let index = match after {
@@ -345,14 +373,6 @@ fn has_identity(draft: &Draft<'_>, key: &str, item: &DraftValue, plain: &str) ->
         Some(name) => escape(&name) == plain,
         None => plain.starts_with("~=") && identity(draft, key, item) == plain,
     }
-}
-
-/// The identity of the item at an index, with its number among its twins.
-fn identity_at(draft: &Draft<'_>, key: &str, list: &DraftValue, at: usize) -> String {
-    let items = draft.items(list);
-    let plain = identity(draft, key, &items[at]);
-    let is_twin = |item: &&DraftValue| has_identity(draft, key, item, &plain);
-    numbered(&plain, items[..at].iter().filter(is_twin).count() + 1)
 }
 
 /// The item with this identity, with its index.
