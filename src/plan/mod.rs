@@ -238,7 +238,7 @@ impl<'r, 't> PlanContext<'r, 't> {
     ) -> PlanBeforeChecksums<'t> {
         let recording = self
             .is_recording
-            .then(|| Recording::begin(self.workload, &draft))
+            .then(|| Recording::begin(self.workload, &draft, self.earlier))
             .flatten();
         let mut applying = PlanBeforeChecksums {
             planned: WorkloadPlan::from(draft),

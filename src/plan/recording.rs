@@ -87,7 +87,11 @@ impl RuleNotes {
 
 impl<'t> Recording<'t> {
     /// Begins a record. `None` if the changes could not be found again later: see [`cannot_record`].
-    pub(super) fn begin(workload: &Workload<'t>, draft: &Draft<'t>) -> Option<Self> {
+    pub(super) fn begin(
+        workload: &Workload<'t>,
+        draft: &Draft<'t>,
+        earlier: Option<&EarlierRun<'_>>,
+    ) -> Option<Self> {
         let paths = RecordPaths::of(&workload.pod_kind.path);
         let Workload { tree, pod_spec, .. } = *workload;
         let names = |list: &str| -> Option<Vec<Option<Value>>> {
@@ -99,7 +103,9 @@ impl<'t> Recording<'t> {
             let names = names(list).unwrap_or_default();
             are_names(names.iter().map(|name| name.as_ref()?.as_str()))
         });
-        if !are_named || !has_value(tree, workload.object.node) {
+        // What has a record has a value, also without the changes that it names.
+        let has_value = earlier.is_some() || has_value(tree, workload.object.node);
+        if !are_named || !has_value {
             return None;
         }
         let record = Record {

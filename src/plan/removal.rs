@@ -64,6 +64,7 @@ pub(crate) fn take_out<'t>(
         changed: Vec::new(),
         redo: Replay::default(),
         has_missing: false,
+        has_restored: false,
     };
     removal.take_out_marks(record, &record.paths())?;
     let mut redo = Vec::new();
@@ -82,10 +83,13 @@ pub(crate) fn take_out<'t>(
         mut draft,
         mut changed,
         has_missing,
+        has_restored,
         ..
     } = removal;
     let is_complete = !has_missing && changed.is_empty();
-    draft.restore_unchanged();
+    if has_restored {
+        draft.restore_unchanged();
+    }
     redo.reverse();
     changed.reverse();
     let result = RemovalResult {
@@ -113,6 +117,8 @@ struct PolicyRemoval<'i, 't> {
     redo: Replay,
     /// Whether something that the record names is gone.
     has_missing: bool,
+    /// Whether a value was put back that the manifest had before.
+    has_restored: bool,
 }
 
 impl PolicyRemoval<'_, '_> {
@@ -209,6 +215,7 @@ impl PolicyRemoval<'_, '_> {
         };
         let now = self.matching_digest(&value, &replaced.now);
         if self.may_change(path, now.is_some()) {
+            self.has_restored = true;
             self.paths
                 .set(&mut self.draft, path, (&value, &replaced.was))?;
             self.redo.set(path, value, now.unwrap_or(&replaced.now));
@@ -246,6 +253,7 @@ impl PolicyRemoval<'_, '_> {
     }
 
     fn restore(&mut self, path: &str, removed: &RemovedValue) -> Result<(), Refusal> {
+        self.has_restored = true;
         let (original, after) = (removed.was.clone(), removed.after.as_deref());
         self.paths.insert(&mut self.draft, path, original, after)
     }
@@ -389,6 +397,7 @@ impl PolicyRemoval<'_, '_> {
             match original {
                 Some(Value::Null) if restored.contains(path) => {}
                 Some(original) => {
+                    self.has_restored = true;
                     self.paths
                         .set(&mut self.draft, path, (&existing, original))?;
                 }
