@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::change::{ChangeTarget, Operation};
 use crate::diagnostic::Diagnostic;
 use crate::policy::PolicyValue;
+use crate::record::{is_aligned, name_field};
 use crate::yaml::value::leaves;
 
 use super::defaults::LINUX_ONLY;
@@ -15,18 +16,6 @@ use super::equality::is_same;
 use super::order;
 use super::planner::{PlanResult, Planner};
 
-/// Lists of the pod spec and the fields that identify their items (`patchMergeKey` and `listMapKeys` of the API).
-const MERGE_KEYS: &[(&str, &[&str])] = &[
-    ("hostAliases", &["ip"]),
-    (
-        "topologySpreadConstraints",
-        &["topologyKey", "whenUnsatisfiable"],
-    ),
-    ("resourceClaims", &["name"]),
-    ("schedulingGates", &["name"]),
-    ("readinessGates", &["conditionType"]),
-];
-
 /// Fields that are invalid in the security context of a Windows pod, in addition to those of containers.
 const LINUX_ONLY_OF_PODS: [&str; 5] = [
     "fsGroup",
@@ -34,15 +23,6 @@ const LINUX_ONLY_OF_PODS: [&str; 5] = [
     "supplementalGroups",
     "supplementalGroupsPolicy",
     "sysctls",
-];
-
-/// Lists whose items are identified by their whole value.
-const SETS: &[&str] = &[
-    "tolerations",
-    "nameservers",
-    "searches",
-    "supplementalGroups",
-    "hostnames",
 ];
 
 impl Planner<'_, '_> {
@@ -204,19 +184,17 @@ impl Planner<'_, '_> {
         part: &DraftValue,
         item: &PolicyValue,
     ) -> Result<Option<Vec<Value>>, Box<Diagnostic>> {
-        let merge_key = MERGE_KEYS
-            .iter()
-            .find(|(list, _)| *list == key)
-            .map(|(_, fields)| *fields);
-        if merge_key.is_none() && !SETS.contains(&key) {
+        if !is_aligned(key) {
             return Ok(None);
         }
         let mut added = Vec::new();
         for value in wanted {
-            let counterpart = existing.iter().find(|candidate| match merge_key {
-                Some(fields) => fields
-                    .iter()
-                    .all(|field| candidate.get(field) == value.get(field)),
+            let is_equal_in = |candidate: &Value, field| candidate.get(field) == value.get(field);
+            let counterpart = existing.iter().find(|candidate| match name_field(key) {
+                Some(field) => is_equal_in(candidate, field),
+                None if key == "topologySpreadConstraints" => ["topologyKey", "whenUnsatisfiable"]
+                    .into_iter()
+                    .all(|field| is_equal_in(candidate, field)),
                 None => is_same(candidate, value),
             });
             match counterpart {
