@@ -7,7 +7,8 @@ use std::cell::RefCell;
 
 use crate::change::unescape;
 use crate::record::{
-    RecordPaths, digest_identity, escape, is_aligned, name_field, numbered, stated,
+    RecordPaths, as_stated, escape, identity_of_item, identity_of_name, is_aligned, name_field,
+    numbered,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -347,31 +348,19 @@ fn list_key<'s>(segments: &[&'s str], depth: usize) -> &'s str {
     depth.checked_sub(1).map_or("", |above| segments[above])
 }
 
-/// The name that identifies an item. `None` if it has none.
-fn name_of<'t>(draft: &Draft<'t>, key: &str, item: &DraftValue) -> Option<Cow<'t, str>> {
-    if let Some(field) = name_field(key) {
-        let name = draft.string_at(item, field)?;
-        return Some(match key == "volumeMounts" && name.ends_with('/') {
-            true => Cow::Owned(name.trim_end_matches('/').to_owned()),
-            false => name,
-        });
-    }
-    let value = draft.value(item)?;
-    Some(Cow::Owned(stated(key, &value)?.into_owned()))
-}
-
 /// The identity of an item, without a number: other items may have the same.
 fn identity(draft: &Draft<'_>, key: &str, item: &DraftValue) -> String {
-    match name_of(draft, key, item) {
-        Some(name) => escape(&name).into_owned(),
-        None => digest_identity(&draft.value(item).unwrap_or_default()),
+    match name_field(key).and_then(|field| draft.string_at(item, field)) {
+        Some(name) => identity_of_name(key, &name),
+        None => identity_of_item(key, &draft.value(item).unwrap_or_default()),
     }
 }
 
+/// Whether an item has this identity, without a number.
 fn has_identity(draft: &Draft<'_>, key: &str, item: &DraftValue, plain: &str) -> bool {
-    match name_of(draft, key, item) {
-        Some(name) => escape(&name) == plain,
-        None => plain.starts_with("~=") && identity(draft, key, item) == plain,
+    match name_field(key).and_then(|field| draft.string_at(item, field)) {
+        Some(name) => escape(as_stated(key, &name)) == plain,
+        None => identity(draft, key, item) == plain,
     }
 }
 

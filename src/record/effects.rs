@@ -8,8 +8,8 @@ use crate::yaml::value::is_equal;
 
 use super::part::{ObjectPart, PartFields};
 use super::path::{
-    NamePlaces, RecordPaths, below, escape, identity, identity_of_name, is_aligned, name_field,
-    numbered_identities,
+    NamePlaces, RecordPaths, below, escape, identity_of_item, identity_of_name, is_aligned,
+    name_field, numbered_identities,
 };
 use super::{Effects, JoinedText, RemovedValue, ReplacedValue, digest};
 
@@ -328,7 +328,7 @@ impl AlignedLists {
 fn identity_of<'v, P: ObjectPart<'v>>(key: &str, item: P) -> Option<String> {
     match name_field(key).and_then(|field| item.text(field)) {
         Some(name) => Some(identity_of_name(key, &name)),
-        None => Some(identity(key, &*item.value()?)),
+        None => Some(identity_of_item(key, &*item.value()?)),
     }
 }
 

@@ -22,7 +22,9 @@ pub(crate) use joined_text::{ORIGINAL, without};
 pub use order::restore_order;
 pub use part::{ObjectPart, PartFields, PartKey};
 pub use path::{RecordPaths, identities, is_aligned};
-pub(crate) use path::{digest_identity, escape, name_field, numbered, split_last, stated};
+pub(crate) use path::{
+    as_stated, escape, identity_of_item, identity_of_name, name_field, numbered, split_last,
+};
 pub use recorded_value::RecordedValue;
 
 pub use crate::ownership::{

@@ -46,7 +46,12 @@ pub fn is_aligned(key: &str) -> bool {
 
 /// Returns the identities of a list's items. They are unique: the second item of a name is `name~#2`.
 pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
-    numbered_identities(items.iter().map(|item| identity(key, item)).collect())
+    numbered_identities(
+        items
+            .iter()
+            .map(|item| identity_of_item(key, item))
+            .collect(),
+    )
 }
 
 /// Names up to this number are compared, which is faster than hashing them.
@@ -142,17 +147,17 @@ fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
 }
 
 /// The identity of an item, without a number: other items may have the same.
-pub(super) fn identity(key: &str, item: &Value) -> String {
+pub(crate) fn identity_of_item(key: &str, item: &Value) -> String {
     stated(key, item).map_or_else(|| digest_identity(item), |name| escape(&name).into_owned())
 }
 
 /// The identity of an item that has this name in the field that [`name_field`] gives.
-pub(super) fn identity_of_name(key: &str, name: &str) -> String {
+pub(crate) fn identity_of_name(key: &str, name: &str) -> String {
     escape(as_stated(key, name)).into_owned()
 }
 
 /// The name of an item without what says nothing: `/data/` is the mount path `/data`.
-fn as_stated<'n>(key: &str, name: &'n str) -> &'n str {
+pub(crate) fn as_stated<'n>(key: &str, name: &'n str) -> &'n str {
     match key {
         "volumeMounts" => name.trim_end_matches('/'),
         _ => name,
@@ -168,7 +173,7 @@ pub(crate) fn name_field(key: &str) -> Option<&'static str> {
 }
 
 /// The name that identifies an item, from its own fields. `None` if it has none.
-pub(crate) fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
+fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
     stated_by(key, name_field(key), item)
 }
 
@@ -208,7 +213,7 @@ fn stated_by<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<
 }
 
 /// The identity of an item without a name: a digest of its content.
-pub(crate) fn digest_identity(item: &Value) -> String {
+fn digest_identity(item: &Value) -> String {
     format!("{DIGEST}{}", digest(item))
 }
 
