@@ -44,7 +44,7 @@ pub(super) fn mapping(
     origin: NodeId,
     fields: &[DraftField],
 ) -> Result<(), LoweringError> {
-    let mut slots = Vec::new();
+    let mut slots = Vec::with_capacity(fields.len());
     for field in fields {
         slots.push(match &field.key {
             DraftKey::New(key) => FlowEntry::New(
@@ -67,7 +67,7 @@ pub(super) fn sequence(
     origin: NodeId,
     items: &[DraftValue],
 ) -> Result<(), LoweringError> {
-    let mut slots = Vec::new();
+    let mut slots = Vec::with_capacity(items.len());
     for item in items {
         slots.push(match lowering.draft.origin(item) {
             Some(node) => FlowEntry::Kept {
@@ -87,17 +87,7 @@ fn collection(
     slots: Vec<FlowEntry>,
 ) -> Result<(), LoweringError> {
     let tree = lowering.tree;
-    // `[a: b]`, `[{a: b}: c]` and `[?]` contain mappings without brackets of their own, to which nothing can be added.
-    let begins_with_key = |node: NodeId| {
-        tree.children(node)
-            .next()
-            .is_some_and(|key| tree.start_with_properties(key) <= tree.span(node).start)
-    };
-    let is_bare = |node: NodeId| {
-        tree.kind(node).is_flow()
-            && (!tree.slice(node).starts_with(['{', '[']) || begins_with_key(node))
-    };
-    if is_bare(origin) || tree.children(origin).any(is_bare) {
+    if is_bare(tree, origin) || tree.children(origin).any(|node| is_bare(tree, node)) {
         return Err(LoweringError {
             node: origin,
             reason: "is a pair without brackets",
@@ -107,18 +97,29 @@ fn collection(
     let is_tail_replaced = remove(lowering, origin, &slots, &writer);
     let mut previous: Option<(NodeId, NodeId)> = None;
     let mut waiting: Vec<String> = Vec::new();
-    for slot in slots {
+    for slot in &slots {
         match slot {
-            FlowEntry::New(key, value) => waiting.push(writer.entry(key.as_deref(), &value)),
-            FlowEntry::Kept { first, last, part } => {
-                match previous.filter(|_| !waiting.is_empty()) {
-                    Some(previous) => writer.insert_behind(previous, &waiting, &mut lowering.edits),
-                    None => waiting
-                        .iter()
-                        .for_each(|text| writer.insert_before(first, text, &mut lowering.edits)),
+            FlowEntry::New(key, value) => waiting.push(writer.entry(key.as_deref(), value)),
+            &FlowEntry::Kept {
+                first,
+                last,
+                ref part,
+            } => {
+                if !waiting.is_empty() {
+                    match previous {
+                        Some(previous) => {
+                            writer.insert_behind(previous, &waiting, &mut lowering.edits);
+                        }
+                        None => waiting.iter().for_each(|text| {
+                            writer.insert_before(first, text, &mut lowering.edits);
+                        }),
+                    }
+                    waiting.clear();
                 }
-                waiting.clear();
-                lowering.lower_part(&part, ParentContext::Flow)?;
+                // Most entries of a large list stay as they are.
+                if !matches!(part, DraftValue::Node(_)) {
+                    lowering.lower_part(part, ParentContext::Flow)?;
+                }
                 previous = Some((first, last));
             }
         }
@@ -127,6 +128,17 @@ fn collection(
         writer.insert_behind(previous, &waiting, &mut lowering.edits);
     }
     Ok(())
+}
+
+/// Whether a node is a mapping without brackets of its own, to which nothing can be added: `[a: b]`, `[{a: b}: c]` and
+/// `[?]` contain such.
+fn is_bare(tree: &Tree<'_>, node: NodeId) -> bool {
+    let begins_with_key = || {
+        let key = tree.children(node).next();
+        key.is_some_and(|key| tree.start_with_properties(key) <= tree.start(node))
+    };
+    let first = tree.text().as_bytes().get(tree.start(node));
+    tree.kind(node).is_flow() && (!matches!(first, Some(b'{' | b'[')) || begins_with_key())
 }
 
 /// The entries of the input's collection, each a node or a key and its value.
@@ -160,17 +172,17 @@ fn remove(
     writer: &FlowWriter<'_>,
 ) -> bool {
     let tree = lowering.tree;
-    let children: Vec<NodeId> = tree.children(origin).collect();
     let width = if tree.kind(origin).is_mapping() { 2 } else { 1 };
+    let kept = slots.iter().filter_map(FlowEntry::kept);
+    // In the common case all entries are kept, in order.
+    if kept.clone().eq(tree.children(origin).step_by(width)) {
+        return false;
+    }
+    let children: Vec<NodeId> = tree.children(origin).collect();
     let entries = FlowEntries {
         tree,
         all: children.chunks(width).collect(),
     };
-    let kept = slots.iter().filter_map(FlowEntry::kept);
-    // In the common case all entries are kept, in order.
-    if kept.clone().eq(entries.all.iter().map(|entry| entry[0])) {
-        return false;
-    }
     let kept: HashSet<NodeId> = kept.collect();
     let is_kept = |entry: &[NodeId]| kept.contains(&entry[0]);
     let tail = writer.joined(slots.iter().rev().map_while(FlowEntry::new_entry).collect());
