@@ -50,6 +50,12 @@ pub(super) struct ProvenEdits<'t> {
     pub is_checked: bool,
 }
 
+impl ProvenEdits<'_> {
+    fn exact(self, is_checked: bool) -> Self {
+        ProvenEdits { is_checked, ..self }
+    }
+}
+
 impl<'a> DocumentTask<'a> {
     /// Undoes the edited document if it has records, and notes in the records which text differences undo must
     /// restore.
@@ -77,23 +83,13 @@ impl<'a> DocumentTask<'a> {
             return proven;
         }
         let problem = match self.prove(pair, &plan.pending, &proven.written) {
-            UndoProof::Exact { is_checked } => {
-                return ProvenEdits {
-                    is_checked,
-                    ..proven
-                };
-            }
+            UndoProof::Exact { is_checked } => return proven.exact(is_checked),
             UndoProof::Not(why) => why,
             UndoProof::Texts(found) => {
                 self.note_texts(pair, &mut plan.pending, found);
                 proven.written = self.write_all(pair, plan, texts);
                 match self.prove(pair, &plan.pending, &proven.written) {
-                    UndoProof::Exact { is_checked } => {
-                        return ProvenEdits {
-                            is_checked,
-                            ..proven
-                        };
-                    }
+                    UndoProof::Exact { is_checked } => return proven.exact(is_checked),
                     UndoProof::Not(why) => why,
                     UndoProof::Texts(_) => "the bytes differ".to_owned(),
                 }
