@@ -282,13 +282,7 @@ impl Draft<'_> {
             None => {
                 self.refuse_merged(within, key)?;
                 let at = self.place_in_order(within, key, order);
-                self.fields(within).insert(
-                    at,
-                    DraftField {
-                        key: DraftKey::New(key.into()),
-                        value: DraftValue::New(value),
-                    },
-                );
+                self.insert_field_at(within, at, key, value);
             }
         }
         Ok(())
@@ -325,13 +319,7 @@ impl Draft<'_> {
         let at = after
             .and_then(|after| self.position_of(fields, after))
             .map_or(0, |at| at + 1);
-        self.fields(within).insert(
-            at,
-            DraftField {
-                key: DraftKey::New(key.into()),
-                value: DraftValue::New(value.into()),
-            },
-        );
+        self.insert_field_at(within, at, key, value);
     }
 
     /// The number of fields of an opened mapping.
