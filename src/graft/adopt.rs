@@ -75,7 +75,7 @@ impl<'a> DocumentTask<'a> {
             return None;
         }
         let value = RecordedValue::of(tree, object.node)?;
-        if has_twin_containers(value.whole(), &workload.pod_kind.path) {
+        if has_twin_containers(&workload) {
             return None;
         }
         let policies = self.adopted_policies(&workload);

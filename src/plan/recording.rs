@@ -93,19 +93,9 @@ impl<'t> Recording<'t> {
         earlier: Option<&EarlierRun<'_>>,
     ) -> Option<Self> {
         let paths = RecordPaths::of(&workload.pod_kind.path);
-        let Workload { tree, pod_spec, .. } = *workload;
-        let names = |list: &str| -> Option<Vec<Option<Value>>> {
-            let list = tree.get(pod_spec, list)?;
-            let name = |item| to_value(tree, tree.get(item, "name")?).ok();
-            Some(tree.items(list).map(name).collect())
-        };
-        let are_named = ["initContainers", "containers"].into_iter().all(|list| {
-            let names = names(list).unwrap_or_default();
-            are_names(names.iter().map(|name| name.as_ref()?.as_str()))
-        });
         // What has a record has a value, also without the changes that it names.
-        let has_value = earlier.is_some() || has_value(tree, workload.object.node);
-        if !are_named || !has_value {
+        let has_value = earlier.is_some() || has_value(workload.tree, workload.object.node);
+        if has_twin_containers(workload) || !has_value {
             return None;
         }
         let record = Record {
@@ -287,22 +277,23 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
 }
 
 /// Whether a list has containers without a name, or two of one name. Later, nobody could tell what went into which.
-pub(crate) fn has_twin_containers(object: &Value, template: &[String]) -> bool {
-    let spec = template
-        .iter()
-        .try_fold(object, |value, key| value.get(key))
-        .and_then(|template| template.get("spec"));
-    let lists = ["initContainers", "containers"]
-        .iter()
-        .filter_map(|list| spec?.get(list)?.as_array());
-    let mut names = lists.map(|list| list.iter().map(|container| container["name"].as_str()));
-    names.any(|names| !are_names(names))
-}
-
-/// Whether all names are there and distinct.
-fn are_names<'n>(mut names: impl Iterator<Item = Option<&'n str>>) -> bool {
-    let mut seen = BTreeSet::new();
-    names.all(|name| name.is_some_and(|name| seen.insert(name)))
+pub(crate) fn has_twin_containers(workload: &Workload<'_>) -> bool {
+    let Workload { tree, pod_spec, .. } = *workload;
+    let is_twin_list = |list: &str| {
+        let items = tree.get(pod_spec, list);
+        let name = |item| to_value(tree, tree.get(item, "name")?).ok();
+        let names: Vec<Option<Value>> = items
+            .into_iter()
+            .flat_map(|list| tree.items(list))
+            .map(name)
+            .collect();
+        let mut seen = BTreeSet::new();
+        let mut names = names.iter().map(|name| name.as_ref()?.as_str());
+        !names.all(|name| name.is_some_and(|name| seen.insert(name)))
+    };
+    ["initContainers", "containers"]
+        .into_iter()
+        .any(is_twin_list)
 }
 
 /// The diagnostic for changes that cannot be recorded: some value is ambiguous, or containers have no distinct names.
