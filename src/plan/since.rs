@@ -77,7 +77,7 @@ fn removals(
     let objects = policy.generated.keys();
     items
         .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
-        .chain(emptied_collections(&policy.effects, current, earlier))
+        .chain(emptied_collections(&policy.effects, current, &workload))
         .collect()
 }
 
@@ -85,9 +85,8 @@ fn removals(
 fn emptied_collections(
     effects: &Effects,
     current: Option<&Record>,
-    earlier: &EarlierRun<'_>,
+    workload: &RecordedPlaces<'_>,
 ) -> Vec<Change> {
-    let workload = current_places(earlier);
     let is_left = |path: &&String| {
         let policies = current.into_iter().flat_map(|record| &record.policies);
         let is_made = policies
@@ -170,7 +169,7 @@ fn changes(
     // The common case: nothing is different. It needs no texts of the changes.
     let is_there = || earlier.taken.is_complete || all_paths(after).all(is_present);
     if before == after && generated == was_generated && is_there() {
-        return emptied_collections(before, current, earlier);
+        return emptied_collections(before, current, &workload);
     }
     let (old, new) = (paths_of(before), paths_of(after));
     let was: BTreeSet<&String> = old.iter().map(|(path, _)| *path).collect();
@@ -202,7 +201,7 @@ fn changes(
         .into_iter()
         .filter(|(path, _)| !is_new.contains(path) && can_undo(&workload, before, path));
     changes.extend(removed.map(|(_, target)| Change::new(Operation::TakeOut, target)));
-    changes.extend(emptied_collections(before, current, earlier));
+    changes.extend(emptied_collections(before, current, &workload));
     changes
 }
 
