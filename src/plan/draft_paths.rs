@@ -76,6 +76,12 @@ enum Holder<'p> {
     List(OpenId, &'p str),
 }
 
+/// An item or field that may be edited, in the opened list or mapping that holds it.
+enum OpenedPlace<'p> {
+    Field(OpenId, Cow<'p, str>),
+    Item(OpenId, usize),
+}
+
 impl DraftPaths {
     pub(super) fn of(paths: RecordPaths) -> Self {
         DraftPaths {
@@ -227,18 +233,29 @@ impl DraftPaths {
         }))
     }
 
-    /// Removes the item or field at a path, if it is there.
-    pub(super) fn remove(&self, draft: &mut Draft<'_>, path: &str) -> Result<(), Refusal> {
+    /// Opens what holds the item or field at a path. `None` if it or the item is not there.
+    fn open<'p>(
+        &'p self,
+        draft: &mut Draft<'_>,
+        path: &'p str,
+    ) -> Result<Option<OpenedPlace<'p>>, Refusal> {
         let segments = self.paths.segments(path);
-        match self.open_holder(draft, &segments)? {
-            Some(Holder::Mapping(id, key)) => draft.remove_field(id, &key),
+        Ok(match self.open_holder(draft, &segments)? {
+            Some(Holder::Mapping(id, key)) => Some(OpenedPlace::Field(id, key)),
             Some(Holder::List(id, ..)) => {
                 let list = DraftValue::Open(id);
-                match self.child(draft, &list, &segments, segments.len() - 1) {
-                    Some((index, _)) => draft.remove(id, index),
-                    None => Ok(()),
-                }
+                let item = self.child(draft, &list, &segments, segments.len() - 1);
+                item.map(|(index, _)| OpenedPlace::Item(id, index))
             }
+            None => None,
+        })
+    }
+
+    /// Removes the item or field at a path, if it is there.
+    pub(super) fn remove(&self, draft: &mut Draft<'_>, path: &str) -> Result<(), Refusal> {
+        match self.open(draft, path)? {
+            Some(OpenedPlace::Field(id, key)) => draft.remove_field(id, &key),
+            Some(OpenedPlace::Item(id, index)) => draft.remove(id, index),
             None => Ok(()),
         }
     }
@@ -250,15 +267,12 @@ impl DraftPaths {
         path: &str,
         (existing, wanted): (&Value, &Value),
     ) -> Result<(), Refusal> {
-        let segments = self.paths.segments(path);
-        match self.open_holder(draft, &segments)? {
-            Some(Holder::Mapping(id, key)) => reconcile::field(draft, id, &key, (existing, wanted)),
-            Some(Holder::List(id, ..)) => {
-                let list = DraftValue::Open(id);
-                match self.child(draft, &list, &segments, segments.len() - 1) {
-                    Some((index, _)) => reconcile::item(draft, id, index, (existing, wanted)),
-                    None => Ok(()),
-                }
+        match self.open(draft, path)? {
+            Some(OpenedPlace::Field(id, key)) => {
+                reconcile::field(draft, id, &key, (existing, wanted))
+            }
+            Some(OpenedPlace::Item(id, index)) => {
+                reconcile::item(draft, id, index, (existing, wanted))
             }
             None => Ok(()),
         }
