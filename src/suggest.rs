@@ -252,28 +252,31 @@ fn matches_rule(object: &Object, value: &Value, mark: &SuggestionRule) -> bool {
         SuggestionRule::Resource(group, kind) => {
             object.kind == *kind && group_of(&object.api_version) == *group
         }
-        SuggestionRule::Key(key, values) => metadata_of(value, true)
+        SuggestionRule::Key(key, values) => metadata_of(value, &METADATA)
             .flat_map(|metadata| [&metadata["annotations"], &metadata["labels"]])
             .filter_map(|keys| keys.get(key)?.as_str())
             .any(|found| values.is_empty() || values.contains(&found.to_lowercase().as_str())),
         SuggestionRule::OnPod(key) => {
-            metadata_of(value, matches!(object.kind.as_str(), "Pod" | "Namespace"))
+            let places = match object.kind.as_str() {
+                "Pod" | "Namespace" => &METADATA[..],
+                _ => &METADATA[1..],
+            };
+            metadata_of(value, places)
                 .filter_map(|metadata| metadata["annotations"].get(key)?.as_str())
                 .any(|found| !found.is_empty() && !found.eq_ignore_ascii_case("false"))
         }
     }
 }
 
-/// The metadata of the object's pod template, and of the object itself if `includes_object`.
-fn metadata_of(value: &Value, includes_object: bool) -> impl Iterator<Item = &Value> {
-    [
-        "/metadata",
-        "/spec/template/metadata",
-        "/spec/jobTemplate/spec/template/metadata",
-    ]
-    .into_iter()
-    .skip(usize::from(!includes_object))
-    .filter_map(|place| value.pointer(place))
+/// Where the metadata of an object and of its pod template is; that of the object itself comes first.
+const METADATA: [&str; 3] = [
+    "/metadata",
+    "/spec/template/metadata",
+    "/spec/jobTemplate/spec/template/metadata",
+];
+
+fn metadata_of<'v>(value: &'v Value, places: &[&str]) -> impl Iterator<Item = &'v Value> {
+    places.iter().filter_map(|place| value.pointer(place))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ fn policies(path: &Path) -> Vec<Policy> {
     for language in [Language::Go, Language::Nginx] {
         reading
             .opentelemetry
-            .switch(OperatorFeature::Language(language), true);
+            .enable(OperatorFeature::Language(language));
     }
     let text = fs::read_to_string(path).expect("the policy is there");
     let name = "policy.yaml".into();

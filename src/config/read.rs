@@ -424,13 +424,19 @@ impl ConfigReader<'_, '_> {
                 Err(message) => self.report_error(&at.key("operatorRelease"), message),
             }
         }
-        for (key, words, is_on) in [
-            ("enable", &stated.enable, true),
-            ("disable", &stated.disable, false),
-        ] {
+        type Switch = fn(&mut release::OperatorSettings, OperatorFeature);
+        let switches: [(_, _, Switch); 2] = [
+            ("enable", &stated.enable, release::OperatorSettings::enable),
+            (
+                "disable",
+                &stated.disable,
+                release::OperatorSettings::disable,
+            ),
+        ];
+        for (key, words, switch) in switches {
             for (index, word) in words.iter().enumerate() {
                 match OperatorFeature::parse(word) {
-                    Ok(feature) => settings.switch(feature, is_on),
+                    Ok(feature) => switch(&mut settings, feature),
                     Err(message) => self.report_error(&at.key(key).index(index), message),
                 }
             }

@@ -76,7 +76,7 @@ fn orphan_help(workload: &Workload<'_>, name: &str, has_record: bool) -> String 
     match has_record {
         true => format!(
             "give the policy, too, or take it out with `{}`",
-            undo_command(name, &workload.source.name, false)
+            undo_command(name, &workload.source.name)
         ),
         false => "give the policy, too, or start from the manifest without it: without a record nothing takes it out"
             .to_owned(),

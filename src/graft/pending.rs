@@ -220,7 +220,7 @@ impl<'a> DocumentTask<'a> {
         }
         self.add_room(planned.record.as_mut(), pair, &workload, None);
         let problems = std::mem::take(&mut planned.diagnostics);
-        let is_annotated = self.setting.options.annotates(false);
+        let is_annotated = self.setting.options.record;
         PendingWorkload {
             problems: self.of_workload(problems, &workload),
             metrics_port: self.metrics_port(&workload, &planned.draft),

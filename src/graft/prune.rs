@@ -15,7 +15,7 @@ use crate::outcome::{FileReport, GeneratedRecord, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
-use crate::record::words::undo_command;
+use crate::record::words::forced_undo_command;
 use crate::record::{RECORD, Record, digest};
 use crate::source::{Place, Source};
 use crate::undo::{compose, read_record};
@@ -425,7 +425,7 @@ fn changed_since(generated: &GeneratedRecord, file: &str) -> Diagnostic {
     );
     let help = format!(
         "to take it out all the same: {}, with the file of its workload if that is another",
-        undo_command(&generated.policy, file, true)
+        forced_undo_command(&generated.policy, file)
     );
     Diagnostic::error(Code::ChangedSince, message).help(help)
 }

@@ -5,7 +5,7 @@ use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
 use crate::plan::explain_refusal;
-use crate::record::words::{undo_command, words_of};
+use crate::record::words::{forced_undo_command, words_of};
 use crate::record::{MARKER, RecordError};
 use crate::source::{Place, Source};
 use crate::undo::{RecordedObject, RemovalObstacle};
@@ -22,7 +22,7 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
         Diagnostic::error(Code::ChangedSince, message).at(workload.name_place(), "this workload");
     problem.help(format!(
         "to take it out all the same: {}",
-        undo_command(policy, &workload.source.name, true)
+        forced_undo_command(policy, &workload.source.name)
     ))
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyValue;
 use crate::record::RECORD;
-use crate::record::words::undo_command;
+use crate::record::words::{forced_undo_command, undo_command};
 
 use super::draft::DraftValue;
 use super::draft_paths::RecordedPlaces;
@@ -125,7 +125,7 @@ impl Planner<'_, '_> {
             );
             let problem = Diagnostic::error(Code::Conflict, message);
             let problem = self.disputed(problem, part, "changed here", item);
-            let command = undo_command(policy, &self.workload.source.name, true);
+            let command = forced_undo_command(policy, &self.workload.source.name);
             return Box::new(problem.help(format!(
                 "change it back, or write the same into the policy; to give the change up: {command}, and apply again"
             )));
@@ -153,7 +153,7 @@ impl Planner<'_, '_> {
     fn way_out(&self, author: &ValueAuthor) -> String {
         match author {
             ValueAuthor::KeptPolicy(owner) => {
-                let command = undo_command(owner, &self.workload.source.name, false);
+                let command = undo_command(owner, &self.workload.source.name);
                 return format!(
                     "take out what it injected with `{command}`, or give it, too, and make both the same"
                 );

@@ -44,7 +44,7 @@ pub fn faults_of_kept(
     found.retain(|fault| !before.contains(&*fault.message));
     let names = kept.iter().map(|name| format!("`{name}`"));
     let names = names.collect::<Vec<_>>().join(", ");
-    let command = undo_command(first, &base.source.name, false);
+    let command = undo_command(first, &base.source.name);
     let help = match options.take_out.is_undo() {
         true => format!("take it out, too: {command}"),
         false => format!("give it, too, or take it out: {command}"),

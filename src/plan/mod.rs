@@ -269,7 +269,7 @@ impl<'r, 't> PlanContext<'r, 't> {
             (Some(recording), Some(earlier)) => {
                 recording.restore_policy(redo, draft, self.workload, earlier)
             }
-            _ => Err(Box::new(recording::cannot_record(self.workload, true))),
+            _ => Err(Box::new(recording::cannot_update_record(self.workload))),
         }
     }
 
@@ -384,10 +384,10 @@ impl<'r, 't> PlanContext<'r, 't> {
             None => Ok(()),
         };
         if self.is_recording && !can_record && planned.draft.is_changed() {
-            planned.diagnostics.push(recording::cannot_record(
-                self.workload,
-                self.earlier.is_some(),
-            ));
+            planned.diagnostics.push(match self.earlier {
+                Some(_) => recording::cannot_update_record(self.workload),
+                None => recording::cannot_record(self.workload),
+            });
         }
         if let Err(refusal) = marked {
             planned

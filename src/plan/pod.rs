@@ -163,12 +163,14 @@ impl<'t> Planner<'_, 't> {
                 return self.kept_or_conflict(part, description, item);
             }
         }
-        self.set_text((owner, field, key), item, set_operation(&part))
+        self.set_text(owner, field, key, item, set_operation(&part))
     }
 
     fn set_text(
         &mut self,
-        (owner, field, key): (MetadataOwner, &str, &str),
+        owner: MetadataOwner,
+        field: &str,
+        key: &str,
         item: &PolicyValue,
         operation: Operation,
     ) -> PlanResult {
@@ -200,15 +202,11 @@ impl<'t> Planner<'_, 't> {
     /// Joins a text to a label or annotation, or sets it if there is none.
     fn text_change(&mut self, text: &TextChange) -> PlanResult {
         let TextChange {
-            is_of_workload,
+            owner,
             field,
             change,
         } = text;
-        let owner = match is_of_workload {
-            true => MetadataOwner::Workload,
-            false => MetadataOwner::Pod,
-        };
-        let part = self.text_part(owner, field, &change.name);
+        let part = self.text_part(*owner, field, &change.name);
         let existing = part.as_ref().and_then(|part| self.draft.text(part));
         let addition = value_of(change).unwrap_or_default();
         let value = match existing {
@@ -226,7 +224,7 @@ impl<'t> Planner<'_, 't> {
             value: Arc::new(Value::String(value)),
             at: change.item.at.clone(),
         };
-        self.set_text((owner, field, &change.name), &item, set_operation(&part))
+        self.set_text(*owner, field, &change.name, &item, set_operation(&part))
     }
 
     /// Refuses to change a label that the workload's selector uses: the workload would lose its pods, and the API

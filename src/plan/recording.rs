@@ -203,7 +203,7 @@ impl<'t> Recording<'t> {
                     Box::new(super::refusal_diagnostic(&refusal, workload))
                 }
             })?;
-        let mut done = replayed.ok_or_else(|| Box::new(cannot_record(workload, true)))?;
+        let mut done = replayed.ok_or_else(|| Box::new(cannot_update_record(workload)))?;
         self.draft = draft.clone();
         self.keep_recorded_positions(&redo.policy, &mut done.effects, Some(earlier));
         if !done.effects.is_empty() || !done.generated.is_empty() {
@@ -255,7 +255,7 @@ fn replay_conflict(path: &str, policy: &str, workload: &Workload<'_>) -> Diagnos
     );
     let problem =
         Diagnostic::error(Code::Conflict, message).at(workload.name_place(), "this workload");
-    let command = undo_command(policy, &workload.source.name, false);
+    let command = undo_command(policy, &workload.source.name);
     problem.help(format!("give `{policy}`, too, or take it out: {command}"))
 }
 
@@ -296,23 +296,32 @@ pub(crate) fn has_twin_containers(workload: &Workload<'_>) -> bool {
         .any(is_twin_list)
 }
 
-/// The diagnostic for changes that cannot be recorded: some value is ambiguous, or containers have no distinct names.
-/// It is an error if the workload has a record already, which would become wrong.
-pub(super) fn cannot_record(workload: &Workload<'_>, has_record: bool) -> Diagnostic {
-    let help = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does not know), \
-               or containers have no name, or the same";
-    let title = workload.title();
-    let problem = if has_record {
-        let message = format!("what is injected into {title} cannot be recorded any more");
-        Diagnostic::error(Code::NoRecord, message).help(format!(
-            "{help}; `podgraft undo` takes out what the record says"
+/// Why changes cannot be recorded.
+const UNRECORDABLE: &str = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does \
+                            not know), or containers have no name, or the same";
+
+/// The warning that changes of a workload without a record cannot be recorded.
+pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
+    let message = format!(
+        "what is injected into {} cannot be recorded, so undo will not know it",
+        workload.title()
+    );
+    Diagnostic::warning(Code::NoRecord, message)
+        .help(UNRECORDABLE)
+        .at(workload.name_place(), "this workload")
+}
+
+/// The error that changes of a workload with a record cannot be recorded any more: its record would become wrong.
+pub(super) fn cannot_update_record(workload: &Workload<'_>) -> Diagnostic {
+    let message = format!(
+        "what is injected into {} cannot be recorded any more",
+        workload.title()
+    );
+    Diagnostic::error(Code::NoRecord, message)
+        .help(format!(
+            "{UNRECORDABLE}; `podgraft undo` takes out what the record says"
         ))
-    } else {
-        let message =
-            format!("what is injected into {title} cannot be recorded, so undo will not know it");
-        Diagnostic::warning(Code::NoRecord, message).help(help)
-    };
-    problem.at(workload.name_place(), "this workload")
+        .at(workload.name_place(), "this workload")
 }
 
 /// A policy to apply or to restore.

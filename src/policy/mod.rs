@@ -39,6 +39,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use crate::change::MetadataOwner;
 use crate::diagnostic::Diagnostic;
 use crate::outcome::needs::Need;
 use crate::source::{Place, Source};
@@ -434,8 +435,8 @@ pub struct Injection {
 /// A change of a label or annotation that depends on its current value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextChange {
-    /// It is on the workload, not on the pod template.
-    pub is_of_workload: bool,
+    /// What the label or annotation is on.
+    pub owner: MetadataOwner,
     /// `labels` or `annotations`.
     pub field: &'static str,
     /// The change, in the form of a variable whose value is the text.

@@ -9,15 +9,21 @@ pub(crate) fn words_of(path: &str) -> String {
     ChangeTarget::from_path(path).to_string()
 }
 
-/// Returns the command that removes what a policy injected into the workloads of a file, quoted for a shell. With
-/// `is_forced` it also removes what was changed since.
-pub(crate) fn undo_command(policy: &str, file: &str, is_forced: bool) -> String {
-    let policy = shell_word(policy);
-    let force = if is_forced { " --force" } else { "" };
+/// Returns the command that removes what a policy injected into the workloads of a file, quoted for a shell.
+pub(crate) fn undo_command(policy: &str, file: &str) -> String {
+    format_undo(&shell_word(policy), file)
+}
+
+/// Like [`undo_command`]; the command also removes what was changed since.
+pub(crate) fn forced_undo_command(policy: &str, file: &str) -> String {
+    format_undo(&format!("{} --force", shell_word(policy)), file)
+}
+
+fn format_undo(options: &str, file: &str) -> String {
     match file {
-        "<stdin>" => format!("podgraft undo --only {policy}{force}"),
+        "<stdin>" => format!("podgraft undo --only {options}"),
         _ => format!(
-            "podgraft undo --only {policy}{force} --in-place {}",
+            "podgraft undo --only {options} --in-place {}",
             shell_word(file)
         ),
     }

@@ -378,11 +378,8 @@ mod tests {
     use crate::outcome::SkipCause;
     use crate::report::tests::{added_volume, report_of, workload};
 
-    fn skip(reason: &str, is_near_miss: bool) -> Outcome {
-        Outcome::Skipped(Skip {
-            is_near_miss,
-            ..Skip::because(SkipCause::NoRule, reason)
-        })
+    fn skip(reason: &str) -> Skip {
+        Skip::because(SkipCause::NoRule, reason)
     }
 
     #[test]
@@ -391,13 +388,17 @@ mod tests {
             added_volume(),
             Change::new(Operation::Update, ChangeTarget::env("app", "X")),
         ]);
+        let near_miss = Skip {
+            is_near_miss: true,
+            ..skip("matched, no container (wants app)")
+        };
         let mut report = report_of(vec![
             workload("orders", 0..1, injected),
             workload("cart", 1..1, Outcome::UpToDate),
-            workload("a", 1..1, skip("kind is Job", false)),
-            workload("b", 1..1, skip("kind is Job", false)),
-            workload("c", 1..1, skip("label is missing", false)),
-            workload("d", 1..1, skip("matched, no container (wants app)", true)),
+            workload("a", 1..1, Outcome::Skipped(skip("kind is Job"))),
+            workload("b", 1..1, Outcome::Skipped(skip("kind is Job"))),
+            workload("c", 1..1, Outcome::Skipped(skip("label is missing"))),
+            workload("d", 1..1, Outcome::Skipped(near_miss)),
             workload("e", 1..1, Outcome::Failed),
         ]);
         report.objects = 9;

@@ -84,11 +84,11 @@ impl Console {
 
     /// Whether to colour what goes to stdout.
     pub fn stdout_paint(self) -> Paint {
-        self.paint(io::stdout().is_terminal())
+        self.paint(&io::stdout())
     }
 
     /// Sources: <https://no-color.org>, <https://bixense.com/clicolors/>.
-    fn paint(self, is_terminal: bool) -> Paint {
+    fn paint(self, stream: &impl IsTerminal) -> Paint {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_forced = is_set("CLICOLOR_FORCE")
             && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
@@ -96,7 +96,9 @@ impl Console {
         let has_colours = match self.color {
             args::ColorWhen::Always => true,
             args::ColorWhen::Never => false,
-            args::ColorWhen::Auto => !is_set("NO_COLOR") && (is_forced || is_terminal && !is_dumb),
+            args::ColorWhen::Auto => {
+                !is_set("NO_COLOR") && (is_forced || stream.is_terminal() && !is_dumb)
+            }
         };
         if has_colours {
             Paint::Colours
@@ -141,7 +143,7 @@ impl Console {
     }
 
     fn renderer(self) -> GraphicalReportHandler {
-        let theme = match (supports_unicode(), self.paint(io::stderr().is_terminal())) {
+        let theme = match (supports_unicode(), self.paint(&io::stderr())) {
             (true, Paint::Colours) => GraphicalTheme::unicode(),
             (true, Paint::Plain) => GraphicalTheme::unicode_nocolor(),
             (false, Paint::Colours) => GraphicalTheme::ascii(),

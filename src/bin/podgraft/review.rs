@@ -97,10 +97,13 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
     if let Some(repository) = &repository {
         grafted.name_from(repository);
     }
-    let is_below_root = repository.is_some_and(|repository| repository.is_below_root());
+    let program = match repository.is_some_and(|repository| repository.is_below_root()) {
+        true => DiffAudience::Git,
+        false => DiffAudience::Program,
+    };
     let reported = grafted.reported();
     let paint = voice.stdout_paint();
-    let shown = render_diff(args, &reported, &grafted.problems, is_below_root, paint);
+    let shown = render_diff(args, &reported, &grafted.problems, program, paint);
     if let Err(problem) = shown.and_then(|shown| print(shown.as_bytes())) {
         voice.show(&[problem]);
         return Ok(Exit::Refused);
@@ -124,7 +127,7 @@ fn render_diff(
     args: &args::DiffArgs,
     files: &[ReportedFile<'_>],
     problems: &[Diagnostic],
-    is_below_root: bool,
+    program: DiffAudience,
     paint: Paint,
 ) -> Result<String, Diagnostic> {
     let owners = match args.group_by {
@@ -138,7 +141,7 @@ fn render_diff(
         (Some(args::GroupByArg::Namespace | args::GroupByArg::Codeowners), _) => GroupBy::Namespace,
     };
     Ok(match args.output {
-        DiffFormat::Unified => unified::render_for(reader(is_below_root), files, paint),
+        DiffFormat::Unified => unified::render_for(reader(program), files, paint),
         DiffFormat::Summary => summary::render(files, paint),
         DiffFormat::Stat => stat::render(files, paint),
         DiffFormat::Json => diff_json::render(files, group_by),
@@ -148,13 +151,8 @@ fn render_diff(
     })
 }
 
-/// Who reads the diff: a person if stdout is a terminal, else a program that applies it.
-fn reader(is_below_root: bool) -> DiffAudience {
-    let program = if is_below_root {
-        DiffAudience::Git
-    } else {
-        DiffAudience::Program
-    };
+/// Who reads the diff: a person if stdout is a terminal, else the program that applies it.
+fn reader(program: DiffAudience) -> DiffAudience {
     stdout_columns().map_or(program, DiffAudience::Person)
 }
 
@@ -276,14 +274,13 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
         || workloads
             .iter()
             .any(|workload| workload.view.namespace != workloads[0].view.namespace);
-    let columns = |wide| Columns {
+    let columns = Columns {
         namespace: has_namespaces,
-        wide,
+        wide: matches!(args.format, InspectFormat::Wide),
         headings: !args.no_headers,
     };
     let shown = match args.format {
-        InspectFormat::Table => inspect::table(&workloads, columns(false)),
-        InspectFormat::Wide => inspect::table(&workloads, columns(true)),
+        InspectFormat::Table | InspectFormat::Wide => inspect::table(&workloads, columns),
         InspectFormat::Json => pretty(&inspect::value(&workloads)),
         InspectFormat::Yaml => yaml_document(&inspect::value(&workloads)),
         InspectFormat::Farmpods => {

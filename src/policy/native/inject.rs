@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry, TextOp};
 use super::{PolicyReader, checks};
+use crate::change::MetadataOwner;
 use crate::diagnostic::Code;
 use crate::policy::validation::{self, ContainerRole, ValidationError};
 use crate::policy::{self, EnvChange, Injection, PolicyValue, Position, TextChange, names};
@@ -310,17 +311,17 @@ impl PolicyReader<'_, '_> {
 
     /// The entries with another `op` than `Set`, of all four lists of labels and annotations.
     fn text_changes(&mut self, inject: &Path) -> Vec<TextChange> {
-        // Key of `inject`, whether it is on the workload (not the pod template), and the metadata field.
-        const LISTS: [(&str, bool, &str); 4] = [
-            ("podAnnotations", false, "annotations"),
-            ("podLabels", false, "labels"),
-            ("annotations", true, "annotations"),
-            ("labels", true, "labels"),
+        // Key of `inject`, and the metadata that it is about.
+        const LISTS: [(&str, MetadataOwner, &str); 4] = [
+            ("podAnnotations", MetadataOwner::Pod, "annotations"),
+            ("podLabels", MetadataOwner::Pod, "labels"),
+            ("annotations", MetadataOwner::Workload, "annotations"),
+            ("labels", MetadataOwner::Workload, "labels"),
         ];
         let mut changes = Vec::new();
-        for (key, is_of_workload, field) in LISTS {
+        for (key, owner, field) in LISTS {
             let read = |reader: &mut Self, entry, path: &Path| {
-                reader.text_change(entry, path, (is_of_workload, field))
+                reader.text_change(entry, path, owner, field)
             };
             changes.extend(self.read_each(&inject.key(key), read).into_iter().flatten());
         }
@@ -331,7 +332,8 @@ impl PolicyReader<'_, '_> {
         &mut self,
         entry: TextEntry,
         at: &Path,
-        (is_of_workload, field): (bool, &'static str),
+        owner: MetadataOwner,
+        field: &'static str,
     ) -> Option<TextChange> {
         let item = self.item(&at.key("value"))?;
         self.check_entry(field, &entry.key, &item, at);
@@ -359,7 +361,7 @@ impl PolicyReader<'_, '_> {
             position: Position::Last,
         };
         (entry.op != TextOp::Set).then_some(TextChange {
-            is_of_workload,
+            owner,
             field,
             change,
         })

@@ -125,11 +125,20 @@ impl OperatorSettings {
         }
     }
 
-    /// Enables or disables a feature.
-    pub fn switch(&mut self, feature: OperatorFeature, is_on: bool) {
+    /// Enables a feature.
+    pub fn enable(&mut self, feature: OperatorFeature) {
+        *self.switch(feature) = true;
+    }
+
+    /// Disables a feature.
+    pub fn disable(&mut self, feature: OperatorFeature) {
+        *self.switch(feature) = false;
+    }
+
+    fn switch(&mut self, feature: OperatorFeature) -> &mut bool {
         match feature {
-            OperatorFeature::Language(language) => self.languages[language.index()] = is_on,
-            OperatorFeature::MultiInstrumentation => self.is_multi = is_on,
+            OperatorFeature::Language(language) => &mut self.languages[language.index()],
+            OperatorFeature::MultiInstrumentation => &mut self.is_multi,
         }
     }
 
@@ -185,9 +194,9 @@ mod tests {
     fn settings_say_what_is_not_as_the_release_has_it() {
         let mut settings = OperatorSettings::default();
         assert_eq!(settings.title(), "OpenTelemetry Operator 0.158.0");
-        settings.switch(OperatorFeature::Language(Language::Go), true);
-        settings.switch(OperatorFeature::Language(Language::Nginx), true);
-        settings.switch(OperatorFeature::Language(Language::Java), false);
+        settings.enable(OperatorFeature::Language(Language::Go));
+        settings.enable(OperatorFeature::Language(Language::Nginx));
+        settings.disable(OperatorFeature::Language(Language::Java));
         assert!(
             settings.title().ends_with(", go and nginx on, java off"),
             "{}",

@@ -34,10 +34,11 @@ impl OpenTelemetryArgs {
         for (language, image) in &self.images {
             settings.set_image(*language, image);
         }
-        for (features, is_on) in [(&self.enable, true), (&self.disable, false)] {
-            for feature in features {
-                settings.switch(*feature, is_on);
-            }
+        for feature in &self.enable {
+            settings.enable(*feature);
+        }
+        for feature in &self.disable {
+            settings.disable(*feature);
         }
         settings
     }
