@@ -172,8 +172,10 @@ fn check(
     }
     view.check_filters(
         policy,
-        (&policy.selects, Hooks::Exclude),
-        ("policy", &policy.excludes),
+        &policy.selects,
+        Hooks::Exclude,
+        "policy",
+        &policy.excludes,
         warnings,
     )?;
     view.check_opts(policy, warnings)?;
@@ -200,8 +202,10 @@ pub fn select_rule(
     };
     view.check_filters(
         policy,
-        (&rule.selects, Hooks::Include),
-        ("rule", &rule.excludes),
+        &rule.selects,
+        Hooks::Include,
+        "rule",
+        &rule.excludes,
         warnings,
     )?;
     view.check_conditions(policy, &rule.match_conditions)

@@ -107,8 +107,8 @@ fn collection(
             } => {
                 if !waiting.is_empty() {
                     match previous {
-                        Some(previous) => {
-                            writer.insert_behind(previous, &waiting, &mut lowering.edits);
+                        Some((first, last)) => {
+                            writer.insert_behind(first, last, &waiting, &mut lowering.edits);
                         }
                         None => waiting.iter().for_each(|text| {
                             writer.insert_before(first, text, &mut lowering.edits);
@@ -124,8 +124,8 @@ fn collection(
             }
         }
     }
-    if let Some(previous) = previous.filter(|_| !is_tail_replaced) {
-        writer.insert_behind(previous, &waiting, &mut lowering.edits);
+    if let Some((first, last)) = previous.filter(|_| !is_tail_replaced) {
+        writer.insert_behind(first, last, &waiting, &mut lowering.edits);
     }
     Ok(())
 }
@@ -433,7 +433,8 @@ impl<'t> FlowWriter<'t> {
     /// Inserts entries behind another: on lines of their own if the collection is written so, else on the same line.
     fn insert_behind(
         &self,
-        (first, last): (NodeId, NodeId),
+        first: NodeId,
+        last: NodeId,
         entries: &[String],
         edits: &mut Vec<Edit>,
     ) {

@@ -343,9 +343,9 @@ impl<'a> DocumentTask<'a> {
         if !loose.is_empty() {
             return loose;
         }
-        let given = (self.setting.policies, self.setting.options);
-        let unfit = faults_of_kept(base, target, earlier, given, known).into_iter();
-        unfit
+        let (policies, options) = (self.setting.policies, self.setting.options);
+        faults_of_kept(base, target, earlier, policies, options, known)
+            .into_iter()
             .map(|problem| problem.at(workload.name_place(), "this workload"))
             .collect()
     }

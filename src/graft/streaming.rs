@@ -60,7 +60,8 @@ impl<'p> StreamingGraft<'p> {
             counted = chunk.start;
             let (found, problems) = read_part(
                 &self.name,
-                (chunk.text, line),
+                chunk.text,
+                line,
                 SourceRole::Manifest,
                 &self.needs,
                 self.options,

@@ -26,13 +26,14 @@ pub fn read(
     needs: &InventoryNeeds,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
-    read_part(name, (text, 1), standing, needs, options)
+    read_part(name, text, 1, standing, needs, options)
 }
 
 /// Like [`read`], for a part of a text that begins on the line `first_line`.
 pub fn read_part(
     name: &Arc<str>,
-    (text, first_line): (&[u8], usize),
+    text: &[u8],
+    first_line: usize,
     standing: SourceRole,
     needs: &InventoryNeeds,
     options: &Options,

@@ -50,20 +50,15 @@ const MAX_LISTS: usize = 8;
 pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<DocumentContent> {
     let mut found = Vec::new();
     for &root in tree.roots() {
-        collect(
-            tree,
-            (tree.follow(root), None),
-            kinds,
-            MAX_LISTS,
-            &mut found,
-        );
+        collect(tree, tree.follow(root), None, kinds, MAX_LISTS, &mut found);
     }
     found
 }
 
 fn collect(
     tree: &Tree<'_>,
-    (node, within): (NodeId, Option<ListMembership>),
+    node: NodeId,
+    within: Option<ListMembership>,
     kinds: &PodKinds,
     lists: usize,
     found: &mut Vec<DocumentContent>,
@@ -86,7 +81,8 @@ fn collect(
         if as_object(tree, item).is_some() {
             collect(
                 tree,
-                (item, Some(ListMembership { list: node, item })),
+                item,
+                Some(ListMembership { list: node, item }),
                 kinds,
                 lists - 1,
                 found,

@@ -197,9 +197,8 @@ fn metrics_endpoints(view: &WorkloadView) -> Vec<MetricsEndpoint> {
         .collect();
     ports.sort_unstable();
     ports.dedup();
-    let place = (&*view.kind, view.namespace.as_deref(), &*view.name);
     ports
         .into_iter()
-        .map(|port| MetricsEndpoint::of(place, port))
+        .map(|port| MetricsEndpoint::of(&view.kind, view.namespace.as_deref(), &view.name, port))
         .collect()
 }

@@ -142,7 +142,7 @@ pub(crate) fn scraped_port(scrape: Option<&str>, port: Option<&str>) -> Option<u
 
 impl MetricsEndpoint {
     /// An endpoint of the workload with this kind, namespace and name.
-    pub fn of((kind, namespace, name): (&str, Option<&str>, &str), port: String) -> Self {
+    pub fn of(kind: &str, namespace: Option<&str>, name: &str, port: String) -> Self {
         let parts: Vec<&str> = [Some(kind), namespace, Some(name)]
             .into_iter()
             .flatten()

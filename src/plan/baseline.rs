@@ -25,14 +25,20 @@ pub(super) fn base_of(
     let (mut base, mut unlike) = (Baseline::default(), BTreeSet::new());
     let input = Baseline::default();
     let looks_at_items = policies.iter().any(looks_at_items);
-    let run = (workload, policies, inventory);
-    each_rule(run, (&input, PassScope::Pod), |inject, _| {
-        leave_out_containers(workload, inject, &mut base, &mut unlike);
-        leave_out_texts(workload, inject, &mut base);
-        if looks_at_items {
-            leave_out_pod_items(workload, inject, &mut base);
-        }
-    });
+    each_rule(
+        workload,
+        policies,
+        inventory,
+        &input,
+        PassScope::Pod,
+        |inject, _| {
+            leave_out_containers(workload, inject, &mut base, &mut unlike);
+            leave_out_texts(workload, inject, &mut base);
+            if looks_at_items {
+                leave_out_pod_items(workload, inject, &mut base);
+            }
+        },
+    );
     if !looks_at_items {
         return (base, unlike);
     }
@@ -41,11 +47,18 @@ pub(super) fn base_of(
         true => input,
         false => Baseline::without(base.left_out.clone()),
     };
-    each_rule(run, (&of_pod, PassScope::Container), |inject, chosen| {
-        for container in chosen {
-            leave_out_container_items(workload, container, inject, &mut base);
-        }
-    });
+    each_rule(
+        workload,
+        policies,
+        inventory,
+        &of_pod,
+        PassScope::Container,
+        |inject, chosen| {
+            for container in chosen {
+                leave_out_container_items(workload, container, inject, &mut base);
+            }
+        },
+    );
     // `of_pod` has noted missing objects that rules looked up which may not even apply. Do not report those.
     let looks_up = policies.iter().any(|policy| !policy.looks_up.is_empty());
     if of_pod.left_out == base.left_out && !looks_up {
@@ -81,8 +94,11 @@ enum PassScope {
 }
 
 fn each_rule(
-    (workload, policies, inventory): (&Workload<'_>, &[Policy], &Inventory),
-    (seen, level): (&Baseline, PassScope),
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    inventory: &Inventory,
+    seen: &Baseline,
+    level: PassScope,
     mut call: impl FnMut(&Injection, &[Container<'_>]),
 ) {
     for policy in policies.iter().filter(|policy| !policy.suspend) {

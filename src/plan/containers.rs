@@ -215,7 +215,8 @@ impl<'t> Planner<'_, 't> {
             container,
             "volumeMounts",
             item,
-            (ContainerItem::Mount, path),
+            ContainerItem::Mount,
+            path,
             |planner, mounts| planner.draft.find_path(mounts, "mountPath", path),
         )
     }
@@ -226,7 +227,8 @@ impl<'t> Planner<'_, 't> {
             container,
             "envFrom",
             item,
-            (ContainerItem::EnvFrom, &identity.1),
+            ContainerItem::EnvFrom,
+            &identity.1,
             |planner, sources| {
                 let of = |part: &DraftValue| planner.draft.value(part);
                 let is_same = |source| env_from_identity(&source) == identity;
@@ -274,7 +276,8 @@ impl<'t> Planner<'_, 't> {
             container,
             "ports",
             item,
-            (ContainerItem::Port, number),
+            ContainerItem::Port,
+            number,
             |planner, ports| {
                 let is_same = |part: &DraftValue| planner.port_identity(part) == wanted;
                 planner.draft.find_item(ports, is_same)
@@ -310,7 +313,8 @@ impl<'t> Planner<'_, 't> {
         container: &Container<'_>,
         list: &str,
         item: &PolicyValue,
-        (kind, name): (ContainerItem, &str),
+        kind: ContainerItem,
+        name: &str,
         find: impl Fn(&Self, &DraftValue) -> Option<(usize, DraftValue)>,
     ) -> PlanResult {
         let target =

@@ -265,14 +265,15 @@ impl DraftPaths {
         &self,
         draft: &mut Draft<'_>,
         path: &str,
-        (existing, wanted): (&Value, &Value),
+        existing: &Value,
+        wanted: &Value,
     ) -> Result<(), Refusal> {
         match self.open(draft, path)? {
             Some(OpenedPlace::Field(id, key)) => {
-                reconcile::field(draft, id, &key, (existing, wanted))
+                reconcile::field(draft, id, &key, existing, wanted)
             }
             Some(OpenedPlace::Item(id, index)) => {
-                reconcile::item(draft, id, index, (existing, wanted))
+                reconcile::item(draft, id, index, existing, wanted)
             }
             None => Ok(()),
         }

@@ -19,7 +19,8 @@ pub fn faults_of_kept(
     base: &Workload<'_>,
     result: &Draft<'_>,
     earlier: &EarlierRun<'_>,
-    (policies, options): (&[Policy], &Options),
+    policies: &[Policy],
+    options: &Options,
     reported: &[Diagnostic],
 ) -> Vec<Diagnostic> {
     let kept: Vec<&str> = kept(policies, earlier, options).collect();

@@ -49,7 +49,9 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn identity(&self) -> ProtectedParts {
         let items = LISTS.map(|(list, _)| {
             let items = self.pod_items(list, "name").into_iter();
-            items.map(|item| self.protected(item)).collect()
+            items
+                .map(|(part, name)| self.protected(&part, name))
+                .collect()
         });
         let texts = TEXTS.map(|path| {
             let (last, parents) = path.split_last()?;
@@ -61,11 +63,11 @@ impl<'t> Planner<'_, 't> {
         ProtectedParts { items, texts }
     }
 
-    fn protected(&self, (part, name): (DraftValue, Option<Cow<'_, str>>)) -> ProtectedItem {
-        let origin = self.draft.origin(&part);
+    fn protected(&self, part: &DraftValue, name: Option<Cow<'_, str>>) -> ProtectedItem {
+        let origin = self.draft.origin(part);
         let planned = match origin {
             Some(_) => None,
-            None => self.draft.value(&part),
+            None => self.draft.value(part),
         };
         ProtectedItem {
             name: name.unwrap_or_default().into_owned(),

@@ -55,7 +55,8 @@ impl<'t> Planner<'_, 't> {
                 .map_err(|problem| Box::new(problem.help(help)));
         }
         self.pod_list_item(
-            ("volumes", position),
+            "volumes",
+            position,
             item,
             name,
             description,
@@ -66,7 +67,8 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn image_pull_secret(&mut self, item: &PolicyValue) -> PlanResult {
         let name = text_of(item, "name");
         self.pod_list_item(
-            ("imagePullSecrets", &Position::Last),
+            "imagePullSecrets",
+            &Position::Last,
             item,
             name,
             format_args!("the image pull secret `{name}`"),
@@ -76,7 +78,8 @@ impl<'t> Planner<'_, 't> {
 
     fn pod_list_item(
         &mut self,
-        (list, position): (&str, &Position),
+        list: &str,
+        position: &Position,
         item: &PolicyValue,
         name: &str,
         description: fmt::Arguments<'_>,

@@ -42,7 +42,7 @@ fn mapping(
         match field_in(current, key) {
             None => draft.insert_field(id, previous, key, wanted.clone()),
             Some(existing) if is_equal(existing, wanted) => {}
-            Some(existing) => field(draft, id, key, (existing, wanted))?,
+            Some(existing) => field(draft, id, key, existing, wanted)?,
         }
         previous = Some(key);
     }
@@ -54,7 +54,8 @@ pub(super) fn field(
     draft: &mut Draft<'_>,
     id: OpenId,
     key: &str,
-    (existing, wanted): (&Value, &Value),
+    existing: &Value,
+    wanted: &Value,
 ) -> Result<(), Refusal> {
     match (existing, wanted) {
         (Value::Object(existing), Value::Object(wanted))
@@ -67,7 +68,7 @@ pub(super) fn field(
             if !existing.is_empty() && !wanted.is_empty() && is_aligned(key) =>
         {
             let inner = draft.open_list(id, key, &[])?;
-            list(draft, inner, key, (existing, wanted))
+            list(draft, inner, key, existing, wanted)
         }
         (_, wanted) => draft.set(id, key, wanted.clone(), &[]),
     }
@@ -84,7 +85,8 @@ fn list(
     draft: &mut Draft<'_>,
     id: OpenId,
     key: &str,
-    (existing, wanted): (&[Value], &[Value]),
+    existing: &[Value],
+    wanted: &[Value],
 ) -> Result<(), Refusal> {
     // A copy of the draft's list as identities and values. Each change is made in both.
     let names = identities(key, existing);
@@ -107,7 +109,7 @@ fn list(
     items.retain(|_| places.next().is_some_and(|at| kept.contains(&at)));
     for (at, (name, value)) in wanted_names.iter().zip(wanted).enumerate() {
         if items.get(at).is_some_and(|(existing, _)| existing == name) {
-            item(draft, id, at, (items[at].1, value))?;
+            item(draft, id, at, items[at].1, value)?;
         } else {
             draft.insert(id, at, value.clone());
             items.insert(at, (name.clone(), value));
@@ -174,7 +176,7 @@ fn rename_back(items: &mut [(String, &Value)], wanted_names: &[String], wanted: 
         let Some(without_name) = digest_without_name(value) else {
             continue;
         };
-        let is_match = |at: &&usize| is_renamed(items[**at].1, (name, value));
+        let is_match = |at: &&usize| is_renamed(items[**at].1, name, value);
         let Some(renamed) = unwanted
             .get(&without_name)
             .and_then(|places| places.iter().find(is_match).copied())
@@ -190,7 +192,7 @@ fn rename_back(items: &mut [(String, &Value)], wanted_names: &[String], wanted: 
     }
 }
 
-fn is_renamed(other: &Value, (name, value): (&str, &Value)) -> bool {
+fn is_renamed(other: &Value, name: &str, value: &Value) -> bool {
     let mut renamed = other.clone();
     if let Some(place) = renamed.get_mut("name") {
         *place = Value::from(name);
@@ -211,7 +213,8 @@ pub(super) fn item(
     draft: &mut Draft<'_>,
     id: OpenId,
     at: usize,
-    (existing, wanted): (&Value, &Value),
+    existing: &Value,
+    wanted: &Value,
 ) -> Result<(), Refusal> {
     match (existing, wanted) {
         (existing, wanted) if is_equal(existing, wanted) => Ok(()),

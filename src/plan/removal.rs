@@ -217,7 +217,7 @@ impl PolicyRemoval<'_, '_> {
         if self.may_change(path, now.is_some()) {
             self.has_restored = true;
             self.paths
-                .set(&mut self.draft, path, (&value, &replaced.was))?;
+                .set(&mut self.draft, path, &value, &replaced.was)?;
             self.redo.set(path, value, now.unwrap_or(&replaced.now));
         }
         Ok(())
@@ -398,8 +398,7 @@ impl PolicyRemoval<'_, '_> {
                 Some(Value::Null) if restored.contains(path) => {}
                 Some(original) => {
                     self.has_restored = true;
-                    self.paths
-                        .set(&mut self.draft, path, (&existing, original))?;
+                    self.paths.set(&mut self.draft, path, &existing, original)?;
                 }
                 None => self.paths.remove(&mut self.draft, path)?,
             }

@@ -205,7 +205,7 @@ impl Done {
             } => match paths.value(draft, path) {
                 Some(existing) => {
                     if !is_equal(&existing, value) {
-                        paths.set(draft, path, (&existing, value))?;
+                        paths.set(draft, path, &existing, value)?;
                     }
                     self.digests.insert(path.clone(), digest.clone());
                 }

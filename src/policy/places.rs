@@ -40,7 +40,8 @@ impl<'t> ResourcePlaces<'t> {
     /// The places of a policy's parts in a resource.
     pub fn new(
         origins: Vec<(Path, Vec<Path>)>,
-        (value, resource): (Value, Places<'t>),
+        value: Value,
+        resource: Places<'t>,
         policy: Places<'t>,
     ) -> Self {
         ResourcePlaces {

@@ -109,7 +109,7 @@ impl Comparison<'_> {
                     let empty = Value::Array(Vec::new());
                     self.effects.filled.insert(self.path(), empty);
                 }
-                return self.compare_lists(&identities, (&old, &new));
+                return self.compare_lists(&identities, &old, &new);
             }
             // Identities do not record the order of items, so the list is recorded as a whole.
         }
@@ -202,16 +202,17 @@ impl Comparison<'_> {
         }
         let items = new_value.items()?;
         let identities = AlignedLists::of(self.key(), &[], &items)?;
-        self.compare_lists(&identities, (&[], &items))
+        self.compare_lists(&identities, &[], &items)
     }
 
     fn compare_lists<'v, P: ObjectPart<'v>>(
         &mut self,
         identities: &AlignedLists,
-        (old, new): (&[P], &[P]),
+        old: &[P],
+        new: &[P],
     ) -> Option<()> {
         let joined = match self.key() {
-            "env" => self.joins_of((old, new)),
+            "env" => self.joins_of(old, new),
             _ => Names::default(),
         };
         let is_joined = |name: &String| joined.contains(name);
@@ -246,7 +247,7 @@ impl Comparison<'_> {
 
     /// Records the texts that were joined to variables. Returns the names of these variables, whose items are not
     /// compared any further.
-    fn joins_of<'v, P: ObjectPart<'v>>(&mut self, lists: (&[P], &[P])) -> Names {
+    fn joins_of<'v, P: ObjectPart<'v>>(&mut self, old: &[P], new: &[P]) -> Names {
         let mut joined_names = Names::default();
         if self.joins.is_empty() {
             return joined_names;
@@ -257,7 +258,7 @@ impl Comparison<'_> {
             if joined_names.contains(&hint.name) {
                 continue;
             }
-            if let Some(joined) = join_of(hint, lists) {
+            if let Some(joined) = join_of(hint, old, new) {
                 joined_names.insert(hint.name.clone());
                 joined_names.extend(joined.renamed.clone());
                 self.effects.joined.insert(below(&list, &hint.name), joined);
@@ -338,7 +339,7 @@ fn has_variable<'v, P: ObjectPart<'v>>(list: &[P], name: &str) -> bool {
 }
 
 /// Returns how the text was joined to the variable. `None` if it was not a simple join.
-fn join_of<'v, P: ObjectPart<'v>>(hint: &JoinHint, (old, new): (&[P], &[P])) -> Option<JoinedText> {
+fn join_of<'v, P: ObjectPart<'v>>(hint: &JoinHint, old: &[P], new: &[P]) -> Option<JoinedText> {
     let is_variable = |item: &&P| item.text("name").is_some_and(|name| *name == hint.name);
     let mut variables = old.iter().filter(is_variable);
     let (old_item, has_twin) = (variables.next(), variables.next().is_some());

@@ -59,9 +59,13 @@ pub fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
 
 fn endpoint(workload: &WorkloadReport) -> Option<MetricsEndpoint> {
     let namespace = workload.namespace.as_deref();
-    let place = (&*workload.kind, namespace, &*workload.name);
     let port = workload.metrics_port?.to_string();
-    Some(MetricsEndpoint::of(place, port))
+    Some(MetricsEndpoint::of(
+        &workload.kind,
+        namespace,
+        &workload.name,
+        port,
+    ))
 }
 
 #[derive(Serialize)]

@@ -40,36 +40,102 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
 
 /// Like [`render`], for a certain reader.
 pub fn render_for(reader: DiffAudience, files: &[ReportedFile<'_>], paint: Paint) -> String {
-    let mut diff = String::new();
+    let mut diff = DiffWriter {
+        reader,
+        paint,
+        text: String::new(),
+    };
     for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
-        render_file(file, (reader, paint), &mut diff);
+        diff.file(file);
     }
-    diff
+    diff.text
 }
 
-fn render_file(file: &ReportedFile<'_>, (reader, paint): (DiffAudience, Paint), diff: &mut String) {
-    let lines = LineIndex::of(file.text);
-    let mut changes = changes(file, &lines);
-    let each = changes.iter_mut();
-    each.for_each(|change| put_before_separator(change, &lines));
-    if changes.is_empty() {
-        return;
+/// Writes the diff of one file after another.
+struct DiffWriter {
+    reader: DiffAudience,
+    paint: Paint,
+    text: String,
+}
+
+impl DiffWriter {
+    fn file(&mut self, file: &ReportedFile<'_>) {
+        let lines = LineIndex::of(file.text);
+        let mut changes = changes(file, &lines);
+        let each = changes.iter_mut();
+        each.for_each(|change| put_before_separator(change, &lines));
+        if changes.is_empty() {
+            return;
+        }
+        for line in heading_lines(file, self.reader) {
+            self.push_line("1", &line);
+        }
+        let documents = ChangedDocuments::of(file, &lines);
+        let mut shift = 0;
+        for hunk in hunks(&changes, &documents, &lines) {
+            shift += self.hunk(&hunk, shift, file, &documents, &lines);
+        }
     }
-    for line in heading_lines(file, reader) {
-        push_line(diff, paint, "1", &line);
-    }
-    let documents = ChangedDocuments::of(file, &lines);
-    let mut shift = 0;
-    for hunk in hunks(&changes, &documents, &lines) {
-        let grown = render_hunk(
-            &hunk,
-            shift,
-            (file, &documents),
-            &lines,
-            (reader, paint),
-            diff,
+
+    /// Writes a hunk. Returns the number of lines by which it moves the text after it.
+    fn hunk(
+        &mut self,
+        hunk: &ChangeGroup<'_>,
+        shift: isize,
+        file: &ReportedFile<'_>,
+        documents: &ChangedDocuments<'_>,
+        lines: &LineIndex<'_>,
+    ) -> isize {
+        let insertions: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
+        let deletions: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
+        let old_len = hunk.old.len();
+        let new_len = old_len - deletions + insertions;
+        let new_start = hunk.old.start.saturating_add_signed(shift);
+        let ranges = format!(
+            "@@ -{} +{} @@",
+            range(hunk.old.start, old_len),
+            range(new_start, new_len)
         );
-        shift += grown;
+        let title = one_line(&hunk_title(hunk, file, documents, lines));
+        let _ = writeln!(self.text, "{} {title}", self.paint.wrap("36", &ranges));
+        let mut line = hunk.old.start;
+        for change in &hunk.changes {
+            (line..change.old.start).for_each(|context| self.push_body(' ', lines.get(context)));
+            change
+                .old
+                .clone()
+                .for_each(|gone| self.push_body('-', lines.get(gone)));
+            change
+                .new
+                .iter()
+                .for_each(|new| self.push_body('+', &new.text));
+            line = change.old.end;
+        }
+        (line..hunk.old.end).for_each(|context| self.push_body(' ', lines.get(context)));
+        insertions as isize - deletions as isize
+    }
+
+    fn push_line(&mut self, style: &str, line: &str) {
+        self.text.push_str(&self.paint.wrap(style, line));
+        self.text.push('\n');
+    }
+
+    fn push_body(&mut self, sign: char, line: &[u8]) {
+        let body = line.strip_suffix(b"\n").unwrap_or(line);
+        let text = String::from_utf8_lossy(body);
+        let shown = match self.reader {
+            DiffAudience::Program | DiffAudience::Git => format!("{sign}{text}"),
+            DiffAudience::Person(_) => format!("{sign}{}", escaped_line(&text)),
+        };
+        match sign {
+            '+' => self.text.push_str(&self.paint.wrap("32", &shown)),
+            '-' => self.text.push_str(&self.paint.wrap("31", &shown)),
+            _ => self.text.push_str(&shown),
+        }
+        self.text.push('\n');
+        if body.len() == line.len() {
+            self.text.push_str("\\ No newline at end of file\n");
+        }
     }
 }
 
@@ -249,46 +315,6 @@ fn balance(hunk: &mut ChangeGroup<'_>, total: usize) {
     }
 }
 
-/// Writes a hunk. Returns the number of lines by which it moves the text after it.
-fn render_hunk(
-    hunk: &ChangeGroup<'_>,
-    shift: isize,
-    (file, documents): (&ReportedFile<'_>, &ChangedDocuments<'_>),
-    lines: &LineIndex<'_>,
-    (reader, paint): (DiffAudience, Paint),
-    diff: &mut String,
-) -> isize {
-    let style = (reader, paint);
-    let insertions: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
-    let deletions: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
-    let old_len = hunk.old.len();
-    let new_len = old_len - deletions + insertions;
-    let new_start = hunk.old.start.saturating_add_signed(shift);
-    let ranges = format!(
-        "@@ -{} +{} @@",
-        range(hunk.old.start, old_len),
-        range(new_start, new_len)
-    );
-    let title = one_line(&hunk_title(hunk, file, documents, lines));
-    let _ = writeln!(diff, "{} {title}", paint.wrap("36", &ranges));
-    let mut line = hunk.old.start;
-    for change in &hunk.changes {
-        (line..change.old.start)
-            .for_each(|context| push_body(diff, style, ' ', lines.get(context)));
-        change
-            .old
-            .clone()
-            .for_each(|gone| push_body(diff, style, '-', lines.get(gone)));
-        change
-            .new
-            .iter()
-            .for_each(|new| push_body(diff, style, '+', &new.text));
-        line = change.old.end;
-    }
-    (line..hunk.old.end).for_each(|context| push_body(diff, style, ' ', lines.get(context)));
-    insertions as isize - deletions as isize
-}
-
 /// A range of a hunk header: `12,5`. An empty range names the line before it.
 fn range(start: usize, len: usize) -> String {
     match len {
@@ -364,32 +390,9 @@ pub fn wrap_options(width: usize, indent: &str) -> textwrap::Options<'_> {
         .word_splitter(WordSplitter::NoHyphenation)
 }
 
-fn push_line(diff: &mut String, paint: Paint, style: &str, line: &str) {
-    diff.push_str(&paint.wrap(style, line));
-    diff.push('\n');
-}
-
 /// A line for a person, with control characters escaped. Nobody applies it, so it need not be exact.
 fn escaped_line(line: &str) -> String {
     wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
-}
-
-fn push_body(diff: &mut String, (reader, paint): (DiffAudience, Paint), sign: char, line: &[u8]) {
-    let body = line.strip_suffix(b"\n").unwrap_or(line);
-    let text = String::from_utf8_lossy(body);
-    let shown = match reader {
-        DiffAudience::Program | DiffAudience::Git => format!("{sign}{text}"),
-        DiffAudience::Person(_) => format!("{sign}{}", escaped_line(&text)),
-    };
-    match sign {
-        '+' => diff.push_str(&paint.wrap("32", &shown)),
-        '-' => diff.push_str(&paint.wrap("31", &shown)),
-        _ => diff.push_str(&shown),
-    }
-    diff.push('\n');
-    if body.len() == line.len() {
-        diff.push_str("\\ No newline at end of file\n");
-    }
 }
 
 /// The name of a file as git writes it: quoted if it has characters that end it early or that are unsafe.

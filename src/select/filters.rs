@@ -36,8 +36,10 @@ impl BaselineView<'_, '_> {
     pub(super) fn check_filters(
         &self,
         policy: &Policy,
-        (selects, hooks): (&WorkloadFilter, Hooks),
-        (owner, excludes): (&str, &[WorkloadFilter]),
+        selects: &WorkloadFilter,
+        hooks: Hooks,
+        owner: &str,
+        excludes: &[WorkloadFilter],
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<(), NotApplied> {
         match self.filter(selects, hooks) {
@@ -59,8 +61,14 @@ impl BaselineView<'_, '_> {
                     )));
                 }
                 FilterResult::Unknown(unknown) => {
-                    let condition = ("an `exclude`", Some(exclude.at.clone()));
-                    return Err(undecided(policy, self.workload, unknown, condition));
+                    let at = Some(exclude.at.clone());
+                    return Err(undecided(
+                        policy,
+                        self.workload,
+                        unknown,
+                        "an `exclude`",
+                        at,
+                    ));
                 }
             }
         }

@@ -154,7 +154,8 @@ pub(super) fn undecided(
     policy: &Policy,
     workload: &Workload<'_>,
     unknown: NamespaceUncertainty,
-    (subject, at): (&str, Option<std::ops::Range<usize>>),
+    subject: &str,
+    at: Option<std::ops::Range<usize>>,
 ) -> NotApplied {
     let (fact, help) = match unknown {
         NamespaceUncertainty::Name => (

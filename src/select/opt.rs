@@ -16,7 +16,7 @@ const NEGATIVE_VALUES: &[&str] = &["false", "disabled", "no", "off", "0"];
 impl BaselineView<'_, '_> {
     /// Whether a policy applies according to the marks. If both `optIn` and `optOut` hold, the one nearer to the pod
     /// wins, and at the same place `optOut`.
-    fn opted_out(&self, opt: &OptRule, (from, value): (OptFrom, &str)) -> Skip {
+    fn opted_out(&self, opt: &OptRule, from: OptFrom, value: &str) -> Skip {
         let holder = holder_name(from);
         let reason = format!("opted out: {holder} has {}: {value}", key_of(opt));
         Skip::because(SkipCause::OptedOut, reason).found_at(self.mark_span(from, &opt.mark))
@@ -45,15 +45,15 @@ impl BaselineView<'_, '_> {
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = opt_out_mark.map(|(_, value)| value).unwrap_or_default();
-            return Err(NotApplied::Skip(Box::new(
-                self.opted_out(opt, (out, value)),
-            )));
+            return Err(NotApplied::Skip(Box::new(self.opted_out(opt, out, value))));
         }
         let unknown = || self.unknown(&object);
         if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
             let unknown = unknown().filter(|_| asks_namespace(opt));
             return Err(match (opt_in_mark, unknown) {
-                (Some(mark), _) => NotApplied::Skip(Box::new(self.other_value(opt, mark))),
+                (Some((from, value)), _) => {
+                    NotApplied::Skip(Box::new(self.other_value(opt, from, value)))
+                }
                 (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
                 (None, None) => {
                     let reason = format!("not opted in: no `{}`", key_of(opt));
@@ -66,10 +66,9 @@ impl BaselineView<'_, '_> {
         let is_open = opt_out_mark.is_none()
             && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
         match unknown() {
-            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => {
-                let condition = ("the `optOut`", None);
-                Err(undecided(policy, self.workload, unknown, condition))
-            }
+            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => Err(
+                undecided(policy, self.workload, unknown, "the `optOut`", None),
+            ),
             Some(_) | None => Ok(()),
         }
     }
@@ -87,7 +86,7 @@ impl BaselineView<'_, '_> {
     }
 
     /// The skip for an `optIn` mark with another value.
-    fn other_value(&self, opt: &OptRule, (from, value): (OptFrom, &str)) -> Skip {
+    fn other_value(&self, opt: &OptRule, from: OptFrom, value: &str) -> Skip {
         let wanted = opt.values.join(" or ");
         let reason = format!(
             "not opted in: {} has {}: {value}, not {wanted}",

@@ -119,20 +119,20 @@ pub(crate) fn locked_record<'t>(
     let (Some(marked), Some(value)) = (tree.scalar(at), RecordedValue::of(tree, node)) else {
         return Ok(None);
     };
+    let Some((lock, file)) = locks.of_file(&workload.source.name) else {
+        return Ok(None);
+    };
+    let key = WorkloadKey {
+        file: file.to_owned(),
+        kind: workload.object.kind.clone(),
+        namespace: workload.stated_namespace().to_owned(),
+        name: workload.name.clone(),
+    };
     let marked: Vec<&str> = marked.split(',').map(str::trim).collect();
     let paths = RecordPaths::of(&workload.pod_kind.path);
     let places = RecordedPlaces::of(tree, node, paths.clone());
-    let found = locks.record(
-        &workload.source.name,
-        (
-            &workload.object.kind,
-            workload.stated_namespace(),
-            &workload.name,
-        ),
-        &paths,
-        (&marked, &|path| places.value(path)),
-        is_present,
-    );
+    let lookup = |path: &str| places.value(path);
+    let found = lock.find_record(&key, &paths, &marked, &lookup, is_present);
     let found = found.map_err(|several| (at, RecordError::Several(several)))?;
     Ok(found.map(|(from, mut record)| {
         record.follow_renames(&value);
@@ -194,7 +194,7 @@ pub(crate) fn strip(
     let text = spliced(tree.text(), &edits)?;
     if known != Some(&text) {
         let changes = changes_of(&edits);
-        check(tree, (&text, &changes), &drafts, recorded)?;
+        check(tree, &text, &changes, &drafts, recorded)?;
     }
     let stripped = StrippedDocument {
         edits,
@@ -324,7 +324,8 @@ fn depth(value: &Value) -> usize {
 
 fn check(
     tree: &Tree<'_>,
-    (text, changes): (&str, &[ReplacedRange]),
+    text: &str,
+    changes: &[ReplacedRange],
     drafts: &[(NodeId, Draft<'_>)],
     recorded: &[RecordedObject<'_>],
 ) -> Result<(), RemovalObstacle> {

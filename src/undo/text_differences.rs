@@ -62,15 +62,17 @@ pub(crate) fn places_between(
     let pairs = undone_regions.into_iter().zip(original_regions);
     Ok(pairs
         .map(|(undone_region, original_region)| {
-            region_difference((undone, &undone_region), (original, &original_region))
+            region_difference(undone, &undone_region, original, &original_region)
         })
         .collect())
 }
 
 /// Compares an object in both texts. Includes the text up to the next object only if that differs.
 fn region_difference(
-    (undone, undone_region): (&str, &ObjectRegion),
-    (original, original_region): (&str, &ObjectRegion),
+    undone: &str,
+    undone_region: &ObjectRegion,
+    original: &str,
+    original_region: &ObjectRegion,
 ) -> Option<TextDifferences> {
     if undone[undone_region.object.end..undone_region.next]
         == original[original_region.object.end..original_region.next]

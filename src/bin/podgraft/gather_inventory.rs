@@ -151,9 +151,14 @@ impl InventoryRequest<'_> {
         map_in_order(manifests, self.threads, |text| {
             let (mut found, mut problems) = SourceFacts::default();
             let scanned = text.scan(&mut |part| {
-                let (name, part) = (text.name(), (part.text, part.first_line));
-                let (facts, wrong) =
-                    read_part(name, part, SourceRole::Manifest, &needs, self.options);
+                let (facts, wrong) = read_part(
+                    text.name(),
+                    part.text,
+                    part.first_line,
+                    SourceRole::Manifest,
+                    &needs,
+                    self.options,
+                );
                 found.add(facts);
                 problems.extend(wrong);
             });

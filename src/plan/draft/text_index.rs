@@ -60,7 +60,8 @@ impl Draft<'_> {
     pub(super) fn indexed_positions(
         &self,
         list: OpenId,
-        (key, text): (&'static str, &str),
+        key: &'static str,
+        text: &str,
         is_same: impl Fn(&str) -> bool,
     ) -> Vec<usize> {
         let items = self.raw_items(list);

@@ -14,7 +14,7 @@ impl<'t> Draft<'t> {
                 self.is_text_at(&DraftValue::Node(*item), key, text)
             }),
             DraftValue::Open(id) if self.raw_items(*id).len() > SHORT => {
-                self.indexed_positions(*id, (key, text), |found| found == text)
+                self.indexed_positions(*id, key, text, |found| found == text)
             }
             DraftValue::Open(id) => places(self.raw_items(*id).iter(), |item| {
                 self.is_text_at(item, key, text)
@@ -38,7 +38,7 @@ impl<'t> Draft<'t> {
         let is_same = |found: &str| without_slashes(found) == without_slashes(path);
         match list {
             DraftValue::Open(id) if self.raw_items(*id).len() > SHORT => {
-                let found = self.indexed_positions(*id, (key, path), is_same);
+                let found = self.indexed_positions(*id, key, path, is_same);
                 let first = *found.first()?;
                 Some((first, self.item(list, first)?))
             }

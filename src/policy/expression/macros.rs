@@ -42,6 +42,12 @@ enum MacroKind {
     Map,
 }
 
+/// The names that a macro gives to a key and its entry.
+struct LoopNames {
+    key: String,
+    value: String,
+}
+
 struct ExprBuilder<'h, 'p> {
     helper: &'h mut MacroExprHelper<'p>,
 }
@@ -84,10 +90,10 @@ impl ExprBuilder<'_, '_> {
     }
 
     /// Binds the second variable to the entry of the current key.
-    fn with_value(&mut self, names: &(String, String), within: IdedExpr) -> IdedExpr {
-        let (range, key) = (self.ident(RANGE), self.ident(&names.0));
+    fn with_value(&mut self, names: &LoopNames, within: IdedExpr) -> IdedExpr {
+        let (range, key) = (self.ident(RANGE), self.ident(&names.key));
         let value = self.call(INDEX, vec![range, key]);
-        self.bind(&names.1, value, within)
+        self.bind(&names.value, value, within)
     }
 }
 
@@ -107,13 +113,16 @@ fn expand(
         Some(Expr::Ident(name)) => name,
         _ => String::new(),
     };
-    let names = (name(), name());
+    let names = LoopNames {
+        key: name(),
+        value: name(),
+    };
     let mut rest: Vec<IdedExpr> = args.collect();
     let value = rest.pop().unwrap_or_default();
     let filter = rest.pop();
     let mut build = ExprBuilder { helper };
     let step = step(&mut build, &names, value, filter, kind);
-    let walk = walk(&mut build, names.0, step, kind);
+    let walk = walk(&mut build, names.key, step, kind);
     let walk = build.helper.next_expr(Expr::Comprehension(Box::new(walk)));
     let target = target.take().unwrap_or_default();
     Ok(Some(build.bind(RANGE, target, walk)))
@@ -159,7 +168,7 @@ fn walk(
 /// The step of a comprehension: adds the entry of a key to the accumulator.
 fn step(
     build: &mut ExprBuilder<'_, '_>,
-    names: &(String, String),
+    names: &LoopNames,
     value: IdedExpr,
     filter: Option<IdedExpr>,
     kind: MacroKind,
@@ -171,7 +180,7 @@ fn step(
         MacroKind::Exists => return build.call(LOGICAL_OR, vec![result, value]),
         MacroKind::List => value,
         MacroKind::Map => {
-            let key = build.ident(&names.0);
+            let key = build.ident(&names.key);
             build.list(vec![key, value])
         }
     };

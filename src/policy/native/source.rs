@@ -140,8 +140,9 @@ impl<'i, 't> PolicyInstance<'i, 't> {
             reads.origins.push((path.clone(), fields));
         }
         reads.read(&policy.value, &Path::default());
-        let resource = (self.document.value.clone(), self.document.places.clone());
-        let places = ResourcePlaces::new(reads.origins, resource, policy.places);
+        let resource = &self.document;
+        let (value, places) = (resource.value.clone(), resource.places.clone());
+        let places = ResourcePlaces::new(reads.origins, value, places, policy.places);
         Document {
             file: Arc::clone(&self.document.file),
             places: Places::OfResource(Arc::new(places)),

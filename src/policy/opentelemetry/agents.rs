@@ -183,7 +183,8 @@ impl Injector<'_> {
         language: Language,
         resource: &Instrumentation,
         agent: &LanguageAgent,
-        (first, context): (ContainerPosition, Option<Value>),
+        first: ContainerPosition,
+        context: Option<Value>,
     ) {
         let name = language.agent_name();
         if self.pod.find_init(&name).is_some() {

@@ -55,7 +55,7 @@ impl Injector<'_> {
         self.add_sidecar(resource, agent);
         let sidecar = ContainerPosition::App(self.pod.apps.len() - 1);
         self.common(resource, sidecar);
-        self.sdk(resource, (sidecar, app));
+        self.sdk(resource, sidecar, app);
         // The operator undoes the injection if nothing names the executable.
         if !self.pod.get(sidecar).env.has(TARGET) {
             self.pod = before;

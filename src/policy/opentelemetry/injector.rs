@@ -61,7 +61,7 @@ impl Injector<'_> {
             (Language::Sdk, _) | (_, None) => {
                 for at in self.targets(&names) {
                     self.common(resource, at);
-                    self.sdk(resource, (at, at));
+                    self.sdk(resource, at, at);
                 }
             }
             (_, Some(agent)) => self.agent(language, resource, agent, &names),
@@ -106,12 +106,12 @@ impl Injector<'_> {
                     self.add_env_and_mount(language, agent, at);
                     self.common(resource, at);
                     self.defaults(language, agent, at);
-                    self.sdk(resource, (at, at));
+                    self.sdk(resource, at, at);
                 }
             }
         }
         let context = self.security_context(resource, first);
-        self.add_agent(language, resource, agent, (first, context));
+        self.add_agent(language, resource, agent, first, context);
     }
 
     /// Warns that a container is not instrumented. The operator still adds the init container and the volume to the
@@ -169,7 +169,8 @@ impl Injector<'_> {
     pub(super) fn sdk(
         &mut self,
         resource: &Instrumentation,
-        (to, app): (ContainerPosition, ContainerPosition),
+        to: ContainerPosition,
+        app: ContainerPosition,
     ) {
         let mut attributes = self.attributes(resource, app);
         let service = self.service_name(resource, &attributes, app);

@@ -134,7 +134,7 @@ impl Injector<'_> {
             is_first = false;
             self.server(server, resource, agent, at);
             self.common(resource, at);
-            self.sdk(resource, (at, at));
+            self.sdk(resource, at, at);
             // For Apache HTTPD the operator sets both security contexts last, for nginx when it adds each container.
             if language == Language::ApacheHttpd {
                 let context = self.security_context(resource, at);

@@ -167,8 +167,8 @@ impl<'v> Checker<'v> {
         if port.get("containerPort").is_none() {
             self.add("a port needs `containerPort`");
         }
-        self.number(port, "containerPort", (1, 65535));
-        self.number(port, "hostPort", (0, 65535));
+        self.number(port, "containerPort", 1..=65535);
+        self.number(port, "hostPort", 0..=65535);
         self.text(port, "name", names::check_port_name);
         self.word(port, "protocol", &PROTOCOLS);
     }
@@ -382,8 +382,8 @@ impl<'v> Checker<'v> {
     }
 
     fn security_context(&mut self, context: &'v View<'v>) {
-        self.number(context, "runAsUser", (0, MAX_USER_ID));
-        self.number(context, "runAsGroup", (0, MAX_USER_ID));
+        self.number(context, "runAsUser", 0..=MAX_USER_ID);
+        self.number(context, "runAsGroup", 0..=MAX_USER_ID);
         self.word(context, "procMount", &["Default", "Unmasked"]);
         self.profiles(context);
         let is = |key: &str, wanted: bool| context.get(key).and_then(View::as_bool) == Some(wanted);

@@ -32,9 +32,9 @@ impl<'v> Checker<'v> {
     fn probe(&mut self, key: &str, probe: &'v View<'v>) {
         self.handler(key, probe, &PROBE_HANDLERS);
         for count in COUNTS {
-            self.number(probe, count, (0, i64::MAX));
+            self.number(probe, count, 0..=i64::MAX);
         }
-        self.number(probe, "terminationGracePeriodSeconds", (1, i64::MAX));
+        self.number(probe, "terminationGracePeriodSeconds", 1..=i64::MAX);
         if key == "readinessProbe" {
             self.visit_key(probe, "terminationGracePeriodSeconds", |checker, _| {
                 checker.report_rule("must not be set in a readiness probe");
@@ -79,7 +79,7 @@ impl<'v> Checker<'v> {
                     _ => {}
                 });
             }
-            _ => checker.number(action, "seconds", (0, i64::MAX)),
+            _ => checker.number(action, "seconds", 0..=i64::MAX),
         });
     }
 }

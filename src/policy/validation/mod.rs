@@ -8,6 +8,7 @@ mod volume;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use super::names::RuleCheck;
 use crate::yaml::value::{Path, Step};
@@ -291,14 +292,13 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks that the number at a key, if there is one, is in an inclusive range.
-    fn number(&mut self, value: &'v View<'v>, key: &'static str, (least, most): (i64, i64)) {
+    fn number(&mut self, value: &'v View<'v>, key: &'static str, range: RangeInclusive<i64>) {
         self.visit_key(value, key, |checker, number| {
-            let Some(number) = number
-                .as_i64()
-                .filter(|number| !(least..=most).contains(number))
-            else {
+            let number = number.as_i64();
+            let Some(number) = number.filter(|number| !range.contains(number)) else {
                 return;
             };
+            let (least, most) = range.into_inner();
             match most {
                 i64::MAX => checker.report_rule(format!("must be at least {least}, not {number}")),
                 _ => {

@@ -58,8 +58,8 @@ impl<'v> Checker<'v> {
             &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
         );
         self.word(spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"]);
-        self.number(spec, "terminationGracePeriodSeconds", (0, i64::MAX));
-        self.number(spec, "activeDeadlineSeconds", (1, i64::from(i32::MAX)));
+        self.number(spec, "terminationGracePeriodSeconds", 0..=i64::MAX);
+        self.number(spec, "activeDeadlineSeconds", 1..=i64::from(i32::MAX));
         self.text(spec, "hostname", names::check_dns_label);
         self.text(spec, "subdomain", names::check_dns_label);
         for key in ["priorityClassName", "runtimeClassName"] {
@@ -68,7 +68,7 @@ impl<'v> Checker<'v> {
     }
 
     fn spread_constraint(&mut self, constraint: &'v View<'v>) {
-        self.number(constraint, "maxSkew", (1, i64::MAX));
+        self.number(constraint, "maxSkew", 1..=i64::MAX);
         self.needs_text(constraint, "topologyKey");
         self.word(
             constraint,
@@ -78,7 +78,7 @@ impl<'v> Checker<'v> {
         for key in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
             self.word(constraint, key, &["Honor", "Ignore"]);
         }
-        self.number(constraint, "minDomains", (1, i64::from(i32::MAX)));
+        self.number(constraint, "minDomains", 1..=i64::from(i32::MAX));
         let is_hard = text_at(constraint, "whenUnsatisfiable") == "DoNotSchedule";
         if is_stated(constraint, "minDomains") && !is_hard {
             self.report_rule(
@@ -130,7 +130,7 @@ impl<'v> Checker<'v> {
 
     pub(super) fn pod_security_context(&mut self, context: &'v View<'v>) {
         for key in ["runAsUser", "runAsGroup", "fsGroup"] {
-            self.number(context, key, (0, MAX_USER_ID));
+            self.number(context, key, 0..=MAX_USER_ID);
         }
         self.word(
             context,
@@ -197,7 +197,7 @@ impl<'v> Checker<'v> {
                 });
             });
             checker.each(nodes, PREFERRED, |checker, preferred| {
-                checker.number(preferred, "weight", (1, 100));
+                checker.number(preferred, "weight", 1..=100);
                 checker.visit_key(preferred, "preference", |checker, term| {
                     checker.expressions(term, &NODE_OPERATORS);
                 });
@@ -207,7 +207,7 @@ impl<'v> Checker<'v> {
             self.visit_key(affinity, key, |checker, pods| {
                 checker.each(pods, REQUIRED, Self::pods);
                 checker.each(pods, PREFERRED, |checker, preferred| {
-                    checker.number(preferred, "weight", (1, 100));
+                    checker.number(preferred, "weight", 1..=100);
                     checker.visit_key(preferred, "podAffinityTerm", Self::pods);
                 });
             });

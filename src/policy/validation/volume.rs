@@ -135,7 +135,7 @@ impl<'v> Checker<'v> {
                     }
                     if kind == "serviceAccountToken" {
                         checker.required_text(source, "path", check_descending);
-                        checker.number(source, "expirationSeconds", (600, 1 << 32));
+                        checker.number(source, "expirationSeconds", 600..=1 << 32);
                     }
                     match kind {
                         "downwardAPI" => checker.fields_as_files(source),

@@ -3,11 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::moved::{AmbiguousRecords, UnrecordedWorkload};
-use super::{Lock, PathLookup};
+use super::Lock;
 use crate::ownership::{RecordedWorkload, WorkloadKey};
 use crate::record::Record;
-use crate::record::path::RecordPaths;
 
 /// The lock files of a run. Each covers the files below its folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,44 +17,10 @@ pub struct LockSet {
 }
 
 impl LockSet {
-    /// Returns the record of a workload, with its key in the lock file and the policies that its marker names. If
-    /// nothing is recorded under its name, looks for the recorded workload that it was before a rename, move or copy.
-    /// `is_here` tells whether a recorded workload of the file is still there.
-    ///
-    /// # Errors
-    /// If several records may be meant.
-    pub fn record(
-        &self,
-        file: &str,
-        (kind, namespace, name): (&str, &str, &str),
-        paths: &RecordPaths,
-        (marked, lookup): (&[&str], PathLookup<'_>),
-        is_here: &dyn Fn(&WorkloadKey) -> bool,
-    ) -> Result<Option<(WorkloadKey, Record)>, AmbiguousRecords> {
-        let Some((lock, file)) = self.files.get(file) else {
-            return Ok(None);
-        };
-        let lock = &self.locks[*lock];
-        let key = WorkloadKey {
-            file: file.clone(),
-            kind: kind.to_owned(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
-        let unknown = UnrecordedWorkload {
-            key: &key,
-            marked,
-            lookup,
-            is_present: is_here,
-        };
-        let key = match lock.workloads.contains_key(&key) {
-            true => Some(&key),
-            false => unknown.earlier_place(lock)?,
-        };
-        Ok(key.and_then(|key| {
-            let record = lock.record(key, paths, marked, lookup)?;
-            Some((key.clone(), record))
-        }))
+    /// The lock file that covers a file of this run, and the file's path from its folder.
+    pub fn of_file(&self, file: &str) -> Option<(&Lock, &str)> {
+        let (lock, file) = self.files.get(file)?;
+        Some((&self.locks[*lock], file))
     }
 
     /// Returns the names of the generated objects in all lock files, with their digests.
@@ -71,13 +35,10 @@ impl LockSet {
 
     /// Whether a workload of the file is recorded.
     pub fn has_file(&self, file: &str) -> bool {
-        let Some((lock, file)) = self.files.get(file) else {
+        let Some((lock, file)) = self.of_file(file) else {
             return false;
         };
-        self.locks[*lock]
-            .workloads
-            .keys()
-            .any(|key| key.file == *file)
+        lock.workloads.keys().any(|key| key.file == file)
     }
 
     /// Records what a run did to the workloads of its files.

@@ -2,6 +2,8 @@
 
 use super::{Lock, LockedPolicy, LockedWorkload, PathLookup};
 use crate::ownership::WorkloadKey;
+use crate::record::Record;
+use crate::record::path::RecordPaths;
 
 /// A marked workload matches several records whose original values differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,14 +12,46 @@ pub struct AmbiguousRecords {
     pub names: Vec<String>,
 }
 
+impl Lock {
+    /// Returns the record of a workload, with its key in the lock file and the policies that its marker names. If
+    /// nothing is recorded under its name, looks for the recorded workload that it was before a rename, move or copy.
+    /// `is_present` tells whether a recorded workload of the file is still there.
+    ///
+    /// # Errors
+    /// If several records may be meant.
+    pub fn find_record(
+        &self,
+        key: &WorkloadKey,
+        paths: &RecordPaths,
+        marked: &[&str],
+        lookup: PathLookup<'_>,
+        is_present: &dyn Fn(&WorkloadKey) -> bool,
+    ) -> Result<Option<(WorkloadKey, Record)>, AmbiguousRecords> {
+        let unknown = UnrecordedWorkload {
+            key,
+            marked,
+            lookup,
+            is_present,
+        };
+        let key = match self.workloads.contains_key(key) {
+            true => Some(key),
+            false => unknown.earlier_place(self)?,
+        };
+        Ok(key.and_then(|key| {
+            let record = self.record(key, paths, marked, lookup)?;
+            Some((key.clone(), record))
+        }))
+    }
+}
+
 /// A marked workload without an entry in the lock file.
-pub(super) struct UnrecordedWorkload<'u> {
-    pub key: &'u WorkloadKey,
+struct UnrecordedWorkload<'u> {
+    key: &'u WorkloadKey,
     /// The policies that its marker names.
-    pub marked: &'u [&'u str],
-    pub lookup: PathLookup<'u>,
+    marked: &'u [&'u str],
+    lookup: PathLookup<'u>,
     /// Whether a recorded workload of its file is still there.
-    pub is_present: &'u dyn Fn(&WorkloadKey) -> bool,
+    is_present: &'u dyn Fn(&WorkloadKey) -> bool,
 }
 
 /// A recorded workload that it may have been.
@@ -27,7 +61,7 @@ impl UnrecordedWorkload<'_> {
     /// Returns the recorded workload that it was: one of the same kind, namespace and name in another file; else one
     /// of its own file that is gone; else one of its own file, of which it is a copy. Among several, prefers the same
     /// kind, the same name, a name that contains the other, and all injected content in place, in this order.
-    pub(super) fn earlier_place<'l>(
+    fn earlier_place<'l>(
         &self,
         lock: &'l Lock,
     ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecords> {
