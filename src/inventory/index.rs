@@ -104,6 +104,7 @@ const KEPT_ANSWERS: usize = 256;
 pub struct DataIndex {
     texts: Vec<Arc<dyn SourceText>>,
     options: Options,
+    kinds: PodKinds,
     found: OnceLock<ScanResult>,
     answers: Mutex<HashMap<DataName, Arc<DataMatches>>>,
 }
@@ -150,6 +151,7 @@ impl DataIndex {
         DataIndex {
             texts,
             options: options.clone(),
+            kinds: PodKinds::of(options),
             found: OnceLock::new(),
             answers: Mutex::default(),
         }
@@ -226,12 +228,12 @@ impl DataIndex {
     }
 
     fn scan(&self) -> ScanResult {
-        let (kinds, needs) = (PodKinds::of(&self.options), InventoryNeeds::of_data());
+        let needs = InventoryNeeds::of_data();
         let mut found = ScanResult::default();
         for (index, text) in self.texts.iter().enumerate() {
             let mut scan = TextScan {
                 text: index,
-                kinds: &kinds,
+                kinds: &self.kinds,
                 reader: InventoryReader::new(
                     text.name(),
                     SourceRole::Manifest,
@@ -263,10 +265,10 @@ impl DataIndex {
         let bytes = text.read(range).map_err(|error| {
             not_read(format!("`{}` cannot be read again: {error}", text.name()))
         })?;
-        let (kinds, needs) = (PodKinds::of(&self.options), InventoryNeeds::of_data());
+        let needs = InventoryNeeds::of_data();
         let mut reader =
             InventoryReader::new(text.name(), SourceRole::Manifest, &needs, &self.options);
-        reader.document(&bytes, document.first_line, &kinds);
+        reader.document(&bytes, document.first_line, &self.kinds);
         match reader.into_found() {
             (_, unreadable) if !unreadable.is_empty() => Err(UnclearObject {
                 message: format!("the {} cannot be read", name.title()),
