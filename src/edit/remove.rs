@@ -22,11 +22,13 @@ impl Lowering<'_, '_> {
             DraftKey::Node(key) => Some(*key),
             _ => None,
         });
-        let kept: HashSet<NodeId> = kept.collect();
-        let entries: Vec<KeyValueNodes> = self.tree.entries(origin).collect();
-        if kept.len() == entries.len() {
+        // In the common case all fields are kept, in order.
+        let keys = self.tree.entries(origin).map(|(key, _)| key);
+        if kept.clone().eq(keys) {
             return Ok(());
         }
+        let kept: HashSet<NodeId> = kept.collect();
+        let entries: Vec<KeyValueNodes> = self.tree.entries(origin).collect();
         let is_kept = |(key, _): &&KeyValueNodes| kept.contains(key);
         let mut at = 0;
         while at < entries.len() {
