@@ -268,11 +268,21 @@ impl ChangeVerb {
 
 /// Undoes the escaping of a record path's segment: `~1` is `/`, `~0` is `~`.
 pub fn unescape(segment: &str) -> Cow<'_, str> {
-    match segment.contains('~') {
-        // `~0` last, or `~01` would become `/`.
-        true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
-        false => Cow::Borrowed(segment),
+    let Some((begin, rest)) = segment.split_once('~') else {
+        return Cow::Borrowed(segment);
+    };
+    let mut key = String::with_capacity(segment.len());
+    key.push_str(begin);
+    for part in rest.split('~') {
+        let (char, part) = match part.as_bytes().first() {
+            Some(b'1') => ('/', &part[1..]),
+            Some(b'0') => ('~', &part[1..]),
+            _ => ('~', part),
+        };
+        key.push(char);
+        key.push_str(part);
     }
+    Cow::Owned(key)
 }
 
 impl ChangeTarget {

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 
 use crate::change::unescape;
 use crate::record::{
-    RecordPaths, as_stated, escape, identity_of_item, identity_of_name, is_aligned, name_field,
-    numbered,
+    RecordPaths, as_stated, escape, identity_of_item, identity_of_name, is_aligned, is_escaped,
+    name_field, numbered,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -147,23 +147,42 @@ impl DraftPaths {
     /// Returns the index at each level of a path. Comparing these lists compares positions: the lesser one is further
     /// ahead in the object.
     pub(super) fn place(&self, draft: &Draft<'_>, path: &str) -> Option<Vec<usize>> {
-        let segments = self.paths.segments(path);
-        let (mut part, mut place) = (draft.root(), Vec::with_capacity(segments.len()));
-        for depth in 0..segments.len() {
-            let (index, next) = self.child(draft, &part, &segments, depth)?;
-            place.push(index);
-            part = next;
-        }
-        Some(place)
+        self.places(draft, [path]).next()?
     }
 
-    /// Finds the item or field at a path, and what it follows. `None` if there is nothing at the path.
-    pub(super) fn locate(&self, draft: &Draft<'_>, path: &str) -> Option<LocatedPart> {
+    /// The place of each path. What a path has in common with the one before it is walked once.
+    pub(super) fn places<'p>(
+        &'p self,
+        draft: &Draft<'_>,
+        paths: impl IntoIterator<Item = &'p str>,
+    ) -> impl Iterator<Item = Option<Vec<usize>>> {
+        let mut walked: Vec<(&str, usize, DraftValue)> = Vec::new();
+        paths.into_iter().map(move |path| {
+            let segments = self.paths.segments(path);
+            let steps = walked.iter().zip(&segments);
+            let common = steps.take_while(|((walked, ..), segment)| walked == *segment);
+            walked.truncate(common.count());
+            for depth in walked.len()..segments.len() {
+                let above = walked.last();
+                let holder = above.map_or_else(|| draft.root(), |(.., part)| part.clone());
+                let (index, part) = self.child(draft, &holder, &segments, depth)?;
+                walked.push((segments[depth], index, part));
+            }
+            Some(walked.iter().map(|(_, index, _)| *index).collect())
+        })
+    }
+
+    /// Reads the item or field at a place, and what it follows. `place` is where `path` led before something behind it
+    /// was removed.
+    pub(super) fn at(&self, draft: &Draft<'_>, path: &str, place: &[usize]) -> Option<LocatedPart> {
         let segments = self.paths.segments(path);
-        let depth = segments.len().checked_sub(1)?;
-        let holder = self.walk(draft, &segments[..depth])?;
-        let (index, part) = self.child(draft, &holder, &segments, depth)?;
-        let before = index.checked_sub(1);
+        let (&last, above) = place.split_last()?;
+        let mut steps = above.iter().zip(&segments);
+        let holder = steps.try_fold(draft.root(), |part, (&index, segment)| {
+            part_at(draft, &part, index, segment)
+        })?;
+        let part = part_at(draft, &holder, last, segments.last()?)?;
+        let before = last.checked_sub(1);
         let after = match draft.is_list(&holder) {
             true => before.and_then(|at| self.identity_at(draft, &holder, &segments, at)),
             false => before
@@ -217,14 +236,10 @@ impl DraftPaths {
             let Some((index, next)) = self.child(draft, &part, segments, depth) else {
                 return Ok(None);
             };
-            let (is_item, key) = (draft.is_list(&part), unescape(segment));
-            id = match (is_item, draft.is_list(&next)) {
-                (true, true) => draft.open_item_list(id, index)?,
-                (false, true) => draft.open_list(id, &key, &[])?,
-                _ if !draft.is_mapping(&next) => return Ok(None),
-                (true, false) => draft.open_item(id, index)?,
-                (false, false) => draft.open_mapping(id, &key, &[])?,
-            };
+            if !draft.is_list(&next) && !draft.is_mapping(&next) {
+                return Ok(None);
+            }
+            id = open_at(draft, id, index, segment)?;
             part = DraftValue::Open(id);
         }
         Ok(Some(match draft.is_list(&part) {
@@ -239,21 +254,49 @@ impl DraftPaths {
         draft: &mut Draft<'_>,
         path: &'p str,
     ) -> Result<Option<OpenedPlace<'p>>, Refusal> {
+        let Some(place) = self.place(draft, path) else {
+            return Ok(None);
+        };
+        self.open_place(draft, path, &place)
+    }
+
+    /// Like [`open`](Self::open), for a path that leads to this place.
+    fn open_place<'p>(
+        &'p self,
+        draft: &mut Draft<'_>,
+        path: &'p str,
+        place: &[usize],
+    ) -> Result<Option<OpenedPlace<'p>>, Refusal> {
         let segments = self.paths.segments(path);
-        Ok(match self.open_holder(draft, &segments)? {
-            Some(Holder::Mapping(id, key)) => Some(OpenedPlace::Field(id, key)),
-            Some(Holder::List(id, ..)) => {
-                let list = DraftValue::Open(id);
-                let item = self.child(draft, &list, &segments, segments.len() - 1);
-                item.map(|(index, _)| OpenedPlace::Item(id, index))
-            }
-            None => None,
-        })
+        let (Some((&index, above)), Some(last)) = (place.split_last(), segments.last()) else {
+            return Ok(None);
+        };
+        let mut id = draft.open_root()?;
+        for (&index, segment) in above.iter().zip(&segments) {
+            id = open_at(draft, id, index, segment)?;
+        }
+        Ok(Some(match draft.is_list(&DraftValue::Open(id)) {
+            true => OpenedPlace::Item(id, index),
+            false => OpenedPlace::Field(id, unescape(last)),
+        }))
     }
 
     /// Removes the item or field at a path, if it is there.
     pub(super) fn remove(&self, draft: &mut Draft<'_>, path: &str) -> Result<(), Refusal> {
-        match self.open(draft, path)? {
+        match self.place(draft, path) {
+            Some(place) => self.remove_at(draft, path, &place),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the item or field at a place, to which `path` leads.
+    pub(super) fn remove_at(
+        &self,
+        draft: &mut Draft<'_>,
+        path: &str,
+        place: &[usize],
+    ) -> Result<(), Refusal> {
+        match self.open_place(draft, path, place)? {
             Some(OpenedPlace::Field(id, key)) => draft.remove_field(id, &key),
             Some(OpenedPlace::Item(id, index)) => draft.remove(id, index),
             None => Ok(()),
@@ -358,6 +401,33 @@ impl DraftPaths {
     }
 }
 
+/// The field or item at an index, which the segment names. [`Draft::field`] gives a field that only a merge key brings
+/// an index behind all.
+fn part_at(
+    draft: &Draft<'_>,
+    part: &DraftValue,
+    index: usize,
+    segment: &str,
+) -> Option<DraftValue> {
+    match index {
+        usize::MAX => draft.get(part, &unescape(segment)),
+        _ => draft.part_at(part, index),
+    }
+}
+
+/// Opens the field or item at an index, which the segment names. A field that a merge key brings is refused.
+fn open_at(
+    draft: &mut Draft<'_>,
+    within: OpenId,
+    index: usize,
+    segment: &str,
+) -> Result<OpenId, Refusal> {
+    match index {
+        usize::MAX => draft.open_mapping(within, &unescape(segment), &[]),
+        _ => draft.open_at(within, index),
+    }
+}
+
 /// The key of the list whose item the segment at `depth` names.
 fn list_key<'s>(segments: &[&'s str], depth: usize) -> &'s str {
     depth.checked_sub(1).map_or("", |above| segments[above])
@@ -374,7 +444,7 @@ fn identity(draft: &Draft<'_>, key: &str, item: &DraftValue) -> String {
 /// Whether an item has this identity, without a number.
 fn has_identity(draft: &Draft<'_>, key: &str, item: &DraftValue, plain: &str) -> bool {
     match name_field(key).and_then(|field| draft.string_at(item, field)) {
-        Some(name) => escape(as_stated(key, &name)) == plain,
+        Some(name) => is_escaped(plain, as_stated(key, &name)),
         None => identity(draft, key, item) == plain,
     }
 }

@@ -177,16 +177,21 @@ impl PolicyRemoval<'_, '_> {
 
     /// Removes the added items, last first, so that numbered identities (`name~#2`) of the remaining ones stay valid.
     fn added_items<'e>(&mut self, effects: &'e Effects) -> Result<Vec<PutBack<'e>>, Refusal> {
-        let mut added: Vec<_> = effects
-            .added
-            .iter()
-            .map(|(path, now)| (self.place(path), path, now))
+        let paths = effects.added.keys().map(String::as_str);
+        let places = self.paths.places(&self.draft, paths);
+        let mut added: Vec<_> = places
+            .zip(&effects.added)
+            .map(|(place, (path, now))| (place, path, now))
             .collect();
         added.sort();
         let mut back = Vec::new();
         for (place, path, now) in added.into_iter().rev() {
-            let item = self.take_out_item(path, now)?;
-            back.extend(item.map(|item| (place, path, item)));
+            let Some(place) = place else {
+                self.has_missing = true;
+                continue;
+            };
+            let item = self.take_out_item(path, &place, now)?;
+            back.extend(item.map(|item| (Some(place), path, item)));
         }
         Ok(back)
     }
@@ -195,8 +200,9 @@ impl PolicyRemoval<'_, '_> {
     fn own_variables(&mut self, new: &[(&String, &JoinedText)]) -> Result<(), Refusal> {
         let mut joins = Vec::new();
         for (path, joined) in new {
-            let after = self.paths.locate(&self.draft, path);
-            let after = after.map(|located| located.after);
+            let place = self.place(path);
+            let located = place.and_then(|place| self.paths.at(&self.draft, path, &place));
+            let after = located.map(|located| located.after);
             if self.take_out_text(path, joined)? {
                 joins.push((path, joined, after));
             }
@@ -308,13 +314,14 @@ impl PolicyRemoval<'_, '_> {
         effects.shared.iter().filter_map(item).collect()
     }
 
-    /// Removes an item. `None` if somebody removed it already, or if it is kept because it was changed.
+    /// Removes the item at a place, to which `path` leads. `None` if it is kept because somebody changed it.
     fn take_out_item<'d>(
         &mut self,
         path: &str,
+        place: &[usize],
         digests: &'d str,
     ) -> Result<Option<RestoredItem<'d>>, Refusal> {
-        let Some(located) = self.paths.locate(&self.draft, path) else {
+        let Some(located) = self.paths.at(&self.draft, path, place) else {
             self.has_missing = true;
             return Ok(None);
         };
@@ -325,7 +332,7 @@ impl PolicyRemoval<'_, '_> {
         if !self.may_change(path, recorded_digest.is_some()) {
             return Ok(None);
         }
-        self.paths.remove(&mut self.draft, path)?;
+        self.paths.remove_at(&mut self.draft, path, place)?;
         let after = Some(located.after);
         Ok(Some((value, after, recorded_digest.unwrap_or(digests))))
     }

@@ -23,7 +23,8 @@ pub use order::restore_order;
 pub use part::{ObjectPart, PartFields, PartKey};
 pub use path::{RecordPaths, identities, is_aligned};
 pub(crate) use path::{
-    as_stated, escape, identity_of_item, identity_of_name, name_field, numbered, split_last,
+    as_stated, escape, identity_of_item, identity_of_name, is_escaped, name_field, numbered,
+    split_last,
 };
 pub use recorded_value::RecordedValue;
 

@@ -219,9 +219,27 @@ fn digest_identity(item: &Value) -> String {
 
 /// Escapes a key as a path segment, like RFC 6901: `~` as `~0`, `/` as `~1`.
 pub(crate) fn escape(key: &str) -> Cow<'_, str> {
-    match key.contains(['~', '/']) {
-        true => Cow::Owned(key.replace('~', "~0").replace('/', "~1")),
-        false => Cow::Borrowed(key),
+    if !key.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
+        return Cow::Borrowed(key);
+    }
+    let mut segment = String::with_capacity(key.len() + 8);
+    for char in key.chars() {
+        match char {
+            '~' => segment.push_str("~0"),
+            '/' => segment.push_str("~1"),
+            other => segment.push(other),
+        }
+    }
+    Cow::Owned(segment)
+}
+
+/// Whether a segment is the escaped key.
+pub(crate) fn is_escaped(segment: &str, key: &str) -> bool {
+    // What is escaped gets longer, so few keys must be escaped to know it.
+    match segment.len().checked_sub(key.len()) {
+        None => false,
+        Some(0) => segment == key && matches!(escape(key), Cow::Borrowed(_)),
+        Some(_) => escape(key) == segment,
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::change::unescape;
 use serde_json::json;
 
 fn paths() -> RecordPaths {
@@ -61,4 +62,25 @@ fn places_that_overlap_are_all_found() {
     assert!(places_of("ab", "abc").is_empty());
     let (long, part) = ("a".repeat(1 << 20), format!("{}b", "a".repeat(1 << 19)));
     assert!(places_of(&long, &part).is_empty());
+}
+
+#[test]
+fn a_segment_is_the_escaped_key_and_gives_it_back() {
+    for (key, segment) in [
+        ("app", "app"),
+        ("/var/lib", "~1var~1lib"),
+        ("a~1b", "a~01b"),
+        ("~", "~0"),
+        ("~/~", "~0~1~0"),
+        ("é/ü", "é~1ü"),
+        ("", ""),
+    ] {
+        assert_eq!(path::escape(key), segment);
+        assert_eq!(unescape(segment), key);
+        assert!(path::is_escaped(segment, key));
+        assert_eq!(path::is_escaped(key, key), key == segment);
+    }
+    assert!(!path::is_escaped("~1a", "/b"));
+    // What no key is escaped to stays readable.
+    assert_eq!(unescape("a~b~~1"), "a~b~/");
 }

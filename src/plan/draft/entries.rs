@@ -1,5 +1,6 @@
 //! The fields of a mapping and the items of a list, by key and by index.
 
+use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -53,6 +54,35 @@ impl<'t> Draft<'t> {
                     self.key_in_value(&fields.get(index)?.key)
                 }
                 OpenedCollection::List { .. } => None,
+            },
+        }
+    }
+
+    /// The value of the field at an index, or the item at an index. Aliases are followed.
+    pub fn part_at(&self, part: &DraftValue, index: usize) -> Option<DraftValue> {
+        match part {
+            DraftValue::Node(node) => {
+                let node = self.tree.follow(*node);
+                match self.tree.kind(node).is_mapping() {
+                    true => {
+                        let (_, value) = self.tree.entries(node).nth(index)?;
+                        Some(DraftValue::Node(self.tree.follow(value)))
+                    }
+                    false => self.item(part, index),
+                }
+            }
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => match &**value {
+                Value::Object(fields) => {
+                    let value = fields.values().nth(index)?;
+                    Some(DraftValue::New(Arc::new(value.clone())))
+                }
+                _ => self.item(part, index),
+            },
+            DraftValue::Open(id) => match self.opened(*id) {
+                OpenedCollection::Mapping { fields, .. } => {
+                    Some(self.resolve_alias(&fields.get(index)?.value))
+                }
+                OpenedCollection::List { .. } => self.item(part, index),
             },
         }
     }

@@ -64,6 +64,27 @@ impl Draft<'_> {
         self.open_item_as(list, index, CollectionKind::List)
     }
 
+    /// Opens the mapping or list at an index of an opened mapping or list.
+    ///
+    /// # Errors
+    /// When it may not be edited.
+    pub fn open_at(&mut self, within: OpenId, index: usize) -> Result<OpenId, Refusal> {
+        let part = match self.opened(within) {
+            OpenedCollection::Mapping { fields, .. } => &fields[index].value,
+            OpenedCollection::List { items, .. } => &items[index],
+        };
+        let shape = match self.is_list(part) {
+            true => CollectionKind::List,
+            false => CollectionKind::Mapping,
+        };
+        if matches!(self.opened(within), OpenedCollection::List { .. }) {
+            return self.open_item_as(within, index, shape);
+        }
+        let (id, part) = self.open(part.clone(), shape)?;
+        self.fields(within)[index].value = part;
+        Ok(id)
+    }
+
     fn open_item_as(
         &mut self,
         list: OpenId,
