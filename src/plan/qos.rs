@@ -31,32 +31,42 @@ fn class_of(of_pod: &View<'_>, of_containers: &[View<'_>]) -> Option<&'static st
     if !of_pod.is_null() {
         return None;
     }
-    let stated = |resources: &View<'_>, of: &str, resource: &str| {
-        let quantity = quantity::of_view(resources.get(of)?.get(resource)?)?;
-        (quantity > 0).then_some(quantity)
-    };
-    // A limit without a request is also the request.
-    let is_bounded = |resources: &View<'_>, resource: &str| {
-        let limit = stated(resources, "limits", resource);
-        limit.is_some()
-            && stated(resources, "requests", resource).is_none_or(|request| Some(request) == limit)
-    };
-    let asks = |resources: &View<'_>| {
-        let fields = ["requests", "limits"].into_iter();
-        fields
-            .flat_map(|of| ["cpu", "memory"].map(|resource| stated(resources, of, resource)))
-            .any(|amount| amount.is_some())
-    };
-    Some(match () {
-        () if !of_containers.iter().any(asks) => "BestEffort",
-        () if of_containers
-            .iter()
-            .all(|resources| is_bounded(resources, "cpu") && is_bounded(resources, "memory")) =>
-        {
-            "Guaranteed"
-        }
-        () => "Burstable",
+    let asked: Vec<AskedResources> = of_containers.iter().map(AskedResources::of).collect();
+    Some(if !asked.iter().any(|container| container.has_any) {
+        "BestEffort"
+    } else if asked.iter().all(|container| container.are_bounded) {
+        "Guaranteed"
+    } else {
+        "Burstable"
     })
+}
+
+/// What a container asks for of CPU and memory.
+struct AskedResources {
+    /// It states an amount of one of them.
+    has_any: bool,
+    /// It has a limit of both, and asks for as much.
+    are_bounded: bool,
+}
+
+impl AskedResources {
+    fn of(resources: &View<'_>) -> Self {
+        let stated = |of: &str, resource: &str| {
+            let quantity = quantity::of_view(resources.get(of)?.get(resource)?)?;
+            (quantity > 0).then_some(quantity)
+        };
+        let amounts = ["cpu", "memory"]
+            .map(|resource| (stated("limits", resource), stated("requests", resource)));
+        AskedResources {
+            has_any: amounts
+                .iter()
+                .any(|(limit, request)| limit.or(*request).is_some()),
+            // A limit without a request is also the request.
+            are_bounded: amounts
+                .iter()
+                .all(|(limit, request)| limit.is_some() && (request.is_none() || request == limit)),
+        }
+    }
 }
 
 #[cfg(test)]

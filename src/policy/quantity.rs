@@ -5,28 +5,31 @@ use serde_json::Value;
 
 use crate::yaml::view::View;
 
-/// Suffixes and their factors in nano-units, the smallest unit of a quantity.
-const SUFFIXES: &[(&str, i128)] = &[
-    ("n", 1),
-    ("u", 1_000),
-    ("m", 1_000_000),
-    ("", 1_000_000_000),
-    ("k", 1_000_000_000_000),
-    ("M", 1_000_000_000_000_000),
-    ("G", 1_000_000_000_000_000_000),
-    ("T", 1_000_000_000_000_000_000_000),
-    ("P", 1_000_000_000_000_000_000_000_000),
-    ("E", 1_000_000_000_000_000_000_000_000_000),
-    ("Ki", 1_000_000_000 << 10),
-    ("Mi", 1_000_000_000 << 20),
-    ("Gi", 1_000_000_000 << 30),
-    ("Ti", 1_000_000_000 << 40),
-    ("Pi", 1_000_000_000 << 50),
-    ("Ei", 1_000_000_000 << 60),
-];
-
 /// The number of nano-units in one unit.
 pub(crate) const NANO_UNITS: i128 = 1_000_000_000;
+
+/// The factor of a suffix in nano-units, the smallest unit of a quantity.
+fn factor_of(suffix: &str) -> Option<i128> {
+    Some(match suffix {
+        "n" => 1,
+        "u" => 1_000,
+        "m" => 1_000_000,
+        "" => NANO_UNITS,
+        "k" => NANO_UNITS * 1_000,
+        "M" => NANO_UNITS * 1_000_000,
+        "G" => NANO_UNITS * 1_000_000_000,
+        "T" => NANO_UNITS * 1_000_000_000_000,
+        "P" => NANO_UNITS * 1_000_000_000_000_000,
+        "E" => NANO_UNITS * 1_000_000_000_000_000_000,
+        "Ki" => NANO_UNITS << 10,
+        "Mi" => NANO_UNITS << 20,
+        "Gi" => NANO_UNITS << 30,
+        "Ti" => NANO_UNITS << 40,
+        "Pi" => NANO_UNITS << 50,
+        "Ei" => NANO_UNITS << 60,
+        _ => return None,
+    })
+}
 
 /// Whether two quantities have the same value, in whatever notation.
 pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
@@ -51,7 +54,8 @@ pub(crate) fn of_view(view: &View<'_>) -> Option<i128> {
 /// [`parse`] for a text.
 pub(crate) fn of_text(text: &str) -> Option<i128> {
     let digits_end = text
-        .find(|char: char| !matches!(char, '0'..='9' | '.' | '+' | '-'))
+        .bytes()
+        .position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'+' | b'-'))
         .unwrap_or(text.len());
     // `E` alone is the suffix exa; with digits behind it, it is a decimal exponent.
     let (number, suffix) = text.split_at(digits_end);
@@ -59,10 +63,9 @@ pub(crate) fn of_text(text: &str) -> Option<i128> {
         .strip_prefix(['e', 'E'])
         .and_then(|exponent| exponent.parse::<u32>().ok())
     {
-        return scaled(number, 1_000_000_000)?.checked_mul(10i128.checked_pow(exponent)?);
+        return scaled(number, NANO_UNITS)?.checked_mul(10i128.checked_pow(exponent)?);
     }
-    let factor = SUFFIXES.iter().find(|(known, _)| *known == suffix)?.1;
-    scaled(number, factor)
+    scaled(number, factor_of(suffix)?)
 }
 
 fn scaled(number: &str, factor: i128) -> Option<i128> {

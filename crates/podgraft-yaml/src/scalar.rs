@@ -14,17 +14,29 @@ pub fn resolve(text: &str) -> Value {
 }
 
 /// Like [`resolve`], but `None` for a string.
+#[inline]
 pub fn resolve_typed(text: &str) -> Option<Value> {
-    let Some(&first) = text.as_bytes().first() else {
-        return Some(Value::Null);
-    };
+    match text.as_bytes().first() {
+        None => Some(Value::Null),
+        // Most scalars are strings, which their first byte shows.
+        Some(&first) if !is_first_of_typed(first) => None,
+        Some(&first) => resolve_word_or_number(first, text),
+    }
+}
+
+fn is_first_of_typed(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'~' | b'n' | b'N' | b'y' | b'Y' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'0'
+            ..=b'9' | b'+' | b'-' | b'.'
+    )
+}
+
+fn resolve_word_or_number(first: u8, text: &str) -> Option<Value> {
     match first {
         b'~' | b'n' | b'N' if is_null(text) => Some(Value::Null),
-        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' => {
-            bool_word(text).map(Value::Bool)
-        }
         b'0'..=b'9' | b'+' | b'-' | b'.' => number(text).map(Value::Number),
-        _ => None,
+        _ => bool_word(text).map(Value::Bool),
     }
 }
 
