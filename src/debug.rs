@@ -168,17 +168,20 @@ fn plain_env(container: &Value) -> impl Iterator<Item = (&str, &str)> {
 /// The fields of the container that the command has no flag for.
 fn left_out(container: &Value) -> Vec<&str> {
     let fields = container.as_object().into_iter().flatten();
-    let is_unsaid = |(key, value): &(&String, &Value)| match key.as_str() {
+    fields
+        .filter(|(key, value)| is_left_out(container, key, value))
+        .map(|(key, _)| key.as_str())
+        .collect()
+}
+
+fn is_left_out(container: &Value, key: &str, value: &Value) -> bool {
+    match key {
         "env" => value
             .as_array()
             .is_some_and(|entries| entries.len() > plain_env(container).count()),
-        "terminationMessagePolicy" => *value != "File",
+        "terminationMessagePolicy" => value != "File",
         key => !COMMAND_FIELDS.contains(&key),
-    };
-    fields
-        .filter(is_unsaid)
-        .map(|(key, _)| key.as_str())
-        .collect()
+    }
 }
 
 #[cfg(test)]

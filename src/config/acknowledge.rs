@@ -72,15 +72,16 @@ impl ConfigReader<'_, '_> {
 
 /// A warning for each entry that matched no finding: the finding is gone, or the entry is misspelt.
 pub fn unused(acknowledged: &[Acknowledgement]) -> Vec<Diagnostic> {
-    let warn = |entry: &Acknowledgement| {
-        let message = format!(
-            "no finding `{}` is covered by this entry",
-            entry.code.name()
-        );
-        Diagnostic::warning(Code::Unused, message)
-            .at(entry.at.clone(), "used by nothing")
-            .help("take the entry out, or correct its workload and policy")
-    };
     let unused = acknowledged.iter().filter(|entry| !entry.is_used());
-    unused.map(warn).collect()
+    unused.map(covers_nothing).collect()
+}
+
+fn covers_nothing(entry: &Acknowledgement) -> Diagnostic {
+    let message = format!(
+        "no finding `{}` is covered by this entry",
+        entry.code.name()
+    );
+    Diagnostic::warning(Code::Unused, message)
+        .at(entry.at.clone(), "used by nothing")
+        .help("take the entry out, or correct its workload and policy")
 }

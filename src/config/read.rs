@@ -36,34 +36,36 @@ static FUNCTION: Schema = Schema::Stored(&stored_schemas::FUNCTION, "PodgraftFun
 /// # Errors
 /// All problems, with their places.
 pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
-    with_document(file, |document| {
-        check_kind(document, KIND)?;
-        check(document, &CONFIG)?;
-        let file: ConfigFile = typed(document)?;
-        let config = settings(document, file.settings, &Path::default())?;
-        let mut reader = ConfigReader {
-            document,
-            problems: Vec::new(),
-        };
-        let root = Path::default();
-        let config = Config {
-            namespaces: reader.namespaces(&root.key("namespaces")),
-            namespace: file.namespace,
-            image_env: reader.image_env(&file.image_env, &root.key("imageEnv")),
-            strict: file.strict,
-            require: reader.requirements(file.require, &root.key("require")),
-            acknowledged: reader.acknowledged(&file.acknowledge, &root.key("acknowledge")),
-            ..config
-        };
-        if !reader.problems.is_empty() {
-            return Err(reader.problems);
-        }
-        Ok(Config {
-            include: file.include,
-            exclude: file.exclude,
-            allow_application_config: file.allow_application_config,
-            ..config
-        })
+    with_document(file, config)
+}
+
+fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
+    check_kind(document, KIND)?;
+    check(document, &CONFIG)?;
+    let file: ConfigFile = typed(document)?;
+    let config = settings(document, file.settings, &Path::default())?;
+    let mut reader = ConfigReader {
+        document,
+        problems: Vec::new(),
+    };
+    let root = Path::default();
+    let config = Config {
+        namespaces: reader.namespaces(&root.key("namespaces")),
+        namespace: file.namespace,
+        image_env: reader.image_env(&file.image_env, &root.key("imageEnv")),
+        strict: file.strict,
+        require: reader.requirements(file.require, &root.key("require")),
+        acknowledged: reader.acknowledged(&file.acknowledge, &root.key("acknowledge")),
+        ..config
+    };
+    if !reader.problems.is_empty() {
+        return Err(reader.problems);
+    }
+    Ok(Config {
+        include: file.include,
+        exclude: file.exclude,
+        allow_application_config: file.allow_application_config,
+        ..config
     })
 }
 
@@ -86,32 +88,36 @@ pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Dia
 /// # Errors
 /// All problems, and every field that an application may not set.
 pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
-    let refused = with_document(
-        PolicyFile {
-            name: Arc::clone(&file.name),
-            text: file.text.clone(),
-        },
-        |document| {
-            let allowed = ["apiVersion", "kind", "metadata", "params"];
-            let keys = document
-                .value
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(key, _)| key);
-            let refused: Vec<Diagnostic> = keys
-                .filter(|key| !allowed.contains(&key.as_str()))
-                .map(|key| not_for_applications(document, key))
-                .collect();
-            if refused.is_empty() {
-                Ok(())
-            } else {
-                Err(refused)
-            }
-        },
-    );
-    refused?;
+    let copy = PolicyFile {
+        name: Arc::clone(&file.name),
+        text: file.text.clone(),
+    };
+    with_document(copy, refuse_other_fields)?;
     read(file).map(|config| config.params)
+}
+
+fn refuse_other_fields(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
+    let allowed = ["apiVersion", "kind", "metadata", "params"];
+    let fields = document.value.as_object().into_iter().flatten();
+    let refused: Vec<Diagnostic> = fields
+        .filter(|(key, _)| !allowed.contains(&key.as_str()))
+        .map(|(key, _)| not_for_applications(document, key))
+        .collect();
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(refused)
+    }
+}
+
+fn image_mirror(image: &super::types::Image) -> ImageMirror {
+    ImageMirror {
+        name: image.name.clone(),
+        new_name: image.new_name.clone(),
+        new_tag: image.new_tag.clone(),
+        tag_suffix: image.tag_suffix.clone(),
+        digest: image.digest.clone(),
+    }
 }
 
 fn not_for_applications(document: &Document<'_>, key: &str) -> Diagnostic {
@@ -406,14 +412,7 @@ impl ConfigReader<'_, '_> {
                 );
             }
         }
-        let mirror = |image: &super::types::Image| ImageMirror {
-            name: image.name.clone(),
-            new_name: image.new_name.clone(),
-            new_tag: image.new_tag.clone(),
-            tag_suffix: image.tag_suffix.clone(),
-            digest: image.digest.clone(),
-        };
-        settings.image_mirrors.iter().map(mirror).collect()
+        settings.image_mirrors.iter().map(image_mirror).collect()
     }
 
     fn opentelemetry(&mut self, stated: &OpenTelemetry, at: &Path) -> release::OperatorSettings {

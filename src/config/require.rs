@@ -208,18 +208,11 @@ fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
 
 fn is_met(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, String>) -> bool {
     let found = labels.get(&requirement.key);
-    let is_among = || {
-        found.is_some_and(|found| {
-            requirement
-                .values
-                .iter()
-                .flatten()
-                .any(|value| value == found)
-        })
-    };
+    let mut values = requirement.values.iter().flatten();
+    let is_among = found.is_some_and(|found| values.any(|value| value == found));
     match requirement.operator.as_str() {
-        "In" => is_among(),
-        "NotIn" => !is_among(),
+        "In" => is_among,
+        "NotIn" => !is_among,
         "Exists" => found.is_some(),
         _ => found.is_none(),
     }
@@ -241,40 +234,40 @@ fn parse_selector(text: &str) -> Option<LabelSelector> {
 }
 
 fn parse_part(text: &str) -> Option<LabelSelectorRequirement> {
-    let of = |key: &str, operator: &str, values: Vec<String>| {
-        let key = key.trim();
-        let is_key = !key.is_empty() && !key.contains([' ', '=', '!', '(', ')']);
-        is_key.then(|| LabelSelectorRequirement {
-            key: key.to_owned(),
-            operator: operator.to_owned(),
-            values: (!values.is_empty()).then_some(values),
-        })
-    };
     // `==` is a synonym of `=`.
     let single = |value: &str| vec![value.trim().trim_start_matches('=').trim().to_owned()];
-    let listed = |values: &str| -> Option<Vec<String>> {
-        let inner = values.trim().strip_prefix('(')?.strip_suffix(')')?;
-        Some(
-            inner
-                .split(',')
-                .map(|value| value.trim().to_owned())
-                .collect(),
-        )
-    };
     if let Some((key, values)) = text.split_once(" notin ") {
-        return of(key, "NotIn", listed(values)?);
+        return parsed(key, "NotIn", listed(values)?);
     }
     if let Some((key, values)) = text.split_once(" in ") {
-        return of(key, "In", listed(values)?);
+        return parsed(key, "In", listed(values)?);
     }
     if let Some((key, value)) = text.split_once("!=") {
-        return of(key, "NotIn", single(value));
+        return parsed(key, "NotIn", single(value));
     }
     match (text.split_once('='), text.strip_prefix('!')) {
-        (Some((key, value)), _) => of(key, "In", single(value)),
-        (None, Some(key)) => of(key, "DoesNotExist", Vec::new()),
-        (None, None) => of(text, "Exists", Vec::new()),
+        (Some((key, value)), _) => parsed(key, "In", single(value)),
+        (None, Some(key)) => parsed(key, "DoesNotExist", Vec::new()),
+        (None, None) => parsed(text, "Exists", Vec::new()),
     }
+}
+
+/// A part of a selector, unless the key cannot be that of a label.
+fn parsed(key: &str, operator: &str, values: Vec<String>) -> Option<LabelSelectorRequirement> {
+    let key = key.trim();
+    let is_key = !key.is_empty() && !key.contains([' ', '=', '!', '(', ')']);
+    is_key.then(|| LabelSelectorRequirement {
+        key: key.to_owned(),
+        operator: operator.to_owned(),
+        values: (!values.is_empty()).then_some(values),
+    })
+}
+
+/// The values in `(a, b)`.
+fn listed(values: &str) -> Option<Vec<String>> {
+    let inner = values.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let values = inner.split(',').map(|value| value.trim().to_owned());
+    Some(values.collect())
 }
 
 impl ConfigReader<'_, '_> {

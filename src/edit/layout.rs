@@ -240,24 +240,12 @@ pub(super) fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
         outer.is_some_and(|root| tree.slice(root).starts_with('{') && keys_are_quoted(tree, root));
     let written = tree.slice(outer.unwrap_or(id));
     let bytes = text.as_bytes();
-    let behind = |end: usize, sign: u8| {
-        let at = end
-            + bytes[end..]
-                .iter()
-                .take_while(|byte| byte.is_ascii_whitespace())
-                .count();
-        (bytes.get(at) == Some(&sign)).then(|| {
-            bytes
-                .get(at + 1)
-                .is_some_and(|byte| byte.is_ascii_whitespace())
-        })
-    };
     let mut colon_space = None;
     let mut comma_space = None;
     for node in tree.within(outer.unwrap_or(id)) {
         let end = tree.span(node).end;
-        colon_space = colon_space.or_else(|| behind(end, b':'));
-        comma_space = comma_space.or_else(|| behind(end, b','));
+        colon_space = colon_space.or_else(|| has_blank_behind(bytes, end, b':'));
+        comma_space = comma_space.or_else(|| has_blank_behind(bytes, end, b','));
         if colon_space.is_some() && comma_space.is_some() {
             break;
         }
@@ -268,6 +256,13 @@ pub(super) fn flow_style(tree: &Tree<'_>, id: NodeId) -> FlowStyle {
         comma_space: comma_space.unwrap_or(colon_space.unwrap_or(true)),
         brace_space: written.starts_with("{ "),
     }
+}
+
+/// Whether a blank follows the sign that is next behind a place; `None` if the next sign is another one.
+fn has_blank_behind(bytes: &[u8], end: usize, sign: u8) -> Option<bool> {
+    let mut rest = bytes[end..].trim_ascii_start().iter();
+    let is_next = rest.next() == Some(&sign);
+    is_next.then(|| rest.next().is_some_and(u8::is_ascii_whitespace))
 }
 
 fn keys_are_quoted(tree: &Tree<'_>, mapping: NodeId) -> bool {

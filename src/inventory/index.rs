@@ -182,20 +182,9 @@ impl DataIndex {
             .iter()
             .take_while(|document| document.hash == wanted);
         let mut known = DataMatches::new();
-        // The name is compared again, because other names may have the same hash.
-        let mut extend = |data: &BTreeMap<DataName, KnownObject<DataResult>>| {
-            let is_wanted = |candidate: &DataName| {
-                (candidate.kind, &candidate.namespace, &candidate.name)
-                    == (name.kind, &name.namespace, &name.name)
-            };
-            for (candidate, known_data) in data.iter().filter(|(candidate, _)| is_wanted(candidate))
-            {
-                add(&mut known, candidate.clone(), known_data.clone());
-            }
-        };
-        extend(&found.parsed.data);
+        add_wanted(&mut known, name, &found.parsed.data);
         for document in documents {
-            extend(&self.parse(document, name)?.data);
+            add_wanted(&mut known, name, &self.parse(document, name)?.data);
         }
         match found.unreadable.first() {
             // The object may be the document that cannot be read.
@@ -279,6 +268,21 @@ impl DataIndex {
                 help: "mend it, or leave the file out",
             }),
             (parsed, _) => Ok(parsed),
+        }
+    }
+}
+
+/// Adds what is known under a name. The name is compared again, because other names may have the same hash.
+fn add_wanted(
+    known: &mut DataMatches,
+    wanted: &DataName,
+    data: &BTreeMap<DataName, KnownObject<DataResult>>,
+) {
+    for (name, known_data) in data {
+        if (name.kind, &name.namespace, &name.name)
+            == (wanted.kind, &wanted.namespace, &wanted.name)
+        {
+            add(known, name.clone(), known_data.clone());
         }
     }
 }

@@ -193,13 +193,18 @@ fn texts(object: &Value, field: &str) -> Result<Vec<(String, String)>, String> {
         Some(Value::Object(map)) => map,
         Some(_) => return Err(format!("`{field}` is no mapping")),
     };
-    let text = |(key, value): (&String, &Value)| match value {
-        Value::Null => Ok((key.clone(), String::new())),
-        Value::String(text) => Ok((key.clone(), text.clone())),
+    map.iter()
+        .map(|(key, value)| Ok((key.clone(), text(value, field, key)?)))
+        .collect()
+}
+
+fn text(value: &Value, field: &str, key: &str) -> Result<String, String> {
+    match value {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text.clone()),
         Value::Bool(_) | Value::Number(_) => {
             Err(format!("`{field}.{key}` is no text; it needs quotes"))
         }
         Value::Array(_) | Value::Object(_) => Err(format!("`{field}.{key}` is no text")),
-    };
-    map.iter().map(text).collect()
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{INDEX, PATH, ResourceList};
 use crate::change::{list, list_removed};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::outcome::{Outcome, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 use crate::source::Place;
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
@@ -118,30 +118,25 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmRes
 /// One result for each policy that changed the workload.
 pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<KrmResult> {
     let item = list.item_at(list.line_start(workload.line));
-    let result = |message: String| {
-        Some(KrmResult {
+    let messages = workload.policies.iter().filter_map(change_message);
+    messages
+        .map(|message| KrmResult {
             message,
             ..list.result_for(item)
         })
-    };
-    let injected =
-        workload
-            .policies
-            .iter()
-            .filter_map(|policy_report| match &policy_report.outcome {
-                Outcome::Injected(changes) => result(format!(
-                    "injected by {} ({})",
-                    policy_report.policy,
-                    self::list(changes)
-                )),
-                Outcome::TakenOut(changes) => result(format!(
-                    "{} taken out ({})",
-                    policy_report.policy,
-                    list_removed(changes)
-                )),
-                Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-            });
-    injected.collect()
+        .collect()
+}
+
+/// What a policy changed, unless it changed nothing.
+fn change_message(report: &PolicyReport) -> Option<String> {
+    let policy = &report.policy;
+    match &report.outcome {
+        Outcome::Injected(changes) => Some(format!("injected by {policy} ({})", list(changes))),
+        Outcome::TakenOut(changes) => {
+            Some(format!("{policy} taken out ({})", list_removed(changes)))
+        }
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
 }
 
 impl ResourceList<'_> {

@@ -251,13 +251,6 @@ impl<'t> Workload<'t> {
     /// The first label or annotation of the workload or its pod template whose value is neither a string nor null, with
     /// `labels` or `annotations`.
     pub fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
-        let is_other = |node: NodeId| match self.tree.scalar(node) {
-            Some(_) => matches!(
-                scalar_value(self.tree, node),
-                Ok(Value::Bool(_) | Value::Number(_))
-            ),
-            None => true,
-        };
         let holders = [self.metadata(), self.pod_metadata()].into_iter().flatten();
         let mut texts = holders.flat_map(|metadata| {
             ["labels", "annotations"]
@@ -269,7 +262,15 @@ impl<'t> Workload<'t> {
                     explicit.map(move |(_, value)| (field, value))
                 })
         });
-        texts.find(|(_, value)| is_other(self.tree.follow(*value)))
+        texts.find(|(_, value)| self.is_untyped(self.tree.follow(*value)))
+    }
+
+    fn is_untyped(&self, node: NodeId) -> bool {
+        self.tree.scalar(node).is_none()
+            || matches!(
+                scalar_value(self.tree, node),
+                Ok(Value::Bool(_) | Value::Number(_))
+            )
     }
 
     /// All containers in order: init containers, then app containers.

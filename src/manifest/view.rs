@@ -19,15 +19,6 @@ const METRICS_PORTS: &[&str] = &["jmx-metrics", "metrics", "http-metrics", "prom
 /// Returns the parts of a workload.
 pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     let tree = workload.tree;
-    let container_views = |predicate: fn(&Container<'_>) -> bool| {
-        let containers = workload
-            .containers()
-            .iter()
-            .filter(|container| predicate(container));
-        containers
-            .map(|container| container_view(tree, container))
-            .collect::<Vec<_>>()
-    };
     let workload_annotations = pairs(tree, workload.metadata(), "annotations");
     let marker = workload_annotations
         .iter()
@@ -44,11 +35,13 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
         kind: workload.object.kind.clone(),
         namespace: workload.namespace.clone(),
         name: workload.name.clone(),
-        containers: container_views(|container| container.list == ContainerListKey::Containers),
-        init_containers: container_views(|container| {
+        containers: container_views(workload, |container| {
+            container.list == ContainerListKey::Containers
+        }),
+        init_containers: container_views(workload, |container| {
             container.list == ContainerListKey::InitContainers && !container.is_native_sidecar
         }),
-        sidecars: container_views(|container| container.is_native_sidecar),
+        sidecars: container_views(workload, |container| container.is_native_sidecar),
         volumes: volumes(workload),
         pod_annotations: pairs(tree, workload.pod_metadata(), "annotations"),
         pod_labels: pairs(tree, workload.pod_metadata(), "labels"),
@@ -57,6 +50,17 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     };
     view.metrics_endpoints = metrics_endpoints(&view);
     view
+}
+
+fn container_views(
+    workload: &Workload<'_>,
+    is_wanted: fn(&Container<'_>) -> bool,
+) -> Vec<ContainerView> {
+    let containers = workload.containers().iter();
+    containers
+        .filter(|container| is_wanted(container))
+        .map(|container| container_view(workload.tree, container))
+        .collect()
 }
 
 /// The text under a key; empty if there is none.

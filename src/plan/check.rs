@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
 use crate::policy::PolicyValue;
+use crate::yaml::value::Path;
 
 use super::containers::{port_of, text_of};
 use super::draft::{Draft, DraftValue};
@@ -191,32 +192,28 @@ impl<'c> Planner<'c, '_> {
     }
 
     fn check_annotations(&mut self, item: &PolicyValue) {
-        let is_pod = self.workload.pod_kind.path.is_empty();
-        let found = |draft: &Draft<'_>, template: &DraftValue| {
-            let metadata = draft.get(template, "metadata");
-            let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-            let value = |part: Option<DraftValue>| part.and_then(|part| draft.view(&part));
-            let spec = value(draft.get(template, "spec")).unwrap_or_default();
-            let mut found = pod_rules::annotations(&value(annotations).unwrap_or_default(), &spec);
-            let metadata = draft.get(&draft.root(), "metadata");
-            let annotations = metadata.and_then(|metadata| draft.get(&metadata, "annotations"));
-            if !is_pod {
-                found.extend(pod_rules::too_long(
-                    &value(annotations).unwrap_or_default(),
-                    "object",
-                ));
-            }
-            found
-        };
         let input = Draft::new(self.workload.tree, self.workload.object.node);
-        let before = found(&input, &DraftValue::Node(self.workload.template));
-        for (_, sentence) in found(&self.draft, &self.template_part()) {
+        let before = self.annotation_faults(&input, &DraftValue::Node(self.workload.template));
+        for (_, sentence) in self.annotation_faults(&self.draft, &self.template_part()) {
             if !before.iter().any(|(_, known)| *known == sentence) {
                 let message = format!("{}: {sentence}", self.workload.title());
                 let problem = self.problem(Code::Invalid, message, item);
                 self.problems.push(problem);
             }
         }
+    }
+
+    fn annotation_faults(&self, draft: &Draft<'_>, template: &DraftValue) -> Vec<(Path, String)> {
+        let view = |holder: &DraftValue, path: &[&str]| {
+            let part = draft.get_in(holder, path);
+            part.and_then(|part| draft.view(&part)).unwrap_or_default()
+        };
+        let path = ["metadata", "annotations"];
+        let mut found = pod_rules::annotations(&view(template, &path), &view(template, &["spec"]));
+        if !self.workload.pod_kind.path.is_empty() {
+            found.extend(pod_rules::too_long(&view(&draft.root(), &path), "object"));
+        }
+        found
     }
 
     fn has_volume(&self, name: &str) -> bool {

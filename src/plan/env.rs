@@ -86,28 +86,31 @@ impl<'t> Planner<'_, 't> {
         };
         let target = || env_of(container, change);
         self.same_or_replace(&variable.part, wanted, target, |planner| {
-            let list = planner.open_container_list(container, "env")?;
-            let existing = planner.draft.value(&variable.part).unwrap_or_default();
-            let is_plain = existing
-                .as_object()
-                .is_some_and(|existing| existing.keys().all(|key| key == "name" || key == "value"));
-            let replaced =
-                match change.item.value.get("value") {
-                    // Only the value differs, so only the value is edited.
-                    Some(value) if is_plain => planner
-                        .draft
-                        .open_item(list, variable.index)
-                        .and_then(|item| {
-                            planner
-                                .draft
-                                .set(item, "value", value.clone(), order::ENV_VAR)
-                        }),
-                    _ => planner
-                        .draft
-                        .replace(list, variable.index, change.item.value.clone()),
-                };
-            replaced.map_err(|refusal| planner.refused(&refusal))
+            planner.replace_variable(container, change, variable)
         })
+    }
+
+    fn replace_variable(
+        &mut self,
+        container: &Container<'_>,
+        change: &EnvChange,
+        variable: &DraftVariable,
+    ) -> PlanResult {
+        let list = self.open_container_list(container, "env")?;
+        let existing = self.draft.value(&variable.part).unwrap_or_default();
+        let is_plain = existing
+            .as_object()
+            .is_some_and(|existing| existing.keys().all(|key| key == "name" || key == "value"));
+        let item = &change.item.value;
+        let replaced = match item.get("value") {
+            // Only the value differs, so only the value is edited.
+            Some(value) if is_plain => {
+                let opened = self.draft.open_item(list, variable.index);
+                opened.and_then(|item| self.draft.set(item, "value", value.clone(), order::ENV_VAR))
+            }
+            _ => self.draft.replace(list, variable.index, item.clone()),
+        };
+        replaced.map_err(|refusal| self.refused(&refusal))
     }
 
     fn remove_variable(

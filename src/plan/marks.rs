@@ -61,31 +61,37 @@ pub(super) fn stale_marks(
         .policies
         .iter()
         .filter(is_marked)
-        .filter_map(|report| {
-            let sentence_end = match &report.outcome {
-                Outcome::Injected(_) => {
-                    "now adds something else to it, beside what an earlier run put there"
-                }
-                Outcome::Skipped(_) => {
-                    "no longer applies to it; what an earlier run put there stays"
-                }
-                Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
-            };
-            let policy = policies
-                .iter()
-                .find(|policy| policy.identity == *report.policy)?;
-            let message = format!(
-                "{} is marked as injected by `{}`, which {sentence_end}",
-                workload.title(),
-                policy.identity
-            );
-            let warning = Diagnostic::warning(Code::AppliedBefore, message)
-                .at(workload.name_place(), "this workload");
-            Some(warning.help(
-                "apply to the original manifest, or take out by hand what is not wanted any more",
-            ))
-        });
+        .filter_map(|report| stale_mark(workload, policies, report));
     stale.collect()
+}
+
+fn stale_mark(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    report: &PolicyReport,
+) -> Option<Diagnostic> {
+    let sentence_end = match &report.outcome {
+        Outcome::Injected(_) => {
+            "now adds something else to it, beside what an earlier run put there"
+        }
+        Outcome::Skipped(_) => "no longer applies to it; what an earlier run put there stays",
+        Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
+    };
+    let policy = policies
+        .iter()
+        .find(|policy| policy.identity == *report.policy)?;
+    let message = format!(
+        "{} is marked as injected by `{}`, which {sentence_end}",
+        workload.title(),
+        policy.identity
+    );
+    let warning = Diagnostic::warning(Code::AppliedBefore, message)
+        .at(workload.name_place(), "this workload");
+    Some(
+        warning.help(
+            "apply to the original manifest, or take out by hand what is not wanted any more",
+        ),
+    )
 }
 
 /// Adds the policies that changed the workload to its marker.

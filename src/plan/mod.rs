@@ -407,16 +407,19 @@ impl<'r, 't> PlanContext<'r, 't> {
     /// Notes about objects that expressions looked up in vain: the cluster may have them although the files do not.
     fn missing(&self) -> Vec<Diagnostic> {
         let missing = self.base.missing.borrow();
-        let note = |name: &String| {
-            let message = format!(
-                "an expression looks up the {name}, and it is not among the files of this run"
-            );
-            let note = Diagnostic::note(Code::MissingObject, message);
-            note.at(self.workload.name_place(), "for this workload").help(
-                "the policy goes on as if it did not exist; where the cluster has it, give it with `--context`",
-            )
-        };
-        missing.iter().map(note).collect()
+        missing
+            .iter()
+            .map(|name| self.missing_object(name))
+            .collect()
+    }
+
+    fn missing_object(&self, name: &str) -> Diagnostic {
+        let message =
+            format!("an expression looks up the {name}, and it is not among the files of this run");
+        let note = Diagnostic::note(Code::MissingObject, message);
+        note.at(self.workload.name_place(), "for this workload").help(
+            "the policy goes on as if it did not exist; where the cluster has it, give it with `--context`",
+        )
     }
 
     /// Turns each outcome into the change since the earlier run. The plan itself starts from the workload without it.

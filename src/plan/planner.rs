@@ -388,22 +388,27 @@ impl<'c, 't> Planner<'c, 't> {
         list: Option<&DraftValue>,
         item: &PolicyValue,
     ) -> Result<usize, Box<Diagnostic>> {
-        let find = |wanted: &str| {
-            let found = self.position_by(list, "name", wanted);
-            found.ok_or_else(|| {
-                let title = self.workload.title();
-                let message = format!(
-                    "`{wanted}` is not in {title}, so nothing can stand before or after it"
-                );
-                Box::new(self.problem(Code::UnknownPosition, message, item))
-            })
-        };
         match position {
             Position::First => Ok(0),
             Position::Last => Ok(list.map_or(0, |list| self.draft.count(list))),
-            Position::Before(name) => find(name),
-            Position::After(name) => find(name).map(|at| at + 1),
+            Position::Before(name) => self.index_of(name, list, item),
+            Position::After(name) => Ok(self.index_of(name, list, item)? + 1),
         }
+    }
+
+    fn index_of(
+        &self,
+        neighbour: &str,
+        list: Option<&DraftValue>,
+        item: &PolicyValue,
+    ) -> Result<usize, Box<Diagnostic>> {
+        let found = self.position_by(list, "name", neighbour);
+        found.ok_or_else(|| {
+            let title = self.workload.title();
+            let message =
+                format!("`{neighbour}` is not in {title}, so nothing can stand before or after it");
+            Box::new(self.problem(Code::UnknownPosition, message, item))
+        })
     }
 
     /// An error that points at the workload and at the item of the policy.

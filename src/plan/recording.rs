@@ -278,22 +278,23 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
 
 /// Whether a list has containers without a name, or two of one name. Later, nobody could tell what went into which.
 pub(crate) fn has_twin_containers(workload: &Workload<'_>) -> bool {
-    let Workload { tree, pod_spec, .. } = *workload;
-    let is_twin_list = |list: &str| {
-        let items = tree.get(pod_spec, list);
-        let name = |item| to_value(tree, tree.get(item, "name")?).ok();
-        let names: Vec<Option<Value>> = items
-            .into_iter()
-            .flat_map(|list| tree.items(list))
-            .map(name)
-            .collect();
-        let mut seen = BTreeSet::new();
-        let mut names = names.iter().map(|name| name.as_ref()?.as_str());
-        !names.all(|name| name.is_some_and(|name| seen.insert(name)))
-    };
     ["initContainers", "containers"]
         .into_iter()
-        .any(is_twin_list)
+        .any(|list| has_twins(workload, list))
+}
+
+fn has_twins(workload: &Workload<'_>, list: &str) -> bool {
+    let Workload { tree, pod_spec, .. } = *workload;
+    let items = tree.get(pod_spec, list);
+    let name = |item| to_value(tree, tree.get(item, "name")?).ok();
+    let names: Vec<Option<Value>> = items
+        .into_iter()
+        .flat_map(|list| tree.items(list))
+        .map(name)
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut names = names.iter().map(|name| name.as_ref()?.as_str());
+    !names.all(|name| name.is_some_and(|name| seen.insert(name)))
 }
 
 /// Why changes cannot be recorded.

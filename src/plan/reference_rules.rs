@@ -70,26 +70,38 @@ fn devices<'v>(
     container: &'v View<'v>,
     has_claims: bool,
 ) -> impl Iterator<Item = String> + use<'v> {
-    let owner = name(container);
     list(container, "volumeDevices").filter_map(move |device| {
-        let (volume, path) = (text(device, "name"), text(device, "devicePath"));
-        let mut mounts = list(container, "volumeMounts");
-        if spec["hostUsers"] == false {
-            return Some(format!("container `{owner}` has a device, which does not go with `hostUsers: false`"));
-        }
-        match find_named(spec, "volumes", volume) {
-            None if !has_claims => {
-                return Some(format!("container `{owner}` has the volume `{volume}` as a device, which the pod does not have"));
-            }
-            Some(found) if DEVICES.iter().all(|source| found[*source].is_null()) => {
-                return Some(format!("container `{owner}` has the volume `{volume}` as a device, and it is no claim"));
-            }
-            _ => {}
-        }
-        mounts
-            .any(|mount| text(mount, "name") == volume || text(mount, "mountPath") == path)
-            .then(|| format!("container `{owner}` has the volume `{volume}` or its path `{path}` as a device and a mount"))
+        let fault = device_fault(spec, container, device, has_claims)?;
+        Some(format!("container `{}` has {fault}", name(container)))
     })
+}
+
+fn device_fault(
+    spec: &View<'_>,
+    container: &View<'_>,
+    device: &View<'_>,
+    has_claims: bool,
+) -> Option<String> {
+    let (volume, path) = (text(device, "name"), text(device, "devicePath"));
+    if spec["hostUsers"] == false {
+        return Some("a device, which does not go with `hostUsers: false`".to_owned());
+    }
+    match find_named(spec, "volumes", volume) {
+        None if !has_claims => {
+            return Some(format!(
+                "the volume `{volume}` as a device, which the pod does not have"
+            ));
+        }
+        Some(found) if DEVICES.iter().all(|source| found[*source].is_null()) => {
+            return Some(format!(
+                "the volume `{volume}` as a device, and it is no claim"
+            ));
+        }
+        _ => {}
+    }
+    list(container, "volumeMounts")
+        .any(|mount| text(mount, "name") == volume || text(mount, "mountPath") == path)
+        .then(|| format!("the volume `{volume}` or its path `{path}` as a device and a mount"))
 }
 
 fn files<'v>(

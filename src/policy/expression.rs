@@ -19,6 +19,7 @@ mod order;
 mod shared;
 mod values;
 
+use cel::ParseErrors;
 use cel::common::ast::IdedExpr;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -249,26 +250,7 @@ impl Expression {
 
     fn parse(text: &str, vocabulary: &Vocabulary) -> Result<ParsedExpression, Vec<TemplateError>> {
         let parsed = ENV.parser().max_recursion_depth(MAX_NESTING).parse(text);
-        let tree = parsed.map_err(|errors| {
-            let words = errors
-                .errors
-                .first()
-                .map_or("unknown", |error| error.msg.as_str());
-            let words = words.strip_prefix("Syntax error: ").unwrap_or(words);
-            // The parser's error goes on with a list of all tokens that it expects.
-            let words = words.split(" expecting ").next().unwrap_or(words);
-            let words = if words.contains("'<EOF>'") {
-                "it ends too early"
-            } else {
-                words
-            };
-            let help = "expressions are CEL: https://kubernetes.io/docs/reference/using-api/cel/";
-            vec![TemplateError::new(
-                Code::BadExpression,
-                format!("`{text}` is no expression: {words}"),
-                help,
-            )]
-        })?;
+        let tree = parsed.map_err(|errors| vec![syntax_error(text, &errors)])?;
         ExpressionChecker::new(vocabulary).checked(tree)
     }
 
@@ -283,6 +265,22 @@ impl Expression {
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+fn syntax_error(text: &str, errors: &ParseErrors) -> TemplateError {
+    let first = errors.errors.first();
+    let words = first.map_or("unknown", |error| error.msg.as_str());
+    let words = words.strip_prefix("Syntax error: ").unwrap_or(words);
+    // The parser's error goes on with a list of all tokens that it expects.
+    let words = words.split(" expecting ").next().unwrap_or(words);
+    let words = if words.contains("'<EOF>'") {
+        "it ends too early"
+    } else {
+        words
+    };
+    let message = format!("`{text}` is no expression: {words}");
+    let help = "expressions are CEL: https://kubernetes.io/docs/reference/using-api/cel/";
+    TemplateError::new(Code::BadExpression, message, help)
 }
 
 /// The nesting depth of brackets. Brackets in string literals count too, which only makes the limit stricter.

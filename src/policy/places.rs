@@ -55,34 +55,35 @@ impl<'t> ResourcePlaces<'t> {
     /// The field of the resource that a path of the policy is about: a field that is read at or below the path, or else
     /// by a parent of the path.
     fn field(&self, path: &Path) -> Option<Path> {
-        let read = |fields: &[Path]| {
-            fields
-                .iter()
-                .find(|field| field.get(&self.value).is_some())
-                .cloned()
-        };
         let mut inner = self.origins.iter();
         let within = inner.find_map(|(part, fields)| {
             (part.starts_with(path) && path.0.len() > 1)
-                .then(|| read(fields))
+                .then(|| self.first_stated(fields))
                 .flatten()
         });
-        let around = || {
-            (0..path.0.len()).rev().find_map(|end| {
-                let (part, rest) = path.0.split_at(end);
-                let mut origins = self.origins.iter().filter(|(origin, _)| origin.0 == part);
-                let mut field = origins.find_map(|(_, fields)| read(fields))?;
-                for step in rest {
-                    let further = field.join(&Path(vec![step.clone()]));
-                    if further.get(&self.value).is_none() {
-                        break;
-                    }
-                    field = further;
-                }
-                Some(field)
-            })
-        };
-        within.or_else(around)
+        let mut ends = (0..path.0.len()).rev();
+        within.or_else(|| ends.find_map(|end| self.field_around(&path.0[..end], &path.0[end..])))
+    }
+
+    /// The field that a parent of a path reads, as far as the rest of the path leads into it.
+    fn field_around(&self, part: &[Step], rest: &[Step]) -> Option<Path> {
+        let mut origins = self.origins.iter().filter(|(origin, _)| origin.0 == part);
+        let mut field = origins.find_map(|(_, fields)| self.first_stated(fields))?;
+        for step in rest {
+            let further = field.join(&Path(vec![step.clone()]));
+            if further.get(&self.value).is_none() {
+                break;
+            }
+            field = further;
+        }
+        Some(field)
+    }
+
+    fn first_stated(&self, fields: &[Path]) -> Option<Path> {
+        let mut fields = fields.iter();
+        fields
+            .find(|field| field.get(&self.value).is_some())
+            .cloned()
     }
 
     fn find(&self, path: &Path) -> ValueSpan {

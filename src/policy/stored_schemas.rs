@@ -19,6 +19,18 @@ struct Definition {
     value: OnceLock<Value>,
 }
 
+impl Definition {
+    fn read(line: &'static str) -> Option<Self> {
+        let (name, json) = line.strip_prefix('"')?.split_once('"')?;
+        let json = json.strip_prefix(": ")?;
+        Some(Definition {
+            name,
+            json: json.strip_suffix(',').unwrap_or(json),
+            value: OnceLock::new(),
+        })
+    }
+}
+
 /// The definitions of `podgraft.yaml`.
 pub static CONFIG: Definitions = Definitions::new(include_str!("stored/Config.json"));
 /// The definitions of `PodgraftFunction`.
@@ -69,17 +81,8 @@ impl Definitions {
         self.lines.get_or_init(|| {
             let ends = memchr::memchr_iter(b'\n', self.text.as_bytes());
             let mut start = 0;
-            let lines = ends.filter_map(|end| {
-                let line = &self.text[std::mem::replace(&mut start, end + 1)..end];
-                let (name, json) = line.strip_prefix('"')?.split_once('"')?;
-                let json = json.strip_prefix(": ")?;
-                Some(Definition {
-                    name,
-                    json: json.strip_suffix(',').unwrap_or(json),
-                    value: OnceLock::new(),
-                })
-            });
-            lines.collect()
+            let lines = ends.map(|end| &self.text[std::mem::replace(&mut start, end + 1)..end]);
+            lines.filter_map(Definition::read).collect()
         })
     }
 }

@@ -123,19 +123,19 @@ fn codes_of(ran: &TestRun, severity: Severity) -> BTreeSet<String> {
 
 fn codes(subject: &str, wanted: &[String], found: &BTreeSet<String>) -> ExpectationResult {
     let wanted: BTreeSet<String> = wanted.iter().cloned().collect();
-    let list = |codes: &BTreeSet<String>| match codes.is_empty() {
-        true => "none".to_owned(),
-        false => codes
-            .iter()
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(", "),
-    };
-    let failure = (wanted != *found).then(|| format!("there are: {}", list(found)));
+    let failure = (wanted != *found).then(|| format!("there are: {}", list_codes(found)));
     ExpectationResult {
-        expectation: format!("{subject} {}", list(&wanted)),
+        expectation: format!("{subject} {}", list_codes(&wanted)),
         failure,
     }
+}
+
+fn list_codes(codes: &BTreeSet<String>) -> String {
+    if codes.is_empty() {
+        return "none".to_owned();
+    }
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    codes.join(", ")
 }
 
 fn differs(ran: &TestRun, name: &str, expected: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Finds the owners of a file: `CODEOWNERS` as GitHub and GitLab read it. The last line that matches decides.
 //! Source: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners>
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// The lines of a `CODEOWNERS` file.
 #[derive(Debug, Clone)]
@@ -57,24 +57,23 @@ fn read_line(line: &str) -> Option<(GlobSet, Vec<String>)> {
         format!("**/{bare}")
     };
     let mut globs = GlobSetBuilder::new();
-    let mut add = |glob: &str| {
-        crate::glob::check(glob).ok()?;
-        let built = GlobBuilder::new(glob)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .ok()?;
-        globs.add(built);
-        Some(())
-    };
     if !is_folder {
-        add(&whole)?;
+        globs.add(glob(&whole)?);
     }
     // `docs/*` matches the files of that folder, but not those in folders below it.
     if is_folder || !(is_rooted && bare.ends_with("/*")) {
-        add(&format!("{whole}/**"))?;
+        globs.add(glob(&format!("{whole}/**"))?);
     }
     Some((globs.build().ok()?, owners))
+}
+
+fn glob(text: &str) -> Option<Glob> {
+    crate::glob::check(text).ok()?;
+    GlobBuilder::new(text)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build()
+        .ok()
 }
 
 #[cfg(test)]

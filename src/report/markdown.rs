@@ -8,7 +8,7 @@ use super::hunks::Hunk;
 use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
 use super::without_record;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::outcome::{Outcome, ReportedFile, Skip, WorkloadStatus};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use crate::wording::{self, count, one_line};
 
 /// The longest comment in bytes. GitHub counts characters, of which there are never more than bytes.
@@ -235,19 +235,8 @@ fn misses(files: &[ReportedFile<'_>]) -> String {
         .filter(|workload| workload.status() == WorkloadStatus::Failed)
         .count();
     let near = workloads.flat_map(|workload| {
-        workload
-            .policies
-            .iter()
-            .filter_map(move |policy_report| match &policy_report.outcome {
-                Outcome::Skipped(skip) if skip.is_near_miss => {
-                    Some(miss(&workload.title(), &policy_report.policy, skip))
-                }
-                Outcome::Skipped(_)
-                | Outcome::Injected(_)
-                | Outcome::TakenOut(_)
-                | Outcome::UpToDate
-                | Outcome::Failed => None,
-            })
+        let policies = workload.policies.iter();
+        policies.filter_map(|policy_report| near_miss(workload, policy_report))
     });
     let near: Vec<String> = near.collect();
     let mut text = String::new();
@@ -267,6 +256,19 @@ fn misses(files: &[ReportedFile<'_>]) -> String {
         );
     }
     text
+}
+
+fn near_miss(workload: &WorkloadReport, policy_report: &PolicyReport) -> Option<String> {
+    match &policy_report.outcome {
+        Outcome::Skipped(skip) if skip.is_near_miss => {
+            Some(miss(&workload.title(), &policy_report.policy, skip))
+        }
+        Outcome::Skipped(_)
+        | Outcome::Injected(_)
+        | Outcome::TakenOut(_)
+        | Outcome::UpToDate
+        | Outcome::Failed => None,
+    }
 }
 
 fn miss(title: &str, policy: &str, skip: &Skip) -> String {

@@ -101,14 +101,8 @@ fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
             .filter(move |(need, _)| need.kind == kind)
     };
     let objects = |kind: NeedKind| {
-        let object = |(need, &workloads): (&'a Need, &usize)| ObjectJson {
-            namespace: need.namespace.as_deref(),
-            name: &need.name,
-            key: need.detail.as_deref(),
-            optional: need.is_optional,
-            workloads,
-        };
-        of(kind).map(object).collect()
+        let needs = of(kind);
+        needs.map(|(need, count)| object(need, *count)).collect()
     };
     let image = |(need, &workloads): (&'a Need, &usize)| ImageJson {
         image: &need.name,
@@ -128,6 +122,16 @@ fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
         persistent_volume_claims: objects(NeedKind::VolumeClaim),
         service_accounts: objects(NeedKind::ServiceAccount),
         privileges: of(NeedKind::Privilege).map(privilege).collect(),
+    }
+}
+
+fn object(need: &Need, workloads: usize) -> ObjectJson<'_> {
+    ObjectJson {
+        namespace: need.namespace.as_deref(),
+        name: &need.name,
+        key: need.detail.as_deref(),
+        optional: need.is_optional,
+        workloads,
     }
 }
 

@@ -266,16 +266,14 @@ fn spliced(text: &str, edits: &[Edit]) -> Result<String, RemovalObstacle> {
 /// Whether two texts have the same values, apart from the order of list items. Text differences must not change
 /// values, whoever wrote the record.
 fn has_same_values(undone: &str, original: &str) -> bool {
-    let values = |text: &str| -> Option<Vec<Value>> {
-        let tree = parse(text).ok()?;
-        Some(
-            tree.roots()
-                .iter()
-                .map(|&root| unordered_value(&tree, root))
-                .collect(),
-        )
-    };
-    matches!((values(undone), values(original)), (Some(undone), Some(original)) if undone == original)
+    let (undone, original) = (unordered_values(undone), unordered_values(original));
+    undone.is_some() && undone == original
+}
+
+fn unordered_values(text: &str) -> Option<Vec<Value>> {
+    let tree = parse(text).ok()?;
+    let roots = tree.roots().iter();
+    Some(roots.map(|&root| unordered_value(&tree, root)).collect())
 }
 
 /// Returns a value with sorted lists. A node without a value that readers agree on, such as a mapping with a

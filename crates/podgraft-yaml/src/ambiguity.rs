@@ -134,22 +134,19 @@ pub fn find_ambiguity_in_tree(tree: &Tree<'_>) -> Option<Ambiguity> {
 /// Finds a block scalar that is a whole document and has lines at column 0: YAML 1.2 allows that, but libyaml reads a
 /// `#` there as a comment.
 fn find_ambiguous_block_scalar(tree: &Tree<'_>) -> Option<Ambiguity> {
-    let is_at_first_column = |&&root: &&NodeId| {
-        let is_block = matches!(tree.kind(root), NodeKind::Literal | NodeKind::Folded);
-        is_block
-            && tree
-                .slice(root)
-                .lines()
-                .skip(1)
-                .any(|line| !line.is_empty() && !line.starts_with(' '))
-    };
     tree.roots
         .iter()
-        .find(is_at_first_column)
+        .find(|&&root| is_at_first_column(tree, root))
         .map(|&root| Ambiguity {
             at: tree.span(root),
             description: "a block scalar without indentation has other lines to YAML 1.1",
         })
+}
+
+fn is_at_first_column(tree: &Tree<'_>, root: NodeId) -> bool {
+    let mut lines = tree.slice(root).lines().skip(1);
+    matches!(tree.kind(root), NodeKind::Literal | NodeKind::Folded)
+        && lines.any(|line| !line.is_empty() && !line.starts_with(' '))
 }
 
 /// Finds an anchor name with a character at which go-yaml ends it. In YAML 1.2 a name runs to the next blank or

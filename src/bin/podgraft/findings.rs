@@ -54,16 +54,20 @@ pub fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagno
         return Vec::new();
     }
     let of_flags = options.image_env.iter().filter(|env| !env.is_configured);
-    let warning = |env: &ImageEnv| {
-        let message = format!(
-            "`--image-env {}:{}=...` fits no container of a workload that a policy is for",
-            env.container, env.name
-        );
-        Diagnostic::warning(Code::NoMatch, message).help(
-            "`podgraft inspect -o yaml` shows the names of the containers; init containers and sidecars have one, too",
-        )
-    };
-    of_flags.filter(|env| !env.is_met()).map(warning).collect()
+    of_flags
+        .filter(|env| !env.is_met())
+        .map(fits_no_container)
+        .collect()
+}
+
+fn fits_no_container(env: &ImageEnv) -> Diagnostic {
+    let message = format!(
+        "`--image-env {}:{}=...` fits no container of a workload that a policy is for",
+        env.container, env.name
+    );
+    Diagnostic::warning(Code::NoMatch, message).help(
+        "`podgraft inspect -o yaml` shows the names of the containers; init containers and sidecars have one, too",
+    )
 }
 
 /// A warning if the input has text but no Kubernetes object. Such text passes unchanged, and that is rarely what was

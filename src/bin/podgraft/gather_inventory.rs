@@ -149,21 +149,23 @@ impl InventoryRequest<'_> {
             return Vec::new();
         }
         map_in_order(manifests, self.threads, |text| {
-            let (mut found, mut problems) = SourceFacts::default();
-            let scanned = text.scan(&mut |part| {
-                let (facts, wrong) = read_part(
-                    text.name(),
-                    part.text,
-                    part.first_line,
-                    SourceRole::Manifest,
-                    &needs,
-                    self.options,
-                );
-                found.add(facts);
-                problems.extend(wrong);
-            });
-            problems.extend(scanned.err().map(|error| unreadable(text.name(), &error)));
-            (found, problems)
+            read_manifest(&**text, &needs, self.options)
         })
     }
+}
+
+fn read_manifest(
+    manifest: &dyn SourceText,
+    needs: &InventoryNeeds,
+    options: &Options,
+) -> SourceFacts {
+    let (mut found, mut problems) = SourceFacts::default();
+    let (name, standing) = (manifest.name(), SourceRole::Manifest);
+    let scanned = manifest.scan(&mut |part| {
+        let (facts, wrong) = read_part(name, part.text, part.first_line, standing, needs, options);
+        found.add(facts);
+        problems.extend(wrong);
+    });
+    problems.extend(scanned.err().map(|error| unreadable(name, &error)));
+    (found, problems)
 }

@@ -50,14 +50,16 @@ fn already_exists(path: &Path) -> Diagnostic {
     Diagnostic::error(Code::File, message).help("change it by hand, or take it away first")
 }
 
+fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
+    if error.kind() == std::io::ErrorKind::AlreadyExists {
+        return already_exists(path);
+    }
+    let message = format!("`{}` cannot be written: {error}", path.display());
+    Diagnostic::error(Code::File, message)
+}
+
 fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    let problem = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => already_exists(path),
-        _ => {
-            let message = format!("`{}` cannot be written: {error}", path.display());
-            Diagnostic::error(Code::File, message)
-        }
-    };
+    let problem = |error| not_written(path, &error);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(problem)?;
     }

@@ -69,23 +69,9 @@ impl LockFiles {
                 .entry((folder, walked))
                 .or_insert_with_key(|(folder, walked)| {
                     let folder = canonical_folder(folder)?;
-                    let home = lock_folder_of(
-                        &folder,
-                        walked.as_deref().and_then(canonical_folder).as_deref(),
-                    );
-                    let index = found.files.iter().position(|file| file.folder == home);
-                    let index = index.unwrap_or_else(|| {
-                        let (lock, text) = read(&home.join(LOCK_FILE)).unwrap_or_else(|problem| {
-                            problems.push(problem);
-                            (Lock::default(), None)
-                        });
-                        locks.locks.push(lock);
-                        found.files.push(LockFile {
-                            folder: home.clone(),
-                            text,
-                        });
-                        found.files.len() - 1
-                    });
+                    let walked = walked.as_deref().and_then(canonical_folder);
+                    let home = lock_folder_of(&folder, walked.as_deref());
+                    let index = found.index_in(&home, &mut locks, &mut problems);
                     Some((folder.strip_prefix(&home).ok()?.to_path_buf(), index))
                 });
             if let (Some((folder, index)), Some(name)) = (known, path.file_name()) {
@@ -103,6 +89,28 @@ impl LockFiles {
         } else {
             Err(problems)
         }
+    }
+
+    /// The index of the lock file of a folder, which is read when it is met for the first time.
+    fn index_in(
+        &mut self,
+        home: &Path,
+        locks: &mut LockSet,
+        problems: &mut Vec<Diagnostic>,
+    ) -> usize {
+        if let Some(index) = self.files.iter().position(|file| file.folder == home) {
+            return index;
+        }
+        let (lock, text) = read(&home.join(LOCK_FILE)).unwrap_or_else(|problem| {
+            problems.push(problem);
+            (Lock::default(), None)
+        });
+        locks.locks.push(lock);
+        self.files.push(LockFile {
+            folder: home.to_path_buf(),
+            text,
+        });
+        self.files.len() - 1
     }
 
     /// The lock files that the run changes.

@@ -7,7 +7,7 @@ use podgraft::policy::builtin::kinds_of_resources;
 use podgraft::policy::format::{FORMATS, is_policy as is_policy_kind};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::stream::{Chunk, chunks};
-use podgraft::yaml::tree::Tree;
+use podgraft::yaml::tree::{NodeId, Tree};
 
 /// The group of podgraft's own objects.
 const GROUP: &str = "podgraft.dev/";
@@ -152,31 +152,29 @@ fn role_by_parsing(chunk: &Chunk<'_>, certainty: ObjectCertainty) -> DocumentRol
 
 /// A chunk that holds several documents is a manifest if one of them is.
 fn role_of_tree(tree: &Tree<'_>) -> DocumentRole {
-    let roles = tree.roots().iter().map(|&root| {
-        let entries: Vec<_> = tree.entries(root).collect();
-        let value = |key: &str| {
-            let entry = entries
-                .iter()
-                .find(|(name, _)| tree.scalar(*name) == Some(key));
-            entry.and_then(|(_, value)| tree.scalar(*value))
-        };
-        // A merge key `<<` may bring the keys that are not written here.
-        let is_merged = entries
-            .iter()
-            .any(|(name, _)| tree.scalar(*name) == Some("<<"));
-        match (value("apiVersion"), value("kind")) {
-            (Some(version), Some(_)) if version.starts_with(GROUP) => DocumentRole::Own,
-            (Some(_), Some(_)) => DocumentRole::Manifest,
-            _ if is_merged => DocumentRole::Manifest,
-            _ => DocumentRole::Other,
-        }
-    });
+    let roles = tree.roots().iter().map(|&root| role_of_root(tree, root));
     let roles: Vec<DocumentRole> = roles.collect();
     let first = roles.first().copied().unwrap_or(DocumentRole::Blank);
     if roles.contains(&DocumentRole::Manifest) {
         DocumentRole::Manifest
     } else {
         first
+    }
+}
+
+fn role_of_root(tree: &Tree<'_>, root: NodeId) -> DocumentRole {
+    let entries: Vec<_> = tree.entries(root).collect();
+    let find = |key: &str| {
+        let mut entries = entries.iter();
+        entries.find(|(name, _)| tree.scalar(*name) == Some(key))
+    };
+    let value = |key: &str| find(key).and_then(|(_, value)| tree.scalar(*value));
+    match (value("apiVersion"), value("kind")) {
+        (Some(version), Some(_)) if version.starts_with(GROUP) => DocumentRole::Own,
+        (Some(_), Some(_)) => DocumentRole::Manifest,
+        // A merge key `<<` may bring the keys that are not written here.
+        _ if find("<<").is_some() => DocumentRole::Manifest,
+        _ => DocumentRole::Other,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::policy_diff::{PolicyVersions, against};
+use podgraft::outcome::FileReport;
 use podgraft::policy::params::DeclaredParams;
 use podgraft::policy::read::declared;
 use podgraft::yaml::splice::splice;
@@ -118,27 +119,22 @@ fn compare(
     mut after: GraftOutcome,
     upgrade: &[GraftedFile],
 ) -> GraftOutcome {
-    let report_of = |files: &[GraftedFile], file: &GraftedFile| {
-        files
-            .iter()
-            .find(|old_file| old_file.input.name == file.input.name)
-            .map(|old_file| old_file.report.clone())
-    };
-    let files = std::mem::take(&mut after.files).into_iter().map(|file| {
-        let (old, upgrade) = (report_of(before, &file), report_of(upgrade, &file));
-        let (old, upgrade) = (old.unwrap_or_default(), upgrade.unwrap_or_default());
+    for file in &mut after.files {
         let versions = PolicyVersions {
-            old: &old,
+            old: &report_of(before, file),
             new: &file.report,
-            upgrade: &upgrade,
+            upgrade: &report_of(upgrade, file),
         };
         let (text, report) = against(&file.text, versions);
-        GraftedFile {
-            text: Arc::new(text),
-            report,
-            ..file
-        }
-    });
-    after.files = files.collect();
+        file.text = Arc::new(text);
+        file.report = report;
+    }
     after
+}
+
+/// The report of a file in another run, or an empty one.
+fn report_of(files: &[GraftedFile], file: &GraftedFile) -> FileReport {
+    let mut files = files.iter();
+    let same = files.find(|candidate| candidate.input.name == file.input.name);
+    same.map_or_else(FileReport::default, |same| same.report.clone())
 }

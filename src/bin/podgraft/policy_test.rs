@@ -208,16 +208,17 @@ fn read_text(path: &Path) -> Result<String, Vec<Diagnostic>> {
 }
 
 fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
-    let parse = |text: &String| {
-        parse_setting(text).map_err(|reason| {
-            let message = format!(
-                "`{text}` in `params` of the test `{}` is no setting: {reason}",
-                test.name
-            );
-            vec![Diagnostic::error(Code::BadParam, message)]
-        })
+    let bad = |text: &str, reason| {
+        let message = format!(
+            "`{text}` in `params` of the test `{}` is no setting: {reason}",
+            test.name
+        );
+        vec![Diagnostic::error(Code::BadParam, message)]
     };
-    test.spec.params.iter().map(parse).collect()
+    let params = test.spec.params.iter();
+    params
+        .map(|text| parse_setting(text).map_err(|reason| bad(text, reason)))
+        .collect()
 }
 
 fn options(test: &PolicyTest) -> Result<Options, Vec<Diagnostic>> {

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::mpsc::{channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 use std::time::SystemTime;
@@ -197,17 +197,7 @@ fn write_read_ahead<R: Read + Send, E: EditIterator + Send>(
         let (sender, receiver) = sync_channel(AHEAD);
         let (give_back, given_back) = channel::<Vec<u8>>();
         let pieces = &mut pieces;
-        let read = move || {
-            loop {
-                let mut piece = given_back.try_recv().unwrap_or_default();
-                let next = pieces.read_into(&mut piece);
-                let is_last = !matches!(next, Ok(true));
-                // The receiver is gone if writing has failed.
-                if sender.send(next.map(|_| piece)).is_err() || is_last {
-                    return;
-                }
-            }
-        };
+        let read = move || pieces.read_ahead(&sender, &given_back);
         if Builder::new().spawn_scoped(scope, read).is_err() {
             return Ok(false);
         }
@@ -270,6 +260,23 @@ impl<R: Read, E: EditIterator> PiecewiseSplice<R, E> {
             out.write_all(&piece)?;
         }
         out.write_all(&piece)
+    }
+
+    /// Reads all pieces and sends them, in the buffers that were given back as far as there are any.
+    fn read_ahead(
+        &mut self,
+        sender: &SyncSender<io::Result<Vec<u8>>>,
+        given_back: &Receiver<Vec<u8>>,
+    ) {
+        loop {
+            let mut piece = given_back.try_recv().unwrap_or_default();
+            let next = self.read_into(&mut piece);
+            let is_last = !matches!(next, Ok(true));
+            // The receiver is gone if writing has failed.
+            if sender.send(next.map(|_| piece)).is_err() || is_last {
+                return;
+            }
+        }
     }
 
     /// Replaces the content of `piece` by the next piece with its edits. Returns `false` for the last one.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::GlobMatcher;
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::glob::{self, GlobSubject};
 use walkdir::{DirEntry, WalkDir};
 
@@ -159,21 +159,17 @@ impl PathFilter {
         // A folder may have files for other globs only, so a single unmatched glob is a warning. It is an error if no
         // glob matches.
         let is_all = self.include.iter().all(|glob| !glob.is_met.get());
-        let problem = |glob: &PathGlob| {
-            let message = format!("`--include {}` fits no file of the folders", glob.text);
-            let help = "a glob without a `/` is compared with the file's name, one with a `/` with the path from the \
-                        folder that is named; `**` stands for any folders";
-            let problem = match is_all {
-                true => Diagnostic::error(Code::NoMatch, message),
-                false => Diagnostic::warning(Code::NoMatch, message),
-            };
-            problem.help(help)
+        let severity = match is_all {
+            true => Severity::Error,
+            false => Severity::Warning,
         };
         let unmet = self
             .include
             .iter()
             .filter(|glob| !self.is_lenient && !glob.is_met.get());
-        unmet.map(problem).collect()
+        unmet
+            .map(|glob| glob.unmet().with_severity(severity))
+            .collect()
     }
 }
 
@@ -189,6 +185,14 @@ impl PathGlob {
             matcher: glob::compile(plain, GlobSubject::Path)?,
             is_path: plain.contains('/'),
         })
+    }
+
+    fn unmet(&self) -> Diagnostic {
+        let message = format!("`--include {}` fits no file of the folders", self.text);
+        Diagnostic::warning(Code::NoMatch, message).help(
+            "a glob without a `/` is compared with the file's name, one with a `/` with the path from the folder that is \
+             named; `**` stands for any folders",
+        )
     }
 
     fn fits(&self, relative: &Path) -> bool {

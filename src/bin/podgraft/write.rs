@@ -398,38 +398,31 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     let mut sources: BTreeMap<&OsStr, &str> = BTreeMap::new();
     let targets: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
     collect_all(files.iter().map(|file| {
-        match file
-            .path
-            .ancestors()
-            .skip(1)
-            .find(|folder| targets.contains(folder))
-        {
-            None => Ok(()),
-            Some(folder) => {
-                let message = format!(
-                    "`{}` would be both a file and a folder of the results",
-                    folder.display()
-                );
-                Err(Diagnostic::error(Code::File, message)
-                    .help("name a folder above both, so that the tree is mirrored"))
-            }
-        }
+        let mut folders = file.path.ancestors().skip(1);
+        let clash = folders.find(|folder| targets.contains(folder));
+        clash.map_or(Ok(()), |folder| {
+            Err(indistinct(format!(
+                "`{}` would be both a file and a folder of the results",
+                folder.display()
+            )))
+        })
     }))?;
     collect_all(files.iter().map(|file| {
-        match sources.insert(file.path.as_os_str(), file.name) {
-            None => Ok(()),
-            Some(first_source) => Err(Diagnostic::error(
-                Code::File,
-                format!(
-                    "`{first_source}` and `{}` would both be written to `{}`",
-                    file.name,
-                    file.path.display()
-                ),
-            )
-            .help("name a folder above both, so that the tree is mirrored")),
-        }
+        let first_source = sources.insert(file.path.as_os_str(), file.name);
+        first_source.map_or(Ok(()), |first_source| {
+            Err(indistinct(format!(
+                "`{first_source}` and `{}` would both be written to `{}`",
+                file.name,
+                file.path.display()
+            )))
+        })
     }))
     .map(|_| ())
+}
+
+fn indistinct(message: String) -> Diagnostic {
+    Diagnostic::error(Code::File, message)
+        .help("name a folder above both, so that the tree is mirrored")
 }
 
 fn check_not_an_input(file: &NewFile<'_>, originals: &InputFiles) -> Result<(), Diagnostic> {

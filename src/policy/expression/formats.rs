@@ -9,7 +9,7 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::spend_on_text;
-use super::library::{CallArgs, text_arg};
+use super::library::{CallArgs, CallResult, text_arg};
 use super::values::{failed, is_url, opaque};
 use crate::policy::names::{
     RuleCheck, check_dns_label, check_dns_subdomain, check_label_key, check_label_value,
@@ -72,23 +72,22 @@ pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
         "podgraft_validate",
         NamedFormat::kind(),
         text(),
-        |args| {
-            let NamedFormat(name) = NamedFormat::arg(&args, 0)?;
-            let text = text_arg(&args, 1)?;
-            spend_on_text(&text)?;
-            let check = FORMATS.iter().find(|(known, _)| *known == name);
-            let broken = check.and_then(|(_, check)| check(&text).err());
-            Ok(CowVal::owned(match broken {
-                Some(reason) => {
-                    let reasons =
-                        Cel::List(Arc::new(vec![Cel::String(Arc::new(reason.to_owned()))]));
-                    let reasons: Box<dyn Val> = reasons.try_into()?;
-                    CelOptional::of(reasons)
-                }
-                None => CelOptional::none(),
-            }))
-        },
+        validate,
     )
+}
+
+/// `FORMAT.validate(TEXT)`: the reasons why the text has not the format, or nothing.
+fn validate<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
+    let NamedFormat(name) = NamedFormat::arg(&args, 0)?;
+    let text = text_arg(&args, 1)?;
+    spend_on_text(&text)?;
+    let check = FORMATS.iter().find(|(known, _)| *known == name);
+    let Some(reason) = check.and_then(|(_, check)| check(&text).err()) else {
+        return Ok(CowVal::owned(CelOptional::none()));
+    };
+    let reasons = Cel::List(Arc::new(vec![Cel::String(Arc::new(reason.to_owned()))]));
+    let reasons: Box<dyn Val> = reasons.try_into()?;
+    Ok(CowVal::owned(CelOptional::of(reasons)))
 }
 
 fn require(holds: bool, rule: &'static str) -> RuleCheck {

@@ -50,6 +50,19 @@ enum TemplateScope {
     Both,
 }
 
+impl TemplateScope {
+    /// Whether a field of `inject` is expanded in this scope.
+    fn has_field(self, key: &str) -> bool {
+        match self {
+            TemplateScope::Both => true,
+            TemplateScope::Pod => key == DEFAULTS || !IN_CONTAINERS.contains(&key),
+            // Patches keep their indexes in the list, which templates refer to; `expand` drops those of the other
+            // scope.
+            TemplateScope::Container => key == "patches" || IN_CONTAINERS.contains(&key),
+        }
+    }
+}
+
 /// The part of an `inject` that a path leads into: one item of a list, one entry of a map, or the whole value of
 /// `podSpec` and of `defaults`. Of `defaults`, `podSecurityContext` is an entry of its own.
 pub(super) fn entry_of(path: &Path, injects: &[Path]) -> Path {
@@ -159,22 +172,7 @@ impl InjectionTemplate {
             TemplateScope::Pod
         };
         self.expand(level, &self.pod, |template| {
-            let wanted = if template.uses().container {
-                evaluators.len()
-            } else {
-                1
-            };
-            let mut outcomes = evaluators
-                .iter()
-                .take(wanted)
-                .map(|evaluator| template.evaluate(evaluator));
-            let first = outcomes.next().unwrap_or(Ok(ExpressionResult::Absent))?;
-            for outcome in outcomes {
-                if outcome? != first {
-                    return Err(disagreement());
-                }
-            }
-            Ok(first)
+            evaluate_once(template, evaluators)
         })
     }
 
@@ -296,15 +294,8 @@ impl InjectionTemplate {
 
     /// The part of `inject` for a scope, at its path in an otherwise empty document.
     fn document(&self, level: TemplateScope) -> Document<'static> {
-        let is_for = |key: &str| match level {
-            TemplateScope::Both => true,
-            TemplateScope::Pod => key == DEFAULTS || !IN_CONTAINERS.contains(&key),
-            // Patches keep their indexes in the list, which templates refer to; `expand` drops those of the other
-            // scope.
-            TemplateScope::Container => key == "patches" || IN_CONTAINERS.contains(&key),
-        };
         let fields = self.value.as_object().into_iter().flatten();
-        let fields = fields.filter(|(key, _)| is_for(key));
+        let fields = fields.filter(|(key, _)| level.has_field(key));
         let mut inject: Map<String, Value> = fields
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
@@ -315,6 +306,29 @@ impl InjectionTemplate {
         }
         Document::with_only(&self.file, &self.places, &self.at, Value::Object(inject))
     }
+}
+
+/// The value of a template that has one place in the pod: if it uses `container`, all evaluators must agree.
+fn evaluate_once(
+    template: &Template,
+    evaluators: &[Evaluator<'_>],
+) -> Result<ExpressionResult, TemplateError> {
+    let wanted = if template.uses().container {
+        evaluators.len()
+    } else {
+        1
+    };
+    let mut outcomes = evaluators
+        .iter()
+        .take(wanted)
+        .map(|evaluator| template.evaluate(evaluator));
+    let first = outcomes.next().unwrap_or(Ok(ExpressionResult::Absent))?;
+    for outcome in outcomes {
+        if outcome? != first {
+            return Err(disagreement());
+        }
+    }
+    Ok(first)
 }
 
 fn disagreement() -> TemplateError {

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use super::conversion::ReadOptions;
 use super::document::Document;
 use super::mutation::Mutation;
-use super::{FailurePolicy, Hooks, Policy, WorkloadFilter};
+use super::{FailurePolicy, Hooks, Policy, PolicyText, WorkloadFilter};
 use crate::diagnostic::{Code, Diagnostic};
 use catalog::Catalog;
 pub use conversion::convert;
@@ -56,35 +56,39 @@ pub fn join(documents: Vec<Document<'_>>, reading: &ReadOptions) -> (Vec<Policy>
         }
     }
     let catalog = Arc::new(Catalog::new(resources, settings.clone()));
-    let policies = texts.into_iter().enumerate().map(|(at, text)| {
-        let resource = &catalog.resources[at];
-        let mutation: Arc<dyn Mutation> = Arc::new(InstrumentationMutation {
-            catalog: Arc::clone(&catalog),
-            at,
-            mirrors: Arc::default(),
-        });
-        let selects = WorkloadFilter {
-            at: resource.at.clone(),
-            hooks: Some(Hooks::Include),
-            ..WorkloadFilter::default()
-        };
-        let release = Diagnostic::note(Code::OperatorRelease, settings.title())
-            .at(
-                text.place(resource.at.clone()),
-                "applied as this release does it",
-            )
-            .help("another: --otel-operator-release, --otel-image, --otel-enable, --otel-disable");
-        Policy {
-            selects,
-            failure_policy: FailurePolicy::Fail,
-            effects: vec![release],
-            mutation: Some(mutation),
-            description: Some(format!(
-                "Instrument pods that ask for it, as the {} does.",
-                settings.title()
-            )),
-            ..Policy::empty(resource.identity.clone(), text)
-        }
-    });
+    let texts = texts.iter().enumerate();
+    let policies = texts.map(|(at, text)| policy_for(&catalog, at, text));
     (policies.collect(), problems)
+}
+
+/// The policy for a resource, by its index, which stands in a text.
+fn policy_for(catalog: &Arc<Catalog>, at: usize, text: &Arc<PolicyText>) -> Policy {
+    let (settings, resource) = (&catalog.settings, &catalog.resources[at]);
+    let mutation: Arc<dyn Mutation> = Arc::new(InstrumentationMutation {
+        catalog: Arc::clone(catalog),
+        at,
+        mirrors: Arc::default(),
+    });
+    let selects = WorkloadFilter {
+        at: resource.at.clone(),
+        hooks: Some(Hooks::Include),
+        ..WorkloadFilter::default()
+    };
+    let release = Diagnostic::note(Code::OperatorRelease, settings.title())
+        .at(
+            text.place(resource.at.clone()),
+            "applied as this release does it",
+        )
+        .help("another: --otel-operator-release, --otel-image, --otel-enable, --otel-disable");
+    Policy {
+        selects,
+        failure_policy: FailurePolicy::Fail,
+        effects: vec![release],
+        mutation: Some(mutation),
+        description: Some(format!(
+            "Instrument pods that ask for it, as the {} does.",
+            settings.title()
+        )),
+        ..Policy::empty(resource.identity.clone(), Arc::clone(text))
+    }
 }

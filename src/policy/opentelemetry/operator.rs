@@ -11,6 +11,7 @@ use super::injector::Injector;
 use super::language::{Language, annotation, is_unknown};
 use super::named::unknown_names;
 use super::pod::InstrumentedPod;
+use super::resource::Instrumentation;
 use super::{odd_results, parts};
 use crate::diagnostic::Code;
 use crate::outcome::{Skip, SkipCause};
@@ -112,23 +113,33 @@ impl InstrumentationMutation {
 
     /// A remark if an agent of an earlier run has another image than the resource states now.
     fn outdated_agent(&self, chosen: &ChosenResources, pod: &InstrumentedPod) -> Option<Remark> {
-        chosen.iter().find_map(|(language, at)| {
-            let resource = &self.catalog.resources[*at];
-            let container = pod.init.get(pod.find_init(&language.agent_name())?)?;
-            let existing = container.field("image")?.as_str()?;
-            let image = &resource.agent(*language)?.image;
-            let mut mirrors = self.mirrors.iter();
-            let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
-            let wanted = mirrored.as_deref().unwrap_or(image);
-            let message = format!(
-                "{{}} has the {language} agent `{existing}` of an earlier run, and `{}` now says `{wanted}`: what is there \
-                 stays",
-                resource.identity
-            );
-            let remark = Remark::warning(Code::AppliedBefore, message)
-                .help("apply to the original manifest; with `--in-place` a record lets later runs change it");
-            (existing != wanted).then_some(remark)
+        let mut chosen = chosen.iter();
+        chosen.find_map(|(language, at)| {
+            self.outdated_image(*language, &self.catalog.resources[*at], pod)
         })
+    }
+
+    fn outdated_image(
+        &self,
+        language: Language,
+        resource: &Instrumentation,
+        pod: &InstrumentedPod,
+    ) -> Option<Remark> {
+        let container = pod.init.get(pod.find_init(&language.agent_name())?)?;
+        let existing = container.field("image")?.as_str()?;
+        let image = &resource.agent(language)?.image;
+        let mut mirrors = self.mirrors.iter();
+        let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
+        let wanted = mirrored.as_deref().unwrap_or(image);
+        let message = format!(
+            "{{}} has the {language} agent `{existing}` of an earlier run, and `{}` now says `{wanted}`: what is there \
+             stays",
+            resource.identity
+        );
+        let remark = Remark::warning(Code::AppliedBefore, message).help(
+            "apply to the original manifest; with `--in-place` a record lets later runs change it",
+        );
+        (existing != wanted).then_some(remark)
     }
 
     fn inject(

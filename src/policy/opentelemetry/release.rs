@@ -165,16 +165,12 @@ impl OperatorSettings {
     pub fn title(&self) -> String {
         let mut title = format!("OpenTelemetry Operator {}", self.version());
         let standard = OperatorSettings::default();
-        let differ = |is_on: bool| {
-            let mut words = Vec::new();
-            for language in Language::ALL {
-                if self.is_on(language) == is_on && standard.is_on(language) != is_on {
-                    words.push(language.word());
-                }
-            }
-            words
-        };
-        for (words, state) in [(differ(true), "on"), (differ(false), "off")] {
+        for (is_on, state) in [(true, "on"), (false, "off")] {
+            let differs = |language: &Language| {
+                self.is_on(*language) == is_on && standard.is_on(*language) != is_on
+            };
+            let languages = Language::ALL.into_iter().filter(differs);
+            let words: Vec<&str> = languages.map(Language::word).collect();
             if !words.is_empty() {
                 title.push_str(&format!(", {} {state}", words.join(" and ")));
             }

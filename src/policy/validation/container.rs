@@ -239,20 +239,23 @@ impl<'v> Checker<'v> {
             }
         });
         self.visit_key(source, "divisor", |checker, divisor| {
-            let units: &[&str] = match name {
-                "cpu" => &["1m", "1"],
-                _ => &[
-                    "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi",
-                    "1Ei",
-                ],
-            };
-            let number = quantity::of_view(divisor);
-            let is_unit = |unit: &&str| number.is_some() && quantity::of_text(unit) == number;
-            // Zero means the default, which is 1.
-            if number != Some(0) && !units.iter().any(is_unit) {
-                checker.report_rule(format!("must be one of {}", units.join(", ")));
-            }
+            checker.divisor(name, divisor)
         });
+    }
+
+    fn divisor(&mut self, name: &str, divisor: &View<'_>) {
+        let units: &[&str] = match name {
+            "cpu" => &["1m", "1"],
+            _ => &[
+                "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
+            ],
+        };
+        let number = quantity::of_view(divisor);
+        let is_unit = |unit: &&str| number.is_some() && quantity::of_text(unit) == number;
+        // Zero means the default, which is 1.
+        if number != Some(0) && !units.iter().any(is_unit) {
+            self.report_rule(format!("must be one of {}", units.join(", ")));
+        }
     }
 
     pub(super) fn env_from(&mut self, source: &'v View<'v>) {
@@ -314,39 +317,11 @@ impl<'v> Checker<'v> {
     pub(super) fn resources(&mut self, resources: &'v View<'v>) {
         for kind in ["limits", "requests"] {
             self.amounts(resources, kind);
-            self.fields(resources, kind, |checker, name, amount| {
-                let is_whole = || {
-                    quantity::of_view(amount)
-                        .is_none_or(|number| number % quantity::NANO_UNITS == 0)
-                };
-                if !name.contains('/') {
-                    if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
-                        let known = RESOURCES.join(", ");
-                        checker.add(format!(
-                            "`{name}` is none of {known}, and devices have names such as `example.com/gpu`"
-                        ));
-                    }
-                } else if is_device(name) && !is_whole() {
-                    checker.add(format!("`{name}` is counted in whole numbers"));
-                }
-            });
+            self.fields(resources, kind, Self::resource);
         }
         let limits = resources.get("limits");
         self.fields(resources, "requests", |checker, name, request| {
-            let limit = limits.and_then(|limits| limits.get(name));
-            if limit == Some(request) {
-                return;
-            }
-            let limit = limit.and_then(quantity::of_view);
-            let request = quantity::of_view(request);
-            if limit.is_some() && request > limit {
-                checker.add(format!("the container requests more {name} than its limit"));
-            } else if is_device(name) && limit != request {
-                // Resources that cannot be overcommitted need a request equal to the limit.
-                checker.add(format!(
-                    "the container must request as much {name} as its limit is"
-                ));
-            }
+            checker.request_within_limit(name, request, limits.and_then(|limits| limits.get(name)));
         });
         let states = |is_match: &dyn Fn(&str) -> bool| {
             let both = [limits, resources.get("requests")].into_iter().flatten();
@@ -360,25 +335,58 @@ impl<'v> Checker<'v> {
         }
     }
 
+    fn request_within_limit(&mut self, name: &str, request: &View<'_>, limit: Option<&View<'_>>) {
+        if limit == Some(request) {
+            return;
+        }
+        let limit = limit.and_then(quantity::of_view);
+        let request = quantity::of_view(request);
+        if limit.is_some() && request > limit {
+            self.add(format!("the container requests more {name} than its limit"));
+        } else if is_device(name) && limit != request {
+            // Resources that cannot be overcommitted need a request equal to the limit.
+            self.add(format!(
+                "the container must request as much {name} as its limit is"
+            ));
+        }
+    }
+
+    fn resource(&mut self, name: &str, amount: &View<'_>) {
+        let is_whole =
+            || quantity::of_view(amount).is_none_or(|number| number % quantity::NANO_UNITS == 0);
+        if !name.contains('/') {
+            if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
+                let known = RESOURCES.join(", ");
+                self.add(format!(
+                    "`{name}` is none of {known}, and devices have names such as `example.com/gpu`"
+                ));
+            }
+        } else if is_device(name) && !is_whole() {
+            self.add(format!("`{name}` is counted in whole numbers"));
+        }
+    }
+
     /// Checks that the values of a mapping are quantities and not negative.
     pub(super) fn amounts(&mut self, holder: &'v View<'v>, key: &'static str) {
-        self.fields(holder, key, |checker, name, amount| {
-            let shown = || {
-                amount
-                    .as_str()
-                    .map_or_else(|| amount.to_string(), str::to_owned)
-            };
-            match quantity::of_view(amount) {
-                None => checker.add(format!(
-                    "`{}` is no amount of {name} (`500m`, `1.5`, `64Mi`)",
-                    shown()
-                )),
-                Some(number) if number < 0 => {
-                    checker.add(format!("`{}` is less than nothing of {name}", shown()));
-                }
-                Some(_) => {}
+        self.fields(holder, key, Self::amount);
+    }
+
+    fn amount(&mut self, name: &str, amount: &View<'_>) {
+        let shown = || {
+            amount
+                .as_str()
+                .map_or_else(|| amount.to_string(), str::to_owned)
+        };
+        match quantity::of_view(amount) {
+            None => self.add(format!(
+                "`{}` is no amount of {name} (`500m`, `1.5`, `64Mi`)",
+                shown()
+            )),
+            Some(number) if number < 0 => {
+                self.add(format!("`{}` is less than nothing of {name}", shown()));
             }
-        });
+            Some(_) => {}
+        }
     }
 
     fn security_context(&mut self, context: &'v View<'v>) {
@@ -404,24 +412,26 @@ impl<'v> Checker<'v> {
     pub(super) fn profiles(&mut self, context: &'v View<'v>) {
         for key in ["seccompProfile", "appArmorProfile"] {
             self.visit_key(context, key, |checker, profile| {
-                checker.word(
-                    profile,
-                    "type",
-                    &["RuntimeDefault", "Localhost", "Unconfined"],
-                );
-                let is_local = profile.get("type").is_some_and(|kind| kind == "Localhost");
-                if is_local == is_empty(profile.get("localhostProfile")) {
-                    checker.report_rule(
-                        "has `localhostProfile` with `type: Localhost`, and only then",
-                    );
-                }
-                checker.text(profile, "localhostProfile", |name| match key {
-                    "seccompProfile" => check_descending(name),
-                    _ if name.trim() != name => Err("must have no blanks around it"),
-                    _ => Ok(()),
-                });
+                checker.profile(key, profile)
             });
         }
+    }
+
+    fn profile(&mut self, key: &str, profile: &'v View<'v>) {
+        self.word(
+            profile,
+            "type",
+            &["RuntimeDefault", "Localhost", "Unconfined"],
+        );
+        let is_local = profile.get("type").is_some_and(|kind| kind == "Localhost");
+        if is_local == is_empty(profile.get("localhostProfile")) {
+            self.report_rule("has `localhostProfile` with `type: Localhost`, and only then");
+        }
+        self.text(profile, "localhostProfile", |name| match key {
+            "seccompProfile" => check_descending(name),
+            _ if name.trim() != name => Err("must have no blanks around it"),
+            _ => Ok(()),
+        });
     }
 
     /// Checks for duplicate ports and mounts.

@@ -55,32 +55,23 @@ impl<'v> Checker<'v> {
         };
         self.visit_key(holder, kind, |checker, action| match kind {
             "exec" => {
-                if action
-                    .get("command")
-                    .and_then(View::as_array)
-                    .is_none_or(Vec::is_empty)
-                {
+                let command = action.get("command").and_then(View::as_array);
+                if command.is_none_or(Vec::is_empty) {
                     checker.report_rule("needs `command`");
                 }
             }
-            "httpGet" | "tcpSocket" | "grpc" => {
-                checker.word(action, "scheme", &["HTTP", "HTTPS"]);
-                checker.each(action, "httpHeaders", |checker, header| {
-                    checker.text(header, "name", check_header);
-                });
-                checker.visit_key(action, "port", |checker, port| match port {
-                    View::Text(name) => checker.rule(names::check_port_name(name)),
-                    _ if port
-                        .as_i64()
-                        .is_some_and(|port| !(1..=65535).contains(&port)) =>
-                    {
-                        checker.report_rule(format!("must be between 1 and 65535, not {port}"));
-                    }
-                    _ => {}
-                });
-            }
+            "httpGet" | "tcpSocket" | "grpc" => checker.request(action),
             _ => checker.number(action, "seconds", 0..=i64::MAX),
         });
+    }
+
+    fn request(&mut self, action: &'v View<'v>) {
+        self.word(action, "scheme", &["HTTP", "HTTPS"]);
+        self.each(action, "httpHeaders", |checker, header| {
+            checker.text(header, "name", check_header);
+        });
+        self.number(action, "port", 1..=65535);
+        self.text(action, "port", names::check_port_name);
     }
 }
 

@@ -187,15 +187,7 @@ impl<'v> Checker<'v> {
         const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
         const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
         self.visit_key(affinity, "nodeAffinity", |checker, nodes| {
-            checker.visit_key(nodes, REQUIRED, |checker, selector| {
-                let terms = selector.get("nodeSelectorTerms").and_then(View::as_array);
-                if terms.is_none_or(Vec::is_empty) {
-                    checker.report_rule("needs a term in `nodeSelectorTerms`");
-                }
-                checker.each(selector, "nodeSelectorTerms", |checker, term| {
-                    checker.expressions(term, &NODE_OPERATORS);
-                });
-            });
+            checker.visit_key(nodes, REQUIRED, Self::node_selector);
             checker.each(nodes, PREFERRED, |checker, preferred| {
                 checker.number(preferred, "weight", 1..=100);
                 checker.visit_key(preferred, "preference", |checker, term| {
@@ -214,6 +206,16 @@ impl<'v> Checker<'v> {
         }
     }
 
+    fn node_selector(&mut self, selector: &'v View<'v>) {
+        let terms = selector.get("nodeSelectorTerms").and_then(View::as_array);
+        if terms.is_none_or(Vec::is_empty) {
+            self.report_rule("needs a term in `nodeSelectorTerms`");
+        }
+        self.each(selector, "nodeSelectorTerms", |checker, term| {
+            checker.expressions(term, &NODE_OPERATORS);
+        });
+    }
+
     /// Checks a pod affinity term.
     fn pods(&mut self, term: &'v View<'v>) {
         self.required_text(term, "topologyKey", names::check_label_key);
@@ -229,20 +231,23 @@ impl<'v> Checker<'v> {
         self.each(holder, "matchExpressions", |checker, expression| {
             checker.text(expression, "key", names::check_label_key);
             checker.word(expression, "operator", operators);
-            let count = expression
-                .get("values")
-                .and_then(View::as_array)
-                .map_or(0, Vec::len);
-            let wrong = match expression.get("operator").and_then(View::as_str) {
-                Some("In" | "NotIn") if count == 0 => "needs `values`",
-                Some("Exists" | "DoesNotExist") if count > 0 => {
-                    "has `values`, which its operator does not take"
-                }
-                Some("Gt" | "Lt") if count != 1 => "needs one entry in `values`",
-                _ => return,
-            };
-            checker.report_rule(wrong);
+            checker.operands(expression);
         });
+    }
+
+    /// Checks that the operator of an expression has the values that it needs.
+    fn operands(&mut self, expression: &View<'_>) {
+        let values = expression.get("values").and_then(View::as_array);
+        let count = values.map_or(0, Vec::len);
+        let wrong = match expression.get("operator").and_then(View::as_str) {
+            Some("In" | "NotIn") if count == 0 => "needs `values`",
+            Some("Exists" | "DoesNotExist") if count > 0 => {
+                "has `values`, which its operator does not take"
+            }
+            Some("Gt" | "Lt") if count != 1 => "needs one entry in `values`",
+            _ => return,
+        };
+        self.report_rule(wrong);
     }
 }
 

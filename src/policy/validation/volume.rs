@@ -130,51 +130,51 @@ impl<'v> Checker<'v> {
         self.each(source, "sources", |checker, source| {
             if let Some(kind) = checker.one_of(source, &PROJECTED, "a projected source") {
                 checker.visit_key(source, kind, |checker, source| {
-                    if matches!(kind, "secret" | "configMap") {
-                        checker.object(source);
-                    }
-                    if kind == "serviceAccountToken" {
-                        checker.required_text(source, "path", check_descending);
-                        checker.number(source, "expirationSeconds", 600..=1 << 32);
-                    }
-                    match kind {
-                        "downwardAPI" => checker.fields_as_files(source),
-                        _ => checker.files(source),
-                    }
+                    checker.projected_source(kind, source);
                 });
             }
         });
+    }
+
+    fn projected_source(&mut self, kind: &str, source: &'v View<'v>) {
+        if matches!(kind, "secret" | "configMap") {
+            self.object(source);
+        }
+        if kind == "serviceAccountToken" {
+            self.required_text(source, "path", check_descending);
+            self.number(source, "expirationSeconds", 600..=1 << 32);
+        }
+        match kind {
+            "downwardAPI" => self.fields_as_files(source),
+            _ => self.files(source),
+        }
     }
 
     /// Checks the files of the downward API (`validateDownwardAPIVolumeFile` of Kubernetes).
     fn fields_as_files(&mut self, source: &'v View<'v>) {
         self.files(source);
         self.each(source, "items", |checker, item| {
-            let Some(kind) = checker.one_of(
-                item,
-                &["fieldRef", "resourceFieldRef"],
-                "a file of the downward API",
-            ) else {
-                return;
-            };
-            checker.visit_key(item, kind, |checker, source| {
-                if kind == "resourceFieldRef" {
+            let kinds = ["fieldRef", "resourceFieldRef"];
+            match checker.one_of(item, &kinds, "a file of the downward API") {
+                Some("fieldRef") => checker.visit_key(item, "fieldRef", Self::field_as_file),
+                Some(kind) => checker.visit_key(item, kind, |checker, source| {
                     checker.needs_text(source, "containerName");
                     checker.resource_of_container(source);
-                    return;
-                }
-                let path = text_at(source, "fieldPath");
-                let is_part = ["metadata.labels['", "metadata.annotations['"]
-                    .iter()
-                    .any(|begin| path.starts_with(begin));
-                if !is_part && !FIELDS.contains(&path) {
-                    checker.report_rule(format!(
-                        "must be one of {}, not `{path}`",
-                        FIELDS.join(", ")
-                    ));
-                }
-            });
+                }),
+                None => {}
+            }
         });
+    }
+
+    fn field_as_file(&mut self, source: &'v View<'v>) {
+        let path = text_at(source, "fieldPath");
+        let is_part = ["metadata.labels['", "metadata.annotations['"]
+            .iter()
+            .any(|begin| path.starts_with(begin));
+        if !is_part && !FIELDS.contains(&path) {
+            let fields = FIELDS.join(", ");
+            self.report_rule(format!("must be one of {fields}, not `{path}`"));
+        }
     }
 
     /// Checks file permissions. JSON has no octal numbers, so a decimal 777 is out of range.

@@ -69,16 +69,7 @@ impl<'a> CheckedRun<'a> {
             finding.diagnostic.code != Code::NearMiss || !reported.iter().any(is_cause)
         });
         findings.extend(reported);
-        let order = |finding: &Finding| {
-            let place = finding.place();
-            let file =
-                place.and_then(|place| files.iter().position(|file| *file.name == *place.source));
-            (
-                file.unwrap_or(usize::MAX),
-                place.map_or(0, |place| place.line),
-            )
-        };
-        findings.sort_by_cached_key(order);
+        findings.sort_by_cached_key(|finding| position_of(finding, files));
         CheckedRun { files, findings }
     }
 
@@ -121,6 +112,16 @@ impl<'a> CheckedRun<'a> {
         let settled = statuses.iter().filter(is_settled).count();
         (statuses.len(), settled)
     }
+}
+
+/// The index of the file that a finding is in, and the line; findings without a place come last.
+fn position_of(finding: &Finding, files: &[ReportedFile<'_>]) -> (usize, usize) {
+    let place = finding.place();
+    let file = place.and_then(|place| files.iter().position(|file| *file.name == *place.source));
+    (
+        file.unwrap_or(usize::MAX),
+        place.map_or(0, |place| place.line),
+    )
 }
 
 fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Finding> {
