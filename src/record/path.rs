@@ -219,17 +219,21 @@ fn digest_identity(item: &Value) -> String {
 
 /// Escapes a key as a path segment, like RFC 6901: `~` as `~0`, `/` as `~1`.
 pub(crate) fn escape(key: &str) -> Cow<'_, str> {
-    if !key.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
+    let (mut segment, mut start) = (String::new(), 0);
+    for (at, byte) in key.bytes().enumerate() {
+        let code = match byte {
+            b'~' => "~0",
+            b'/' => "~1",
+            _ => continue,
+        };
+        segment.push_str(&key[start..at]);
+        segment.push_str(code);
+        start = at + 1;
+    }
+    if start == 0 {
         return Cow::Borrowed(key);
     }
-    let mut segment = String::with_capacity(key.len() + 8);
-    for char in key.chars() {
-        match char {
-            '~' => segment.push_str("~0"),
-            '/' => segment.push_str("~1"),
-            other => segment.push(other),
-        }
-    }
+    segment.push_str(&key[start..]);
     Cow::Owned(segment)
 }
 
@@ -242,6 +246,9 @@ pub(crate) fn is_escaped(segment: &str, key: &str) -> bool {
         Some(_) => escape(key) == segment,
     }
 }
+
+/// Room for the segments of most paths below a pod template: `spec/containers/app/env/NAME`.
+const USUAL_SEGMENTS: usize = 5;
 
 /// Formats and resolves the paths of a record. Paths below the pod template begin with `pod`.
 #[derive(Debug, Clone)]
@@ -299,13 +306,19 @@ impl RecordPaths {
 
     /// Splits a path into its segments from the object's root, still escaped.
     pub(crate) fn segments<'p>(&'p self, path: &'p str) -> Vec<&'p str> {
-        match path.strip_prefix("pod/") {
-            Some(rest) => {
-                let template = self.escaped.iter().map(String::as_str);
-                template.chain(rest.split('/')).collect()
-            }
-            None => path.split('/').collect(),
+        let (template, rest): (&[String], _) = match path.strip_prefix("pod/") {
+            Some(rest) => (&self.escaped, rest),
+            None => (&[], path),
+        };
+        let mut segments = Vec::with_capacity(template.len() + USUAL_SEGMENTS);
+        segments.extend(template.iter().map(String::as_str));
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'/', rest.as_bytes()) {
+            segments.push(&rest[start..end]);
+            start = end + 1;
         }
+        segments.push(&rest[start..]);
+        segments
     }
 
     /// Returns the value at a path. `None` if there is none.
