@@ -319,10 +319,10 @@ mod tests {
     }
 
     fn asked(text: &str) -> Vec<(&'static str, String)> {
-        let wishes = read(&"input.yaml".into(), text.as_bytes());
-        wishes
+        let suggestions = read(&"input.yaml".into(), text.as_bytes());
+        suggestions
             .into_iter()
-            .map(|wish| (wish.policy, wish.object))
+            .map(|suggestion| (suggestion.policy, suggestion.object))
             .collect()
     }
 

@@ -376,11 +376,11 @@ mod tests {
                     .wrapping_add(1_442_695_040_888_963_407);
                 text += pieces[(seed >> 33) as usize % pieces.len()];
             }
-            let mut glances = DocumentScanner::of(text.as_bytes());
+            let mut scanner = DocumentScanner::of(text.as_bytes());
             for chunk in crate::yaml::stream::chunks(text.as_bytes()) {
-                if let Some((glance, end)) = glances.classify_at(chunk.start, &kinds) {
+                if let Some((scan, end)) = scanner.classify_at(chunk.start, &kinds) {
                     assert_eq!(end, chunk.start + chunk.text.len(), "{text:?}");
-                    assert_eq!(glance, super::classify(chunk.text, &kinds), "{text:?}");
+                    assert_eq!(scan, super::classify(chunk.text, &kinds), "{text:?}");
                 }
             }
         }

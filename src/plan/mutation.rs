@@ -169,10 +169,12 @@ fn texts(workload: &Workload<'_>, metadata: Option<NodeId>, key: &str) -> BTreeM
 /// Remarks as diagnostics of the workload.
 fn diagnostics_of(subject: RuleContext<'_, '_>, remarks: Vec<Remark>) -> Vec<Diagnostic> {
     let remarks = remarks.into_iter();
-    remarks.map(|remark| tell(subject, remark)).collect()
+    remarks
+        .map(|remark| diagnostic_of(subject, remark))
+        .collect()
 }
 
-fn tell(subject: RuleContext<'_, '_>, remark: Remark) -> Diagnostic {
+fn diagnostic_of(subject: RuleContext<'_, '_>, remark: Remark) -> Diagnostic {
     let workload = subject.workload;
     let message = remark.message.replace("{}", &workload.title());
     let place = match &remark.at {

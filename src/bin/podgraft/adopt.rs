@@ -37,12 +37,12 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
     if args.in_place {
         return Ok(conclude(grafted, &args.run.output, target));
     }
-    let voice = Console::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+    let console = Console::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
         return Ok(exit);
     }
-    voice.show(&grafted.problems);
+    console.show(&grafted.problems);
     let summary = text::render(&grafted.reported());
-    voice.tell(&format!("{summary}nothing was written: add --in-place\n"));
+    console.inform(&format!("{summary}nothing was written: add --in-place\n"));
     Ok(Exit::Done)
 }

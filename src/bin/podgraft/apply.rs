@@ -97,17 +97,17 @@ fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Err
             ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;
-    let voice = Console::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+    let console = Console::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
         return Ok(exit);
     }
     if let Err(problems) = write(args, &grafted) {
-        voice.show(&problems);
-        voice.conclude(&problems, "nothing was written");
+        console.show(&problems);
+        console.conclude(&problems, "nothing was written");
         return Ok(Exit::Refused);
     }
-    voice.show(&grafted.problems);
-    voice.tell(
+    console.show(&grafted.problems);
+    console.inform(
         &[
             grafted.named_configuration(),
             text::render(&grafted.reported()),

@@ -126,7 +126,7 @@ impl Console {
     }
 
     /// Prints a message for people; nothing under `--quiet` or `--diagnostics json`.
-    pub fn tell(self, text: &str) {
+    pub fn inform(self, text: &str) {
         if !self.is_quiet && self.diagnostics != args::DiagnosticsFormat::Json {
             write_stderr(&for_log(wrapped(&lines(text))));
         }
@@ -159,7 +159,7 @@ impl Console {
 }
 
 /// Prints a message for people, for commands without output flags.
-pub fn tell(text: &str) {
+pub fn inform(text: &str) {
     write_stderr(&lines(text));
 }
 

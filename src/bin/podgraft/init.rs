@@ -8,7 +8,7 @@ use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
 
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
-use crate::diagnostics::{show_plainly, tell};
+use crate::diagnostics::{inform, show_plainly};
 use crate::run::Exit;
 
 /// The folder that `init` creates for a policy.
@@ -41,7 +41,7 @@ fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
         }
     };
     write_new(&config, &configuration(&used))?;
-    tell("next: podgraft diff PATH, with the folder of your rendered manifests as PATH\n");
+    inform("next: podgraft diff PATH, with the folder of your rendered manifests as PATH\n");
     Ok(())
 }
 
@@ -70,7 +70,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
         .map_err(problem)?;
     file.write_all(text.as_bytes()).map_err(problem)?;
     let shown = path.strip_prefix(".").unwrap_or(path);
-    tell(&format!("wrote {}\n", shown.display()));
+    inform(&format!("wrote {}\n", shown.display()));
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use podgraft::report::merge_repeated;
 use podgraft::yaml::splice::splice;
 
 use crate::args::tools::{TestArgs, TestFormat, parse_setting};
-use crate::diagnostics::{show_in, stdout_paint, tell};
+use crate::diagnostics::{inform, show_in, stdout_paint};
 use crate::gather_inventory::{FactSources, gather};
 use crate::output::print;
 use crate::policies::files_of;
@@ -198,7 +198,7 @@ fn update(path: &Path, output: &[u8]) -> Result<(), Diagnostic> {
     write_whole(path, output).map_err(|error| {
         Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
     })?;
-    tell(&format!("wrote {name}\n"));
+    inform(&format!("wrote {name}\n"));
     Ok(())
 }
 

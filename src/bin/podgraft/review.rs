@@ -25,11 +25,11 @@ use crate::repository::repository;
 use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, graft_all, reads_stdin, refuse, usage};
 
 /// Prints a result and returns `exit`, or fails the run if that is not possible.
-fn print_result(voice: Console, shown: &str, exit: Exit) -> Exit {
+fn print_result(console: Console, shown: &str, exit: Exit) -> Exit {
     match print(shown.as_bytes()) {
         Ok(()) => exit,
         Err(problem) => {
-            voice.show(&[problem]);
+            console.show(&[problem]);
             Exit::Refused
         }
     }
@@ -89,8 +89,8 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
         [] => graft_all(&args.run, request)?,
         old => graft_against(&args.run, old, request)?,
     };
-    let voice = Console::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+    let console = Console::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
         return Ok(exit);
     }
     let repository = (!args.relative).then(repository).flatten();
@@ -102,19 +102,19 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
         false => DiffAudience::Program,
     };
     let reported = grafted.reported();
-    let paint = voice.stdout_paint();
+    let paint = console.stdout_paint();
     let shown = render_diff(args, &reported, &grafted.problems, program, paint);
     if let Err(problem) = shown.and_then(|shown| print(shown.as_bytes())) {
-        voice.show(&[problem]);
+        console.show(&[problem]);
         return Ok(Exit::Refused);
     }
-    voice.show(&grafted.problems);
+    console.show(&grafted.problems);
     let summary = [
         grafted.named_configuration(),
         text::skipped(&reported),
         text::totals(&reported, text::ReportMode::Shown),
     ];
-    voice.tell(&summary.concat());
+    console.inform(&summary.concat());
     let is_changed = reported.iter().any(|file| !file.report.edits.is_empty());
     Ok(if is_changed {
         Exit::Differences
@@ -165,22 +165,22 @@ pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
             ..RunRequest::of(&Purpose::Elsewhere)
         },
     )?;
-    let voice = Console::new(&args.run.output);
+    let console = Console::new(&args.run.output);
     let findings = take_findings(&mut grafted);
-    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
         return Ok(exit);
     }
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
     let shown = match args.output {
-        ExplainFormat::Text => explain::render(&reported, voice.stdout_paint()),
+        ExplainFormat::Text => explain::render(&reported, console.stdout_paint()),
         ExplainFormat::Json => explain::render_json(&reported),
     };
     // The explanation covers warnings. Errors carry more than fits a line.
     let errors: Vec<Diagnostic> = findings.into_iter().filter(Diagnostic::is_error).collect();
-    voice.show(&errors);
-    voice.tell(&grafted.named_configuration());
-    Ok(print_result(voice, &shown, Exit::Done))
+    console.show(&errors);
+    console.inform(&grafted.named_configuration());
+    Ok(print_result(console, &shown, Exit::Done))
 }
 
 fn enable_finding_details(options: &mut Options) {
@@ -205,13 +205,15 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         ..RunRequest::of(&Purpose::Elsewhere)
     };
     let mut grafted = graft_all(&run, request)?;
-    let voice = Console::new(&args.run.output);
+    let console = Console::new(&args.run.output);
     let mut findings = take_findings(&mut grafted);
-    if let Some(exit) = refuse(&grafted, &args.run.output, voice) {
+    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
         return Ok(match args.output {
-            CheckFormat::Github => {
-                print_result(voice, &check::github::annotations(&grafted.problems), exit)
-            }
+            CheckFormat::Github => print_result(
+                console,
+                &check::github::annotations(&grafted.problems),
+                exit,
+            ),
             _ => exit,
         });
     }
@@ -229,20 +231,20 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     if demands.is_whole {
         checked.add(&config::unused(&demands.acknowledged));
     }
-    let shown = render_check(args.output, &checked, voice);
-    voice.tell(&grafted.named_configuration());
+    let shown = render_check(args.output, &checked, console);
+    console.inform(&grafted.named_configuration());
     if args.output != CheckFormat::Text {
-        voice.tell(&check::text::totals(&checked));
+        console.inform(&check::text::totals(&checked));
     }
     let fails = checked.number(Severity::Error) > 0
         || demands.is_strict && checked.number(Severity::Warning) > 0;
     let exit = if fails { Exit::Differences } else { Exit::Done };
-    Ok(print_result(voice, &shown, exit))
+    Ok(print_result(console, &shown, exit))
 }
 
-fn render_check(format: CheckFormat, checked: &CheckedRun<'_>, voice: Console) -> String {
+fn render_check(format: CheckFormat, checked: &CheckedRun<'_>, console: Console) -> String {
     match format {
-        CheckFormat::Text => check::text::render(checked, voice.stdout_paint()),
+        CheckFormat::Text => check::text::render(checked, console.stdout_paint()),
         CheckFormat::Json => check::json::render(checked),
         CheckFormat::Junit => check::junit::render(checked),
         CheckFormat::Github => check::github::render(checked),
@@ -259,15 +261,15 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
             ..RunRequest::of(&Purpose::Read)
         },
     )?;
-    let voice = Console::new(&args.output);
-    if let Some(exit) = refuse(&grafted, &args.output, voice) {
+    let console = Console::new(&args.output);
+    if let Some(exit) = refuse(&grafted, &args.output, console) {
         return Ok(exit);
     }
     grafted.keep_wanted(&args.manifests.workloads);
     let reported = grafted.reported();
     let workloads = inspect::workloads(&reported, sort_by(args));
     if workloads.is_empty() && matches!(args.format, InspectFormat::Table | InspectFormat::Wide) {
-        voice.tell("No workloads found\n");
+        console.inform("No workloads found\n");
         return Ok(Exit::Done);
     }
     let has_namespaces = args.all_namespaces
@@ -287,8 +289,8 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
             yaml_document(&inspect::farm_pods(&workloads, list_metadata(&reported)))
         }
     };
-    voice.show(&grafted.problems);
-    Ok(print_result(voice, &shown, Exit::Done))
+    console.show(&grafted.problems);
+    Ok(print_result(console, &shown, Exit::Done))
 }
 
 fn sort_by(args: &args::InspectArgs) -> SortBy {

@@ -15,7 +15,7 @@ use crate::settings::{Caller, complete};
 /// Prints the announcement: the offered policies, and the parameters that an Application may set with their defaults.
 pub fn announce(args: &args::ParametersArgs) -> Exit {
     let run = args::RunArgs::of_policies(args.policies.clone());
-    let voice = Console::new(&run.output);
+    let console = Console::new(&run.output);
     let found = complete(&run, Caller::Host).and_then(|run| {
         let mut files = offered_files(&run.policies.given)?;
         let offered = offered_files(&args.offers.offered)?;
@@ -28,7 +28,7 @@ pub fn announce(args: &args::ParametersArgs) -> Exit {
     });
     let (run, files, choice) = match found {
         Ok(found) => found,
-        Err(problems) => return fail(&problems, voice),
+        Err(problems) => return fail(&problems, console),
     };
     let mut announced = Vec::new();
     if !choice.is_empty() {
@@ -55,5 +55,5 @@ pub fn announce(args: &args::ParametersArgs) -> Exit {
         }));
     }
     let text = serde_json::to_string(&announced).expect("strings and lists are always JSON") + "\n";
-    print(text.as_bytes()).map_or_else(|problem| fail(&[problem], voice), |()| Exit::Done)
+    print(text.as_bytes()).map_or_else(|problem| fail(&[problem], console), |()| Exit::Done)
 }

@@ -21,15 +21,15 @@ use crate::walk::Input;
 /// `podgraft fn`.
 pub fn function(args: &args::HostArgs) -> Exit {
     log_to_file();
-    let voice = Console::new(&args.output);
+    let console = Console::new(&args.output);
     let input = Input::stdin();
     let text = match read_stdin() {
         Ok(text) => text,
-        Err(problem) => return fail(&[problem], voice),
+        Err(problem) => return fail(&[problem], console),
     };
     let list = match ResourceList::read(Arc::clone(&input.name), &text) {
         Ok(list) => list,
-        Err(problem) => return fail(&[*problem], voice),
+        Err(problem) => return fail(&[*problem], console),
     };
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
@@ -45,7 +45,7 @@ pub fn function(args: &args::HostArgs) -> Exit {
     grafted
         .problems
         .retain(|problem| problem.code != Code::NoManifests);
-    print_list(&grafted, &list, &text, &args.output, voice)
+    print_list(&grafted, &list, &text, &args.output, console)
 }
 
 /// Completes the flags by the functionConfig, then by the environment and the operator's configuration.
@@ -130,9 +130,9 @@ fn print_list(
     list: &ResourceList<'_>,
     text: &str,
     output: &args::OutputArgs,
-    voice: Console,
+    console: Console,
 ) -> Exit {
-    let refused = refuse(grafted, output, voice);
+    let refused = refuse(grafted, output, console);
     let mut results: Vec<KrmResult> = grafted
         .problems
         .iter()
@@ -149,11 +149,11 @@ fn print_list(
     edits.extend(list.results_edit(&results));
     edits.sort_by_key(|edit| edit.at.start);
     if let Err(problem) = print(&splice(text.as_bytes(), &edits)) {
-        return fail(&[problem], voice);
+        return fail(&[problem], console);
     }
     if refused.is_none() {
-        voice.show(&grafted.problems);
-        voice.tell(&podgraft::report::text::render(&grafted.reported()));
+        console.show(&grafted.problems);
+        console.inform(&podgraft::report::text::render(&grafted.reported()));
     }
     refused.unwrap_or(Exit::Done)
 }

@@ -28,20 +28,20 @@ const TO_STDOUT: OutputTarget<'_> = OutputTarget {
 /// `podgraft post-render`: reads Helm's manifests from stdin and prints them with the policies applied.
 pub fn post_render(args: &args::HostArgs) -> Exit {
     log_to_file();
-    let voice = Console::new(&args.output);
+    let console = Console::new(&args.output);
     let input = Input::stdin();
     let text = match input.read() {
         Ok(text) => text,
-        Err(problem) => return fail(&[problem], voice),
+        Err(problem) => return fail(&[problem], console),
     };
     // A chart that has only hooks gives the post-renderer empty input, which is no error.
     if is_blank(&text) {
-        voice.tell("podgraft: there is no manifest to look at\n");
-        return print(&text).map_or_else(|problem| fail(&[problem], voice), |()| Exit::Done);
+        console.inform("podgraft: there is no manifest to look at\n");
+        return print(&text).map_or_else(|problem| fail(&[problem], console), |()| Exit::Done);
     }
     let run = match complete(&args.run()) {
         Ok(run) => run,
-        Err(problems) => return fail(&problems, voice),
+        Err(problems) => return fail(&problems, console),
     };
     let mut grafted = graft_read(&run, input, text);
     grafted.problems.extend(local_config_warnings(&grafted));
@@ -60,9 +60,9 @@ fn complete(run: &args::RunArgs) -> Result<args::RunArgs, Vec<Diagnostic>> {
     Ok(run)
 }
 
-fn fail(problems: &[Diagnostic], voice: Console) -> Exit {
-    voice.show(problems);
-    voice.conclude(problems, "nothing was written");
+fn fail(problems: &[Diagnostic], console: Console) -> Exit {
+    console.show(problems);
+    console.conclude(problems, "nothing was written");
     Exit::Refused
 }
 

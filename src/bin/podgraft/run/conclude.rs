@@ -33,13 +33,13 @@ pub fn conclude(
     output: &args::OutputArgs,
     target: OutputTarget<'_>,
 ) -> Exit {
-    let voice = Console::new(output);
+    let console = Console::new(output);
     grafted.problems.extend(check_apart(
         target,
         output.report.as_deref(),
         &grafted.files,
     ));
-    if let Some(exit) = refuse(&grafted, output, voice) {
+    if let Some(exit) = refuse(&grafted, output, console) {
         return exit;
     }
     let written = match grafted.piped.take() {
@@ -48,14 +48,14 @@ pub fn conclude(
     };
     if let Err(problems) = written {
         write_report(output, &grafted, &problems, RunVerdict::Refused)
-            .unwrap_or_else(|problem| voice.show(&[problem]));
-        voice.show(&problems);
-        voice.conclude(&problems, "what failed is not written");
+            .unwrap_or_else(|problem| console.show(&[problem]));
+        console.show(&problems);
+        console.conclude(&problems, "what failed is not written");
         return Exit::Refused;
     }
-    voice.show(&grafted.problems);
+    console.show(&grafted.problems);
     if !output.quiet {
-        voice.tell(
+        console.inform(
             &[
                 grafted.named_configuration(),
                 text::render(&grafted.reported()),
@@ -76,8 +76,8 @@ pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
     grafted
         .problems
         .extend(grafted.without_ephemeral_containers());
-    let voice = Console::new(&run.output);
-    if let Some(exit) = refuse(&grafted, &run.output, voice) {
+    let console = Console::new(&run.output);
+    if let Some(exit) = refuse(&grafted, &run.output, console) {
         return Ok(exit);
     }
     let reports: Vec<&FileReport> = grafted.files.iter().map(|file| &file.report).collect();
@@ -87,11 +87,11 @@ pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
         DebugFormat::Kubectl => debug::kubectl(&reports),
     };
     if let Err(problem) = print(shown.as_bytes()) {
-        voice.show(&[problem]);
+        console.show(&[problem]);
         return Ok(Exit::Refused);
     }
-    voice.show(&grafted.problems);
-    voice.tell(
+    console.show(&grafted.problems);
+    console.inform(
         &[
             grafted.named_configuration(),
             text::skipped(&grafted.reported()),
@@ -103,7 +103,7 @@ pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
 
 /// Ends the run with its problems if one of them is an error, or a warning under `--strict`. Returns `None` if the run
 /// may go on.
-pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, voice: Console) -> Option<Exit> {
+pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, console: Console) -> Option<Exit> {
     let highest_severity = grafted
         .problems
         .iter()
@@ -123,10 +123,10 @@ pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, voice: Console)
     }
     let mut problems = grafted.problems.clone();
     problems.extend(reported.err());
-    voice.show(&problems);
+    console.show(&problems);
     let is_strict = !problems.iter().any(Diagnostic::is_error);
     let is_gone = grafted.piped.as_ref().is_some_and(PipedText::is_gone);
-    voice.conclude(
+    console.conclude(
         &problems,
         match (is_gone, is_strict) {
             (true, _) => "what came before it is on stdout (--stream)",

@@ -72,19 +72,19 @@ pub enum Purpose {
 /// The options of the library for a run with the loaded policies.
 pub(super) fn options_of(
     run: &args::RunArgs,
-    wish: RunRequest<'_>,
+    request: RunRequest<'_>,
     loaded: &LoadedPolicies,
 ) -> Options {
     let mut options = Options {
-        details: wish.details,
-        ..options(run, wish.purpose, loaded.given.clone())
+        details: request.details,
+        ..options(run, request.purpose, loaded.given.clone())
     };
-    (wish.configure)(&mut options);
+    (request.configure)(&mut options);
     // A preview does not record every workload, but the records of all workloads decide which generated objects are
     // needed.
     let generates = |policy: &Policy| !policy.generate.is_empty();
     options.preview &= !loaded.policies.iter().any(generates);
-    options.given = wish.report_orphans.then(|| loaded.given.clone());
+    options.given = request.report_orphans.then(|| loaded.given.clone());
     options
 }
 
