@@ -137,79 +137,85 @@ fn containers(inject: &Injection) -> Vec<&Value> {
         .collect()
 }
 
-/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted>, and requests and limits, and a
-/// version in every image.
+/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted>
+fn assert_restricted(container: &Value, name: &str) {
+    let security = &container["securityContext"];
+    let user = security["runAsUser"].as_u64();
+    assert!(user.is_some_and(|user| user > 0), "{name}");
+    for (field, wanted) in [
+        ("runAsNonRoot", json!(true)),
+        ("allowPrivilegeEscalation", json!(false)),
+        ("capabilities", json!({"drop": ["ALL"]})),
+        ("seccompProfile", json!({"type": "RuntimeDefault"})),
+    ] {
+        assert_eq!(security[field], wanted, "{name}: {field}");
+    }
+}
+
+fn assert_has_requests_and_limits(container: &Value, name: &str) {
+    for kind in ["requests", "limits"] {
+        for resource in ["cpu", "memory"] {
+            assert!(
+                container["resources"][kind][resource].is_string(),
+                "{name}: {kind}.{resource}"
+            );
+        }
+    }
+}
+
+fn assert_has_version(container: &Value, name: &str) {
+    let image = container["image"]
+        .as_str()
+        .expect("a container has an image");
+    let tag = image
+        .rsplit('/')
+        .next()
+        .and_then(|image| image.split_once(':'))
+        .map(|(_, tag)| tag);
+    assert!(tag.is_some_and(|tag| tag != "latest"), "{name}: {image}");
+}
+
 #[test]
 fn every_container_starts_in_a_hardened_namespace() {
     for builtin in agents() {
         for rule in &policy(builtin).rules {
             for container in containers(&rule.inject) {
-                let security = &container["securityContext"];
-                assert_eq!(security["runAsNonRoot"], json!(true), "{}", builtin.name);
-                assert!(
-                    security["runAsUser"].as_u64().is_some_and(|user| user > 0),
-                    "{}",
-                    builtin.name
-                );
-                assert_eq!(
-                    security["allowPrivilegeEscalation"],
-                    json!(false),
-                    "{}",
-                    builtin.name
-                );
-                assert_eq!(
-                    security["capabilities"],
-                    json!({"drop": ["ALL"]}),
-                    "{}",
-                    builtin.name
-                );
-                assert_eq!(
-                    security["seccompProfile"],
-                    json!({"type": "RuntimeDefault"}),
-                    "{}",
-                    builtin.name
-                );
-                for (kind, name) in [
-                    ("requests", "cpu"),
-                    ("requests", "memory"),
-                    ("limits", "cpu"),
-                    ("limits", "memory"),
-                ] {
-                    assert!(
-                        container["resources"][kind][name].is_string(),
-                        "{}: {kind}.{name}",
-                        builtin.name
-                    );
-                }
-                let image = container["image"]
-                    .as_str()
-                    .expect("a container has an image");
-                let tag = image
-                    .rsplit('/')
-                    .next()
-                    .and_then(|name| name.split_once(':'))
-                    .map(|(_, tag)| tag);
-                assert!(
-                    tag.is_some_and(|tag| tag != "latest"),
-                    "{}: {image}",
-                    builtin.name
-                );
+                assert_restricted(container, builtin.name);
+                assert_has_requests_and_limits(container, builtin.name);
+                assert_has_version(container, builtin.name);
             }
-            let volumes = rule
+            let mut volumes = rule
                 .inject
                 .volumes
                 .iter()
                 .filter_map(|(item, _)| item.value.get("emptyDir"));
             assert!(
-                volumes
-                    .into_iter()
-                    .all(|volume| volume.get("sizeLimit").is_some()),
+                volumes.all(|volume| volume.get("sizeLimit").is_some()),
                 "{}: emptyDir",
                 builtin.name
             );
         }
     }
 }
+
+/// Applies all policies of the catalogue to the Deployment.
+const APPLY_CATALOGUE: [&str; 15] = [
+    "apply",
+    "-q",
+    "-i",
+    "--context",
+    "testdata/catalogue/context.yaml",
+    "--param",
+    "aws-pod-identity:serviceAccount=orders",
+    "--param",
+    "tenantId=8f7d0000-1111-2222-3333-444455556666",
+    "--param",
+    "dapr:trustAnchors=-----BEGIN CERTIFICATE-----",
+    "--param",
+    "linkerd:trustAnchors=-----BEGIN CERTIFICATE-----",
+    "--param",
+    "linkerd:version=edge-26.8.3",
+];
 
 /// The policies that follow a webhook, in one run over one Deployment that asks for each: applied, applied again without a
 /// change, and taken out one by one.
@@ -237,25 +243,7 @@ fn the_catalogue_shares_one_deployment_and_each_is_undone() {
         .filter(|builtin| builtin.group != Group::Agents && builtin.source().is_none())
         .map(|builtin| builtin.name)
         .collect();
-    let mut apply: Vec<String> = [
-        "apply",
-        "-q",
-        "-i",
-        "--context",
-        "testdata/catalogue/context.yaml",
-        "--param",
-        "aws-pod-identity:serviceAccount=orders",
-        "--param",
-        "tenantId=8f7d0000-1111-2222-3333-444455556666",
-        "--param",
-        "dapr:trustAnchors=-----BEGIN CERTIFICATE-----",
-        "--param",
-        "linkerd:trustAnchors=-----BEGIN CERTIFICATE-----",
-        "--param",
-        "linkerd:version=edge-26.8.3",
-    ]
-    .map(str::to_owned)
-    .into();
+    let mut apply: Vec<String> = APPLY_CATALOGUE.map(str::to_owned).into();
     apply.extend(names.iter().map(|name| format!("-pbuiltin:{name}")));
     apply.push("-ptestdata/catalogue/database.yaml".to_owned());
     names.push("AuthProxyWorkload/shop/db");

@@ -671,6 +671,26 @@ fn the_program_explains_itself() {
     assert_exit(&place.run(&["apply", "--help"]), 0);
 }
 
+/// Applies a diff in a folder; every hunk must fit exactly.
+fn patch_with(program: &str, args: &[&str], folder: &Path, diff: &[u8]) {
+    let file = folder.with_extension("patch");
+    fs::write(&file, diff).unwrap();
+    let patched = Command::new(program)
+        .args(args)
+        .current_dir(folder)
+        .stdin(fs::File::open(file).unwrap())
+        .output()
+        .unwrap();
+    let said = stdout(&patched);
+    assert!(
+        patched.status.success(),
+        "{program}: {said}{}\n{}",
+        stderr(&patched),
+        String::from_utf8_lossy(diff)
+    );
+    assert!(!said.contains("fuzz") && !said.contains("offset"), "{said}");
+}
+
 /// Applies the diff of some files with a program, and compares with `apply --in-place`.
 fn check_patch(program: &str, args: &[&str], files: &[(&str, String)]) {
     if Command::new(program).arg("--version").output().is_err() {
@@ -699,26 +719,7 @@ fn check_patch(program: &str, args: &[&str], files: &[(&str, String)]) {
     };
     let diff = run_in("patched", &["diff"]);
     assert_exit(&diff, 1);
-    place.write("diff.patch", &diff.stdout);
-    let patch = fs::File::open(place.path().join("diff.patch")).unwrap();
-    let patched = Command::new(program)
-        .args(args)
-        .current_dir(place.path().join("patched"))
-        .stdin(patch)
-        .output()
-        .unwrap();
-    assert!(
-        patched.status.success(),
-        "{program}: {}{}\n{}",
-        stdout(&patched),
-        stderr(&patched),
-        stdout(&diff)
-    );
-    assert!(
-        !stdout(&patched).contains("fuzz") && !stdout(&patched).contains("offset"),
-        "{}",
-        stdout(&patched)
-    );
+    patch_with(program, args, &place.path().join("patched"), &diff.stdout);
     assert_exit(&run_in("applied", &["apply", "-i"]), 0);
     for (name, _) in files {
         assert_eq!(

@@ -413,9 +413,8 @@ fn a_stream_knows_what_came_before_and_refuses_what_comes_too_late() {
     }
 }
 
-#[test]
-fn what_an_object_of_another_kind_needs_stays() {
-    let agent = "apiVersion: podgraft.dev/v1alpha1
+/// Generates a ConfigMap.
+const GENERATING: &str = "apiVersion: podgraft.dev/v1alpha1
 kind: InjectionPolicy
 metadata: {name: agent}
 spec:
@@ -423,18 +422,23 @@ spec:
   generate:
   - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: agent, namespace: shop}, data: {level: info}}
 ";
-    let newer = "apiVersion: podgraft.dev/v1alpha1
+
+/// Comes later, and generates nothing.
+const NEWER: &str = "apiVersion: podgraft.dev/v1alpha1
 kind: InjectionPolicy
 metadata: {name: newer}
 spec:
   inject: {podSpec: {tolerations: [{key: x, operator: Exists}]}}
 ";
+
+#[test]
+fn what_an_object_of_another_kind_needs_stays() {
     let cart = workload("cart");
     // Behind a key without a value a new line begins for whatever is put there.
     let text = format!("{}---\n{cart}        resources:", workload("orders"));
     let folder = folder(&[("all.yaml", &text)]);
-    fs::write(folder.path().join("agent.yaml"), agent).expect("the folder is writable");
-    fs::write(folder.path().join("newer.yaml"), newer).expect("the folder is writable");
+    fs::write(folder.path().join("agent.yaml"), GENERATING).expect("the folder is writable");
+    fs::write(folder.path().join("newer.yaml"), NEWER).expect("the folder is writable");
     let run = |args: &[&str]| {
         let output = podgraft(
             folder.path(),

@@ -183,6 +183,24 @@ fn values(text: &[u8]) -> Option<Vec<Value>> {
     serde_saphyr::from_multiple::<Value>(text).ok()
 }
 
+/// Where objects of a kind have their pod template.
+fn pod_template(kind: &str) -> Option<&'static str> {
+    match kind {
+        "Pod" => Some(""),
+        "CronJob" => Some("/spec/jobTemplate/spec/template"),
+        "PodTemplate" => Some("/template"),
+        "Deployment"
+        | "StatefulSet"
+        | "DaemonSet"
+        | "ReplicaSet"
+        | "ReplicationController"
+        | "Job"
+        | "Rollout"
+        | "DeploymentConfig" => Some("/spec/template"),
+        _ => None,
+    }
+}
+
 fn inject(object: &mut Value) {
     if object["kind"].as_str().is_some_and(|kind| kind == "List") {
         object["items"]
@@ -192,15 +210,8 @@ fn inject(object: &mut Value) {
             .for_each(inject);
         return;
     }
-    let pointer = match object["kind"].as_str() {
-        Some("Pod") => "",
-        Some("CronJob") => "/spec/jobTemplate/spec/template",
-        Some("PodTemplate") => "/template",
-        Some(
-            "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController",
-        ) => "/spec/template",
-        Some("Job" | "Rollout" | "DeploymentConfig") => "/spec/template",
-        _ => return,
+    let Some(pointer) = object["kind"].as_str().and_then(pod_template) else {
+        return;
     };
     let has_pod_spec = object
         .pointer(&format!("{pointer}/spec"))
@@ -231,10 +242,8 @@ fn inject(object: &mut Value) {
             "volumeMounts": [mount],
         }),
     );
-    for container in spec["containers"].as_array_mut().into_iter().flatten() {
-        if is_of_another_injector(container) {
-            continue;
-        }
+    let containers = spec["containers"].as_array_mut().into_iter().flatten();
+    for container in containers.filter(|container| !is_of_another_injector(container)) {
         push(&mut container["volumeMounts"], mount.clone());
         push(
             &mut container["env"],

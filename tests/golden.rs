@@ -302,20 +302,9 @@ impl Case {
         if patch.is_empty() {
             return;
         }
-        fs::write(place.path().join("all.patch"), &patch).expect("the folder is writable");
-        let Ok(git) = Command::new("git")
-            .current_dir(&place)
-            .args(["apply", "all.patch"])
-            .output()
-        else {
-            eprintln!("SKIPPED: `git` is not installed");
+        if !git_apply(place.path(), &patch) {
             return;
-        };
-        assert!(
-            git.status.success(),
-            "{}",
-            String::from_utf8_lossy(&git.stderr)
-        );
+        }
         for (path, expected) in &after {
             let patched = fs::read(place.path().join(path)).expect("the file is there");
             assert!(
@@ -393,6 +382,25 @@ impl Case {
         }
         assert_eq!(values, expected, "as a patch");
     }
+}
+
+/// Applies a patch in a folder. Returns `false` where there is no `git`.
+fn git_apply(folder: &Path, patch: &str) -> bool {
+    fs::write(folder.join("all.patch"), patch).expect("the folder is writable");
+    let Ok(git) = Command::new("git")
+        .current_dir(folder)
+        .args(["apply", "all.patch"])
+        .output()
+    else {
+        eprintln!("SKIPPED: `git` is not installed");
+        return false;
+    };
+    assert!(
+        git.status.success(),
+        "{}",
+        String::from_utf8_lossy(&git.stderr)
+    );
+    true
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

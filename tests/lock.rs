@@ -624,6 +624,32 @@ fn change(place: &Place, numbers: &mut Numbers, version: u32) {
     }
 }
 
+/// Whether a Deployment is as it was, but for what people change in it.
+fn assert_undone(text: &str, run: u64) {
+    let kept = ["podgraft.dev/applied", "registry.example.com/agent"];
+    assert!(
+        kept.iter().all(|word| !text.contains(word)),
+        "run {run}\n{text}"
+    );
+    let name = text
+        .split("name: ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .unwrap_or_default();
+    let wanted = DEPLOYMENT
+        .replace("orders   #", &format!("{name}   #"))
+        .replace("app: orders", &format!("app: {name}"));
+    let without = |text: &str| -> String {
+        let stays = |line: &&str| !line.contains("replicas:") && !line.contains("image:");
+        text.replace("orders", "").lines().filter(stays).collect()
+    };
+    assert_eq!(
+        without(&text.replace(name, "")),
+        without(&wanted.replace(name, "")),
+        "run {run}"
+    );
+}
+
 #[test]
 fn branches_are_merged_and_the_next_run_ends_as_if_there_had_been_one() {
     let runs = std::env::var("MERGES")
@@ -659,31 +685,10 @@ fn branches_are_merged_and_the_next_run_ends_as_if_there_had_been_one() {
             continue;
         }
         commit_applied(&place);
-        let kept = ["podgraft.dev/applied", "registry.example.com/agent"];
         succeeded(&place, &["undo", "-i", "apps"]);
         for file in fs::read_dir(place.path("apps")).expect("it is there") {
             let text = fs::read_to_string(file.expect("it is there").path()).expect("it is text");
-            assert!(
-                kept.iter().all(|word| !text.contains(word)),
-                "run {run}\n{text}"
-            );
-            let name = text
-                .split("name: ")
-                .nth(1)
-                .and_then(|rest| rest.split(' ').next());
-            let wanted =
-                DEPLOYMENT.replace("orders   #", &format!("{}   #", name.unwrap_or_default()));
-            let without = |text: &str| -> String {
-                let stays = |line: &&str| !line.contains("replicas:") && !line.contains("image:");
-                text.replace("orders", "").lines().filter(stays).collect()
-            };
-            let wanted =
-                wanted.replace("app: orders", &format!("app: {}", name.unwrap_or_default()));
-            assert_eq!(
-                without(&text.replace(name.unwrap_or_default(), "")),
-                without(&wanted.replace(name.unwrap_or_default(), "")),
-                "run {run}"
-            );
+            assert_undone(&text, run);
         }
         assert!(!place.path("podgraft.lock").exists());
     }

@@ -393,13 +393,8 @@ impl Identity {
     }
 }
 
-/// Why a world is not as it should be; else the texts after each step, each behind what it was made of.
-fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
-    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let random = &mut random;
-    (0..8).for_each(|_| {
-        random.below(2);
-    });
+/// A text of a few pods.
+fn pods(random: &mut Random) -> String {
     let pods: Vec<Value> = (0..=random.below(3))
         .map(|name| pod(random, name))
         .collect();
@@ -408,16 +403,31 @@ fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
         0 => podgraft::edit::yaml_document(pod),
         _ => format!("{pod}\n"),
     };
-    let input = pods.iter().map(write).collect::<Vec<_>>().join("---\n");
-    let number = 2 + random.below(2);
+    pods.iter().map(write).collect::<Vec<_>>().join("---\n")
+}
+
+/// Policies, and those of a second run: some are as they were, and some are not given any more.
+fn two_times(random: &mut Random, number: usize) -> (Vec<Value>, Vec<Value>) {
     let (first, mut second) = (policies(random, number), policies(random, number));
-    // Some are as they were, and some are not given the second time.
     for (at, policy) in first.iter().enumerate() {
         if random.below(2) == 0 {
             second[at] = policy.clone();
         }
     }
     second.retain(|_| random.below(4) != 0);
+    (first, second)
+}
+
+/// Why a world is not as it should be; else the texts after each step, each behind what it was made of.
+fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let random = &mut random;
+    (0..8).for_each(|_| {
+        random.below(2);
+    });
+    let input = pods(random);
+    let number = 2 + random.below(2);
+    let (first, second) = two_times(random, number);
     let (Some(first), Some(second)) = (read(&first), read(&second)) else {
         return Ok(Vec::new());
     };

@@ -210,6 +210,15 @@ fn what_is_not_written_stands_behind_its_indicator() {
         ],
     );
     check(
+        ": v\n",
+        &[(BlockMapping, ": v"), (Absent, ""), (Plain, "v")],
+    );
+    check("&a\n", &[(Absent, "&a")]);
+}
+
+#[test]
+fn what_is_not_written_in_a_flow_mapping_stands_behind_what_is() {
+    check(
         "{a: , b, \"c\":, d: &x , ? }",
         &[
             (FlowMapping, "{a: , b, \"c\":, d: &x , ? }"),
@@ -225,11 +234,6 @@ fn what_is_not_written_stands_behind_its_indicator() {
             (Absent, "{a: , b, \"c\":, d: &x , ?"),
         ],
     );
-    check(
-        ": v\n",
-        &[(BlockMapping, ": v"), (Absent, ""), (Plain, "v")],
-    );
-    check("&a\n", &[(Absent, "&a")]);
 }
 
 #[test]

@@ -88,22 +88,28 @@ fn of_pod(fault: &str) -> &str {
         .unwrap_or(fault)
 }
 
-#[test]
-fn what_is_accepted_of_any_pair_is_accepted_by_the_api_server() {
-    let (pods, policies) = (read("pods"), read("policies"));
-    let (mut names, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
-    let mut refused = 0;
-    for (policy_name, inject) in &policies {
+/// The pairs that podgraft accepts, with the objects before and after.
+#[derive(Default)]
+struct AcceptedPairs<'p> {
+    names: Vec<(&'p str, &'p str)>,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    refused: usize,
+}
+
+impl<'p> AcceptedPairs<'p> {
+    /// Puts a policy into every pod.
+    fn add(&mut self, policy_name: &'p str, inject: &Value, pods: &'p Map<String, Value>) {
         let policy = json!({
             "apiVersion": "podgraft.dev/v1alpha1", "kind": "InjectionPolicy", "metadata": {"name": "p"},
             "spec": {"inject": inject, "onConflict": "Replace"},
         });
         // One that is wrong in every pod is best refused before it meets any.
         let Ok(policy) = promises::policies(&policy.to_string()) else {
-            refused += pods.len();
-            continue;
+            self.refused += pods.len();
+            return;
         };
-        for (pod_name, pod) in &pods {
+        for (pod_name, pod) in pods {
             let input = object(pod).to_string();
             let report = graft(
                 &"input.json".into(),
@@ -112,26 +118,47 @@ fn what_is_accepted_of_any_pair_is_accepted_by_the_api_server() {
                 &Options::default(),
             );
             if !promises::errors(&report).is_empty() {
-                refused += 1;
+                self.refused += 1;
                 continue;
             }
             let output = splice(input.as_bytes(), &report.edits);
-            names.push((policy_name.as_str(), pod_name.as_str()));
-            outputs.push(String::from_utf8(output).expect("what was text stays text"));
-            inputs.push(input);
+            self.names.push((policy_name, pod_name));
+            self.outputs
+                .push(String::from_utf8(output).expect("what was text stays text"));
+            self.inputs.push(input);
         }
     }
+}
+
+fn faults_in_words(faults: &BTreeMap<String, Vec<String>>) -> String {
+    let lines = faults.iter().map(|(fault, pairs)| {
+        format!(
+            "{fault}\n    {} pairs: {}",
+            pairs.len(),
+            pairs[..pairs.len().min(4)].join(", ")
+        )
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_accepted_of_any_pair_is_accepted_by_the_api_server() {
+    let (pods, policies) = (read("pods"), read("policies"));
+    let mut accepted = AcceptedPairs::default();
+    for (policy_name, inject) in &policies {
+        accepted.add(policy_name, inject, &pods);
+    }
+    let (number, refused) = (accepted.outputs.len(), accepted.refused);
     assert!(
-        outputs.len() > 3000 && refused > 300,
-        "{} written, {refused} refused",
-        outputs.len()
+        number > 3000 && refused > 300,
+        "{number} written, {refused} refused"
     );
-    let (Some(before), Some(after)) = (judge(&inputs), judge(&outputs)) else {
+    let (Some(before), Some(after)) = (judge(&accepted.inputs), judge(&accepted.outputs)) else {
         return;
     };
     let left = left_to_the_server();
     let (mut wrong, mut used) = (BTreeMap::<String, Vec<String>>::new(), BTreeSet::new());
-    for ((before, after), (policy, pod)) in before.iter().zip(&after).zip(&names) {
+    for ((before, after), (policy, pod)) in before.iter().zip(&after).zip(&accepted.names) {
         assert!(
             !before[0].unknown && before[0].faults.is_empty(),
             "{pod}: {before:?}"
@@ -149,24 +176,11 @@ fn what_is_accepted_of_any_pair_is_accepted_by_the_api_server() {
             }
         }
     }
-    eprintln!(
-        "{} pairs accepted by both, {refused} refused",
-        outputs.len()
-    );
-    let wrong: Vec<_> = wrong
-        .iter()
-        .map(|(fault, pairs)| {
-            format!(
-                "{fault}\n    {} pairs: {}",
-                pairs.len(),
-                pairs[..pairs.len().min(4)].join(", ")
-            )
-        })
-        .collect();
+    eprintln!("{number} pairs accepted by both, {refused} refused");
     assert!(
         wrong.is_empty(),
         "{PAGE} has no row for:\n{}",
-        wrong.join("\n")
+        faults_in_words(&wrong)
     );
     let unused: Vec<_> = (0..left.len())
         .filter(|row| !used.contains(row))

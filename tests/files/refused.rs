@@ -218,28 +218,16 @@ fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
     ];
     for report in reports {
         for command in [
-            &["apply", "-i"][..],
-            &["apply"],
-            &["diff"],
-            &["check"],
-            &["explain"],
-            &["apply", "-o", "json-patch"],
+            "apply -i",
+            "apply",
+            "diff",
+            "check",
+            "explain",
+            "apply -o json-patch",
         ] {
-            let args = [
-                command,
-                &[
-                    "-p",
-                    "policy.yaml",
-                    "--context",
-                    "context",
-                    "--report",
-                    report,
-                    "m",
-                ],
-            ]
-            .concat();
+            let line = format!("{command} -p policy.yaml --context context --report {report} m");
             assert_refused(
-                &place.run(&args),
+                &place.run(&line.split(' ').collect::<Vec<_>>()),
                 &format!("`{report}` is read by this run and would be overwritten"),
             );
         }
@@ -248,7 +236,13 @@ fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
         assert_eq!(place.read("podgraft.yaml"), config);
         assert!(place.read("context/c.yaml").contains("ConfigMap"));
     }
-    // What fails before anything is read takes nothing with it.
+    assert!(place.leftovers().is_empty());
+}
+
+#[test]
+fn a_run_that_fails_before_it_reads_writes_no_report() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
     place.write("podgraft.yaml", "kind: [\n");
     assert_exit(
         &place.run(&[
@@ -262,6 +256,14 @@ fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
         2,
     );
     assert_eq!(place.read("podgraft.yaml"), "kind: [\n");
+    assert!(place.leftovers().is_empty());
+}
+
+#[test]
+fn a_report_does_not_take_the_place_of_the_old_policy() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    let policy = place.read("policy.yaml");
     place.write("old.yaml", &policy);
     let args = [
         "diff",

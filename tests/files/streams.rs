@@ -142,6 +142,24 @@ fn run_over(place: &Place, command: &str, policy: &str, input: &str) -> Output {
 }
 
 /// A pipeline reads stdout: nothing that is no result may come that way, whatever goes wrong.
+fn assert_only_stderr(command: &str, what: &str, output: &Output) {
+    assert_eq!(
+        output.status.code(),
+        Some(2),
+        "{command}, {what}: {}",
+        stderr(output)
+    );
+    // Annotations are what `check -o github` is for; they say what is on stderr.
+    let is_annotated =
+        command.starts_with("check -o github") && output.stdout.starts_with(b"::error ");
+    assert!(
+        output.stdout.is_empty() || is_annotated,
+        "{command}, {what}: {}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    assert!(!output.stderr.is_empty(), "{command}, {what} says nothing");
+}
+
 #[test]
 fn stdout_is_empty_under_every_error_of_every_command() {
     let place = Place::new();
@@ -163,23 +181,7 @@ fn stdout_is_empty_under_every_error_of_every_command() {
         ("too deep", format!("{good}x: {}\n", "[".repeat(300)).into()),
     ];
     for command in COMMANDS {
-        let refused = |what: &str, output: Output| {
-            assert_eq!(
-                output.status.code(),
-                Some(2),
-                "{command}, {what}: {}",
-                stderr(&output)
-            );
-            // Annotations are what `check -o github` is for; they say what is on stderr.
-            let is_annotated =
-                command.starts_with("check -o github") && output.stdout.starts_with(b"::error ");
-            assert!(
-                output.stdout.is_empty() || is_annotated,
-                "{command}, {what}: {}",
-                String::from_utf8_lossy(&output.stdout)
-            );
-            assert!(!output.stderr.is_empty(), "{command}, {what} says nothing");
-        };
+        let refused = |what: &str, output: Output| assert_only_stderr(command, what, &output);
         for (what, text) in &texts {
             place.write("a.yaml", text);
             refused(what, run_over(&place, command, "policy.yaml", "a.yaml"));
@@ -249,9 +251,8 @@ fn a_closed_stderr_does_not_fail_the_run() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("AGENT"));
 }
 
-/// A run that cannot write the whole report leaves the old one, and the next takes away what was left.
 #[test]
-fn the_report_is_the_old_one_or_the_new_one() {
+fn a_run_takes_away_what_is_left_of_an_earlier_report() {
     let place = Place::new();
     place.write("a.yaml", deployment("a"));
     place.write("r.json", "old");
@@ -272,7 +273,12 @@ fn the_report_is_the_old_one_or_the_new_one() {
         place.read("r.json")
     );
     assert!(place.leftovers().is_empty());
-    // A link stays one, and what is no file is written to.
+}
+
+#[test]
+fn a_link_to_a_report_stays_a_link() {
+    let place = Place::new();
+    place.write("a.yaml", deployment("a"));
     std::os::unix::fs::symlink("r.json", place.path("link.json")).unwrap();
     place.write("r.json", "old");
     assert_exit(
@@ -288,6 +294,12 @@ fn the_report_is_the_old_one_or_the_new_one() {
         0,
     );
     assert!(place.path("link.json").is_symlink() && place.read("r.json").starts_with('{'));
+}
+
+#[test]
+fn a_report_is_written_to_what_is_no_file() {
+    let place = Place::new();
+    place.write("a.yaml", deployment("a"));
     let output = place.run(&[
         "diff",
         "-q",
@@ -303,6 +315,11 @@ fn the_report_is_the_old_one_or_the_new_one() {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn a_run_that_cannot_write_the_whole_report_leaves_the_old_one() {
+    let place = Place::new();
     let Some(_mount) = place.mount("small", &["-t", "tmpfs", "-o", "size=16k", "tmpfs"]) else {
         return;
     };

@@ -77,16 +77,20 @@ impl Server {
             program,
             process,
         };
+        server.wait_for(&socket);
+        Some(server)
+    }
+
+    fn wait_for(&self, socket: &Path) {
         let until = Instant::now() + Duration::from_secs(30);
         while !socket.exists() {
             assert!(
                 Instant::now() < until,
                 "no socket: {}",
-                server.place.read("log.err")
+                self.place.read("log.err")
             );
             std::thread::sleep(Duration::from_millis(50));
         }
-        Some(server)
     }
 
     /// Asks as the repo-server does: the repository's files, the application's folder and environment.
@@ -268,33 +272,44 @@ fn a_kustomization_is_built_and_injected() {
     failed(&server.generate("app", &[]));
 }
 
+const HOOK: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-install}}\nspec:\n  \
+                    template:\n    metadata: {labels: {runtime: java}}\n    spec: {containers: [{name: app, image: \
+                    'app:{{ .Capabilities.KubeVersion.Minor }}'}]}\n";
+
+/// A server whose repository has a chart, or `None` where a program is missing.
+fn server_with_chart() -> Option<Server> {
+    let server = Server::start("helm", &[("helm", "helm-3")])?;
+    let deployment = DEPLOYMENT.replace("'-Xmx1g'", "{{ .Values.options | quote }}");
+    for (path, text) in [
+        (
+            "app/Chart.yaml",
+            "apiVersion: v2\nname: demo\nversion: 0.1.0\n",
+        ),
+        ("app/templates/deployment.yaml", &deployment),
+        ("app/templates/hook.yaml", HOOK),
+        ("app/values.yaml", "options: -Xmx1g\n"),
+        ("app/prod.yaml", "options: -Xmx8g\n"),
+        ("other.yaml", "options: stolen\n"),
+    ] {
+        server.place.write(&format!("repository/{path}"), text);
+    }
+    Some(server)
+}
+
+fn generate_with_values(server: &Server, file: &str) -> Output {
+    let parameters =
+        format!(r#"ARGOCD_APP_PARAMETERS=[{{"name":"value-files","array":["{file}"]}}]"#);
+    server.generate(
+        "app",
+        &[&parameters, &format!("PARAM_VALUE_FILES_0={file}")],
+    )
+}
+
 #[test]
 fn a_chart_is_rendered_and_injected_and_its_hooks_are_left_alone() {
-    let Some(server) = Server::start("helm", &[("helm", "helm-3")]) else {
+    let Some(server) = server_with_chart() else {
         return;
     };
-    let hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-install}}\nspec:\n  template:\n    \
-                metadata: {labels: {runtime: java}}\n    spec: {containers: [{name: app, image: 'app:{{ .Capabilities.KubeVersion.Minor }}'}]}\n";
-    server.place.write(
-        "repository/app/Chart.yaml",
-        "apiVersion: v2\nname: demo\nversion: 0.1.0\n",
-    );
-    server.place.write(
-        "repository/app/templates/deployment.yaml",
-        &DEPLOYMENT.replace("'-Xmx1g'", "{{ .Values.options | quote }}"),
-    );
-    server
-        .place
-        .write("repository/app/templates/hook.yaml", hook);
-    server
-        .place
-        .write("repository/app/values.yaml", "options: -Xmx1g\n");
-    server
-        .place
-        .write("repository/app/prod.yaml", "options: -Xmx8g\n");
-    server
-        .place
-        .write("repository/other.yaml", "options: stolen\n");
     let found = manifests(&server.generate("app", &[]));
     assert_eq!(found.len(), 2);
     assert!(
@@ -307,14 +322,15 @@ fn a_chart_is_rendered_and_injected_and_its_hooks_are_left_alone() {
         "{}",
         found[1]
     );
-    let values = |file: &str| {
-        let parameters =
-            format!(r#"ARGOCD_APP_PARAMETERS=[{{"name":"value-files","array":["{file}"]}}]"#);
-        server.generate(
-            "app",
-            &[&parameters, &format!("PARAM_VALUE_FILES_0={file}")],
-        )
+    assert!(server.matches("app"));
+}
+
+#[test]
+fn values_of_a_chart_come_from_files_of_the_application_alone() {
+    let Some(server) = server_with_chart() else {
+        return;
     };
+    let values = |file: &str| generate_with_values(&server, file);
     assert!(
         manifests(&values("prod.yaml"))[0]
             .to_string()
@@ -341,7 +357,6 @@ fn a_chart_is_rendered_and_injected_and_its_hooks_are_left_alone() {
             .contains("-Xmx2g"),
         "a name that Helm takes for an address is a file's"
     );
-    assert!(server.matches("app"));
 }
 
 #[test]

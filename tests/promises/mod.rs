@@ -4,6 +4,7 @@
 //! The tests and the fuzz targets share this file. Values come from the complete parser, and the plan is carried out a
 //! second time by the `json-patch` crate, which shares no code with the text editor.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use json_patch::{Patch, PatchOperation};
@@ -242,6 +243,21 @@ fn check_bytes(text: &[u8], output: &[u8], edits: &[Edit]) {
     assert_eq!(&text[read..], &output[written..]);
 }
 
+/// The edits of a document's workloads, as those of a text of its own.
+fn edits_within(
+    document: &Range<usize>,
+    report: &FileReport,
+    workloads: &[&WorkloadReport],
+) -> Vec<Edit> {
+    let within = |edit: &&Edit| document.start <= edit.at.start && edit.at.end <= document.end;
+    workloads
+        .iter()
+        .flat_map(|workload| &report.edits[workload.edits.clone()])
+        .filter(within)
+        .map(|edit| moved(edit, document.start))
+        .collect()
+}
+
 /// Each document that was edited reads again, and has the values of the input with the plan's patches. Returns how many
 /// have values: aliases that expand to too much, say, have none.
 fn check_values(text: &[u8], report: &FileReport) -> usize {
@@ -258,12 +274,7 @@ fn check_values(text: &[u8], report: &FileReport) -> usize {
             .iter()
             .filter(|workload| workload.document == document)
             .collect();
-        let within = |edit: &&Edit| document.start <= edit.at.start && edit.at.end <= document.end;
-        let own = twins
-            .iter()
-            .flat_map(|twin| &report.edits[twin.edits.clone()])
-            .filter(within);
-        let edits: Vec<Edit> = own.map(|edit| moved(edit, document.start)).collect();
+        let edits = edits_within(&document, report, &twins);
         // A document that goes as a whole has no values to compare.
         if twins
             .iter()

@@ -226,24 +226,15 @@ fn injected_variable() -> impl Strategy<Value = Value> {
         })
 }
 
+fn annotations() -> impl Strategy<Value = Value> {
+    let entry = (
+        one_of(&["a.b/c", "note", "x"]),
+        text().prop_map(|text| json!(text.replace('$', ""))),
+    );
+    vec(entry, 1..3).prop_map(|pairs| Value::Object(pairs.into_iter().collect()))
+}
+
 fn policy() -> impl Strategy<Value = Value> {
-    let annotations = || {
-        vec(
-            (
-                one_of(&["a.b/c", "note", "x"]),
-                text().prop_map(|text| text.replace('$', "")),
-            ),
-            1..3,
-        )
-        .prop_map(|pairs| {
-            Value::Object(
-                pairs
-                    .into_iter()
-                    .map(|(key, value)| (key, json!(value)))
-                    .collect(),
-            )
-        })
-    };
     let agent = json!({"name": "agent", "image": "r/a:1", "command": ["cp", "/a", "/b"],
         "volumeMounts": [{"name": "agent", "mountPath": "/agent"}]});
     let position = one_of(&["First", "Last"]).prop_map(move |position| {

@@ -514,6 +514,16 @@ impl Repository {
         None
     }
 
+    /// Takes out the policies that are gone, and applies the others.
+    fn follow(&mut self, gone: Vec<String>) -> Result<Ran, String> {
+        if !gone.is_empty()
+            && let Ran::Refused(why) = self.run(&[], &RemovalSelection::Only(gone))?
+        {
+            return Ok(Ran::Refused(why));
+        }
+        self.apply()
+    }
+
     fn next(&mut self) -> u64 {
         self.count += 1;
         self.count
@@ -544,6 +554,31 @@ fn differs(what: &str, wanted: &Value, found: &Value) -> String {
     format!("{what}\n{}", diff.unified_diff())
 }
 
+/// The names of the policies that one repository has and the other has not, under another name either.
+fn gone(before: &Repository, now: &Repository) -> Vec<String> {
+    let is_kept = |name: &String| {
+        let mut policies = now.policies.iter();
+        policies.any(|own| own.name == *name || own.was.as_ref() == Some(name))
+    };
+    let names = before.policies.iter().map(|own| &own.name);
+    names.filter(|name| !is_kept(name)).cloned().collect()
+}
+
+/// What went wrong, behind the steps that led there, with all files.
+fn story(told: &[String], why: &str, repository: &Repository) -> String {
+    let files: Vec<String> = repository
+        .files
+        .keys()
+        .map(|file| format!("# {file}\n{}", repository.text(file)))
+        .collect();
+    format!(
+        "{}\n{why}\n{}\n{}",
+        told.join("\n"),
+        files.join("\n"),
+        repository.lock
+    )
+}
+
 /// Why a life is not as it should be; else how many steps were taken and how many of them refused.
 fn examine(seed: u64, is_told: bool) -> Result<(usize, usize), String> {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -556,54 +591,17 @@ fn examine(seed: u64, is_told: bool) -> Result<(usize, usize), String> {
     let mut told = vec!["the first run".to_owned()];
     for _ in 0..=12 {
         let before = repository.clone();
-        let gone: Vec<String> = if taken == 0 {
-            Vec::new()
-        } else {
+        if taken > 0 {
             let Some(what) = step(&mut repository, random) else {
                 repository = before;
                 continue;
             };
             told.push(what);
-            let names = |repository: &Repository| {
-                repository
-                    .policies
-                    .iter()
-                    .map(|own| own.name.clone())
-                    .collect::<Vec<_>>()
-            };
-            let now: Vec<Option<String>> = repository
-                .policies
-                .iter()
-                .map(|own| own.was.clone())
-                .collect();
-            let kept = names(&repository);
-            let is_gone =
-                |name: &String| !kept.contains(name) && !now.contains(&Some(name.clone()));
-            names(&before).into_iter().filter(is_gone).collect()
-        };
+        }
         taken += 1;
-        let failed = |why: String, repository: &Repository| {
-            let files: Vec<String> = repository
-                .files
-                .keys()
-                .map(|file| format!("# {file}\n{}", repository.text(file)))
-                .collect();
-            format!(
-                "{}\n{why}\n{}\n{}",
-                told.join("\n"),
-                files.join("\n"),
-                repository.lock
-            )
-        };
-        let mut ran = Ran::Done;
-        if !gone.is_empty() {
-            ran = repository
-                .run(&[], &RemovalSelection::Only(gone))
-                .map_err(|why| failed(why, &before))?;
-        }
-        if matches!(ran, Ran::Done) {
-            ran = repository.apply().map_err(|why| failed(why, &before))?;
-        }
+        let ran = repository
+            .follow(gone(&before, &repository))
+            .map_err(|why| story(&told, &why, &before))?;
         if let Ran::Refused(why) = ran {
             if is_told {
                 eprintln!("{} (refused: {why})", told[told.len() - 1]);
@@ -620,7 +618,7 @@ fn examine(seed: u64, is_told: bool) -> Result<(usize, usize), String> {
             eprintln!("{}", told[told.len() - 1]);
         }
         if let Some(why) = repository.wrong() {
-            return Err(failed(why, &repository));
+            return Err(story(&told, &why, &repository));
         }
     }
     Ok((taken, refused))

@@ -14,7 +14,14 @@ pub fn step(repository: &mut Repository, random: &mut Random) -> Option<String> 
         0 => {
             let own = names_of(&repository.human[&name]);
             let container = &own[random.below(own.len())];
-            edit_by_hand(repository, random.below(6), (&name, &file, at), container)
+            match random.below(6) {
+                3 => {
+                    let new = format!("w{}", 100 + repository.next());
+                    rename(repository, &name, &file, at, &new);
+                    Some(format!("{name} is called {new}"))
+                }
+                what => edit_by_hand(repository, what, (&name, &file, at), container),
+            }
         }
         1 => change_files(repository, random.below(7), (&name, &file, at)),
         _ => {
@@ -24,7 +31,15 @@ pub fn step(repository: &mut Repository, random: &mut Random) -> Option<String> 
     }
 }
 
-/// What somebody does to a workload: its name, its file, its place in it.
+fn rename(repository: &mut Repository, name: &str, file: &str, at: usize, new: &str) {
+    let mut human = repository.human.remove(name).expect("it is there");
+    human["metadata"]["name"] = json!(new);
+    repository.human.insert(new.to_owned(), human);
+    let document = repository.document(file, at);
+    *document = with_scalar(document, &["metadata", "name"], new);
+}
+
+/// What somebody does to a container of a workload: its name, its file, its place in it.
 fn edit_by_hand(
     repository: &mut Repository,
     what: usize,
@@ -39,12 +54,25 @@ fn edit_by_hand(
         .expect("it is a list");
     let is_it = |own: &&mut Value| own["name"] == json!(container);
     let own = all.iter_mut().find(is_it).expect("it is there");
-    let (edited, told) = match what {
+    let (edited, told) = edit_container(own, &text, what, count)?;
+    *repository.document(file, at) = edited;
+    Some(format!("{name}: {told}"))
+}
+
+/// Edits a container in a text and as a value. Returns the new text, and what was done.
+fn edit_container(
+    own: &mut Value,
+    text: &str,
+    what: usize,
+    count: u64,
+) -> Option<(String, String)> {
+    let container = &own["name"].as_str().expect("it has a name").to_owned();
+    Some(match what {
         0 => {
             let image = format!("registry.example.com/own:{count}");
             own["image"] = json!(image);
-            let edited = with_field(&text, container, "image", &image)?;
-            (edited, format!("{name}: image of {container}"))
+            let edited = with_field(text, container, "image", &image)?;
+            (edited, format!("image of {container}"))
         }
         1 => {
             let variable = format!("OWN_{count}");
@@ -53,55 +81,35 @@ fn edit_by_hand(
             }
             let env = own["env"].as_array_mut().expect("it is a list");
             env.insert(0, json!({"name": variable, "value": "mine"}));
-            let edited = with_variable(&text, container, &variable)?;
-            (
-                edited,
-                format!("{name}: variable {variable} of {container}"),
-            )
+            let edited = with_variable(text, container, &variable)?;
+            (edited, format!("variable {variable} of {container}"))
         }
         2 => {
             let env = own["env"].as_array_mut()?;
-            let is_mine = |item: &Value| {
-                let name = item["name"].as_str().unwrap_or_default();
-                name.starts_with("OWN_")
-            };
-            let variable = env.remove(env.iter().position(is_mine)?)["name"].clone();
-            let edited = without_variable(&text, container, variable.as_str()?)?;
+            let name = |item: &Value| item["name"].as_str().unwrap_or_default().to_owned();
+            let mine = env.iter().position(|item| name(item).starts_with("OWN_"))?;
+            let variable = name(&env.remove(mine));
+            let edited = without_variable(text, container, &variable)?;
             (
                 edited,
-                format!("{name}: {variable} of {container} is commented out"),
+                format!("{variable} of {container} is commented out"),
             )
-        }
-        3 => {
-            let new = format!("w{}", 100 + count);
-            human["metadata"]["name"] = json!(new);
-            let human = repository.human.remove(name).expect("it is there");
-            repository.human.insert(new.clone(), human);
-            let edited = with_scalar(&text, &["metadata", "name"], &new);
-            (edited, format!("{name} is called {new}"))
         }
         4 => {
             let new = format!("c{count}");
             own["name"] = json!(new);
-            let edited = with_field(&text, container, "name", &new)?;
-            (
-                edited,
-                format!("{name}: container {container} is called {new}"),
-            )
+            let edited = with_field(text, container, "name", &new)?;
+            (edited, format!("container {container} is called {new}"))
         }
         _ => {
             let injected = ["PG_SHIPPER", "JAVA_TOOL_OPTIONS"];
             let mut injected = injected.iter().filter(|own| text.contains(**own));
             let variable = injected.find(|injected| !own.to_string().contains(**injected))?;
-            let edited = without_variable(&text, container, variable)?;
-            (
-                edited,
-                format!("{name}: the injected {variable} of {container} is commented out"),
-            )
+            let edited = without_variable(text, container, variable)?;
+            let told = format!("the injected {variable} of {container} is commented out");
+            (edited, told)
         }
-    };
-    *repository.document(file, at) = edited;
-    Some(told)
+    })
 }
 
 /// What somebody does to a file, or to the lock file.
@@ -120,12 +128,7 @@ fn change_files(
             format!("{name} is formatted anew")
         }
         1 => {
-            for document in documents {
-                *document = match document.contains("\r\n") {
-                    true => document.replace("\r\n", "\n"),
-                    false => document.replace('\n', "\r\n"),
-                };
-            }
+            documents.iter_mut().for_each(change_line_ends);
             format!("{file}: other line ends")
         }
         2 => {
@@ -148,13 +151,9 @@ fn change_files(
             format!("{file} is called {new}")
         }
         5 => {
-            for document in documents {
-                let old = name_of(document);
-                let new = format!("r{count}-{old}");
-                *document = with_scalar(document, &["metadata", "name"], &new);
-                let mut human = repository.human.remove(&old).expect("it is there");
-                human["metadata"]["name"] = json!(new);
-                repository.human.insert(new, human);
+            let names: Vec<String> = documents.iter().map(|document| name_of(document)).collect();
+            for (at, name) in names.iter().enumerate() {
+                rename(repository, name, file, at, &format!("r{count}-{name}"));
             }
             format!("the workloads of {file} are called r{count}-...")
         }
@@ -168,6 +167,13 @@ fn change_files(
             "the lock file is lost".to_owned()
         }
     })
+}
+
+fn change_line_ends(document: &mut String) {
+    *document = match document.contains("\r\n") {
+        true => document.replace("\r\n", "\n"),
+        false => document.replace('\n', "\r\n"),
+    };
 }
 
 fn name_of(document: &str) -> String {

@@ -256,9 +256,30 @@ fn init_containers_have_no_probes_and_ephemeral_ones_no_ports() {
     );
 }
 
+/// What is said of the volume `v` with some sources.
+fn said_of_sources(sources: &Value) -> Vec<String> {
+    let mut volume = json!({"name": "v"});
+    volume
+        .as_object_mut()
+        .unwrap()
+        .extend(sources.as_object().cloned().unwrap());
+    said(of_volume(&View::from(&volume)))
+}
+
+#[track_caller]
+fn assert_said_of_sources<const N: usize>(cases: [(Value, &str); N]) {
+    for (sources, expected) in cases {
+        let found = said_of_sources(&sources);
+        assert!(
+            found.len() == 1 && found[0].starts_with(expected),
+            "{sources}: {found:#?}"
+        );
+    }
+}
+
 #[test]
 fn volumes_have_one_source_that_is_right() {
-    for (source, expected) in [
+    assert_said_of_sources([
         (json!({}), ": the volume `v` has no source"),
         (
             json!({"emptyDir": {}, "hostPath": {"path": "/"}}),
@@ -277,6 +298,16 @@ fn volumes_have_one_source_that_is_right() {
             "hostPath.type: `type` must be one of",
         ),
         (
+            json!({"persistentVolumeClaim": {"claimName": "A"}}),
+            "persistentVolumeClaim.claimName: `claimName` must be",
+        ),
+    ]);
+}
+
+#[test]
+fn sources_of_files_are_right() {
+    assert_said_of_sources([
+        (
             json!({"configMap": {}}),
             "configMap: `configMap` needs `name`",
         ),
@@ -290,10 +321,6 @@ fn volumes_have_one_source_that_is_right() {
         ),
         (json!({"secret": {}}), "secret: `secret` needs `secretName`"),
         (
-            json!({"persistentVolumeClaim": {"claimName": "A"}}),
-            "persistentVolumeClaim.claimName: `claimName` must be",
-        ),
-        (
             json!({"projected": {"sources": [{}]}}),
             "projected.sources[0]: a projected source needs one of",
         ),
@@ -301,28 +328,12 @@ fn volumes_have_one_source_that_is_right() {
             json!({"projected": {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 60}}]}}),
             "projected.sources[0].serviceAccountToken.expirationSeconds: `expirationSeconds` must be between 600",
         ),
-    ] {
-        let mut volume = json!({"name": "v"});
-        volume
-            .as_object_mut()
-            .unwrap()
-            .extend(source.as_object().cloned().unwrap());
-        let found = said(of_volume(&View::from(&volume)));
-        assert!(
-            found.len() == 1 && found[0].starts_with(expected),
-            "{source}: {found:#?}"
-        );
-    }
+    ]);
     for fine in [
         json!({"configMap": {"name": "c", "optional": true}}),
         json!({"projected": {"sources": []}}),
     ] {
-        let mut volume = json!({"name": "v"});
-        volume
-            .as_object_mut()
-            .unwrap()
-            .extend(fine.as_object().cloned().unwrap());
-        assert_eq!(said(of_volume(&View::from(&volume))), Vec::<String>::new());
+        assert_eq!(said_of_sources(&fine), Vec::<String>::new());
     }
 }
 
