@@ -37,6 +37,7 @@ pub mod report;
 pub mod select;
 pub mod source;
 pub mod suggest;
+pub mod threads;
 mod undo;
 pub mod verify;
 pub mod wording;

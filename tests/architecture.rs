@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules in the order in which data flows. Changing it is a decision: say why in the commit.
 const ORDER: &[&str] = &[
+    "threads",
     "source",
     "glob",
     "diagnostic",

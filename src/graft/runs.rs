@@ -2,17 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Builder};
 
 use crate::outcome::FileReport;
+use crate::threads::in_order;
 use crate::yaml::stream::Chunks;
 
 /// The bytes of a run: long enough that handing it out costs nothing, short enough to stay in the cache and to keep
 /// all threads busy.
 const LENGTH: usize = 1 << 20;
-
-/// The stack of a thread in bytes, as large as that of the main thread: parsing recurses as deep as the text nests.
-const STACK: usize = 8 << 20;
 
 /// Consecutive documents of a text.
 #[derive(Debug, Clone, Copy)]
@@ -69,29 +66,7 @@ pub(super) fn on_threads(
             .map(|(index, run)| (index, work(run)))
             .collect::<Vec<_>>()
     };
-    let mut results = thread::scope(|scope| {
-        // If the system refuses a thread, the others do its work.
-        let spawn = |_| {
-            Builder::new()
-                .stack_size(STACK)
-                .spawn_scoped(scope, work_on)
-                .ok()
-        };
-        let handles: Vec<_> = (1..threads.get()).filter_map(spawn).collect();
-        let mut results = work_on();
-        for handle in handles {
-            results.extend(
-                handle
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
-        }
-        results
-    });
-    results.sort_by_key(|(index, _)| *index);
     let mut merged = FileReport::default();
-    results
-        .into_iter()
-        .for_each(|(_, report)| merged.append(report));
+    in_order(threads.get(), work_on).for_each(|report| merged.append(report));
     merged
 }

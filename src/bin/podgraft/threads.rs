@@ -2,11 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, Builder};
+use std::thread;
 
-/// Stack size of a worker in bytes, that of the main thread on most systems: the parser recurses as deep as the text
-/// nests.
-const STACK: usize = 8 << 20;
+use podgraft::threads::in_order;
 
 /// The number of threads: as asked for, else one for each core.
 pub fn number(asked: Option<NonZeroUsize>) -> NonZeroUsize {
@@ -41,27 +39,7 @@ pub fn map_in_order<T: Sync, R: Send>(
             results.push((index, map(item)));
         }
     };
-    let mut results = thread::scope(|scope| {
-        // If the system refuses another thread, the threads that run do all the work.
-        let spawn = |_| {
-            Builder::new()
-                .stack_size(STACK)
-                .spawn_scoped(scope, work)
-                .ok()
-        };
-        let handles: Vec<_> = (1..threads).filter_map(spawn).collect();
-        let mut results = work();
-        for handle in handles {
-            results.extend(
-                handle
-                    .join()
-                    .expect("a panic has ended the program in its hook"),
-            );
-        }
-        results
-    });
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
+    in_order(threads, work).collect()
 }
 
 #[cfg(test)]

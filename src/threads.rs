@@ -1,0 +1,36 @@
+//! Does work on several threads, and puts the results in order.
+
+use std::thread::{self, Builder};
+
+/// The stack of a thread in bytes, as large as that of the main thread on most systems: parsing recurses as deep as the
+/// text nests.
+const STACK: usize = 8 << 20;
+
+/// Does work on up to `threads` threads, this one among them, and returns all results in the order of their numbers.
+/// Each call of `work` returns what it has done when nothing is left to do.
+pub fn in_order<R: Send>(
+    threads: usize,
+    work: impl Fn() -> Vec<(usize, R)> + Sync,
+) -> impl Iterator<Item = R> {
+    let mut results = thread::scope(|scope| {
+        // If the system refuses another thread, the threads that run do all the work.
+        let spawn = |_| {
+            Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, &work)
+                .ok()
+        };
+        let handles: Vec<_> = (1..threads).filter_map(spawn).collect();
+        let mut results = work();
+        for handle in handles {
+            results.extend(
+                handle
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            );
+        }
+        results
+    });
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result)
+}
