@@ -8,7 +8,7 @@ mod items;
 mod layout;
 mod lower;
 mod remove;
-mod scalar;
+pub(crate) mod scalar;
 mod text_cache;
 
 pub use lower::{LoweringError, lower};

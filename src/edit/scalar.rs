@@ -162,7 +162,7 @@ pub(super) fn replace_piece(
     around: ParentContext,
 ) -> Option<Edit> {
     let old = tree.scalar(node)?;
-    let (removed, added) = changed_piece(old, new);
+    let (at, removed, added) = changed_piece(old, new);
     let kind = tree.kind(node);
     if removed.is_empty()
         || tree.tag(node).is_some()
@@ -198,7 +198,7 @@ pub(super) fn replace_piece(
     };
     let (at, length) = match verbatim(tree, node) {
         // The text has the value byte for byte, so the position in the value is that in the text.
-        Some(start) => (start + common_prefix_length(old, new), removed.len()),
+        Some(start) => (start + at, removed.len()),
         None => (only_place(tree.slice(node), &raw)?, raw.len()),
     };
     let start = tree.span(node).start + at;
@@ -216,18 +216,14 @@ fn only_place(text: &str, piece: &str) -> Option<usize> {
     (!text[behind..].contains(piece)).then_some(first)
 }
 
-/// The length in bytes of the common prefix.
-fn common_prefix_length(old: &str, new: &str) -> usize {
+/// The length of the common prefix in bytes, the piece of the old text that is gone behind it, and the piece of the new
+/// text in its place.
+pub(crate) fn changed_piece<'p>(old: &'p str, new: &'p str) -> (usize, &'p str, &'p str) {
     let same = old
         .char_indices()
         .zip(new.chars())
         .find(|((_, old_char), new_char)| old_char != new_char);
-    same.map_or(old.len().min(new.len()), |((at, _), _)| at)
-}
-
-/// The piece of the old text that is gone, and the piece of the new text in its place.
-fn changed_piece<'p>(old: &'p str, new: &'p str) -> (&'p str, &'p str) {
-    let start = common_prefix_length(old, new);
+    let start = same.map_or(old.len().min(new.len()), |((at, _), _)| at);
     let (old, new) = (&old[start..], &new[start..]);
     let common = old
         .chars()
@@ -235,7 +231,7 @@ fn changed_piece<'p>(old: &'p str, new: &'p str) -> (&'p str, &'p str) {
         .zip(new.chars().rev())
         .take_while(|(old_char, new_char)| old_char == new_char);
     let end: usize = common.map(|(old_char, _)| old_char.len_utf8()).sum();
-    (&old[..old.len() - end], &new[..new.len() - end])
+    (start, &old[..old.len() - end], &new[..new.len() - end])
 }
 
 fn around_is_block(around: ParentContext) -> bool {

@@ -4,6 +4,7 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
+use crate::edit::scalar::changed_piece;
 use crate::manifest::workload::PodKinds;
 use crate::record::{Record, TextDifference, TextDifferences, digest_of_bytes};
 use crate::yaml::parse::parse;
@@ -113,24 +114,8 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
 
 /// Returns a difference without the common prefix and suffix.
 fn changed_text(line: usize, old: &str, new: &str) -> TextDifference {
-    let same = old
-        .char_indices()
-        .zip(new.chars())
-        .find(|((_, old_char), new_char)| old_char != new_char);
-    let start = same.map_or(old.len().min(new.len()), |((at, _), _)| at);
-    let (old, new) = (&old[start..], &new[start..]);
-    let common = old
-        .chars()
-        .rev()
-        .zip(new.chars().rev())
-        .take_while(|(old_char, new_char)| old_char == new_char);
-    let end: usize = common.map(|(old_char, _)| old_char.len_utf8()).sum();
-    (
-        line,
-        start,
-        old[..old.len() - end].to_owned(),
-        new[..new.len() - end].to_owned(),
-    )
+    let (start, removed, added) = changed_piece(old, new);
+    (line, start, removed.to_owned(), added.to_owned())
 }
 
 /// The edits that restore recorded text differences.
