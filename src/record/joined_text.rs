@@ -53,20 +53,12 @@ pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
 pub(crate) fn without(value: &str, joined: &JoinedText) -> Option<String> {
     let text = joined.text.as_str();
     let separator = joined.separator.as_deref().unwrap_or(" ");
-    let is_edge = |rest: &str, by_separator: bool, by_blank: bool| {
-        rest.is_empty() || by_separator || by_blank
-    };
+    let is_end = |text: &str| text.ends_with(separator) || text.ends_with(char::is_whitespace);
+    let is_start =
+        |text: &str| text.starts_with(separator) || text.starts_with(char::is_whitespace);
     let is_token = |at: &usize| {
         let (before, behind) = (&value[..*at], &value[at + text.len()..]);
-        is_edge(
-            before,
-            before.ends_with(separator),
-            before.ends_with(char::is_whitespace),
-        ) && is_edge(
-            behind,
-            behind.starts_with(separator),
-            behind.starts_with(char::is_whitespace),
-        )
+        (before.is_empty() || is_end(before)) && (behind.is_empty() || is_start(behind))
     };
     let mut places = places_of(value, text).into_iter().filter(is_token);
     let at = if joined.before || joined.new {

@@ -14,7 +14,7 @@ use super::hunks::policies_of;
 use super::lines::{AddedLine, LineChange, LineIndex, changes};
 use super::without_record;
 use crate::change::{list, list_removed};
-use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use crate::wording::{self, Paint, is_unsafe, one_line};
 use crate::yaml::stream::is_separator;
 
@@ -165,25 +165,19 @@ fn heading_lines(file: &ReportedFile<'_>, reader: DiffAudience) -> Vec<String> {
 
 /// The heading of a workload: `Deployment shop/orders: rookout-java (init container agent, volume agent); jmx (...)`.
 fn heading(workload: &WorkloadReport) -> String {
-    let added = workload
-        .policies
-        .iter()
-        .filter_map(|policy_report| match &policy_report.outcome {
-            Outcome::Injected(changes) => {
-                Some(format!("{} ({})", policy_report.policy, list(changes)))
-            }
-            Outcome::TakenOut(changes) => Some(format!(
-                "{} taken out ({})",
-                policy_report.policy,
-                list_removed(changes)
-            )),
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-        });
-    one_line(&format!(
-        "{}: {}",
-        workload.title(),
-        added.collect::<Vec<_>>().join("; ")
-    ))
+    let changes: Vec<String> = workload.policies.iter().filter_map(change_by).collect();
+    one_line(&format!("{}: {}", workload.title(), changes.join("; ")))
+}
+
+fn change_by(report: &PolicyReport) -> Option<String> {
+    let policy = &report.policy;
+    match &report.outcome {
+        Outcome::Injected(changes) => Some(format!("{policy} ({})", list(changes))),
+        Outcome::TakenOut(changes) => {
+            Some(format!("{policy} taken out ({})", list_removed(changes)))
+        }
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
 }
 
 /// The changed workloads, and the line ranges of their documents.

@@ -107,13 +107,7 @@ fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Err
         return Ok(Exit::Refused);
     }
     console.show(&grafted.problems);
-    console.inform(
-        &[
-            grafted.named_configuration(),
-            text::render(&grafted.reported()),
-        ]
-        .concat(),
-    );
+    console.inform(&(grafted.named_configuration() + &text::render(&grafted.reported())));
     Ok(Exit::Done)
 }
 

@@ -55,13 +55,7 @@ pub fn conclude(
     }
     console.show(&grafted.problems);
     if !output.quiet {
-        console.inform(
-            &[
-                grafted.named_configuration(),
-                text::render(&grafted.reported()),
-            ]
-            .concat(),
-        );
+        console.inform(&(grafted.named_configuration() + &text::render(&grafted.reported())));
     }
     Exit::Done
 }
@@ -91,13 +85,7 @@ pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
         return Ok(Exit::Refused);
     }
     console.show(&grafted.problems);
-    console.inform(
-        &[
-            grafted.named_configuration(),
-            text::skipped(&grafted.reported()),
-        ]
-        .concat(),
-    );
+    console.inform(&(grafted.named_configuration() + &text::skipped(&grafted.reported())));
     Ok(Exit::Done)
 }
 
