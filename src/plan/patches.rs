@@ -2,6 +2,7 @@
 
 use json_patch::PatchOperation;
 use json_patch::jsonptr::Pointer;
+use json_patch::jsonptr::index::Index;
 use serde_json::Value;
 
 use crate::change::{self, Operation};
@@ -172,11 +173,9 @@ impl<'c, 't> Planner<'c, 't> {
                     .find(target, &path)
                     .and_then(|part| self.draft.value(&part));
                 // As in the patches of an API server, a test for null holds where there is nothing.
-                let holds = existing.unwrap_or(Value::Null) == test.value;
-                if holds {
-                    Ok(false)
-                } else {
-                    Err(PatchError::Test(test.path.to_string()))
+                match existing.unwrap_or(Value::Null) == test.value {
+                    true => Ok(false),
+                    false => Err(PatchError::Test(test.path.to_string())),
                 }
             }
         }
@@ -205,7 +204,7 @@ impl<'c, 't> Planner<'c, 't> {
         path.iter()
             .try_fold(self.target_part(target)?, |part, token| {
                 if self.draft.is_list(&part) {
-                    self.draft.items(&part).into_iter().nth(index(token)?)
+                    self.draft.item(&part, index(token)?)
                 } else {
                     self.draft.get(&part, token)
                 }
@@ -277,8 +276,8 @@ impl<'c, 't> Planner<'c, 't> {
             }
             OpenedCollection::List { items, .. } => {
                 let length = items.len();
-                let at = index(last).or((last == "-").then_some(length));
-                let Some(at) = at.filter(|at| *at <= length) else {
+                let at = last.parse::<Index>().ok();
+                let Some(at) = at.and_then(|at| at.for_len_incl(length).ok()) else {
                     let reason = format!("`{}` is no place in a list of {length}", pointer(path));
                     return Err(self.patch_error(target, entry, reason));
                 };
@@ -313,11 +312,10 @@ impl<'c, 't> Planner<'c, 't> {
         let Err(GrowthError { code, reason }) = self.growth.add(above + path.len(), value) else {
             return Ok(());
         };
-        let title = (patched(target, entry), self.workload.title());
         let message = format!(
             "{} on {} would make the object {reason} at `{}`",
-            title.0,
-            title.1,
+            patched(target, entry),
+            self.workload.title(),
             pointer(path)
         );
         let help = "copy less: only what is needed, and nothing into itself";
@@ -363,14 +361,15 @@ impl<'c, 't> Planner<'c, 't> {
         for (depth, token) in parents.iter().enumerate() {
             let path = &parents[..=depth];
             let existing = self.find(target, path);
-            let is_scalar = |part: &DraftValue| self.draft.is_scalar(part);
-            if existing.as_ref().is_some_and(is_scalar) {
+            if existing
+                .as_ref()
+                .is_some_and(|part| self.draft.is_scalar(part))
+            {
                 let reason = format!("`{}` is neither a mapping nor a list", pointer(path));
                 return Err(self.patch_error(target, entry, reason));
             }
-            let is_null = |part: &DraftValue| self.draft.value(part) == Some(Value::Null);
             let next = parents.get(depth + 1).map_or(last, String::as_str);
-            let is_list = match existing.filter(|part| !is_null(part)) {
+            let is_list = match existing.filter(|part| !self.draft.is_null(part)) {
                 Some(part) => self.draft.is_list(&part),
                 // A missing parent is created as a list if the next token is the index of the first item or the end.
                 None => matches!(next, "-" | "0"),
@@ -484,19 +483,18 @@ fn word(operation: &PatchOperation) -> &'static str {
 }
 
 fn tokens(pointer: &Pointer) -> Vec<String> {
-    pointer
-        .tokens()
-        .map(|token| token.decoded().into_owned())
-        .collect()
+    let tokens = pointer.tokens();
+    tokens.map(|token| token.decoded().into_owned()).collect()
 }
 
 fn pointer(path: &[String]) -> String {
     json_patch::jsonptr::PointerBuf::from_tokens(path).to_string()
 }
 
-/// Parses an index of a list: digits without leading zeros (RFC 6901).
+/// The index that a token names in a list. `None` if it is none, or `-`, which is the end.
 fn index(token: &str) -> Option<usize> {
-    let is_index =
-        token == "0" || !token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit());
-    token.parse().ok().filter(|_| is_index)
+    match token.parse() {
+        Ok(Index::Num(index)) => Some(index),
+        Ok(Index::Next) | Err(_) => None,
+    }
 }
