@@ -11,6 +11,11 @@ use std::path::{Path, PathBuf};
 use podgraft::diagnostic::{Code, Diagnostic};
 
 use crate::protected_inputs::{InputFiles, overwrites};
+use system::{identity, keep_owner, restrict};
+
+pub use system::{FileIdentity, identity_of};
+
+mod system;
 
 const TEMPORARY_END: &str = ".podgraft-tmp";
 /// The longest file name in bytes (`NAME_MAX` of most file systems).
@@ -456,56 +461,3 @@ fn sync_folders<'a>(targets: impl Iterator<Item = &'a Path>) {
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
 }
-
-#[cfg(unix)]
-fn keep_owner(file: &File, previous: &Metadata) {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    let is_same = file
-        .metadata()
-        .is_ok_and(|metadata| (metadata.uid(), metadata.gid()) == (previous.uid(), previous.gid()));
-    // Only root may change the owner of a file. Anybody may change the group to one of their own.
-    if !is_same && fchown(file, Some(previous.uid()), Some(previous.gid())).is_err() {
-        let _ = fchown(file, None, Some(previous.gid()));
-    }
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_file: &File, _previous: &Metadata) {}
-
-/// A replacement may hold secrets, and its target may be private. So the new file starts with mode 0600, and gets the
-/// mode of its target when it is written.
-#[cfg(unix)]
-fn restrict(options: &mut OpenOptions, previous: Option<&Metadata>) {
-    use std::os::unix::fs::OpenOptionsExt;
-    if previous.is_some() {
-        options.mode(0o600);
-    }
-}
-
-#[cfg(not(unix))]
-fn restrict(_options: &mut OpenOptions, _previous: Option<&Metadata>) {}
-
-/// The device and inode of a file.
-#[cfg(unix)]
-pub type FileIdentity = (u64, u64);
-
-#[cfg(unix)]
-fn identity(metadata: &Metadata) -> FileIdentity {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
-}
-
-/// Other systems offer no such numbers, so only the path counts.
-#[cfg(not(unix))]
-pub type FileIdentity = ();
-
-/// The identity of the file at a path, the same for all its hard links. `None` if there is no file, or the system has
-/// no identities.
-pub fn identity_of(path: &Path) -> Option<FileIdentity> {
-    cfg!(unix)
-        .then(|| fs::metadata(path).ok().map(|metadata| identity(&metadata)))
-        .flatten()
-}
-
-#[cfg(not(unix))]
-fn identity(_metadata: &Metadata) -> FileIdentity {}

@@ -343,14 +343,6 @@ impl Draft<'_> {
         self.insert_field_at(within, at, key, value);
     }
 
-    /// The number of fields of an opened mapping.
-    pub fn count_fields(&self, id: OpenId) -> usize {
-        match self.opened(id) {
-            OpenedCollection::Mapping { fields, .. } => fields.len(),
-            OpenedCollection::List { .. } => 0,
-        }
-    }
-
     /// Inserts a new field into an opened mapping, at an index.
     pub fn insert_field_at(
         &mut self,
