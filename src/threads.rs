@@ -6,18 +6,19 @@ use std::thread::{self, Builder};
 /// text nests.
 const STACK: usize = 8 << 20;
 
-/// Does work on up to `threads` threads, this one among them, and returns all results in the order of their numbers.
-/// Each call of `work` returns what it has done when nothing is left to do.
+/// Calls `next` on up to `threads` threads, this one among them, until nothing is left to do. Each call returns a result
+/// with its number. Returns all results in the order of their numbers.
 pub fn in_order<R: Send>(
     threads: usize,
-    work: impl Fn() -> Vec<(usize, R)> + Sync,
+    next: impl Fn() -> Option<(usize, R)> + Sync,
 ) -> impl Iterator<Item = R> {
+    let work = || std::iter::from_fn(&next).collect::<Vec<_>>();
     let mut results = thread::scope(|scope| {
         // If the system refuses another thread, the threads that run do all the work.
         let spawn = |_| {
             Builder::new()
                 .stack_size(STACK)
-                .spawn_scoped(scope, &work)
+                .spawn_scoped(scope, work)
                 .ok()
         };
         let handles: Vec<_> = (1..threads).filter_map(spawn).collect();

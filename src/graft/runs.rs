@@ -61,12 +61,8 @@ pub(super) fn on_threads(
         first_line: 1,
     });
     let take = || runs.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work_on = || {
-        std::iter::from_fn(take)
-            .map(|(index, run)| (index, work(run)))
-            .collect::<Vec<_>>()
-    };
+    let work_on_next = || take().map(|(index, run)| (index, work(run)));
     let mut merged = FileReport::default();
-    in_order(threads.get(), work_on).for_each(|report| merged.append(report));
+    in_order(threads.get(), work_on_next).for_each(|report| merged.append(report));
     merged
 }

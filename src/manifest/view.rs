@@ -144,15 +144,9 @@ fn env_from(tree: &Tree<'_>, item: NodeId) -> String {
 fn volumes(workload: &Workload<'_>) -> Vec<VolumeView> {
     let tree = workload.tree;
     let of_pod = items(tree, workload.pod_spec, "volumes").map(|item| {
-        let keys = tree.entries(item).filter_map(|(key, _)| tree.scalar(key));
-        let source = keys
-            .into_iter()
-            .find(|key| *key != "name")
-            .unwrap_or("emptyDir");
-        VolumeView {
-            name: text(tree, item, "name"),
-            source: source.to_owned(),
-        }
+        let mut keys = tree.entries(item).filter_map(|(key, _)| tree.scalar(key));
+        let source = keys.find(|key| *key != "name").unwrap_or("emptyDir");
+        volume(text(tree, item, "name"), source)
     });
     let spec = tree
         .get(workload.object.node, "spec")
@@ -161,16 +155,16 @@ fn volumes(workload: &Workload<'_>) -> Vec<VolumeView> {
         .into_iter()
         .flat_map(|spec| items(tree, spec, "volumeClaimTemplates"))
         .map(|item| {
-            let name = tree
-                .get(item, "metadata")
-                .map(|metadata| text(tree, metadata, "name"))
-                .unwrap_or_default();
-            VolumeView {
-                name,
-                source: "volumeClaimTemplate".to_owned(),
-            }
+            let metadata = tree.get(item, "metadata");
+            let name = metadata.map(|metadata| text(tree, metadata, "name"));
+            volume(name.unwrap_or_default(), "volumeClaimTemplate")
         });
     of_pod.chain(claims).collect()
+}
+
+fn volume(name: String, source: &str) -> VolumeView {
+    let source = source.to_owned();
+    VolumeView { name, source }
 }
 
 fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<MetadataView> {

@@ -159,16 +159,19 @@ impl BaselineView<'_, '_> {
             let value = match from {
                 OptFrom::Pod => self.mark_in(self.workload.pod_metadata(), &opt.mark),
                 OptFrom::Workload => self.mark_in(self.workload.metadata(), &opt.mark),
-                OptFrom::Namespace => match &opt.mark {
-                    MetadataKey::Annotation(key) => {
-                        namespace?.annotations.get(key).map(String::as_str)
-                    }
-                    MetadataKey::Label(key) => namespace?.labels.get(key).map(String::as_str),
-                },
+                OptFrom::Namespace => mark_of_namespace(namespace?, &opt.mark),
             };
             Some((from, value?))
         })
     }
+}
+
+fn mark_of_namespace<'n>(namespace: &'n NamespaceMeta, mark: &MetadataKey) -> Option<&'n str> {
+    let text = match mark {
+        MetadataKey::Annotation(key) => namespace.annotations.get(key),
+        MetadataKey::Label(key) => namespace.labels.get(key),
+    };
+    text.map(String::as_str)
 }
 
 /// Whether the policy states that the mark may be on the Namespace. By default it may, too, but then an unknown

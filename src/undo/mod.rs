@@ -134,17 +134,18 @@ pub(crate) fn locked_record<'t>(
     let lookup = |path: &str| places.value(path);
     let found = lock.find_record(&key, &paths, &marked, &lookup, is_present);
     let found = found.map_err(|several| (at, RecordError::Several(several)))?;
-    Ok(found.map(|(from, mut record)| {
-        record.follow_renames(&value);
-        RecordedObject {
-            node,
-            at,
-            is_annotated: false,
-            from: Some(from),
-            record,
-            adopted: Vec::new(),
-            value,
-        }
+    let Some((from, mut record)) = found else {
+        return Ok(None);
+    };
+    record.follow_renames(&value);
+    Ok(Some(RecordedObject {
+        node,
+        at,
+        is_annotated: false,
+        from: Some(from),
+        record,
+        adopted: Vec::new(),
+        value,
     }))
 }
 

@@ -29,17 +29,11 @@ pub fn map_in_order<T: Sync, R: Send>(
         return items.iter().map(map).collect();
     }
     let next = AtomicUsize::new(0);
-    let work = || {
-        let mut results = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(index) else {
-                return results;
-            };
-            results.push((index, map(item)));
-        }
+    let map_next = || {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        Some((index, map(items.get(index)?)))
     };
-    in_order(threads, work).collect()
+    in_order(threads, map_next).collect()
 }
 
 #[cfg(test)]

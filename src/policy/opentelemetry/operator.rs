@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::annotations::Annotations;
 use super::catalog::{Catalog, ChosenResources};
-use super::injector::Injector;
+use super::injector::{Injector, NODE_NAME};
 use super::language::{Language, annotation, is_unknown};
 use super::named::unknown_names;
 use super::pod::InstrumentedPod;
@@ -340,19 +340,16 @@ fn injected_already(pod: &InstrumentedPod) -> Option<String> {
     if let Some(container) = init {
         return Some(format!("init container `{}`", container.name()));
     }
-    pod.apps.iter().find_map(|container| {
-        if container.name() == "opentelemetry-auto-instrumentation" {
-            return Some(format!("container `{}`", container.name()));
-        }
-        let has_variable = container.name() != "otc-container"
-            && container.env.has("OTEL_RESOURCE_ATTRIBUTES_NODE_NAME");
-        has_variable.then(|| {
-            format!(
-                "container `{}` has OTEL_RESOURCE_ATTRIBUTES_NODE_NAME",
-                container.name()
-            )
+    pod.apps
+        .iter()
+        .find_map(|container| match container.name() {
+            name @ "opentelemetry-auto-instrumentation" => Some(format!("container `{name}`")),
+            "otc-container" => None,
+            name => container
+                .env
+                .has(NODE_NAME)
+                .then(|| format!("container `{name}` has {NODE_NAME}")),
         })
-    })
 }
 
 fn disabled_remark(annotations: &Annotations<'_>, language: Language) -> Remark {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use podgraft::config::{ConfigParam, FunctionMode, read_function};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
+use podgraft::outcome::WorkloadReport;
 use podgraft::policy::read::ParamSetting;
 use podgraft::yaml::splice::{Edit, splice};
 
@@ -82,18 +83,18 @@ fn out_of_date(grafted: &GraftOutcome, list: &ResourceList<'_>) -> Vec<Diagnosti
     let workloads = grafted.files.iter().flat_map(|file| &file.report.workloads);
     let found = workloads
         .filter(|workload| workload.is_changed())
-        .map(|workload| {
-            let message = format!(
-                "{} is not up to date: it is not as the policies want it",
-                workload.title()
-            );
-            let problem = Diagnostic::error(Code::OutOfDate, message)
-                .at(list.place_of_line(workload.line), "this workload");
-            problem.help(
-                "apply the policies before this check: is their function left out, or run later?",
-            )
-        });
+        .map(|workload| not_up_to_date(list, workload));
     found.collect()
+}
+
+fn not_up_to_date(list: &ResourceList<'_>, workload: &WorkloadReport) -> Diagnostic {
+    let message = format!(
+        "{} is not up to date: it is not as the policies want it",
+        workload.title()
+    );
+    Diagnostic::error(Code::OutOfDate, message)
+        .at(list.place_of_line(workload.line), "this workload")
+        .help("apply the policies before this check: is their function left out, or run later?")
 }
 
 /// Adds the values of kpt's `-- key=value`: `policy` is a list of policies, any other key a parameter.
