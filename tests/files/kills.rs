@@ -122,6 +122,42 @@ fn a_killed_run_leaves_every_file_old_or_new_and_the_next_run_does_the_rest() {
     );
 }
 
+/// Three runs at once over the files. Returns how many of them were refused.
+#[track_caller]
+fn run_three_at_once(place: &Place, files: &Files) -> usize {
+    let spawn = || {
+        place
+            .command(&IN_PLACE)
+            .arg("m")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs")
+    };
+    let mut refused = 0;
+    for run in [spawn(), spawn(), spawn()] {
+        let output = run.wait_with_output().expect("it ends");
+        let is_clear = [
+            "another podgraft is writing",
+            "changed by somebody else",
+            "cannot be read",
+        ]
+        .iter()
+        .any(|words| stderr(&output).contains(words));
+        assert!(
+            output.status.code() == Some(0) || output.status.code() == Some(2) && is_clear,
+            "{output:?}"
+        );
+        refused += usize::from(output.status.code() == Some(2));
+    }
+    assert_eq!(
+        files.count_new(place),
+        FILES,
+        "one of the runs does its work"
+    );
+    assert!(place.leftovers().is_empty());
+    refused
+}
+
 #[test]
 fn two_runs_at_once_lose_nothing() {
     let place = Place::in_memory();
@@ -129,37 +165,24 @@ fn two_runs_at_once_lose_nothing() {
     let mut refused = 0;
     for _ in 0..10 {
         files.restore(&place);
-        let spawn = || {
-            place
-                .command(&IN_PLACE)
-                .arg("m")
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("the program runs")
-        };
-        for run in [spawn(), spawn(), spawn()] {
-            let output = run.wait_with_output().expect("it ends");
-            let is_clear = [
-                "another podgraft is writing",
-                "changed by somebody else",
-                "cannot be read",
-            ]
-            .iter()
-            .any(|words| stderr(&output).contains(words));
-            assert!(
-                output.status.code() == Some(0) || output.status.code() == Some(2) && is_clear,
-                "{output:?}"
-            );
-            refused += usize::from(output.status.code() == Some(2));
-        }
-        assert_eq!(
-            files.count_new(&place),
-            FILES,
-            "one of the runs does its work"
-        );
-        assert!(place.leftovers().is_empty());
+        refused += run_three_at_once(&place, &files);
     }
     eprintln!("{refused} of 30 runs were refused");
+}
+
+#[test]
+fn runs_at_once_that_find_no_lock_file_lose_nothing() {
+    let place = Place::in_memory();
+    let files = Files::make(&place);
+    let records = place.read("m/podgraft.lock");
+    let mut refused = 0;
+    for _ in 0..20 {
+        files.restore(&place);
+        fs::remove_file(place.path("m/podgraft.lock")).expect("it is there");
+        refused += run_three_at_once(&place, &files);
+        assert_eq!(place.read("m/podgraft.lock"), records);
+    }
+    eprintln!("{refused} of 60 runs were refused");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use podgraft::record::lock::{LOCK_FILE, Lock, LockSet};
 use crate::output::GraftedFile;
 use crate::texts::InputBytes;
 use crate::walk::InputPlace;
-use crate::write::FileReplacement;
+use crate::write::{FileIdentity, FileReplacement, identity_of};
 
 /// The lock files of a run.
 #[derive(Debug, Default)]
@@ -39,7 +39,8 @@ struct LockFile {
 /// A lock file that the run changes.
 #[derive(Debug)]
 pub struct NewLock {
-    path: PathBuf,
+    /// The file.
+    pub path: PathBuf,
     name: String,
     /// The text before the run; empty if there is no file.
     pub old: String,
@@ -169,18 +170,22 @@ fn new_lock(file: &LockFile, lock: &Lock) -> Option<NewLock> {
 }
 
 impl NewLock {
-    /// Creates an empty file if there is none, as only existing files can be replaced.
+    /// Creates an empty file if there is none, as only existing files can be replaced. `None` if there is one.
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn create_empty(&self) -> Result<(), Diagnostic> {
-        match OpenOptions::new()
+    pub fn create_empty(&self) -> Result<Option<EmptyLock<'_>>, Diagnostic> {
+        let created = OpenOptions::new()
             .write(true)
             .create_new(true)
-            .open(&self.path)
-        {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(self.not_written(&error)),
-            Ok(_) | Err(_) => Ok(()),
+            .open(&self.path);
+        match created {
+            Ok(_) => Ok(Some(EmptyLock {
+                path: &self.path,
+                identity: identity_of(&self.path),
+            })),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(self.not_written(&error)),
         }
     }
 
@@ -191,15 +196,6 @@ impl NewLock {
             path: self.path.clone(),
             old: old.as_bytes(),
             new: new.as_bytes().to_vec(),
-        }
-    }
-
-    /// Removes the file that [`NewLock::create_empty`] made for a run that failed.
-    pub fn remove_empty(&self) {
-        let is_empty = fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == 0);
-        if self.old.is_empty() && is_empty {
-            // If this fails, an empty lock file stays, which records nothing.
-            let _ = fs::remove_file(&self.path);
         }
     }
 
@@ -216,6 +212,24 @@ impl NewLock {
             Code::File,
             format!("`{}` cannot be written: {error}", self.name),
         )
+    }
+}
+
+/// An empty file that this run created. It goes when this is dropped, unless records have replaced it.
+#[derive(Debug)]
+pub struct EmptyLock<'l> {
+    path: &'l Path,
+    /// Another run may have put a file of its own in its place.
+    identity: Option<FileIdentity>,
+}
+
+impl Drop for EmptyLock<'_> {
+    fn drop(&mut self) {
+        let is_empty = fs::metadata(self.path).is_ok_and(|metadata| metadata.len() == 0);
+        if is_empty && identity_of(self.path) == self.identity {
+            // If this fails, an empty lock file stays, which records nothing.
+            let _ = fs::remove_file(self.path);
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::protected_inputs::RunInputs;
 use crate::run::GraftOutcome;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
-use crate::write::{FileReplacement, NewFile, create, remove_leftovers, replace};
+use crate::write::{FileReplacement, NewFile, create, lock_folders, remove_leftovers, replace};
 
 /// Bytes of the buffer of stdout.
 const BLOCK: usize = 256 << 10;
@@ -138,29 +138,17 @@ fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
 /// no record.
 fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Diagnostic>> {
     remove_leftovers(files.iter().filter_map(|file| file.input.path()));
-    for lock in locks {
-        lock.create_empty().map_err(|problem| vec![problem])?;
-    }
-    let changed = files
-        .iter()
-        .filter(|file| !file.report.edits.is_empty())
-        .filter_map(|file| {
-            let path = file.input.path()?;
-            Some(FileReplacement {
-                name: &file.input.name,
-                path,
-                old: &file.text,
-                new: file.spliced(),
-            })
-        });
+    let changed: Vec<_> = files.iter().filter_map(replacement).collect();
+    let targets = changed.iter().map(|file| &file.path);
+    let targets = targets.chain(locks.iter().map(|lock| &lock.path));
+    // Lock files are created and removed while the folders are locked, so no run takes away what another needs.
+    let _held = lock_folders(targets.map(PathBuf::as_path)).map_err(|problem| vec![problem])?;
+    let created: Result<Vec<_>, _> = locks.iter().map(NewLock::create_empty).collect();
+    let _created = created.map_err(|problem| vec![problem])?;
     let during = locks
         .iter()
         .map(|lock| lock.replacement(&lock.old, &lock.merged));
-    let written = replace(&during.chain(changed).collect::<Vec<_>>());
-    if written.is_err() {
-        locks.iter().for_each(NewLock::remove_empty);
-    }
-    written?;
+    replace(&during.chain(changed).collect::<Vec<_>>())?;
     let after = locks.iter().filter(|lock| lock.new != lock.merged);
     let after: Vec<_> = after
         .map(|lock| lock.replacement(&lock.merged, &lock.new))
@@ -170,6 +158,19 @@ fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Di
         lock.remove().map_err(|problem| vec![problem])?;
     }
     Ok(())
+}
+
+/// The file with its edits; `None` if it has none.
+fn replacement(file: &GraftedFile) -> Option<FileReplacement<'_>> {
+    if file.report.edits.is_empty() {
+        return None;
+    }
+    Some(FileReplacement {
+        name: &file.input.name,
+        path: file.input.path()?,
+        old: &file.text,
+        new: file.spliced(),
+    })
 }
 
 fn write_tree(

@@ -71,10 +71,11 @@ impl StagedFile {
     }
 }
 
-/// Replaces all files, or none of them if a problem shows before the first rename.
+/// Replaces all files, or none of them if a problem shows before the first rename. The caller holds the locks of their
+/// folders ([`lock_folders`]).
 pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
-    // Whatever is likely to fail comes before the first rename: checks, locks, writing the new content, and a second
-    // look at the old. The renames together are not atomic.
+    // Whatever is likely to fail comes before the first rename: checks, writing the new content, and a second look at
+    // the old. The renames together are not atomic.
     let targets = collect_all(files.iter().map(check_target))?;
     let mut seen = BTreeSet::new();
     let chosen: Vec<_> = files
@@ -83,8 +84,6 @@ pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
         // A file that is named twice, as by a link, is replaced once.
         .filter(|(_, (real, _))| seen.insert(real.clone()))
         .collect();
-    let _locks = lock_folders(chosen.iter().map(|(_, (real, _))| real.as_path()))
-        .map_err(|problem| vec![problem])?;
     let staged = collect_all(chosen.iter().map(|(file, (real, metadata))| {
         stage(real, &file.new, Some(metadata), Durability::Yes)
             .map_err(|error| not_written(file.name, &error))
@@ -129,17 +128,21 @@ pub fn remove_leftovers(paths: impl Iterator<Item = PathBuf>) {
 /// The most folders to lock at a time. Each lock is an open file, and a process may have 1024, on some systems 256.
 const MOST_LOCKS: usize = 128;
 
-/// Locks the folders of the targets. Two runs that replace files of one folder would use the same hidden names, so the
+/// Locks the folders of the files until the returned files are dropped. Two runs that replace files of one folder would use the same hidden names, so the
 /// second run is refused. Locks are taken in the order of paths, so a second run over the same tree fails at the first
 /// folders, and the cut at [`MOST_LOCKS`] is harmless.
-fn lock_folders<'a>(
-    targets: impl Iterator<Item = &'a Path>,
-) -> Result<Vec<Option<File>>, Diagnostic> {
-    let folders: BTreeSet<&Path> = targets.filter_map(Path::parent).collect();
-    folders
-        .into_iter()
-        .take(MOST_LOCKS)
-        .map(lock_folder)
+///
+/// # Errors
+/// If another run holds one of the locks.
+pub fn lock_folders<'a>(files: impl Iterator<Item = &'a Path>) -> Result<Vec<File>, Diagnostic> {
+    let folder_of = |file: &Path| {
+        let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
+        real.parent().map(Path::to_path_buf)
+    };
+    let folders: BTreeSet<PathBuf> = files.filter_map(folder_of).collect();
+    let locks = folders.iter().take(MOST_LOCKS);
+    locks
+        .filter_map(|folder| lock_folder(folder).transpose())
         .collect()
 }
 
