@@ -1,7 +1,7 @@
 //! The lock files of a run: found from the folder of each input upward, read before the run, and written with its
 //! results.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use memchr::memmem;
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::ownership::RecordedWorkload;
 use podgraft::record::lock::{LOCK_FILE, Lock, LockSet};
 
 use crate::output::GraftedFile;
@@ -115,7 +116,14 @@ impl LockFiles {
     }
 
     /// The lock files that the run changes.
-    pub fn changed_locks(&self, files: &[GraftedFile]) -> Vec<NewLock> {
+    ///
+    /// # Errors
+    /// For workloads of one name in one file whose records differ: a lock file has one for them all.
+    pub fn changed_locks(&self, files: &[GraftedFile]) -> Result<Vec<NewLock>, Vec<Diagnostic>> {
+        let problems: Vec<Diagnostic> = files.iter().flat_map(indistinct_records).collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let mut locks = LockSet::clone(&self.locks);
         let of_run: HashMap<(usize, &str), (&GraftedFile, HashSet<&str>)> = files
             .iter()
@@ -142,10 +150,37 @@ impl LockFiles {
         let records = files.iter();
         locks.put_all(records.map(|file| (&*file.input.name, file.report.records.as_slice())));
         let files = self.files.iter().zip(&locks.locks);
-        files
+        Ok(files
             .filter_map(|(file, lock)| new_lock(file, lock))
-            .collect()
+            .collect())
     }
+}
+
+/// Errors about the workloads of a file that have the same name and different records.
+fn indistinct_records(file: &GraftedFile) -> Vec<Diagnostic> {
+    let (mut records, mut problems) = (BTreeMap::new(), Vec::new());
+    for workload in &file.report.records {
+        let Some(record) = &workload.record else {
+            continue;
+        };
+        let key = (&workload.kind, &workload.namespace, &workload.name);
+        if *records.entry(key).or_insert(record) != record {
+            problems.push(indistinct(workload, &file.input.name));
+        }
+    }
+    problems
+}
+
+fn indistinct(workload: &RecordedWorkload, file: &str) -> Diagnostic {
+    let RecordedWorkload { kind, name, .. } = workload;
+    let message = format!(
+        "{kind} `{name}` stands more than once in `{file}`, and what is to be undone differs: podgraft.lock cannot tell \
+         them apart"
+    );
+    Diagnostic::error(Code::NoRecord, message).help(
+        "give them different names or namespaces, put them into different files, or keep the records in the manifests \
+         (--record)",
+    )
 }
 
 /// The lock file as the run leaves it; `None` if it stays as it is.

@@ -84,7 +84,7 @@ pub fn write_result(
     let files = grafted.files.as_slice();
     match target.output_dir {
         Some(folder) => write_tree(folder, files, &grafted.reads),
-        None if target.in_place => write_in_place(files, &grafted.lock_files.changed_locks(files)),
+        None if target.in_place => write_in_place(files, &grafted.lock_files.changed_locks(files)?),
         None => print_stream(files).map_err(|problem| vec![problem]),
     }
 }
