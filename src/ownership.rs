@@ -202,4 +202,7 @@ pub struct RecordedWorkload {
     pub from: Option<WorkloadKey>,
     /// The new record. `None` if nothing of podgraft is left in the workload.
     pub record: Option<Record>,
+    /// The values of the variables that texts were joined to, by record path. They decide whether a lock file must name
+    /// the text.
+    pub joined_values: BTreeMap<String, String>,
 }

@@ -6,6 +6,7 @@ use std::process::Output;
 use crate::program::{Place, given, said};
 
 mod renamed;
+mod shared;
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1
 kind: Deployment

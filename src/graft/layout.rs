@@ -140,6 +140,7 @@ impl<'a> DocumentTask<'a> {
             name: workload.name.clone(),
             from,
             record: beside.record.clone().filter(|_| !beside.is_annotated),
+            joined_values: beside.joined_values.clone(),
         })
     }
 

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::object::{DocumentContent, find_objects};
@@ -11,6 +12,7 @@ use crate::outcome::needs::RunNeeds;
 use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::draft::Draft;
+use crate::plan::draft_paths::joined_values;
 use crate::plan::metrics::metrics_port;
 use crate::plan::recording::EarlierRun;
 use crate::plan::removal::{Drift, RemovalResult};
@@ -62,6 +64,8 @@ pub(super) struct PlannedExtras<'t> {
     pub record: Option<Record>,
     /// The record goes into an annotation, not into the lock file.
     pub is_annotated: bool,
+    /// See [`RecordedWorkload::joined_values`](crate::ownership::RecordedWorkload::joined_values).
+    pub joined_values: BTreeMap<String, String>,
     pub companions: Vec<GeneratedObject>,
     pub ephemeral_containers: Vec<Value>,
     pub needs: RunNeeds,
@@ -380,14 +384,13 @@ impl<'a> DocumentTask<'a> {
             room
         };
         let earlier = earlier.filter(|earlier| generated(earlier).next().is_some());
-        record.room = earlier
-            .map(|earlier| earlier.room.clone())
-            .unwrap_or_default();
-        record.room.join(&room);
-        if room.unended {
+        let earlier_room = earlier.map(|earlier| earlier.room.clone());
+        if room.unended && !earlier_room.as_ref().is_some_and(|room| room.unended) {
             // With the added line end, text differences that the record noted may not apply any more.
             record.text = None;
         }
+        record.room = earlier_room.unwrap_or_default();
+        record.room.join(&room);
     }
 
     /// Returns problems about values that somebody changed since they were injected: errors if their policy is to be
@@ -422,10 +425,13 @@ impl<'a> DocumentTask<'a> {
 
 fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> PlannedExtras<'t> {
     let item = |item: PolicyValue| (*item.value).clone();
+    let locked = planned.record.as_ref().filter(|_| !is_annotated);
+    let joined_values = locked.map(|record| joined_values(&planned.draft, record));
     let ephemeral_containers = std::mem::take(&mut planned.ephemeral_containers);
     PlannedExtras {
         record: planned.record.take(),
         is_annotated,
+        joined_values: joined_values.unwrap_or_default(),
         companions: std::mem::take(&mut planned.companions),
         ephemeral_containers: ephemeral_containers.into_iter().map(item).collect(),
         needs: std::mem::take(&mut planned.needs),

@@ -5,6 +5,7 @@ use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
 use crate::plan::explain_refusal;
+use crate::record::lock::AmbiguousRecord;
 use crate::record::words::{forced_undo_command, words_of};
 use crate::record::{MARKER, RecordError};
 use crate::source::{Place, Source};
@@ -54,10 +55,22 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
             format!("this record is of version {version}, which a later podgraft wrote"),
             "use that podgraft",
         ),
-        RecordError::Several(several) => (
+        RecordError::Several(AmbiguousRecord::Texts { path, texts }) => (
+            format!(
+                "podgraft.lock does not say which text was joined to {}, which contains several that it may be: {}",
+                words_of(path),
+                texts
+                    .iter()
+                    .map(|text| format!("`{text}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            "write `\"text\": \"THE TEXT\"` into the entry of the variable in the workload's line of podgraft.lock",
+        ),
+        RecordError::Several(AmbiguousRecord::Workloads(names)) => (
             format!(
                 "podgraft.lock does not name this workload, and it may have been any of these: {}",
-                several.names.join(", ")
+                names.join(", ")
             ),
             "after a rename, write the new name into the lines of podgraft.lock; to keep the values that are there as \
              they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt`",

@@ -4,11 +4,12 @@ use foldhash::HashMap;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use crate::change::unescape;
 use crate::record::{
-    RecordPaths, as_stated, escape, identity_of_item, identity_of_name, is_aligned, is_escaped,
-    name_field, numbered,
+    Record, RecordPaths, as_stated, escape, identity_of_item, identity_of_name, is_aligned,
+    is_escaped, name_field, numbered,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -399,6 +400,19 @@ impl DraftPaths {
         }
         Ok(())
     }
+}
+
+/// The values of the variables that the policies of a record joined texts to, by record path.
+pub(crate) fn joined_values(draft: &Draft<'_>, record: &Record) -> BTreeMap<String, String> {
+    let paths = DraftPaths::of(record.paths());
+    let policies = record.policies.iter();
+    let joined = policies.flat_map(|policy| policy.effects.joined.keys());
+    let value = |path: &String| {
+        let variable = paths.get(draft, path)?;
+        let value = draft.string_at(&variable, "value")?;
+        Some((path.clone(), value.into_owned()))
+    };
+    joined.filter_map(value).collect()
 }
 
 /// The field or item at an index, which the segment names. [`Draft::field`] gives a field that only a merge key brings

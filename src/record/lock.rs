@@ -14,12 +14,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use locks::LockSet;
-pub use moved::AmbiguousRecords;
-use policy::split;
+pub use policy::AmbiguousRecord;
+use policy::{contents_of, split};
 
 use super::path::RecordPaths;
-use super::{Effects, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds};
-use crate::ownership::{TextAdjustment, WorkloadKey, is_false};
+use super::{
+    Effects, JoinedText, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds,
+};
+use crate::ownership::{RecordedWorkload, TextAdjustment, WorkloadKey, is_false};
 
 /// The file's name.
 pub const LOCK_FILE: &str = "podgraft.lock";
@@ -96,10 +98,13 @@ struct LockedPolicy {
     removed: BTreeMap<String, RemovedValue>,
 }
 
-/// [`JoinedText`](crate::ownership::JoinedText) without its text.
+/// [`JoinedText`](crate::ownership::JoinedText), usually without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct LockedJoin {
+    /// The text. `None` if the variable contains no other text that is known at the place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     separator: Option<String>,
     #[serde(skip_serializing_if = "is_false")]
@@ -122,6 +127,12 @@ struct RestoreDetails {
     room: TextAdjustment,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextDifferences>,
+}
+
+/// What a run did to a workload, with its key in the lock file.
+struct NewRecord<'r> {
+    key: WorkloadKey,
+    workload: &'r RecordedWorkload,
 }
 
 impl Lock {
@@ -233,74 +244,94 @@ impl Lock {
 
     /// Returns the record of a workload, with the policies that its marker names, in their order. `lookup` is
     /// into the workload: it decides which of several known texts was joined.
+    ///
+    /// # Errors
+    /// If several of them may have been.
     fn record(
         &self,
         key: &WorkloadKey,
         paths: &RecordPaths,
         marked: &[&str],
         lookup: PathLookup<'_>,
-    ) -> Option<Record> {
-        let locked = self.workloads.get(key)?;
+    ) -> Result<Option<Record>, AmbiguousRecord> {
+        let Some(locked) = self.workloads.get(key) else {
+            return Ok(None);
+        };
         let policies = marked.iter().filter_map(|name| {
             let locked_policy = locked.policies.get(*name)?;
             Some(self.policy_record(name, locked_policy, lookup))
         });
-        let policies: Vec<PolicyRecord> = policies.collect();
+        let policies: Vec<PolicyRecord> = policies.collect::<Result<_, _>>()?;
         if policies.is_empty() {
-            return None;
+            return Ok(None);
         }
         let RestoreDetails { marker, room, text } = locked.rest.clone();
-        Some(Record {
+        Ok(Some(Record {
             version: VERSION,
             pod: paths.template(),
             policies,
             marker,
             room,
             text,
-        })
+        }))
     }
 
     /// Records what was done to workloads. A workload without a record is removed from the lock file.
-    pub fn put_all(&mut self, records: Vec<(WorkloadKey, Option<Record>)>) {
-        // Computed before the loop, so that all new content of one run has the same generation.
-        let before: BTreeMap<ContentKey, u64> = self
-            .contents
-            .iter()
-            .map(|(place, known)| {
-                (
-                    place.clone(),
-                    known.values().copied().max().unwrap_or_default(),
-                )
-            })
-            .collect();
-        let mut seen: BTreeSet<(ContentKey, String)> = BTreeSet::new();
-        for (key, record) in records {
-            let Some(record) = record else {
-                self.workloads.remove(&key);
+    fn put_all(&mut self, records: Vec<NewRecord<'_>>) {
+        let (recorded, gone): (Vec<_>, Vec<_>) = records
+            .into_iter()
+            .partition(|new| new.workload.record.is_some());
+        for new in gone {
+            self.workloads.remove(&new.key);
+        }
+        let seen = self.add_contents(&recorded);
+        for NewRecord { key, workload } in recorded {
+            let Some(record) = workload.record.clone() else {
                 continue;
             };
-            let mut locked = LockedWorkload {
+            let policies = record.policies.into_iter().map(|policy| {
+                let name = policy.policy.clone();
+                let is_found = |path: &str, joined: &JoinedText| {
+                    let value = workload.joined_values.get(path);
+                    self.finds_text(&name, path, joined, value.map(String::as_str))
+                };
+                let locked_policy = split(policy, is_found);
+                (name, locked_policy)
+            });
+            let locked = LockedWorkload {
+                policies: policies.collect(),
                 rest: RestoreDetails {
                     marker: record.marker,
                     room: record.room,
                     text: record.text,
                 },
-                ..LockedWorkload::default()
             };
-            for policy in record.policies {
-                let name = policy.policy.clone();
-                let (locked_policy, contents) = split(policy);
-                for (place, content) in contents {
-                    let known = self.contents.entry(place.clone()).or_default();
-                    let next = before.get(&place).map_or(1, |generation| generation + 1);
-                    known.entry(content.clone()).or_insert(next);
-                    seen.insert((place, content));
-                }
-                locked.policies.insert(name, locked_policy);
-            }
             self.workloads.insert(key, locked);
         }
         self.remove_unused_contents(&seen);
+    }
+
+    /// Adds the content that policies injected, and returns it.
+    fn add_contents(&mut self, records: &[NewRecord<'_>]) -> BTreeSet<(ContentKey, String)> {
+        // Computed before the loop, so that all new content of one run has the same generation.
+        let newest = |known: &BTreeMap<String, u64>| known.values().copied().max();
+        let before: BTreeMap<ContentKey, u64> = self
+            .contents
+            .iter()
+            .map(|(place, known)| (place.clone(), newest(known).unwrap_or_default()))
+            .collect();
+        let mut seen = BTreeSet::new();
+        let records = records
+            .iter()
+            .filter_map(|new| new.workload.record.as_ref());
+        let policies = records.flat_map(|record| &record.policies);
+        for (place, content) in policies.flat_map(contents_of) {
+            let known = self.contents.entry(place.clone()).or_default();
+            let next = before.get(&place).map_or(1, |generation| generation + 1);
+            known.entry(content.clone()).or_insert(next);
+            seen.insert((place, content));
+        }
+        seen
     }
 
     /// Removes content that no workload has any more.

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Lock;
+use super::{Lock, NewRecord};
 use crate::ownership::{RecordedWorkload, WorkloadKey};
-use crate::record::Record;
 
 /// The lock files of a run. Each covers the files below its folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,8 +45,8 @@ impl LockSet {
         &mut self,
         files: impl IntoIterator<Item = (&'r str, &'r [RecordedWorkload])>,
     ) {
-        let mut records: Vec<Vec<(WorkloadKey, Option<Record>)>> =
-            vec![Vec::new(); self.locks.len()];
+        let mut records: Vec<Vec<NewRecord<'_>>> = Vec::new();
+        records.resize_with(self.locks.len(), Vec::new);
         let of_run: HashSet<(usize, &str)> = self
             .files
             .values()
@@ -73,7 +72,7 @@ impl LockSet {
                     namespace: workload.namespace.clone(),
                     name: workload.name.clone(),
                 };
-                (key, workload.record.clone())
+                NewRecord { key, workload }
             }));
         }
         for (lock, records) in self.locks.iter_mut().zip(records) {

@@ -1,16 +1,9 @@
 //! Finds the records of workloads whose name, namespace, kind or file has changed since.
 
-use super::{Lock, LockedPolicy, LockedWorkload, PathLookup};
+use super::{AmbiguousRecord, Lock, LockedPolicy, LockedWorkload, PathLookup};
 use crate::ownership::WorkloadKey;
 use crate::record::Record;
 use crate::record::path::RecordPaths;
-
-/// A marked workload matches several records whose original values differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AmbiguousRecords {
-    /// The names of these workloads in the lock file.
-    pub names: Vec<String>,
-}
 
 impl Lock {
     /// Returns the record of a workload, with its key in the lock file and the policies that its marker names. If
@@ -26,7 +19,7 @@ impl Lock {
         marked: &[&str],
         lookup: PathLookup<'_>,
         is_present: &dyn Fn(&WorkloadKey) -> bool,
-    ) -> Result<Option<(WorkloadKey, Record)>, AmbiguousRecords> {
+    ) -> Result<Option<(WorkloadKey, Record)>, AmbiguousRecord> {
         let unknown = UnrecordedWorkload {
             key,
             marked,
@@ -37,10 +30,9 @@ impl Lock {
             true => Some(key),
             false => unknown.earlier_place(self)?,
         };
-        Ok(key.and_then(|key| {
-            let record = self.record(key, paths, marked, lookup)?;
-            Some((key.clone(), record))
-        }))
+        let Some(key) = key else { return Ok(None) };
+        let record = self.record(key, paths, marked, lookup)?;
+        Ok(record.map(|record| (key.clone(), record)))
     }
 }
 
@@ -64,7 +56,7 @@ impl UnrecordedWorkload<'_> {
     fn earlier_place<'l>(
         &self,
         lock: &'l Lock,
-    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecords> {
+    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecord> {
         let key = self.key;
         let is_namesake = |candidate: &WorkloadKey| {
             (&candidate.kind, &candidate.namespace, &candidate.name)
@@ -87,7 +79,7 @@ impl UnrecordedWorkload<'_> {
     fn choose_candidate<'l>(
         &self,
         mut found: Vec<Candidate<'l>>,
-    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecords> {
+    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecord> {
         let name = &self.key.name;
         let tie_breakers: [&dyn Fn(&Candidate<'_>) -> bool; 4] = [
             &|(key, _)| key.kind == self.key.kind,
@@ -111,9 +103,7 @@ impl UnrecordedWorkload<'_> {
         }
         if found.iter().any(|(_, locked)| self.has_originals(locked)) {
             let names = found.iter().map(|(key, _)| key.name.clone());
-            return Err(AmbiguousRecords {
-                names: names.collect(),
-            });
+            return Err(AmbiguousRecord::Workloads(names.collect()));
         }
         Ok(None)
     }

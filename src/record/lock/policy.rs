@@ -9,12 +9,15 @@ use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue};
 
 impl Lock {
     /// Returns the record of a policy in a workload.
+    ///
+    /// # Errors
+    /// If several known texts may have been joined to a variable.
     pub(super) fn policy_record(
         &self,
         policy: &str,
         locked_policy: &LockedPolicy,
         lookup: PathLookup<'_>,
-    ) -> PolicyRecord {
+    ) -> Result<PolicyRecord, AmbiguousRecord> {
         let known = Known { lock: self, policy };
         let digests = |path: &String| (path.clone(), known.digests(path));
         let replaced = |(path, original): (&String, &Value)| {
@@ -22,28 +25,60 @@ impl Lock {
             (path.clone(), ReplacedValue { was, now })
         };
         let joined = |(path, join): (&String, &LockedJoin)| {
-            let current_text = lookup(&format!("{path}/value"));
+            let current = lookup(&format!("{path}/value"));
             let texts = known.contents(ContentKind::Text, path);
-            let joined = joined_with(join, &texts, current_text.as_ref().and_then(Value::as_str));
-            (path.clone(), joined)
+            let value = current.as_ref().and_then(Value::as_str);
+            let text = text_of(join, path, &texts, value)?;
+            Ok((path.clone(), with_text(join, text)))
         };
         let effects = Effects {
             added: locked_policy.added.iter().map(digests).collect(),
             shared: locked_policy.shared.iter().map(digests).collect(),
             made: locked_policy.made.clone(),
             filled: locked_policy.filled.clone(),
-            joined: locked_policy.joined.iter().map(joined).collect(),
+            joined: locked_policy
+                .joined
+                .iter()
+                .map(joined)
+                .collect::<Result<_, _>>()?,
             replaced: locked_policy.replaced.iter().map(replaced).collect(),
             removed: locked_policy.removed.clone(),
         };
-        PolicyRecord {
+        Ok(PolicyRecord {
             policy: policy.to_owned(),
             digest: String::new(),
             set: locked_policy.set.clone(),
             generated: locked_policy.generated.clone(),
             effects,
-        }
+        })
     }
+
+    /// Whether a text that was joined to a variable is found again by the variable's value alone.
+    pub(super) fn finds_text(
+        &self,
+        policy: &str,
+        path: &str,
+        joined: &JoinedText,
+        value: Option<&str>,
+    ) -> bool {
+        let texts = Known { lock: self, policy }.contents(ContentKind::Text, path);
+        let found = value.map(|value| texts_in(value, &texts, &without_text(joined)));
+        found.is_some_and(|found| found == [joined.text.as_str()])
+    }
+}
+
+/// What a lock file says of a workload may mean several things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AmbiguousRecord {
+    /// The workload matches several records whose original values differ. The names of these workloads.
+    Workloads(Vec<String>),
+    /// A variable contains several texts that the policy has joined to it in some workload.
+    Texts {
+        /// The record path of the variable.
+        path: String,
+        /// The texts.
+        texts: Vec<String>,
+    },
 }
 
 /// The content that a lock file has for one policy.
@@ -69,36 +104,58 @@ impl<'l> Known<'l> {
     }
 }
 
-/// Returns the join with its text: the known one that the variable contains, else the newest.
-fn joined_with(join: &LockedJoin, texts: &[&str], existing: Option<&str>) -> JoinedText {
+/// Returns the text that was joined to a variable: the one that its line names, else the known one that the variable
+/// contains, else the newest.
+fn text_of(
+    join: &LockedJoin,
+    path: &str,
+    texts: &[&str],
+    value: Option<&str>,
+) -> Result<String, AmbiguousRecord> {
+    if let Some(text) = &join.text {
+        return Ok(text.clone());
+    }
+    let found = value.map_or_else(Vec::new, |value| texts_in(value, texts, join));
+    match found.as_slice() {
+        [] => Ok(texts.first().copied().unwrap_or_default().to_owned()),
+        [only] => Ok((*only).to_owned()),
+        several => Err(AmbiguousRecord::Texts {
+            path: path.to_owned(),
+            texts: several.iter().map(|&text| text.to_owned()).collect(),
+        }),
+    }
+}
+
+/// The texts that a variable contains as this policy joins them.
+fn texts_in<'t>(value: &str, texts: &[&'t str], join: &LockedJoin) -> Vec<&'t str> {
+    let is_in = |text: &&str| without(value, &with_text(join, (*text).to_owned())).is_some();
+    texts.iter().copied().filter(is_in).collect()
+}
+
+fn with_text(join: &LockedJoin, text: String) -> JoinedText {
     let LockedJoin {
         separator,
         before,
         new,
         shared,
         renamed,
+        ..
     } = join.clone();
-    let joined = JoinedText {
-        text: String::new(),
+    JoinedText {
+        text,
         separator,
         before,
         new,
         shared,
         renamed,
-    };
-    let with = |text: &str| JoinedText {
-        text: text.to_owned(),
-        ..joined.clone()
-    };
-    let is_there =
-        |text: &&&str| existing.is_some_and(|existing| without(existing, &with(text)).is_some());
-    let text = texts.iter().find(is_there).or_else(|| texts.first());
-    with(text.copied().unwrap_or_default())
+    }
 }
 
-/// Splits a policy's record into the part without content, and the content.
-pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(ContentKey, String)>) {
-    let contents = contents_of(&record);
+/// Returns a policy's record without the content. A joined text that is not found again stays in it.
+pub(super) fn split(
+    record: PolicyRecord,
+    is_found: impl Fn(&str, &JoinedText) -> bool,
+) -> LockedPolicy {
     let Effects {
         added,
         shared,
@@ -108,28 +165,31 @@ pub(super) fn split(record: PolicyRecord) -> (LockedPolicy, Vec<(ContentKey, Str
         replaced,
         removed,
     } = record.effects;
-    let locked_policy = LockedPolicy {
+    let locked_join = |(path, joined): (String, JoinedText)| {
+        let join = LockedJoin {
+            text: (!is_found(&path, &joined)).then(|| joined.text.clone()),
+            ..without_text(&joined)
+        };
+        (path, join)
+    };
+    LockedPolicy {
         set: record.set,
         generated: record.generated,
         added: added.into_keys().collect(),
         shared: shared.into_keys().collect(),
         made,
         filled,
-        joined: joined
-            .into_iter()
-            .map(|(path, joined)| (path, without_text(joined)))
-            .collect(),
+        joined: joined.into_iter().map(locked_join).collect(),
         replaced: replaced
             .into_iter()
             .map(|(path, replaced)| (path, replaced.was))
             .collect(),
         removed,
-    };
-    (locked_policy, contents)
+    }
 }
 
 /// Returns the content that a policy injected at each place.
-fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
+pub(super) fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
     let Effects {
         added,
         shared,
@@ -160,7 +220,7 @@ fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
     all.map(place).collect()
 }
 
-fn without_text(joined: JoinedText) -> LockedJoin {
+fn without_text(joined: &JoinedText) -> LockedJoin {
     let JoinedText {
         separator,
         before,
@@ -168,8 +228,9 @@ fn without_text(joined: JoinedText) -> LockedJoin {
         shared,
         renamed,
         ..
-    } = joined;
+    } = joined.clone();
     LockedJoin {
+        text: None,
         separator,
         before,
         new,

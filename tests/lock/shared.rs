@@ -1,0 +1,216 @@
+//! Workloads that share lines of the lock file: the texts that were joined to their variables, and their names.
+
+use std::fs;
+
+use super::{DEPLOYMENT, apply, succeeded};
+use crate::program::{Place, said};
+
+/// What a policy does to the variable ARGS of all containers.
+struct Join {
+    operation: &'static str,
+    /// Its text in each version of the policy.
+    texts: &'static [&'static str],
+}
+
+fn policy(operation: &str, text: &str) -> String {
+    format!(
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {{name: args}}
+spec:
+  containers: {{names: ['*']}}
+  inject: {{env: [{{name: ARGS, op: {operation}, value: {text:?}}}]}}
+"
+    )
+}
+
+/// A workload whose containers have these values of the variable.
+fn workload(name: &str, values: &[Option<&str>]) -> String {
+    let (head, _) = DEPLOYMENT
+        .split_once("      - name: app")
+        .expect("it is there");
+    let container = |(at, value): (usize, &Option<&str>)| match value {
+        Some(value) => {
+            format!("      - {{name: c{at}, image: x, env: [{{name: ARGS, value: {value:?}}}]}}\n")
+        }
+        None => format!("      - {{name: c{at}, image: x}}\n"),
+    };
+    let containers: String = values.iter().enumerate().map(container).collect();
+    head.replace("orders", name) + &containers
+}
+
+/// After each version of the policy, the files are as if it had been applied to what people wrote; a second run changes
+/// nothing; and undo gives the bytes back.
+#[track_caller]
+fn is_kept_apart(join: &Join, workloads: &[&[Option<&str>]]) {
+    let (place, fresh) = (Place::new(), Place::new());
+    let files: Vec<(String, String)> = workloads
+        .iter()
+        .enumerate()
+        .map(|(at, values)| {
+            (
+                format!("apps/w{at}.yaml"),
+                workload(&format!("w{at}"), values),
+            )
+        })
+        .collect();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    for (file, text) in &files {
+        place.write(file, text);
+    }
+    for text in join.texts {
+        let text = policy(join.operation, text);
+        place.write("policies/args.yaml", &text);
+        apply(&place);
+        fresh.write("policies/args.yaml", &text);
+        for (file, original) in &files {
+            fresh.write(file, original);
+        }
+        apply(&fresh);
+        let is_new = |(file, _): &(String, String)| place.read(file) == fresh.read(file);
+        assert!(
+            files.iter().all(is_new),
+            "{text}{}",
+            place.read("podgraft.lock")
+        );
+        let lock = place.read("podgraft.lock");
+        let said = apply(&place);
+        assert!(
+            said.contains("unchanged") && !said.contains("updated"),
+            "{text}{said}"
+        );
+        assert_eq!(place.read("podgraft.lock"), lock);
+    }
+    succeeded(&place, &["undo", "-i", "apps"]);
+    for (file, original) in &files {
+        assert_eq!(place.read(file), *original);
+    }
+}
+
+#[test]
+fn each_variable_loses_the_text_that_was_joined_to_it() {
+    let merged = |texts| Join {
+        operation: "MergeKeys",
+        texts,
+    };
+    is_kept_apart(
+        &merged(&["region=eu,env=prod", "env=prod", "region=eu"]),
+        &[&[Some("region=eu"), None]],
+    );
+    is_kept_apart(
+        &merged(&["team=x,tier=b", "tier=c", "team=x,tier=b"]),
+        &[
+            &[None],
+            &[Some("team=x")],
+            &[Some("tier=b")],
+            &[Some("q=1"), Some("tier=b,team=x")],
+        ],
+    );
+    let appended = Join {
+        operation: "Append",
+        texts: &["-Da", "-Xmx1g", "-Da", "-Da -Db", " -Da"],
+    };
+    is_kept_apart(
+        &appended,
+        &[&[Some("-Xmx1g")], &[Some("-q")], &[Some("-Da "), None]],
+    );
+    let prepended = Join {
+        operation: "Prepend",
+        texts: &["-a -b", "-b", "-a -b", "-a"],
+    };
+    is_kept_apart(
+        &prepended,
+        &[&[Some("-b")], &[Some("-a")], &[None, Some("-a -b")]],
+    );
+}
+
+#[test]
+fn a_text_that_several_may_be_is_not_guessed() {
+    let place = Place::new();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    place.write("apps/a.yaml", workload("a", &[Some("-q")]));
+    place.write("apps/b.yaml", workload("b", &[Some("-Db")]));
+    place.write("policies/args.yaml", policy("Append", "-Da"));
+    apply(&place);
+    // Another version of the policy joins to one file what people wrote in the other.
+    place.write("policies/args.yaml", policy("Append", "-Db"));
+    succeeded(&place, &["apply", "-i", "-p", "policies", "apps/a.yaml"]);
+    let text = place.read("apps/b.yaml");
+    let refused = place.run(&["undo", "-i", "apps"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = said(&refused).replace(['│', '|'], "");
+    let words: Vec<&str> = message.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(
+        words.contains("which contains several that it may be: `-Db`, `-Da`"),
+        "{words}"
+    );
+    assert_eq!(place.read("apps/b.yaml"), text);
+    // Doing what the message says helps.
+    let lock = place.read("podgraft.lock");
+    let of_b = "\"pod/spec/containers/c0/env/ARGS\":{}";
+    assert_eq!(lock.matches(of_b).count(), 2, "{lock}");
+    let named = lock.replace(
+        of_b,
+        "\"pod/spec/containers/c0/env/ARGS\":{\"text\":\"-Da\"}",
+    );
+    let named = named.replacen("{\"text\":\"-Da\"}", "{\"text\":\"-Db\"}", 1);
+    place.write("podgraft.lock", named);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), workload("a", &[Some("-q")]));
+    assert_eq!(place.read("apps/b.yaml"), workload("b", &[Some("-Db")]));
+}
+
+#[test]
+fn workloads_of_one_name_in_one_file_are_recorded_only_where_they_are_undone_alike() {
+    let place = Place::new();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let replace = policy("Replace", "proxy").replace("op: Replace, ", "");
+    let replace = replace.replace("  inject:", "  onConflict: Replace\n  inject:");
+    place.write("policies/args.yaml", replace);
+    let file = |first, second| {
+        let job = |value| workload("w", &[value]).replace("  name: w ", "  generateName: w- ");
+        format!("{}---\n{}", job(first), job(second))
+    };
+    let different = file(Some("-a"), Some("-b"));
+    place.write("apps/w.yaml", &different);
+    let refused = place.run(&["apply", "-i", "-p", "policies", "apps"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = said(&refused);
+    assert!(message.contains("stands more than once in"), "{message}");
+    assert_eq!(place.read("apps/w.yaml"), different);
+    assert!(!place.path("podgraft.lock").exists());
+    succeeded(
+        &place,
+        &["apply", "-i", "--record", "-p", "policies", "apps"],
+    );
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/w.yaml"), different);
+    let same = file(Some("-a"), Some("-a"));
+    place.write("apps/w.yaml", &same);
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/w.yaml"), same);
+}
+
+#[test]
+fn what_was_noted_of_a_text_without_a_last_line_end_stays_noted() {
+    let place = Place::new();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let remove = policy("Remove", "").replace(", value: \"\"", "");
+    let generate = "  generate: [{resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: g}, data: {k: v}}}]\n";
+    place.write("policies/args.yaml", remove + generate);
+    let kept = "env: [ {name: A, value: z}, {name: ARGS,   value: 'q'} ]";
+    let text = |name| {
+        let text = workload(name, &[Some("q")]);
+        text.replace("env: [{name: ARGS, value: \"q\"}]", kept)
+    };
+    let original = format!("{}---\n{}", text("a"), text("b").trim_end());
+    place.write("apps/w.yaml", &original);
+    apply(&place);
+    let lock = place.read("podgraft.lock");
+    assert!(apply(&place).contains("2 unchanged"));
+    assert_eq!(place.read("podgraft.lock"), lock);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/w.yaml"), original);
+}
