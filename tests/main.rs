@@ -5,6 +5,7 @@ mod against;
 mod api;
 mod architecture;
 mod builtins;
+mod characters;
 mod cli;
 mod codes;
 mod commands;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::yaml::parse::parse;
-use crate::yaml::scalar::{double_quoted, resolve};
+use crate::yaml::scalar::{double_quoted, is_raw_safe, resolve};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
@@ -73,6 +73,15 @@ fn verbatim(tree: &Tree<'_>, node: NodeId) -> Option<usize> {
     (Some(inner) == tree.scalar(node)).then_some(quote)
 }
 
+/// Whether a text can be added to a scalar of this style. Only double quotes have escapes; a line feed would change how
+/// the rest of the scalar is written.
+fn can_hold(kind: NodeKind, added: &str) -> bool {
+    match kind {
+        NodeKind::DoubleQuoted => !added.contains(char::is_control),
+        _ => added.chars().all(is_raw_safe),
+    }
+}
+
 fn append(
     tree: &Tree<'_>,
     node: NodeId,
@@ -88,7 +97,7 @@ fn append(
         })
     };
     let is_at_end = new.ends_with(added);
-    if added.chars().any(char::is_control) {
+    if !can_hold(tree.kind(node), added) {
         return None;
     }
     match tree.kind(node) {
@@ -129,7 +138,7 @@ fn prepend(tree: &Tree<'_>, node: NodeId, added: &str, around: ParentContext) ->
         })
     };
     match tree.kind(node) {
-        _ if added.chars().any(char::is_control) => None,
+        kind if !can_hold(kind, added) => None,
         NodeKind::SingleQuoted => insert(added.replace('\'', "''")),
         NodeKind::DoubleQuoted => insert(escaped(added)),
         // The text begins at the first character of the first line, unless that line is blank or begins with a tab, or
@@ -166,9 +175,8 @@ pub(super) fn replace_piece(
     let kind = tree.kind(node);
     if removed.is_empty()
         || tree.tag(node).is_some()
-        || [removed, added]
-            .iter()
-            .any(|text| text.contains(char::is_control))
+        || removed.contains(char::is_control)
+        || !can_hold(kind, added)
     {
         return None;
     }

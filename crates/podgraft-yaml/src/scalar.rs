@@ -234,6 +234,12 @@ pub fn is_hidden(char: char) -> bool {
     )
 }
 
+/// Whether a character may be written as it is in a scalar of any style: every reader reads it back, and people see it.
+/// YAML 1.1 breaks lines at U+0085, U+2028 and U+2029, and no reader takes control characters.
+pub fn is_raw_safe(char: char) -> bool {
+    !char.is_control() && !is_hidden(char) && !matches!(char, '\u{fffe}' | '\u{ffff}')
+}
+
 /// Quotes a string so that JSON and every YAML reader read the same string.
 pub fn double_quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -245,11 +251,8 @@ pub fn double_quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            '\0'..='\u{1f}' | '\u{7f}'..='\u{a0}' | '\u{fffe}' | '\u{ffff}' => {
-                quoted.push_str(&format!("\\u{:04x}", u32::from(char)));
-            }
             // Characters above U+FFFF would need a surrogate pair of `\u` escapes, which go-yaml does not accept.
-            _ if is_hidden(char) && u32::from(char) <= 0xffff => {
+            '\0'..='\u{ffff}' if char == '\u{a0}' || !is_raw_safe(char) => {
                 quoted.push_str(&format!("\\u{:04x}", u32::from(char)));
             }
             _ => quoted.push(char),
@@ -262,11 +265,8 @@ pub fn double_quoted(text: &str) -> String {
 /// Whether a text of several lines can be written as a literal block (`|`) that every reader reads back unchanged.
 pub fn is_literal_safe(text: &str) -> bool {
     // A leading space needs an indentation indicator; libyaml writes one for a leading line feed, too.
-    let control = |char: char| {
-        char != '\n'
-            && (char.is_control() || is_hidden(char) || matches!(char, '\u{fffe}' | '\u{ffff}'))
-    };
-    if !text.contains('\n') || text.chars().any(control) || text.starts_with([' ', '\n']) {
+    let is_safe = |char: char| char == '\n' || is_raw_safe(char);
+    if !text.contains('\n') || !text.chars().all(is_safe) || text.starts_with([' ', '\n']) {
         return false;
     }
     text.split('\n')
