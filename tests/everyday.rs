@@ -515,3 +515,25 @@ fn json_lines_of_another_program_in_a_folder_stop_nothing() {
         &["not-yaml"],
     );
 }
+
+#[test]
+fn a_file_that_is_named_by_two_paths_is_one_input() {
+    let place = shop();
+    let once = succeeded(&place.run(&["apply", "-q", "-p", "policy.yaml", "apps/orders.yaml"]));
+    let ways: [&[&str]; 3] = [
+        &["apps/orders.yaml", "./apps/orders.yaml"],
+        &["./apps/../apps/orders.yaml", "apps/orders.yaml"],
+        &["apps/orders.yaml", "apps", "--exclude", "cart.yml"],
+    ];
+    for paths in ways {
+        let args = [&["apply", "-q", "-p", "policy.yaml"], paths].concat();
+        assert_eq!(succeeded(&place.run(&args)), once, "{paths:?}");
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("orders.yaml", place.path("apps/link.yaml")).expect("a link");
+        let paths = ["apps/link.yaml", "apps/orders.yaml"];
+        let args = [&["apply", "-q", "-p", "policy.yaml"], &paths[..]].concat();
+        assert_eq!(succeeded(&place.run(&args)), once);
+    }
+}

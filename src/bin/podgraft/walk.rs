@@ -99,7 +99,7 @@ pub struct FileWalk {
     /// Paths that cannot be read, and files that are passed over.
     pub problems: Vec<Diagnostic>,
     has_folders: bool,
-    /// The paths of `inputs`, so that a file is read once; `None` stands for stdin.
+    /// The real paths of `inputs`, so that a file is read once; `None` stands for stdin.
     seen: HashSet<Option<PathBuf>>,
 }
 
@@ -218,7 +218,7 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
         }
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => walk.add_folder(path, filter),
-            Ok(_) => walk.add(InputPlace::Named(path.clone())),
+            Ok(_) => walk.add(InputPlace::Named(path.clone()), Some(real(path))),
             Err(error) => walk
                 .problems
                 .push(unreadable(&path.to_string_lossy(), &error)),
@@ -243,15 +243,14 @@ pub fn reads_terminal(paths: &[PathBuf]) -> bool {
 
 impl FileWalk {
     /// Adds an input unless it is there already: a file that is named twice, or named and found, is one input.
-    fn add(&mut self, place: InputPlace) {
-        let input = Input::new(place);
-        if self.seen.insert(input.path()) {
-            self.inputs.push(input);
+    fn add(&mut self, place: InputPlace, real_path: Option<PathBuf>) {
+        if self.seen.insert(real_path) {
+            self.inputs.push(Input::new(place));
         }
     }
 
     fn add_stdin(&mut self) {
-        self.add(InputPlace::Stdin);
+        self.add(InputPlace::Stdin, None);
     }
 
     fn add_folder(&mut self, folder: &Path, filter: &PathFilter) {
@@ -266,13 +265,21 @@ impl FileWalk {
         if found.is_empty() {
             self.problems.push(no_manifest(folder));
         }
+        let root = real(folder);
         for relative in found {
-            self.add(InputPlace::Found {
+            let real_path = root.join(&relative);
+            let place = InputPlace::Found {
                 folder: folder.to_path_buf(),
                 relative,
-            });
+            };
+            self.add(place, Some(real_path));
         }
     }
+}
+
+/// The path without links. The path itself where there is none, as for a file that was removed meanwhile.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The error for a folder without manifests.
