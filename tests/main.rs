@@ -43,6 +43,7 @@ mod threads;
 mod torture;
 mod trust;
 mod undo;
+mod unended;
 mod ways;
 mod worlds;
 mod yaml_files;
