@@ -252,6 +252,50 @@ fn a_first_policy_is_written_from_answers_and_works() {
 }
 
 #[test]
+fn a_new_policy_is_accepted_whatever_words_its_answers_are() {
+    let words = ["on", "no", "y", "null", "1", "1e3", "0x1", "0755", "1-2"];
+    for word in words {
+        let label = format!("{word}={word}");
+        for answers in [
+            &["--agent", word, "--image", word, "--label", &label][..],
+            &["--sidecar", word, "--image", word, "--label", &label],
+            &["--scrape", word, "--port", "80", "--label", &label],
+        ] {
+            let place = place();
+            place.write(
+                "made.yaml",
+                succeeded(&place.run(&[&["policy", "new"], answers].concat())),
+            );
+            let lint = place.run(&["policy", "lint", "made.yaml"]);
+            assert_ne!(lint.status.code(), Some(2), "{answers:?}\n{}", said(&lint));
+            succeeded(&place.run(&[&["init"], answers].concat()));
+            succeeded(&place.run(&["apply", "apps"]));
+        }
+    }
+    for (answers, problem) in [
+        (
+            ["--image", "", "--label", "a=b"],
+            "the container needs an `image`",
+        ),
+        (
+            ["--image", "a b: #c", "--label", "a=b"],
+            "`image` must have no blanks",
+        ),
+        (["--image", "a:1", "--label", "a=b/c"], "at most 63 letters"),
+    ] {
+        for command in [
+            &["policy", "new", "--agent", "a"][..],
+            &["init", "--agent", "a"],
+        ] {
+            let place = place();
+            let said = failed(&place.run(&[command, &answers].concat()));
+            assert!(said.contains(problem), "{said}");
+            assert!(!place.path("podgraft.yaml").exists() && !place.path("podgraft").exists());
+        }
+    }
+}
+
+#[test]
 fn a_patch_of_files_that_are_named_from_elsewhere_applies() {
     let place = place();
     place.write(

@@ -264,6 +264,13 @@ fn push_blanks(text: &mut String, count: usize) {
     text.extend(std::iter::repeat_n(' ', count));
 }
 
+/// A string in block style: plain where every reader takes it for that string, else in quotes.
+pub fn plain_or_quoted(string: &str) -> String {
+    let mut text = String::new();
+    write_plain_or_quoted(&mut text, string);
+    text
+}
+
 fn write_plain_or_quoted(text: &mut String, string: &str) {
     if scalar::is_plain_safe(string) {
         text.push_str(string);

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::edit::emit::plain_or_quoted;
+use podgraft::policy::read::{PolicyFile, read};
 
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
 use crate::diagnostics::{inform, show_plainly};
@@ -75,6 +77,7 @@ fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
 }
 
 fn configuration(used: &str) -> String {
+    let used = plain_or_quoted(used);
     let schema = "podgraft policy schema Config > config.schema.json";
     format!(
         "\
@@ -122,13 +125,14 @@ fn name_of(answers: &StarterPolicyArgs) -> &str {
 /// The commented text of a first policy.
 ///
 /// # Errors
-/// If an answer is missing.
+/// If an answer is missing, or makes a policy that would be refused.
 pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
     let label = |key: &str, value: &str| match &answers.label {
-        Some((key, value)) => format!("{key}: {}", quoted(value)),
+        Some((key, value)) => format!("{}: {}", plain_or_quoted(key), plain_or_quoted(value)),
         None => format!("{key}: {value}"),
     };
-    let name = name_of(answers);
+    let file = format!("{}.yaml", name_of(answers));
+    let name = &plain_or_quoted(name_of(answers));
     let (description, label, inject) = if answers.scrape.is_some() {
         let port = answers.port.unwrap_or(9090);
         (
@@ -155,7 +159,10 @@ pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
                 SIDECAR,
             ),
         };
-        let inject = filled(inject, &[("NAME", name), ("IMAGE", &quoted(image))]);
+        let inject = filled(
+            inject,
+            &[("NAME", name), ("IMAGE", &plain_or_quoted(image))],
+        );
         (description, label, inject)
     };
     let answers = [
@@ -163,8 +170,22 @@ pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
         ("LABEL", &label),
         ("INJECT", inject.trim_end()),
         ("NAME", name),
+        ("FILE", &file),
     ];
-    Ok(filled(HEAD, &answers))
+    accepted(&file, filled(HEAD, &answers))
+}
+
+/// The policy's text, if podgraft takes it.
+fn accepted(file: &str, text: String) -> Result<String, Diagnostic> {
+    let policy = PolicyFile {
+        name: file.into(),
+        text: text.clone(),
+    };
+    let (_, problems) = read(vec![policy], &[]);
+    problems
+        .into_iter()
+        .find(Diagnostic::is_error)
+        .map_or(Ok(text), Err)
 }
 
 /// Returns a text with answers in the place of words. What an answer says is not looked at again: it may hold such a word.
@@ -180,15 +201,10 @@ fn filled(text: &str, answers: &[(&str, &str)]) -> String {
     filled
 }
 
-/// A string as YAML: JSON quotes, which YAML reads alike.
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string is always JSON")
-}
-
 /// The text of a policy. The words in capitals are placeholders, also in the parts below.
 const HEAD: &str = "\
 # WHAT
-# See what it would do: podgraft diff -p NAME.yaml MANIFESTS; every word: docs/policy.md.
+# See what it would do: podgraft diff -p FILE MANIFESTS; every word: docs/policy.md.
 apiVersion: podgraft.dev/v1alpha1
 kind: InjectionPolicy
 metadata:
