@@ -252,6 +252,24 @@ fn a_first_policy_is_written_from_answers_and_works() {
 }
 
 #[test]
+fn a_configuration_is_not_written_for_a_policy_that_cannot_be_used() {
+    for (used, problem) in [
+        ("builtin:nope", "`nope`"),
+        ("/nope", "`/nope`"),
+        ("apps/orders.yaml", "`./apps/orders.yaml` has no policy"),
+    ] {
+        let place = place();
+        let said = failed(&place.run(&["init", "--use", used]));
+        assert!(said.contains(problem), "{said}");
+        assert!(!place.path("podgraft.yaml").exists());
+    }
+    // The path is of the folder with the configuration.
+    let place = place();
+    succeeded(&place.run(&["init", "--use", "../policy.yaml", "apps"]));
+    succeeded(&place.run(&["init", "--use", "@input"]));
+}
+
+#[test]
 fn a_new_policy_is_accepted_whatever_words_its_answers_are() {
     let words = ["on", "no", "y", "null", "1", "1e3", "0x1", "0755", "1-2"];
     for word in words {

@@ -9,9 +9,12 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::edit::emit::plain_or_quoted;
 use podgraft::policy::read::{PolicyFile, read};
 
+use crate::args::PolicyArgs;
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
 use crate::diagnostics::{inform, show_plainly};
+use crate::policies::load_to_look_at;
 use crate::run::Exit;
+use crate::settings::from_folder;
 
 /// The folder that `init` creates for a policy.
 const FOLDER: &str = "podgraft";
@@ -33,7 +36,10 @@ fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
         return Err(already_exists(&config));
     }
     let used = match &args.used {
-        Some(used) => used.clone(),
+        Some(used) => {
+            check_usable(used, &args.folder)?;
+            used.clone()
+        }
         None => {
             let text = policy(&args.answers)?;
             let name = name_of(&args.answers);
@@ -45,6 +51,22 @@ fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
     write_new(&config, &configuration(&used))?;
     inform("next: podgraft diff PATH, with the folder of your rendered manifests as PATH\n");
     Ok(())
+}
+
+/// Checks that the policy can be read. Those of stdin and of the manifests are there only in a run.
+fn check_usable(used: &str, folder: &Path) -> Result<(), Diagnostic> {
+    if matches!(used, "-" | "@input") {
+        return Ok(());
+    }
+    let policies = PolicyArgs {
+        given: vec![from_folder(folder, used)],
+        ..PolicyArgs::default()
+    };
+    first_error(load_to_look_at(&policies).problems).map_or(Ok(()), Err)
+}
+
+fn first_error(problems: Vec<Diagnostic>) -> Option<Diagnostic> {
+    problems.into_iter().find(Diagnostic::is_error)
 }
 
 fn already_exists(path: &Path) -> Diagnostic {
@@ -182,10 +204,7 @@ fn accepted(file: &str, text: String) -> Result<String, Diagnostic> {
         text: text.clone(),
     };
     let (_, problems) = read(vec![policy], &[]);
-    problems
-        .into_iter()
-        .find(Diagnostic::is_error)
-        .map_or(Ok(text), Err)
+    first_error(problems).map_or(Ok(text), Err)
 }
 
 /// Returns a text with answers in the place of words. What an answer says is not looked at again: it may hold such a word.

@@ -141,7 +141,7 @@ fn policies_of_environment() -> Vec<PathBuf> {
 }
 
 /// Resolves a path against the folder; `builtin:NAME`, `@input` and `-` are no paths.
-fn from_folder(folder: &Path, policy: &str) -> PathBuf {
+pub fn from_folder(folder: &Path, policy: &str) -> PathBuf {
     let is_path = !policy.starts_with("builtin:") && policy != "@input" && policy != "-";
     if is_path {
         folder.join(policy)
