@@ -189,6 +189,10 @@ fn what_cannot_be_run_exits_2() {
         ("  exepct: {}\n", "did you mean `expect`?"),
         ("  expect: {output: absent.yaml}\n", "absent.yaml"),
         (
+            "  expect: {output: expected.yaml, refused: [conflict]}\n",
+            "an output of a run that is refused",
+        ),
+        (
             "  params: [team]\n  expect: {warnings: []}\n",
             "is no setting",
         ),
@@ -197,6 +201,23 @@ fn what_cannot_be_run_exits_2() {
         assert!(
             code == Some(2) && said.contains(wanted),
             "{code:?}: {wanted} is not in\n{said}"
+        );
+    }
+    for (from, message) in [
+        ("policies: [policy.yaml]", "the test has no policy"),
+        ("inputs: [input.yaml]", "the test has no manifests"),
+    ] {
+        let folder = folder("  expect: {warnings: []}\n");
+        let path = folder.path().join("test.yaml");
+        let test = fs::read_to_string(&path).expect("it is there");
+        let key = from.split(':').next().unwrap_or_default();
+        fs::write(&path, test.replace(from, &format!("{key}: []"))).expect("it is writable");
+        let output = run(folder.path(), &["test.yaml"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(message) && said.contains("[test.yaml:"),
+            "{said}"
         );
     }
     let nothing = TempDir::new().expect("a folder");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::PolicyTest;
-use super::types::PolicyTestFile;
+use super::types::{PolicyTestFile, PolicyTestSpec};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyText;
 use crate::policy::document::{Document, Places};
@@ -71,16 +71,9 @@ fn read_one(
         let message = format!("the test cannot be read: {error}");
         vec![document.error(Code::WrongType, &Path::default(), message)]
     })?;
-    let expect = &test.spec.expect;
-    if expect.output.is_none()
-        && expect.refused.is_empty()
-        && expect.warnings.is_none()
-        && expect.results.is_empty()
-    {
-        let at = Path::of(&["spec", "expect"]);
-        let problem = document.key_error(Code::BadPolicy, &at, "the test expects nothing");
-        let help = "say what must come of it: `output`, `refused`, `warnings` or `results`";
-        return Err(vec![problem.help(help)]);
+    let problems = contradictions(&document, &test.spec);
+    if !problems.is_empty() {
+        return Err(problems);
     }
     let name = test.metadata.name.unwrap_or_default();
     Ok(PolicyTest {
@@ -88,6 +81,48 @@ fn read_one(
         file: Arc::clone(&file.name),
         spec: test.spec,
     })
+}
+
+/// Errors for a test that tests nothing, or that cannot pass.
+fn contradictions(document: &Document<'_>, spec: &PolicyTestSpec) -> Vec<Diagnostic> {
+    let expect = &spec.expect;
+    let expects_nothing = expect.output.is_none()
+        && expect.refused.is_empty()
+        && expect.warnings.is_none()
+        && expect.results.is_empty();
+    let rules: [(bool, &[&str], &str, &str); 4] = [
+        (
+            spec.policies.is_empty(),
+            &["policies"],
+            "the test has no policy",
+            "name files, folders or `builtin:NAME`",
+        ),
+        (
+            spec.inputs.is_empty(),
+            &["inputs"],
+            "the test has no manifests",
+            "name files or folders",
+        ),
+        (
+            expects_nothing,
+            &["expect"],
+            "the test expects nothing",
+            "say what must come of it: `output`, `refused`, `warnings` or `results`",
+        ),
+        (
+            expect.output.is_some() && !expect.refused.is_empty(),
+            &["expect", "output"],
+            "the test expects an output of a run that is refused",
+            "leave out `output` or `refused`: a refused run has no output",
+        ),
+    ];
+    let broken = rules.into_iter().filter(|(is_broken, ..)| *is_broken);
+    let problem = |(_, path, message, help): (bool, &[&str], &str, &str)| {
+        let at = Path::of(&[&["spec"], path].concat());
+        let problem = document.key_error(Code::BadPolicy, &at, message);
+        problem.help(help)
+    };
+    broken.map(problem).collect()
 }
 
 /// Errors for unknown diagnostic codes, which no run could ever report.
