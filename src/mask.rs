@@ -12,9 +12,10 @@ use crate::yaml::tree::{NodeId, Tree};
 /// The text shown in place of a secret.
 pub(crate) const MASK: &str = "••••••";
 
-/// Names of variables that hold secrets. `AUTH` is not among the words: it would also match `OAUTH_URL` and `AUTHOR`.
+/// Names of variables, annotations and labels that hold secrets. `AUTH` is not among the words: it would also match
+/// `OAUTH_URL` and `AUTHOR`.
 static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "TOKEN|PASSW(OR)?D|PASSPHRASE|SECRET|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|LICENSE_?KEY|CREDENTIALS?|DSN";
+    let words = "TOKEN|PASSW(OR)?D|PASSPHRASE|SECRET|(API|PRIVATE|ACCESS|LICENSE)[_.-]?KEY|CREDENTIALS?|DSN";
     Regex::new(&format!("(?i)(^|[_.-])(\\w*({words}))($|[_.-])")).expect("the pattern is constant")
 });
 
@@ -30,12 +31,15 @@ static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
 static SECRET_IN_ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(://[^/\s:@]*:)[^/\s@]+@").expect("the pattern is constant"));
 
-/// Whether a variable of this name holds a secret.
+/// Whether a variable, an annotation or a label of this name holds a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
-    SECRET_NAME.is_match(name)
+    // The prefix of an annotation says whose it is, not what it is.
+    let last = name.rsplit('/').next().unwrap_or(name);
+    SECRET_NAME.is_match(last)
 }
 
-/// The value of a variable as a report shows it. References to other variables (`$(NAME)`) are no secrets.
+/// The value of a variable, an annotation or a label as a report shows it. References to other variables (`$(NAME)`) are
+/// no secrets.
 pub(crate) fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     let is_reference = value.starts_with("$(") && value.ends_with(')');
     if value.is_empty() || is_reference {
@@ -72,8 +76,8 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// The byte ranges of secrets in a piece of YAML, in order: values of variables whose names say that they are secrets,
-/// and the data of Secrets.
+/// The byte ranges of secrets in a piece of YAML, in order: values of variables, annotations and labels whose names say
+/// that they are secrets, and the data of Secrets.
 pub(crate) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
     let Ok(text) = std::str::from_utf8(text) else {
         return Vec::new();
@@ -81,10 +85,18 @@ pub(crate) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
     // A piece may be an item of a flow sequence, which ends in a comma.
     let trimmed = text.trim_end().trim_end_matches(',');
     match parse(trimmed) {
-        Ok(tree) => tree.ids().flat_map(|id| secrets_of(&tree, id)).collect(),
+        Ok(tree) => {
+            let found = tree.ids().flat_map(|id| secrets_of(&tree, id));
+            let mut found: Vec<Range<usize>> = found.collect();
+            found.sort_by_key(|secret| secret.start);
+            found
+        }
         Err(_) => secrets_by_sight(text),
     }
 }
+
+/// Fields that hold values under names that people choose.
+const NAMED_VALUES: [&str; 2] = ["annotations", "labels"];
 
 fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
     if !tree.kind(id).is_mapping() {
@@ -100,13 +112,19 @@ fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
             .map(|(_, value)| tree.span(value))
             .collect();
     }
-    let (Some(name), Some(held)) = (text("name"), text("value")) else {
-        return Vec::new();
+    let variable = tree
+        .get(id, "name")
+        .zip(tree.get(id, "value"))
+        .and_then(|(name, held)| Some((tree.scalar(name)?, held)));
+    let named = NAMED_VALUES.iter().filter_map(|field| tree.get(id, field));
+    let named = named.flat_map(|field| tree.entries(field));
+    let named = named.filter_map(|(key, held)| Some((tree.scalar(key)?, held)));
+    let is_secret = |(name, held): &(&str, NodeId)| {
+        tree.scalar(*held)
+            .is_some_and(|held| value(name, held) == MASK)
     };
-    let span = tree.get(id, "value").map(|value| tree.span(value));
-    span.filter(|_| value(name, held) == MASK)
-        .into_iter()
-        .collect()
+    let secrets = variable.into_iter().chain(named).filter(is_secret);
+    secrets.map(|(_, held)| tree.span(held)).collect()
 }
 
 /// `name: X` followed by `value: y`, on one line or two.
@@ -164,8 +182,10 @@ mod tests {
             "apiKey",
             "MY_API_KEY",
             "client-secret",
+            "api-key",
             "GITHUBTOKEN",
             "PASSWD",
+            "auth/token",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -176,6 +196,7 @@ mod tests {
             "KEYBOARD",
             "AUTHOR",
             "JAVA_TOOL_OPTIONS",
+            "secret.example.com/port",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }

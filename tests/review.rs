@@ -49,6 +49,39 @@ fn only_a_patch_shows_secrets() {
     assert!(diff(folder.path(), &["-p", POLICIES, "many.yaml"]).contains("not-for-everybody"));
 }
 
+const SECRET_METADATA: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject:
+    podAnnotations: {auth/token: not-for-everybody, secret.example.com/port: plain-port}
+    podLabels: {api-key: not-for-everybody}
+    patches:
+    - patchType: JSONPatch
+      scope: PodTemplate
+      patch: [{op: add, path: /metadata/annotations/password, value: not-for-everybody}]
+";
+
+const IN_FLOW: &str = "\
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: flow}, spec: {template: {metadata: \
+{annotations: {client-secret: not-for-everybody, b: c}}, spec: {containers: [{name: app, image: app}]}}}}
+";
+
+#[test]
+fn only_a_patch_shows_secrets_of_annotations_and_labels() {
+    let folder = many(1);
+    fs::write(folder.path().join(POLICIES), SECRET_METADATA).expect("the folder is writable");
+    fs::write(folder.path().join("flow.yaml"), IN_FLOW).expect("the folder is writable");
+    for format in ["summary", "stat", "json", "markdown", "html", "sarif"] {
+        let shown = diff(folder.path(), &["-p", POLICIES, "-o", format, "."]);
+        assert!(!shown.contains("not-for-everybody"), "{format}: {shown}");
+        let has_lines = ["json", "markdown", "html"].contains(&format);
+        assert_eq!(shown.contains("plain-port"), has_lines, "{format}");
+    }
+    assert!(diff(folder.path(), &["-p", POLICIES, "."]).contains("not-for-everybody"));
+}
+
 #[test]
 fn a_comment_has_no_more_than_github_takes() {
     let folder = many(700);

@@ -172,9 +172,10 @@ fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<Metadata
         return Vec::new();
     };
     let pair = |(key, value)| {
+        let (key, value) = (tree.scalar(key)?, tree.scalar(value).unwrap_or_default());
         Some(MetadataView {
-            key: tree.scalar(key)?.to_owned(),
-            value: tree.scalar(value).unwrap_or_default().to_owned(),
+            key: key.to_owned(),
+            value: mask::value(key, value).into_owned(),
         })
     };
     tree.entries(mapping).filter_map(pair).collect()
