@@ -228,7 +228,7 @@ impl Join {
         };
         match target {
             ChangeTarget::ContainerItem(container, item, name) => {
-                write!(f, "{container}: {verb} {item} {name}")
+                write!(f, "{}: {verb} {item} {name}", title_of(container))
             }
             target => write!(f, "{verb} {target}"),
         }?;
@@ -343,6 +343,14 @@ impl ChangeTarget {
     }
 }
 
+/// What a container is called in a message. A Knative Service may leave the name of its container out.
+fn title_of(container: &str) -> &str {
+    match container {
+        "" => "unnamed container",
+        name => name,
+    }
+}
+
 impl fmt::Display for ChangeTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -351,13 +359,13 @@ impl fmt::Display for ChangeTarget {
             ChangeTarget::PodField(path) => write!(f, "pod {}", path.join(".")),
             ChangeTarget::PodDefault(path) => write!(f, "pod default {}", path.join(".")),
             ChangeTarget::ContainerItem(container, item, name) => {
-                write!(f, "{container}: {item} {name}")
+                write!(f, "{}: {item} {name}", title_of(container))
             }
             ChangeTarget::ContainerField(container, path) => {
-                write!(f, "{container}: {}", path.join("."))
+                write!(f, "{}: {}", title_of(container), path.join("."))
             }
             ChangeTarget::ContainerDefault(container, path) => {
-                write!(f, "{container}: default {}", path.join("."))
+                write!(f, "{}: default {}", title_of(container), path.join("."))
             }
             ChangeTarget::Metadata { owner, field, key } => {
                 let owner = match owner {
@@ -369,7 +377,7 @@ impl fmt::Display for ChangeTarget {
             ChangeTarget::Patched {
                 container: Some(container),
                 number,
-            } => write!(f, "{container}: patch {number}"),
+            } => write!(f, "{}: patch {number}", title_of(container)),
             ChangeTarget::Patched {
                 container: None,
                 number,

@@ -80,7 +80,11 @@ fn faults_by<'v>(
         found: Vec::new(),
         seen: BTreeSet::new(),
     };
-    faults.pod(&spec, claims.collect());
+    let role = match kind.group.as_str() {
+        "serving.knative.dev" => ContainerRole::Knative,
+        _ => ContainerRole::App,
+    };
+    faults.pod(&spec, claims.collect(), role);
     for (at, sentence) in pod_rules::refused(kind, &spec) {
         faults.add(at, sentence);
     }
@@ -192,7 +196,7 @@ impl FaultCollector {
         }
     }
 
-    fn pod(&mut self, spec: &View<'_>, claims: BTreeSet<&str>) {
+    fn pod(&mut self, spec: &View<'_>, claims: BTreeSet<&str>, role: ContainerRole) {
         let list = |key: &str| {
             spec.get(key)
                 .and_then(View::as_array)
@@ -201,7 +205,7 @@ impl FaultCollector {
         };
         let mut names = BTreeSet::new();
         for (at, container) in entries("containers", list("containers")) {
-            self.container(container, at, ContainerRole::App, &mut names);
+            self.container(container, at, role, &mut names);
         }
         for (at, container) in entries("initContainers", list("initContainers")) {
             let is_sidecar = container

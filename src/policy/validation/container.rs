@@ -11,6 +11,8 @@ use crate::yaml::view::View;
 pub(crate) enum ContainerRole {
     /// One of `containers`.
     App,
+    /// One of `containers` of a Knative Service or Configuration, which gives its container a name.
+    Knative,
     /// One of `initContainers` that runs to completion.
     Init,
     /// One of `initContainers` with `restartPolicy: Always`.
@@ -75,6 +77,7 @@ impl<'v> Checker<'v> {
     pub(super) fn container(&mut self, container: &'v View<'v>, role: ContainerRole) {
         match container.get("name") {
             Some(_) => self.text(container, "name", names::check_dns_label),
+            None if role == ContainerRole::Knative => {}
             None => self.add("a container needs a `name`"),
         }
         if is_empty(container.get("image")) {
@@ -133,7 +136,7 @@ impl<'v> Checker<'v> {
 
     fn forbidden_fields(&mut self, container: &'v View<'v>, role: ContainerRole) {
         let (fields, reason): (&[&'static str], _) = match role {
-            ContainerRole::App | ContainerRole::NativeSidecar => return,
+            ContainerRole::App | ContainerRole::Knative | ContainerRole::NativeSidecar => return,
             ContainerRole::Init => (
                 &NOT_INIT,
                 "an init container without `restartPolicy: Always` has no",
