@@ -41,7 +41,9 @@ impl Lowering<'_, '_> {
         let end = self.tree.span(previous).end;
         let ends_in_line_end =
             end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
-        let at = if ends_in_line_end {
+        // Blanks without a line end are the last kept line of a `|+` block.
+        let is_last_line_of_blanks = text[end..].bytes().all(|byte| byte == b' ');
+        let at = if ends_in_line_end && !is_last_line_of_blanks {
             end
         } else {
             next_line(text, end)
