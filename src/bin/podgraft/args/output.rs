@@ -1,5 +1,6 @@
 //! The flags about what is said, and how.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -24,8 +25,13 @@ pub struct OutputArgs {
     #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub color: ColorWhen,
     /// Threads to use [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub threads: Option<NonZeroUsize>,
+}
+
+fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse()
+        .map_err(|_| "wanted a number from 1 on".to_owned())
 }
 
 /// `--debug-mode`.
