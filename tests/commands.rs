@@ -26,6 +26,11 @@ fn a_code_is_explained_by_its_name_and_every_diagnostic_names_the_command() {
     assert!(page.starts_with("# hidden-env\n"));
     let unknown = failed(&place.run(&["explain", "hiden-env"]));
     assert!(unknown.contains("did you mean `hidden-env`?"), "{unknown}");
+    let unlike_any = failed(&place.run(&["explain", "nope-code"]));
+    assert!(
+        unlike_any.contains("`nope-code` is neither a diagnostic code nor a file"),
+        "{unlike_any}"
+    );
     for form in ["text", "short"] {
         let output = place.run(&[
             "apply",

@@ -100,7 +100,7 @@ fn main() {
         Command::Argocd(command) => Ok(hosts::argocd::argocd(command)),
         Command::Check(args) => review::check(args),
         Command::Explain(args) => match args.asked_code() {
-            Some(code) => Ok(explain::code(code)),
+            Some(code) => Ok(explain::code(args, code)),
             None => review::explain(args),
         },
         Command::Inspect(args) => review::inspect(args),

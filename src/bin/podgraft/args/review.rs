@@ -127,7 +127,7 @@ pub struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    /// The diagnostic code whose page is asked for: a single word that is one, or nearly one, and no file.
+    /// The diagnostic code whose page is asked for: a single word that looks like one and is no file.
     pub fn asked_code(&self) -> Option<&str> {
         if self.code.is_some() {
             return self.code.as_deref();
@@ -137,7 +137,9 @@ impl ExplainArgs {
         };
         let word = path.to_str()?;
         let names = || Code::ALL.iter().map(|code| code.name());
-        let is_meant = Code::find(word).is_some() || nearest(word, names()).is_some();
+        let is_of_code = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+        let is_meant =
+            word.bytes().all(is_of_code) && word != "-" || nearest(word, names()).is_some();
         (self.run.policies.given.is_empty() && is_meant && !path.exists()).then_some(word)
     }
 }
