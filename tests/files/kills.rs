@@ -217,6 +217,7 @@ fn a_file_that_changes_during_the_run_keeps_the_change() {
         &output,
         "`a.yaml` was changed by somebody else during the run",
     );
+    assert!(stderr(&output).ends_with("podgraft: 1 error; nothing was written\n"));
     assert_eq!(
         (place.read("a.yaml"), place.read("b.yaml")),
         (edited, deployment("b"))

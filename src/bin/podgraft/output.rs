@@ -18,7 +18,9 @@ use crate::protected_inputs::RunInputs;
 use crate::run::GraftOutcome;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
-use crate::write::{FileReplacement, NewFile, create, lock_folders, remove_leftovers, replace};
+use crate::write::{
+    FileReplacement, NewFile, WriteFailure, create, lock_folders, remove_leftovers, replace,
+};
 
 /// Bytes of the buffer of stdout.
 const BLOCK: usize = 256 << 10;
@@ -77,15 +79,12 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 }
 
 /// Writes the results to the target. Writes no file if a problem shows before the first rename.
-pub fn write_result(
-    target: OutputTarget<'_>,
-    grafted: &GraftOutcome,
-) -> Result<(), Vec<Diagnostic>> {
+pub fn write_result(target: OutputTarget<'_>, grafted: &GraftOutcome) -> Result<(), WriteFailure> {
     let files = grafted.files.as_slice();
     match target.output_dir {
         Some(folder) => write_tree(folder, files, &grafted.reads),
         None if target.in_place => write_in_place(files, &grafted.lock_files.changed_locks(files)?),
-        None => print_stream(files).map_err(|problem| vec![problem]),
+        None => print_stream(files).map_err(WriteFailure::midway),
     }
 }
 
@@ -136,7 +135,7 @@ fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
 /// Replaces the files and their lock files. The lock files are first written with the records of before and after the
 /// run, then the manifests, and at the end the lock files with the records of after it. So a kill at any moment loses
 /// no record.
-fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Diagnostic>> {
+fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), WriteFailure> {
     remove_leftovers(files.iter().filter_map(|file| file.input.path()));
     let changed: Vec<_> = files.iter().filter_map(replacement).collect();
     let targets = changed.iter().map(|file| &file.path);
@@ -153,9 +152,12 @@ fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), Vec<Di
     let after: Vec<_> = after
         .map(|lock| lock.replacement(&lock.merged, &lock.new))
         .collect();
-    replace(&after)?;
+    replace(&after).map_err(|failure| WriteFailure {
+        nothing_written: false,
+        ..failure
+    })?;
     for lock in locks.iter().filter(|lock| lock.new.is_empty()) {
-        lock.remove().map_err(|problem| vec![problem])?;
+        lock.remove().map_err(WriteFailure::midway)?;
     }
     Ok(())
 }
@@ -173,11 +175,7 @@ fn replacement(file: &GraftedFile) -> Option<FileReplacement<'_>> {
     })
 }
 
-fn write_tree(
-    folder: &Path,
-    files: &[GraftedFile],
-    reads: &RunInputs,
-) -> Result<(), Vec<Diagnostic>> {
+fn write_tree(folder: &Path, files: &[GraftedFile], reads: &RunInputs) -> Result<(), WriteFailure> {
     let new = files.iter().map(|file| NewFile {
         name: &file.input.name,
         path: folder.join(mirrored(&file.input.place)),
@@ -230,7 +228,7 @@ pub fn write_component(
     };
     let mut files = vec![new("kustomization.yaml", component.kustomization)];
     files.extend(component.generated.map(|text| new(GENERATED, text)));
-    create(folder, &files, &reads.originals())
+    create(folder, &files, &reads.originals()).map_err(|failure| failure.problems)
 }
 
 /// The path of a result below the output folder.
@@ -246,11 +244,11 @@ pub fn release_piped(
     piped: PipedText,
     files: &[GraftedFile],
     threads: NonZeroUsize,
-) -> Result<(), Vec<Diagnostic>> {
+) -> Result<(), WriteFailure> {
     let Some(file) = files.first() else {
         return Ok(());
     };
     piped
         .release(&file.input.name, threads)
-        .map_err(|problem| vec![problem])
+        .map_err(WriteFailure::midway)
 }

@@ -13,8 +13,10 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use crate::protected_inputs::{InputFiles, overwrites};
 use system::{identity, keep_owner, restrict};
 
+pub use failure::WriteFailure;
 pub use system::{FileIdentity, identity_of};
 
+mod failure;
 mod system;
 
 const TEMPORARY_END: &str = ".podgraft-tmp";
@@ -73,7 +75,7 @@ impl StagedFile {
 
 /// Replaces all files, or none of them if a problem shows before the first rename. The caller holds the locks of their
 /// folders ([`lock_folders`]).
-pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
+pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), WriteFailure> {
     // Whatever is likely to fail comes before the first rename: checks, writing the new content, and a second look at
     // the old. The renames together are not atomic.
     let targets = collect_all(files.iter().map(check_target))?;
@@ -97,7 +99,7 @@ pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), Vec<Diagnostic>> {
         staged.iter().zip(&chosen).zip(checked).enumerate()
     {
         let placed = check_state(real, &state).and_then(|()| commit(staged));
-        placed.map_err(|error| vec![stopped_midway(file.name, &error, written, chosen.len())])?;
+        placed.map_err(|error| stopped_midway(file.name, &error, written, chosen.len()))?;
     }
     sync_folders(staged.iter().map(|staged| staged.target.as_path()));
     Ok(())
@@ -171,7 +173,7 @@ pub fn create(
     root: &Path,
     files: &[NewFile<'_>],
     originals: &InputFiles,
-) -> Result<(), Vec<Diagnostic>> {
+) -> Result<(), WriteFailure> {
     check_distinct(files)?;
     collect_all(files.iter().map(|file| {
         check_not_an_input(file, originals).and_then(|()| check_target_free(root, &file.path))
@@ -189,7 +191,7 @@ pub fn create(
     for (written, staged_file) in staged.iter().enumerate() {
         let name = staged_file.target.to_string_lossy();
         commit(staged_file)
-            .map_err(|error| vec![stopped_midway(&name, &error, written, staged.len())])?;
+            .map_err(|error| stopped_midway(&name, &error, written, staged.len()))?;
     }
     Ok(())
 }
@@ -446,14 +448,17 @@ fn not_written(name: &str, error: &io::Error) -> Diagnostic {
     Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
 }
 
-fn stopped_midway(name: &str, error: &io::Error, written: usize, total: usize) -> Diagnostic {
+fn stopped_midway(name: &str, error: &io::Error, written: usize, total: usize) -> WriteFailure {
     let help = match written {
         0 => "no file was changed".to_owned(),
         _ => {
             format!("{written} of {total} files were written before; running again does the others")
         }
     };
-    not_written(name, error).help(help)
+    WriteFailure {
+        nothing_written: written == 0,
+        ..WriteFailure::midway(not_written(name, error).help(help))
+    }
 }
 
 /// Syncs the folders: a rename survives a power failure only when its folder is on disk.

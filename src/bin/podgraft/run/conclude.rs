@@ -46,11 +46,16 @@ pub fn conclude(
         Some(piped) => release_piped(piped, &grafted.files, number(output.threads)),
         None => write_result(target, &grafted),
     };
-    if let Err(problems) = written {
+    if let Err(failure) = written {
+        let problems = failure.problems;
         write_report(output, &grafted, &problems, RunVerdict::Refused)
             .unwrap_or_else(|problem| console.show(&[problem]));
         console.show(&problems);
-        console.conclude(&problems, "what failed is not written");
+        let outcome = match failure.nothing_written {
+            true => "nothing was written",
+            false => "what failed is not written",
+        };
+        console.conclude(&problems, outcome);
         return Exit::Refused;
     }
     console.show(&grafted.problems);
