@@ -16,9 +16,12 @@ fn a_full_disk_leaves_all_files_as_they_were() {
     for name in ["a", "b", "c", "d", "e"] {
         place.write(format!("small/{name}.yaml"), text(name));
     }
-    assert_refused(
-        &place.apply_in_place(&["small"]),
-        "cannot be written: No space left on device",
+    let output = place.apply_in_place(&["small"]);
+    assert_refused(&output, "cannot be written: No space left on device");
+    let said = stderr(&output);
+    assert!(
+        said.contains("help: the same in ") && said.matches("No space left").count() == 1,
+        "a full disk is said once\n{said}"
     );
     assert!(
         ["a", "b", "c", "d", "e"]

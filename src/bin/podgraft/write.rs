@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use podgraft::diagnostic::{Code, Diagnostic};
 
 use crate::protected_inputs::{InputFiles, overwrites};
+use failure::collect_by_cause;
 use system::{identity, keep_owner, restrict};
 
 pub use failure::WriteFailure;
@@ -86,9 +87,9 @@ pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), WriteFailure> {
         // A file that is named twice, as by a link, is replaced once.
         .filter(|(_, (real, _))| seen.insert(real.clone()))
         .collect();
-    let staged = collect_all(chosen.iter().map(|(file, (real, metadata))| {
+    let staged = collect_by_cause(chosen.iter().map(|(file, (real, metadata))| {
         stage(real, &file.new, Some(metadata), Durability::Yes)
-            .map_err(|error| not_written(file.name, &error))
+            .map_err(|error| (file.name.to_owned(), error))
     }))?;
     let checked = collect_all(
         chosen
@@ -178,15 +179,15 @@ pub fn create(
     collect_all(files.iter().map(|file| {
         check_not_an_input(file, originals).and_then(|()| check_target_free(root, &file.path))
     }))?;
-    let staged = collect_all(files.iter().map(|file| {
+    let staged = collect_by_cause(files.iter().map(|file| {
         let folder = file.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)
-            .map_err(|error| not_written(&folder.to_string_lossy(), &error))?;
+        let named = |path: &Path, error| (path.to_string_lossy().into_owned(), error);
+        fs::create_dir_all(folder).map_err(|error| named(folder, error))?;
         let previous = fs::symlink_metadata(&file.path)
             .ok()
             .filter(Metadata::is_file);
         stage(&file.path, &file.text, previous.as_ref(), Durability::No)
-            .map_err(|error| not_written(&file.path.to_string_lossy(), &error))
+            .map_err(|error| named(&file.path, error))
     }))?;
     for (written, staged_file) in staged.iter().enumerate() {
         let name = staged_file.target.to_string_lossy();

@@ -1,6 +1,10 @@
 //! What became of results that could not be written.
 
+use std::io;
+
 use podgraft::diagnostic::Diagnostic;
+
+use super::not_written;
 
 /// Why results are not written, or not all of them.
 #[derive(Debug)]
@@ -29,4 +33,38 @@ impl From<Vec<Diagnostic>> for WriteFailure {
             nothing_written: true,
         }
     }
+}
+
+/// Collects all values, or the failures with the names of their files: one for each cause, as a full disk fails all files
+/// alike.
+pub(super) fn collect_by_cause<T>(
+    results: impl Iterator<Item = Result<T, (String, io::Error)>>,
+) -> Result<Vec<T>, Vec<Diagnostic>> {
+    let mut values = Vec::new();
+    let mut causes: Vec<(String, io::Error, usize)> = Vec::new();
+    for result in results {
+        match result {
+            Ok(value) => values.push(value),
+            Err((name, error)) => {
+                let text = error.to_string();
+                let known = |(_, known, _): &&mut (_, io::Error, _)| known.to_string() == text;
+                match causes.iter_mut().find(known) {
+                    Some((_, _, others)) => *others += 1,
+                    None => causes.push((name, error, 0)),
+                }
+            }
+        }
+    }
+    if causes.is_empty() {
+        return Ok(values);
+    }
+    let problem = |(name, error, others): &(String, io::Error, usize)| {
+        let problem = not_written(name, error);
+        match others {
+            0 => problem,
+            1 => problem.help("the same in 1 other file"),
+            _ => problem.help(format!("the same in {others} other files")),
+        }
+    };
+    Err(causes.iter().map(problem).collect())
 }
