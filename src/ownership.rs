@@ -189,6 +189,20 @@ pub struct WorkloadKey {
     pub name: String,
 }
 
+impl WorkloadKey {
+    /// The workload for messages: `Deployment shop/orders (apps/orders.yaml)`.
+    pub(crate) fn title(&self) -> String {
+        let slash = if self.namespace.is_empty() { "" } else { "/" };
+        let WorkloadKey {
+            file,
+            kind,
+            namespace,
+            name,
+        } = self;
+        format!("{kind} {namespace}{slash}{name} ({file})")
+    }
+}
+
 /// What a run did to a workload, for the lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedWorkload {

@@ -102,7 +102,7 @@ impl UnrecordedWorkload<'_> {
             return Ok(Some(first));
         }
         if found.iter().any(|(_, locked)| self.has_originals(locked)) {
-            let names = found.iter().map(|(key, _)| key.name.clone());
+            let names = found.iter().map(|(key, _)| key.title());
             return Err(AmbiguousRecord::Workloads(names.collect()));
         }
         Ok(None)

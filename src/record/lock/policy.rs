@@ -70,7 +70,7 @@ impl Lock {
 /// What a lock file says of a workload may mean several things.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AmbiguousRecord {
-    /// The workload matches several records whose original values differ. The names of these workloads.
+    /// The workload matches several records whose original values differ. The titles of these workloads.
     Workloads(Vec<String>),
     /// A variable contains several texts that the policy has joined to it in some workload.
     Texts {
