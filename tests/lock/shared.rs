@@ -162,6 +162,30 @@ fn a_text_that_several_may_be_is_not_guessed() {
 }
 
 #[test]
+fn whose_text_it_was_is_not_guessed_after_renames() {
+    let place = Place::new();
+    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let text = |names: [&str; 2]| {
+        let first = workload(names[0], &[Some("team=x")]);
+        format!("{first}---\n{}", workload(names[1], &[Some("tier=b")]))
+    };
+    place.write("apps/w.yaml", text(["orders", "carts"]));
+    place.write("policies/args.yaml", policy("MergeKeys", "team=x,tier=b"));
+    apply(&place);
+    let renamed = |text: String| text.replace("orders", "sales").replace("carts", "users");
+    place.write("apps/w.yaml", renamed(place.read("apps/w.yaml")));
+    let edited = place.read("apps/w.yaml");
+    let refused = place.run(&["undo", "-i", "apps"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("bad-record"), "{}", said(&refused));
+    assert_eq!(place.read("apps/w.yaml"), edited);
+    // Writing the new names into the lines helps.
+    place.write("podgraft.lock", renamed(place.read("podgraft.lock")));
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/w.yaml"), text(["sales", "users"]));
+}
+
+#[test]
 fn workloads_of_one_name_in_one_file_are_recorded_only_where_they_are_undone_alike() {
     let place = Place::new();
     fs::create_dir(place.path(".git")).expect("a folder can be made");

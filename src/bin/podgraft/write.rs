@@ -131,9 +131,9 @@ pub fn remove_leftovers(paths: impl Iterator<Item = PathBuf>) {
 /// The most folders to lock at a time. Each lock is an open file, and a process may have 1024, on some systems 256.
 const MOST_LOCKS: usize = 128;
 
-/// Locks the folders of the files until the returned files are dropped. Two runs that replace files of one folder would use the same hidden names, so the
-/// second run is refused. Locks are taken in the order of paths, so a second run over the same tree fails at the first
-/// folders, and the cut at [`MOST_LOCKS`] is harmless.
+/// Locks the folders of the files until the returned files are dropped. Two runs that replace files of one folder would
+/// use the same hidden names, so the second run is refused. Locks are taken in the order of paths, so a second run over
+/// the same tree fails at the first folders, and the cut at [`MOST_LOCKS`] is harmless.
 ///
 /// # Errors
 /// If another run holds one of the locks.

@@ -125,10 +125,13 @@ impl UnrecordedWorkload<'_> {
         self.policies_of(left).eq(self.policies_of(right))
     }
 
-    /// Whether the record has original values, which cannot be found anywhere else.
+    /// Whether the record has what cannot be found anywhere else: original values, or which text was joined.
     fn has_originals(&self, locked: &LockedWorkload) -> bool {
         self.policies_of(locked).any(|locked_policy| {
-            !locked_policy.replaced.is_empty() || !locked_policy.removed.is_empty()
+            let mut joined = locked_policy.joined.values();
+            !locked_policy.replaced.is_empty()
+                || !locked_policy.removed.is_empty()
+                || joined.any(|join| join.text.is_some())
         })
     }
 
