@@ -8,6 +8,7 @@ mod locks;
 mod moved;
 mod policy;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -102,7 +103,7 @@ struct LockedPolicy {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct LockedJoin {
-    /// The text. `None` if the variable contains no other text that is known at the place.
+    /// The text. `None` if it is the oldest of the known ones that the variable contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,6 +116,9 @@ struct LockedJoin {
     shared: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     renamed: Option<String>,
+    /// What lines of the other side of a merge say of the same variable.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    merged: Vec<LockedJoin>,
 }
 
 /// Rarely needed details for restoring the original bytes.
@@ -420,7 +424,17 @@ impl LockedPolicy {
         self.shared.extend(other.shared);
         self.made.extend(other.made);
         self.filled.extend(other.filled);
-        self.joined.extend(other.joined);
+        for (path, join) in other.joined {
+            match self.joined.entry(path) {
+                Entry::Vacant(place) => {
+                    place.insert(join);
+                }
+                Entry::Occupied(mut known) if *known.get() != join => {
+                    known.get_mut().merged.push(join);
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
         self.replaced.extend(other.replaced);
         self.removed.extend(other.removed);
     }

@@ -124,41 +124,74 @@ fn each_variable_loses_the_text_that_was_joined_to_it() {
     );
 }
 
+/// The line of the first workload that starts like this, with another text.
+fn with_text(line: &str, text: &str) -> String {
+    let of_variable = "\"pod/spec/containers/c0/env/ARGS\":{";
+    line.replacen(of_variable, &format!("{of_variable}\"text\":{text:?}"), 1)
+}
+
 #[test]
-fn a_text_that_several_may_be_is_not_guessed() {
+fn a_version_that_left_a_workload_out_does_not_touch_it() {
+    // Another version joins to one file what people wrote in the other, or less than what was joined before.
+    for (before, after) in [("-Da", "-Db"), ("-Da -Dc", "-Da"), ("-Da -Dc", "-Dc")] {
+        let place = Place::new();
+        fs::create_dir(place.path(".git")).expect("a folder can be made");
+        let originals = [workload("a", &[Some("-q")]), workload("b", &[Some("-Db")])];
+        place.write("apps/a.yaml", &originals[0]);
+        place.write("apps/b.yaml", &originals[1]);
+        place.write("policies/args.yaml", policy("Append", before));
+        apply(&place);
+        place.write("policies/args.yaml", policy("Append", after));
+        let of_first = ["apply", "-i", "-p", "policies", "apps/a.yaml"];
+        succeeded(&place, &of_first);
+        let rolled_out = place.read("apps/a.yaml");
+        assert!(apply(&place).contains("1 unchanged"));
+        assert_eq!(place.read("apps/a.yaml"), rolled_out);
+        let text = place.read("apps/b.yaml");
+        assert!(!text.contains(before), "{text}");
+        succeeded(&place, &["undo", "-i", "apps"]);
+        assert_eq!(place.read("apps/a.yaml"), originals[0]);
+        assert_eq!(place.read("apps/b.yaml"), originals[1]);
+    }
+}
+
+#[test]
+fn of_two_sides_of_a_merge_that_counts_whose_text_is_there() {
     let place = Place::new();
     fs::create_dir(place.path(".git")).expect("a folder can be made");
-    place.write("apps/a.yaml", workload("a", &[Some("-q")]));
-    place.write("apps/b.yaml", workload("b", &[Some("-Db")]));
+    let original = workload("w", &[Some("-q -Dy")]);
+    place.write("apps/w.yaml", &original);
     place.write("policies/args.yaml", policy("Append", "-Da"));
     apply(&place);
-    // Another version of the policy joins to one file what people wrote in the other.
-    place.write("policies/args.yaml", policy("Append", "-Db"));
-    succeeded(&place, &["apply", "-i", "-p", "policies", "apps/a.yaml"]);
-    let text = place.read("apps/b.yaml");
+    let injected = place.read("apps/w.yaml");
+    let lock = place.read("podgraft.lock");
+    let line = lock.lines().last().expect("it has lines");
+    let merged = |texts: [&str; 2]| {
+        let other = |text: &&str| with_text(line, text) + "\n";
+        texts.iter().map(other).collect::<String>()
+    };
+    for texts in [["-Da", "-Dx"], ["-Dx", "-Da"]] {
+        place.write("apps/w.yaml", &injected);
+        place.write("podgraft.lock", lock.replace(line, &merged(texts)));
+        succeeded(&place, &["undo", "-i", "apps"]);
+        assert_eq!(place.read("apps/w.yaml"), original);
+    }
+    place.write("apps/w.yaml", &injected);
+    place.write("podgraft.lock", lock.replace(line, &merged(["-Dy", "-Da"])));
     let refused = place.run(&["undo", "-i", "apps"]);
     assert_eq!(refused.status.code(), Some(2));
     let message = said(&refused).replace(['│', '|'], "");
     let words: Vec<&str> = message.split_whitespace().collect();
     let words = words.join(" ");
     assert!(
-        words.contains("which contains several that it may be: `-Db`, `-Da`"),
+        words.contains("which contains several that it may be: `-Dy`, `-Da`"),
         "{words}"
     );
-    assert_eq!(place.read("apps/b.yaml"), text);
+    assert_eq!(place.read("apps/w.yaml"), injected);
     // Doing what the message says helps.
-    let lock = place.read("podgraft.lock");
-    let of_b = "\"pod/spec/containers/c0/env/ARGS\":{}";
-    assert_eq!(lock.matches(of_b).count(), 2, "{lock}");
-    let named = lock.replace(
-        of_b,
-        "\"pod/spec/containers/c0/env/ARGS\":{\"text\":\"-Da\"}",
-    );
-    let named = named.replacen("{\"text\":\"-Da\"}", "{\"text\":\"-Db\"}", 1);
-    place.write("podgraft.lock", named);
+    place.write("podgraft.lock", lock.replace(line, &with_text(line, "-Da")));
     succeeded(&place, &["undo", "-i", "apps"]);
-    assert_eq!(place.read("apps/a.yaml"), workload("a", &[Some("-q")]));
-    assert_eq!(place.read("apps/b.yaml"), workload("b", &[Some("-Db")]));
+    assert_eq!(place.read("apps/w.yaml"), original);
 }
 
 #[test]

@@ -26,10 +26,9 @@ impl Lock {
         };
         let joined = |(path, join): (&String, &LockedJoin)| {
             let current = lookup(&format!("{path}/value"));
-            let texts = known.contents(ContentKind::Text, path);
+            let texts = known.texts(path);
             let value = current.as_ref().and_then(Value::as_str);
-            let text = text_of(join, path, &texts, value)?;
-            Ok((path.clone(), with_text(join, text)))
+            Ok((path.clone(), joined_text(join, path, &texts, value)?))
         };
         let effects = Effects {
             added: locked_policy.added.iter().map(digests).collect(),
@@ -61,8 +60,9 @@ impl Lock {
         joined: &JoinedText,
         value: Option<&str>,
     ) -> bool {
-        let texts = Known { lock: self, policy }.contents(ContentKind::Text, path);
-        let found = value.map(|value| texts_in(value, &texts, &without_text(joined)));
+        let texts = Known { lock: self, policy }.texts(path);
+        let join = without_text(joined);
+        let found = value.map(|value| oldest_in(value, &texts, &join));
         found.is_some_and(|found| found == [joined.text.as_str()])
     }
 }
@@ -88,48 +88,99 @@ struct Known<'l> {
 }
 
 impl<'l> Known<'l> {
-    /// Returns the known content of a place, newest first.
-    fn contents(&self, kind: ContentKind, path: &str) -> Vec<&'l str> {
+    /// Returns the known content of a place with its generation, newest first.
+    fn contents(&self, kind: ContentKind, path: &str) -> Vec<(u64, &'l str)> {
         let place = ContentKey::of(kind, self.policy, path);
         let known = self.lock.contents.get(&place).into_iter().flatten();
-        let mut known: Vec<(&u64, &str)> = known
-            .map(|(content, generation)| (generation, content.as_str()))
+        let mut known: Vec<(u64, &str)> = known
+            .map(|(content, generation)| (*generation, content.as_str()))
             .collect();
         known.sort_by(|left, right| right.cmp(left));
-        known.into_iter().map(|(_, content)| content).collect()
+        known
+    }
+
+    fn texts(&self, path: &str) -> Vec<(u64, &'l str)> {
+        self.contents(ContentKind::Text, path)
     }
 
     fn digests(&self, path: &str) -> String {
-        self.contents(ContentKind::Item, path).join(" ")
+        let known = self.contents(ContentKind::Item, path).into_iter();
+        known
+            .map(|(_, digest)| digest)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
-/// Returns the text that was joined to a variable: the one that its line names, else the known one that the variable
-/// contains, else the newest.
+/// Returns the join with its text. After a merge, that of the side whose text the variable contains.
+fn joined_text(
+    join: &LockedJoin,
+    path: &str,
+    texts: &[(u64, &str)],
+    value: Option<&str>,
+) -> Result<JoinedText, AmbiguousRecord> {
+    let sides = std::iter::once(join).chain(&join.merged);
+    let sides = sides.map(|side| Ok(with_text(side, text_of(side, path, texts, value)?)));
+    let mut sides: Vec<JoinedText> = sides.collect::<Result<_, _>>()?;
+    let is_in = |side: &JoinedText| value.is_some_and(|value| without(value, side).is_some());
+    if sides.iter().any(is_in) {
+        sides.retain(is_in);
+    }
+    let first = sides.remove(0);
+    match sides.iter().all(|side| side.text == first.text) {
+        true => Ok(first),
+        false => Err(ambiguous(
+            path,
+            std::iter::once(&first)
+                .chain(&sides)
+                .map(|side| side.text.as_str()),
+        )),
+    }
+}
+
+/// Returns the text that was joined to a variable: the one that its line names, else the oldest known one that the
+/// variable contains, else the newest. A younger one
+/// would be named.
 fn text_of(
     join: &LockedJoin,
     path: &str,
-    texts: &[&str],
+    texts: &[(u64, &str)],
     value: Option<&str>,
 ) -> Result<String, AmbiguousRecord> {
     if let Some(text) = &join.text {
         return Ok(text.clone());
     }
-    let found = value.map_or_else(Vec::new, |value| texts_in(value, texts, join));
+    let found = value.map_or_else(Vec::new, |value| oldest_in(value, texts, join));
     match found.as_slice() {
-        [] => Ok(texts.first().copied().unwrap_or_default().to_owned()),
+        [] => {
+            let newest = texts.first();
+            Ok(newest.map_or_else(String::new, |(_, text)| (*text).to_owned()))
+        }
         [only] => Ok((*only).to_owned()),
-        several => Err(AmbiguousRecord::Texts {
-            path: path.to_owned(),
-            texts: several.iter().map(|&text| text.to_owned()).collect(),
-        }),
+        several => Err(ambiguous(path, several.iter().copied())),
     }
 }
 
-/// The texts that a variable contains as this policy joins them.
-fn texts_in<'t>(value: &str, texts: &[&'t str], join: &LockedJoin) -> Vec<&'t str> {
-    let is_in = |text: &&str| without(value, &with_text(join, (*text).to_owned())).is_some();
-    texts.iter().copied().filter(is_in).collect()
+fn ambiguous<'t>(path: &str, texts: impl Iterator<Item = &'t str>) -> AmbiguousRecord {
+    AmbiguousRecord::Texts {
+        path: path.to_owned(),
+        texts: texts.map(str::to_owned).collect(),
+    }
+}
+
+/// The oldest of the texts that a variable contains as this policy joins them: those of one generation.
+fn oldest_in<'t>(value: &str, texts: &[(u64, &'t str)], join: &LockedJoin) -> Vec<&'t str> {
+    let is_in = |text: &str| without(value, &with_text(join, text.to_owned())).is_some();
+    let found: Vec<(u64, &str)> = texts
+        .iter()
+        .copied()
+        .filter(|(_, text)| is_in(text))
+        .collect();
+    let oldest = found.iter().map(|(generation, _)| *generation).min();
+    let oldest = found
+        .into_iter()
+        .filter(|(generation, _)| Some(*generation) == oldest);
+    oldest.map(|(_, text)| text).collect()
 }
 
 fn with_text(join: &LockedJoin, text: String) -> JoinedText {
@@ -236,5 +287,6 @@ fn without_text(joined: &JoinedText) -> LockedJoin {
         new,
         shared,
         renamed,
+        merged: Vec::new(),
     }
 }
