@@ -43,10 +43,16 @@ spec:
     )
 }
 
-/// A repository with two workloads and a policy, which is applied.
-fn applied() -> Place {
+/// A repository without any files.
+fn empty_repository() -> Place {
     let place = Place::new();
     fs::create_dir(place.path(".git")).expect("a folder can be made");
+    place
+}
+
+/// A repository with two workloads and a policy, which is applied.
+fn applied() -> Place {
+    let place = empty_repository();
     place.write("apps/orders.yaml", DEPLOYMENT);
     place.write("apps/carts.yaml", DEPLOYMENT.replace("orders", "carts"));
     place.write("policies/agent.yaml", policy("agent", 1));

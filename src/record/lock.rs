@@ -429,10 +429,7 @@ impl LockedPolicy {
                 Entry::Vacant(place) => {
                     place.insert(join);
                 }
-                Entry::Occupied(mut known) if *known.get() != join => {
-                    known.get_mut().merged.push(join);
-                }
-                Entry::Occupied(_) => {}
+                Entry::Occupied(mut known) => known.get_mut().merge(join),
             }
         }
         self.replaced.extend(other.replaced);

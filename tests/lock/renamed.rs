@@ -1,8 +1,6 @@
 //! Workloads of one file that are renamed, where what people wrote is known from the lock file alone.
 
-use std::fs;
-
-use super::{DEPLOYMENT, apply, succeeded};
+use super::{DEPLOYMENT, apply, empty_repository, succeeded};
 use crate::program::{Place, said};
 
 /// The policy wins over what people wrote.
@@ -24,8 +22,7 @@ fn workload(name: &str) -> String {
 
 /// A repository with the workloads in a file, after a run.
 fn injected(workloads: &[String]) -> Place {
-    let place = Place::new();
-    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let place = empty_repository();
     place.write(FILE, workloads.join("---\n"));
     place.write("policies/level.yaml", LEVEL);
     apply(&place);

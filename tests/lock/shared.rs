@@ -1,8 +1,6 @@
 //! Workloads that share lines of the lock file: the texts that were joined to their variables, and their names.
 
-use std::fs;
-
-use super::{DEPLOYMENT, apply, succeeded};
+use super::{DEPLOYMENT, apply, empty_repository, succeeded};
 use crate::program::{Place, said};
 
 /// What a policy does to the variable ARGS of all containers.
@@ -43,7 +41,7 @@ fn workload(name: &str, values: &[Option<&str>]) -> String {
 /// nothing; and undo gives the bytes back.
 #[track_caller]
 fn is_kept_apart(join: &Join, workloads: &[&[Option<&str>]]) {
-    let (place, fresh) = (Place::new(), Place::new());
+    let (place, fresh) = (empty_repository(), Place::new());
     let files: Vec<(String, String)> = workloads
         .iter()
         .enumerate()
@@ -54,7 +52,6 @@ fn is_kept_apart(join: &Join, workloads: &[&[Option<&str>]]) {
             )
         })
         .collect();
-    fs::create_dir(place.path(".git")).expect("a folder can be made");
     for (file, text) in &files {
         place.write(file, text);
     }
@@ -134,8 +131,7 @@ fn with_text(line: &str, text: &str) -> String {
 fn a_version_that_left_a_workload_out_does_not_touch_it() {
     // Another version joins to one file what people wrote in the other, or less than what was joined before.
     for (before, after) in [("-Da", "-Db"), ("-Da -Dc", "-Da"), ("-Da -Dc", "-Dc")] {
-        let place = Place::new();
-        fs::create_dir(place.path(".git")).expect("a folder can be made");
+        let place = empty_repository();
         let originals = [workload("a", &[Some("-q")]), workload("b", &[Some("-Db")])];
         place.write("apps/a.yaml", &originals[0]);
         place.write("apps/b.yaml", &originals[1]);
@@ -157,8 +153,7 @@ fn a_version_that_left_a_workload_out_does_not_touch_it() {
 
 #[test]
 fn of_two_sides_of_a_merge_that_counts_whose_text_is_there() {
-    let place = Place::new();
-    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let place = empty_repository();
     let original = workload("w", &[Some("-q -Dy")]);
     place.write("apps/w.yaml", &original);
     place.write("policies/args.yaml", policy("Append", "-Da"));
@@ -166,18 +161,34 @@ fn of_two_sides_of_a_merge_that_counts_whose_text_is_there() {
     let injected = place.read("apps/w.yaml");
     let lock = place.read("podgraft.lock");
     let line = lock.lines().last().expect("it has lines");
-    let merged = |texts: [&str; 2]| {
+    let merged = |texts: &[&str]| {
         let other = |text: &&str| with_text(line, text) + "\n";
         texts.iter().map(other).collect::<String>()
     };
-    for texts in [["-Da", "-Dx"], ["-Dx", "-Da"]] {
+    let merges: [&[&str]; 4] = [
+        &["-Da", "-Dx"],
+        &["-Dx", "-Da"],
+        &["-Dx", "-Dz", "-Da"],
+        &["-Da", "-Dx", "-Da", "-Dx"],
+    ];
+    for texts in merges {
         place.write("apps/w.yaml", &injected);
         place.write("podgraft.lock", lock.replace(line, &merged(texts)));
         succeeded(&place, &["undo", "-i", "apps"]);
         assert_eq!(place.read("apps/w.yaml"), original);
     }
+    // A run that left the workload out has kept what an earlier merge said.
+    let further = "\"-Dz\",\"merged\":[{\"text\":\"-Da\"}]";
+    let kept = merged(&["-Dx", "-Dz"]).replace("\"-Dz\"", further);
     place.write("apps/w.yaml", &injected);
-    place.write("podgraft.lock", lock.replace(line, &merged(["-Dy", "-Da"])));
+    place.write("podgraft.lock", lock.replace(line, &kept));
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/w.yaml"), original);
+    place.write("apps/w.yaml", &injected);
+    place.write(
+        "podgraft.lock",
+        lock.replace(line, &merged(&["-Dy", "-Da"])),
+    );
     let refused = place.run(&["undo", "-i", "apps"]);
     assert_eq!(refused.status.code(), Some(2));
     let message = said(&refused).replace(['│', '|'], "");
@@ -196,8 +207,7 @@ fn of_two_sides_of_a_merge_that_counts_whose_text_is_there() {
 
 #[test]
 fn whose_text_it_was_is_not_guessed_after_renames() {
-    let place = Place::new();
-    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let place = empty_repository();
     let text = |names: [&str; 2]| {
         let first = workload(names[0], &[Some("team=x")]);
         format!("{first}---\n{}", workload(names[1], &[Some("tier=b")]))
@@ -220,8 +230,7 @@ fn whose_text_it_was_is_not_guessed_after_renames() {
 
 #[test]
 fn workloads_of_one_name_in_one_file_are_recorded_only_where_they_are_undone_alike() {
-    let place = Place::new();
-    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let place = empty_repository();
     let replace = policy("Replace", "proxy").replace("op: Replace, ", "");
     let replace = replace.replace("  inject:", "  onConflict: Replace\n  inject:");
     place.write("policies/args.yaml", replace);
@@ -252,8 +261,7 @@ fn workloads_of_one_name_in_one_file_are_recorded_only_where_they_are_undone_ali
 
 #[test]
 fn what_was_noted_of_a_text_without_a_last_line_end_stays_noted() {
-    let place = Place::new();
-    fs::create_dir(place.path(".git")).expect("a folder can be made");
+    let place = empty_repository();
     let remove = policy("Remove", "").replace(", value: \"\"", "");
     let generate = "  generate: [{resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: g}, data: {k: v}}}]\n";
     place.write("policies/args.yaml", remove + generate);

@@ -26,9 +26,8 @@ impl Lock {
         };
         let joined = |(path, join): (&String, &LockedJoin)| {
             let current = lookup(&format!("{path}/value"));
-            let texts = known.texts(path);
-            let value = current.as_ref().and_then(Value::as_str);
-            Ok((path.clone(), joined_text(join, path, &texts, value)?))
+            let variable = known.variable(path, current.as_ref().and_then(Value::as_str));
+            Ok((path.clone(), variable.joined(join)?))
         };
         let effects = Effects {
             added: locked_policy.added.iter().map(digests).collect(),
@@ -60,10 +59,8 @@ impl Lock {
         joined: &JoinedText,
         value: Option<&str>,
     ) -> bool {
-        let texts = Known { lock: self, policy }.texts(path);
-        let join = without_text(joined);
-        let found = value.map(|value| oldest_in(value, &texts, &join));
-        found.is_some_and(|found| found == [joined.text.as_str()])
+        let variable = Known { lock: self, policy }.variable(path, value);
+        variable.oldest(&without_text(joined)) == [joined.text.as_str()]
     }
 }
 
@@ -99,8 +96,15 @@ impl<'l> Known<'l> {
         known
     }
 
-    fn texts(&self, path: &str) -> Vec<(u64, &'l str)> {
-        self.contents(ContentKind::Text, path)
+    fn variable<'v>(&self, path: &'v str, value: Option<&'v str>) -> JoinedVariable<'v>
+    where
+        'l: 'v,
+    {
+        JoinedVariable {
+            path,
+            value,
+            texts: self.contents(ContentKind::Text, path),
+        }
     }
 
     fn digests(&self, path: &str) -> String {
@@ -112,75 +116,87 @@ impl<'l> Known<'l> {
     }
 }
 
-/// Returns the join with its text. After a merge, that of the side whose text the variable contains.
-fn joined_text(
-    join: &LockedJoin,
-    path: &str,
-    texts: &[(u64, &str)],
-    value: Option<&str>,
-) -> Result<JoinedText, AmbiguousRecord> {
-    let sides = std::iter::once(join).chain(&join.merged);
-    let sides = sides.map(|side| Ok(with_text(side, text_of(side, path, texts, value)?)));
-    let mut sides: Vec<JoinedText> = sides.collect::<Result<_, _>>()?;
-    let is_in = |side: &JoinedText| value.is_some_and(|value| without(value, side).is_some());
-    if sides.iter().any(is_in) {
-        sides.retain(is_in);
-    }
-    let first = sides.remove(0);
-    match sides.iter().all(|side| side.text == first.text) {
-        true => Ok(first),
-        false => Err(ambiguous(
-            path,
-            std::iter::once(&first)
-                .chain(&sides)
-                .map(|side| side.text.as_str()),
-        )),
-    }
+/// A variable, with the texts that the policy has joined to it in some workload.
+struct JoinedVariable<'v> {
+    /// Its record path.
+    path: &'v str,
+    value: Option<&'v str>,
+    /// The texts with their generations, newest first.
+    texts: Vec<(u64, &'v str)>,
 }
 
-/// Returns the text that was joined to a variable: the one that its line names, else the oldest known one that the
-/// variable contains, else the newest. A younger one
-/// would be named.
-fn text_of(
-    join: &LockedJoin,
-    path: &str,
-    texts: &[(u64, &str)],
-    value: Option<&str>,
-) -> Result<String, AmbiguousRecord> {
-    if let Some(text) = &join.text {
-        return Ok(text.clone());
+impl<'v> JoinedVariable<'v> {
+    fn contains(&self, joined: &JoinedText) -> bool {
+        self.value
+            .is_some_and(|value| without(value, joined).is_some())
     }
-    let found = value.map_or_else(Vec::new, |value| oldest_in(value, texts, join));
-    match found.as_slice() {
-        [] => {
-            let newest = texts.first();
-            Ok(newest.map_or_else(String::new, |(_, text)| (*text).to_owned()))
+
+    /// Returns the join with its text. After a merge, that of the side whose text the variable contains.
+    fn joined(&self, join: &LockedJoin) -> Result<JoinedText, AmbiguousRecord> {
+        let sides = std::iter::once(join).chain(&join.merged);
+        let sides = sides.map(|side| Ok(with_text(side, self.text_of(side)?)));
+        let mut sides: Vec<JoinedText> = sides.collect::<Result<_, _>>()?;
+        if sides.iter().any(|side| self.contains(side)) {
+            sides.retain(|side| self.contains(side));
         }
-        [only] => Ok((*only).to_owned()),
-        several => Err(ambiguous(path, several.iter().copied())),
+        if sides.iter().any(|side| side.text != sides[0].text) {
+            return Err(self.ambiguous(sides.into_iter().map(|side| side.text)));
+        }
+        Ok(sides.swap_remove(0))
+    }
+
+    /// Returns the text that was joined: the one that the line names, else the oldest known one that the variable
+    /// contains, else the newest. A line names a younger one.
+    fn text_of(&self, join: &LockedJoin) -> Result<String, AmbiguousRecord> {
+        if let Some(text) = &join.text {
+            return Ok(text.clone());
+        }
+        match self.oldest(join).as_slice() {
+            [] => {
+                let newest = self.texts.first();
+                Ok(newest.map_or_else(String::new, |(_, text)| (*text).to_owned()))
+            }
+            [only] => Ok((*only).to_owned()),
+            several => Err(self.ambiguous(several.iter().map(|&text| text.to_owned()))),
+        }
+    }
+
+    /// The oldest of the texts that the variable contains as this policy joins them: those of one generation.
+    fn oldest(&self, join: &LockedJoin) -> Vec<&'v str> {
+        let is_in = |(_, text): &&(u64, &str)| self.contains(&with_text(join, (*text).to_owned()));
+        let found: Vec<&(u64, &str)> = self.texts.iter().filter(is_in).collect();
+        let oldest = found.last().map(|(generation, _)| *generation);
+        let is_oldest = |(generation, _): &&(u64, &str)| Some(*generation) == oldest;
+        found
+            .into_iter()
+            .filter(is_oldest)
+            .map(|(_, text)| *text)
+            .collect()
+    }
+
+    fn ambiguous(&self, texts: impl Iterator<Item = String>) -> AmbiguousRecord {
+        AmbiguousRecord::Texts {
+            path: self.path.to_owned(),
+            texts: texts.collect(),
+        }
     }
 }
 
-fn ambiguous<'t>(path: &str, texts: impl Iterator<Item = &'t str>) -> AmbiguousRecord {
-    AmbiguousRecord::Texts {
-        path: path.to_owned(),
-        texts: texts.map(str::to_owned).collect(),
+impl LockedJoin {
+    /// Adds what a line of the other side of a merge says.
+    pub(super) fn merge(&mut self, mut other: LockedJoin) {
+        let further = std::mem::take(&mut other.merged);
+        for side in std::iter::once(other).chain(further) {
+            let mut known = std::iter::once(&*self).chain(&self.merged);
+            if !known.any(|known| known.says_the_same(&side)) {
+                self.merged.push(side);
+            }
+        }
     }
-}
 
-/// The oldest of the texts that a variable contains as this policy joins them: those of one generation.
-fn oldest_in<'t>(value: &str, texts: &[(u64, &'t str)], join: &LockedJoin) -> Vec<&'t str> {
-    let is_in = |text: &str| without(value, &with_text(join, text.to_owned())).is_some();
-    let found: Vec<(u64, &str)> = texts
-        .iter()
-        .copied()
-        .filter(|(_, text)| is_in(text))
-        .collect();
-    let oldest = found.iter().map(|(generation, _)| *generation).min();
-    let oldest = found
-        .into_iter()
-        .filter(|(generation, _)| Some(*generation) == oldest);
-    oldest.map(|(_, text)| text).collect()
+    fn says_the_same(&self, other: &LockedJoin) -> bool {
+        self.text == other.text && with_text(self, String::new()) == with_text(other, String::new())
+    }
 }
 
 fn with_text(join: &LockedJoin, text: String) -> JoinedText {
