@@ -605,11 +605,20 @@ impl Numbers {
 fn change(place: &Place, numbers: &mut Numbers, version: u32) {
     let policy = POLICIES[usize::try_from(numbers.below(3)).expect("it is small")];
     let app = format!("apps/app-{}.yaml", numbers.below(3));
-    match numbers.below(5) {
-        0 | 1 => place.write(
-            format!("policies/{policy}.yaml"),
-            self::policy(policy, version),
-        ),
+    let change = numbers.below(6);
+    match change {
+        0 | 1 => {
+            let text = self::policy(policy, version);
+            // Another name of what is injected, or only another image.
+            let renamed = match change {
+                0 => text.replace(
+                    &format!("- name: {policy}"),
+                    &format!("- name: {policy}-{version}"),
+                ),
+                _ => text,
+            };
+            place.write(format!("policies/{policy}.yaml"), renamed);
+        }
         2 => {
             let name = format!("new-{version}-{}", numbers.below(1000));
             place.write(
@@ -617,7 +626,7 @@ fn change(place: &Place, numbers: &mut Numbers, version: u32) {
                 DEPLOYMENT.replace("orders", &name),
             );
         }
-        3 => {
+        3 | 4 => {
             let text = place.read(&app);
             place.write(&app, text.replace("orders:1", &format!("orders:{version}")));
         }

@@ -15,7 +15,7 @@ use crate::plan::draft::Draft;
 use crate::plan::draft_paths::joined_values;
 use crate::plan::metrics::metrics_port;
 use crate::plan::recording::EarlierRun;
-use crate::plan::removal::{Drift, RemovalResult};
+use crate::plan::removal::{Drift, DriftHandling, RemovalResult};
 use crate::plan::{WorkloadPlan, faults_of_kept};
 use crate::policy::PolicyValue;
 use crate::record::{Record, RecordedValue, restore_order};
@@ -402,7 +402,12 @@ impl<'a> DocumentTask<'a> {
         changed: &[Drift],
     ) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
-        for Drift { policy, path } in changed {
+        for Drift {
+            policy,
+            path,
+            handling,
+        } in changed
+        {
             let mut given = self.setting.policies.iter();
             let is_given = given.any(|given| given.identity == *policy);
             let of_policy = || policies.iter().filter(|report| *report.policy == **policy);
@@ -414,7 +419,9 @@ impl<'a> DocumentTask<'a> {
             let problem = || changed_since(workload, policy, path);
             if is_gone && !self.setting.options.force {
                 problems.push(problem());
-            } else if is_given && !is_gone && !has_failed {
+            } else if is_gone && *handling == DriftHandling::Leave
+                || is_given && !is_gone && !has_failed
+            {
                 let warning = problem().with_severity(Severity::Warning);
                 problems.push(warning.help("what it was changed to stays"));
             }

@@ -5,7 +5,7 @@ use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
 use crate::plan::explain_refusal;
-use crate::record::lock::AmbiguousRecord;
+use crate::record::lock::LockedRecordError;
 use crate::record::words::{forced_undo_command, words_of};
 use crate::record::{MARKER, RecordError};
 use crate::source::{Place, Source};
@@ -38,7 +38,7 @@ pub(super) fn changed_form() -> Diagnostic {
 
 pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
     let label = match error {
-        RecordError::Several(_) => "injected by these",
+        RecordError::Locked(_) => "injected by these",
         _ => "the record",
     };
     let (message, help) = match error {
@@ -55,7 +55,7 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
             format!("this record is of version {version}, which a later podgraft wrote"),
             "use that podgraft",
         ),
-        RecordError::Several(AmbiguousRecord::Texts { path, texts }) => (
+        RecordError::Locked(LockedRecordError::Texts { path, texts }) => (
             format!(
                 "podgraft.lock does not say which text was joined to {}, which contains several that it may be: {}",
                 words_of(path),
@@ -67,7 +67,15 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
             ),
             "write `\"text\": \"THE TEXT\"` into the entry of the variable in the workload's line of podgraft.lock",
         ),
-        RecordError::Several(AmbiguousRecord::Workloads(names)) => (
+        RecordError::Locked(LockedRecordError::MissingContent { path }) => (
+            format!(
+                "podgraft.lock does not say any more what was put at {}",
+                words_of(path)
+            ),
+            "after a merge, keep the `item` and `text` lines of both sides of podgraft.lock: take them from its \
+             history. Or run `podgraft adopt`, which records what is there",
+        ),
+        RecordError::Locked(LockedRecordError::Workloads(names)) => (
             format!(
                 "podgraft.lock does not name this workload, and it may have been any of these: {}",
                 names.join(", ")

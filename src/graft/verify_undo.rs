@@ -212,7 +212,10 @@ impl<'a> DocumentTask<'a> {
         let undone = strip(tree, kinds, recorded, has_more, known, |_| {
             DriftHandling::Leave
         })?;
-        let is_new = |changed: &&Drift| !changed_in(&pair.stripped).any(|drift| drift == *changed);
+        let is_new = |changed: &&Drift| {
+            !changed_in(&pair.stripped)
+                .any(|drift| (&drift.policy, &drift.path) == (&changed.policy, &changed.path))
+        };
         if let Some(changed) = changed_in(&undone).find(is_new) {
             return Err(RemovalObstacle::Wrong(format!(
                 "`{}` of {} would be taken for changed",

@@ -31,6 +31,8 @@ pub struct Drift {
     pub policy: String,
     /// Its record path.
     pub path: String,
+    /// Whether it stays.
+    pub handling: DriftHandling,
 }
 
 /// What the removal of the recorded changes found.
@@ -252,7 +254,7 @@ impl PolicyRemoval<'_, '_> {
                 self.restore(path, removed)
             }
             Some(_) => {
-                self.note_changed(path);
+                self.note_changed(path, DriftHandling::Leave);
                 Ok(())
             }
         }
@@ -275,10 +277,11 @@ impl PolicyRemoval<'_, '_> {
         present.is_some_and(|(value, owner)| is_default(parent, key, &value, &owner))
     }
 
-    fn note_changed(&mut self, path: &str) {
+    fn note_changed(&mut self, path: &str, handling: DriftHandling) {
         self.changed.push(Drift {
             policy: self.policy.to_owned(),
             path: path.to_owned(),
+            handling,
         });
     }
 
@@ -292,7 +295,7 @@ impl PolicyRemoval<'_, '_> {
 
     fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
         if !is_as_it_was {
-            self.note_changed(path);
+            self.note_changed(path, self.leniency);
         }
         is_as_it_was || self.leniency == DriftHandling::Force
     }
@@ -351,7 +354,7 @@ impl PolicyRemoval<'_, '_> {
                 Ok(false)
             }
             Some(JoinRest::Changed) => {
-                self.note_changed(path);
+                self.note_changed(path, DriftHandling::Leave);
                 Ok(false)
             }
             Some(JoinRest::Text { index, text }) => {

@@ -113,7 +113,8 @@ fn what_somebody_changed_stays_and_is_named() {
         taken.changed,
         [Drift {
             policy: "p".into(),
-            path: "pod/spec/volumes/v".into()
+            path: "pod/spec/volumes/v".into(),
+            handling: DriftHandling::Leave,
         }]
     );
     assert_eq!(

@@ -15,6 +15,7 @@ use crate::record::{Effects, PolicyRecord, Record};
 use super::WorkloadPlan;
 use super::draft_paths::RecordedPlaces;
 use super::recording::{EarlierRun, is_dropped};
+use super::removal::DriftHandling;
 
 /// Returns the outcome of a policy, relative to the workload before the run.
 pub(super) fn outcome_since(
@@ -73,6 +74,7 @@ fn removals(
     let items = paths_of(&policy.effects)
         .into_iter()
         .filter(|(path, _)| can_undo(&workload, &policy.effects, path) && !is_kept(path))
+        .filter(|(path, _)| !stays_changed(&policy.policy, path, earlier))
         .map(|(_, target)| Change::new(Operation::TakeOut, target));
     let objects = policy.generated.keys();
     items
@@ -121,6 +123,13 @@ fn can_undo(current: &RecordedPlaces<'_>, effects: &Effects, path: &str) -> bool
     current.has(path) || effects.removed.contains_key(path) && current.has(holder)
 }
 
+/// Whether a change of a policy stays because somebody changed the value since.
+fn stays_changed(policy: &str, path: &str, earlier: &EarlierRun<'_>) -> bool {
+    earlier.taken.changed.iter().any(|drift| {
+        drift.handling == DriftHandling::Leave && drift.policy == policy && drift.path == path
+    })
+}
+
 /// The paths of all changes of a policy.
 fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
     let added = effects.added.keys().chain(effects.joined.keys());
@@ -164,6 +173,7 @@ fn changes(
 ) -> Vec<Change> {
     let (generated, was_generated) = (&after.generated, &before.generated);
     let workload = current_places(earlier);
+    let policy = &before.policy;
     let (before, after) = (&before.effects, &after.effects);
     let is_present = |path: &String| workload.has(path) || after.removed.contains_key(path);
     // The common case: nothing is different. It needs no texts of the changes.
@@ -199,7 +209,8 @@ fn changes(
     }
     let removed = old
         .into_iter()
-        .filter(|(path, _)| !is_new.contains(path) && can_undo(&workload, before, path));
+        .filter(|(path, _)| !is_new.contains(path) && can_undo(&workload, before, path))
+        .filter(|(path, _)| !stays_changed(policy, path, earlier));
     changes.extend(removed.map(|(_, target)| Change::new(Operation::TakeOut, target)));
     changes.extend(emptied_collections(before, current, &workload));
     changes

@@ -4,6 +4,7 @@
 //! The content that a policy injects is stored once for all workloads (`item` and `text` lines); the line of a
 //! workload only names the places. So a new image version is one new line, however many workloads have it.
 
+mod contents;
 mod locks;
 mod moved;
 mod policy;
@@ -14,9 +15,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use contents::{ContentKey, ContentKind};
 pub use locks::LockSet;
-pub use policy::AmbiguousRecord;
-use policy::{contents_of, split};
+pub use policy::LockedRecordError;
+use policy::split;
 
 use super::path::RecordPaths;
 use super::{
@@ -41,31 +43,12 @@ const BETWEEN: &str = "\
 /// Returns the value at a record path of a workload.
 pub(crate) type PathLookup<'l> = &'l dyn Fn(&str) -> Option<Value>;
 
-/// For how many generations the content of a place is kept. Older content is only kept while it is in use.
-const GENERATIONS: u64 = 8;
-
 /// The contents of a lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
     /// By policy and place: digests of items or texts of variables, each with its generation (higher is newer).
     contents: BTreeMap<ContentKey, BTreeMap<String, u64>>,
     workloads: BTreeMap<WorkloadKey, LockedWorkload>,
-}
-
-/// The key of injected content: kind, policy and path, without the workload.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct ContentKey {
-    kind: ContentKind,
-    policy: String,
-    path: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ContentKind {
-    /// The digest of an item.
-    Item,
-    /// A text that is joined to a variable.
-    Text,
 }
 
 /// The locked changes of one workload.
@@ -257,7 +240,7 @@ impl Lock {
         paths: &RecordPaths,
         marked: &[&str],
         lookup: PathLookup<'_>,
-    ) -> Result<Option<Record>, AmbiguousRecord> {
+    ) -> Result<Option<Record>, LockedRecordError> {
         let Some(locked) = self.workloads.get(key) else {
             return Ok(None);
         };
@@ -285,10 +268,14 @@ impl Lock {
         let (recorded, gone): (Vec<_>, Vec<_>) = records
             .into_iter()
             .partition(|new| new.workload.record.is_some());
+        let seen = self.add_contents(&recorded);
+        let is_unseen = |key: &&ContentKey| !seen.contains_key(key);
+        let unseen: BTreeSet<ContentKey> =
+            self.contents.keys().filter(is_unseen).cloned().collect();
+        let used_before = self.used_among(&unseen);
         for new in gone {
             self.workloads.remove(&new.key);
         }
-        let seen = self.add_contents(&recorded);
         for NewRecord { key, workload } in recorded {
             let Some(record) = workload.record.clone() else {
                 continue;
@@ -312,57 +299,7 @@ impl Lock {
             };
             self.workloads.insert(key, locked);
         }
-        self.remove_unused_contents(&seen);
-    }
-
-    /// Adds the content that policies injected, and returns it.
-    fn add_contents(&mut self, records: &[NewRecord<'_>]) -> BTreeSet<(ContentKey, String)> {
-        // Computed before the loop, so that all new content of one run has the same generation.
-        let newest = |known: &BTreeMap<String, u64>| known.values().copied().max();
-        let before: BTreeMap<ContentKey, u64> = self
-            .contents
-            .iter()
-            .map(|(place, known)| (place.clone(), newest(known).unwrap_or_default()))
-            .collect();
-        let mut seen = BTreeSet::new();
-        let records = records
-            .iter()
-            .filter_map(|new| new.workload.record.as_ref());
-        let policies = records.flat_map(|record| &record.policies);
-        for (place, content) in policies.flat_map(contents_of) {
-            let known = self.contents.entry(place.clone()).or_default();
-            let next = before.get(&place).map_or(1, |generation| generation + 1);
-            known.entry(content.clone()).or_insert(next);
-            seen.insert((place, content));
-        }
-        seen
-    }
-
-    /// Removes content that no workload has any more.
-    fn remove_unused_contents(&mut self, seen: &BTreeSet<(ContentKey, String)>) {
-        let mut places: BTreeSet<ContentKey> = BTreeSet::new();
-        for (policy, locked_policy) in self.workloads.values().flat_map(|locked| &locked.policies) {
-            let items = locked_policy
-                .added
-                .iter()
-                .chain(&locked_policy.shared)
-                .chain(locked_policy.replaced.keys());
-            places.extend(items.map(|path| ContentKey::of(ContentKind::Item, policy, path)));
-            places.extend(
-                locked_policy
-                    .joined
-                    .keys()
-                    .map(|path| ContentKey::of(ContentKind::Text, policy, path)),
-            );
-        }
-        self.contents.retain(|place, known| {
-            let newest = known.values().copied().max().unwrap_or_default();
-            known.retain(|content, generation| {
-                *generation + GENERATIONS > newest
-                    || seen.contains(&(place.clone(), content.clone()))
-            });
-            places.contains(place)
-        });
+        self.remove_old_contents(&unseen, &used_before, &seen);
     }
 
     /// Removes the workloads that are not there any more.
@@ -398,22 +335,6 @@ fn workload_line(key: &WorkloadKey, policy: &str, effects: &impl Serialize) -> S
 fn line_of(fields: &impl Serialize) -> String {
     let json = serde_json::to_string(fields).expect("maps with text keys are JSON");
     super::one_line(json) + "\n"
-}
-
-impl ContentKey {
-    /// Returns the key of content at a path. The content is the same in all containers, so the container's name
-    /// becomes `*`.
-    fn of(kind: ContentKind, policy: &str, path: &str) -> Self {
-        let mut steps: Vec<&str> = path.split('/').collect();
-        if let ["pod", "spec", "containers" | "initContainers", name, _, ..] = &mut steps[..] {
-            *name = "*";
-        }
-        ContentKey {
-            kind,
-            policy: policy.to_owned(),
-            path: steps.join("/"),
-        }
-    }
 }
 
 impl LockedPolicy {

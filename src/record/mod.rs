@@ -38,7 +38,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 
-use lock::AmbiguousRecord;
+use lock::LockedRecordError;
 
 /// The annotation that names the applied policies, for people.
 pub const MARKER: &str = "podgraft.dev/applied";
@@ -56,8 +56,8 @@ pub enum RecordError {
     Ambiguous,
     /// A later podgraft wrote it, in this version of the format.
     Version(u32),
-    /// It is unclear what the lock file says of the workload.
-    Several(AmbiguousRecord),
+    /// The lock file's record cannot be used.
+    Locked(LockedRecordError),
 }
 
 impl Effects {

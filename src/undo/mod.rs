@@ -133,7 +133,7 @@ pub(crate) fn locked_record<'t>(
     let places = RecordedPlaces::of(tree, node, paths.clone());
     let lookup = |path: &str| places.value(path);
     let found = lock.find_record(&key, &paths, &marked, &lookup, is_present);
-    let found = found.map_err(|several| (at, RecordError::Several(several)))?;
+    let found = found.map_err(|error| (at, RecordError::Locked(error)))?;
     let Some((from, mut record)) = found else {
         return Ok(None);
     };

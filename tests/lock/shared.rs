@@ -1,7 +1,9 @@
 //! Workloads that share lines of the lock file: the texts that were joined to their variables, and their names.
 
+use std::fs;
+
 use super::{DEPLOYMENT, apply, empty_repository, succeeded};
-use crate::program::{Place, said};
+use crate::program::{Place, given, said};
 
 /// What a policy does to the variable ARGS of all containers.
 struct Join {
@@ -278,4 +280,103 @@ fn what_was_noted_of_a_text_without_a_last_line_end_stays_noted() {
     assert_eq!(place.read("podgraft.lock"), lock);
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read("apps/w.yaml"), original);
+}
+
+/// An item under a name, and a text joined to a variable.
+fn named(item: &str, variable: &str) -> String {
+    let container = format!("initContainers: [{{name: {item}, image: agent}}], env:");
+    let text = policy("Append", "-Da").replace("ARGS", variable);
+    text.replace("env:", &container)
+}
+
+/// The lock file after a merge: the content lines of one branch, the lines of workloads of both.
+fn merged(ours: &str, theirs: &str) -> String {
+    let is_line_of_b = |line: &&str| line.contains("apps/b.yaml");
+    let of_b: Vec<&str> = theirs.lines().filter(is_line_of_b).collect();
+    format!("{ours}{}\n", of_b.join("\n"))
+}
+
+#[test]
+fn a_branch_may_still_have_what_was_renamed_or_moved() {
+    let place = empty_repository();
+    let (first, second) = (workload("a", &[Some("-q")]), workload("b", &[Some("-r")]));
+    place.write("apps/a.yaml", &first);
+    place.write("policies/args.yaml", named("agent", "ARGS"));
+    apply(&place);
+    let (base, injected) = (place.read("podgraft.lock"), place.read("apps/a.yaml"));
+    place.write("apps/b.yaml", &second);
+    apply(&place);
+    let theirs = place.read("podgraft.lock");
+    let added = place.read("apps/b.yaml");
+    // The main branch does not have it; there the policy gets other names, then other versions.
+    place.write("podgraft.lock", base);
+    place.write("apps/a.yaml", injected);
+    fs::remove_file(place.path("apps/b.yaml")).expect("it is there");
+    let renamed = named("agent-two", "OPTIONS");
+    for version in 0..8 {
+        let text = renamed.replace("image: agent", &format!("image: agent:{version}"));
+        place.write("policies/args.yaml", text);
+        apply(&place);
+    }
+    let ours = place.read("podgraft.lock");
+    let merge = || {
+        place.write("podgraft.lock", merged(&ours, &theirs));
+        place.write("apps/b.yaml", &added);
+    };
+    merge();
+    let said = apply(&place);
+    assert!(!said.contains("changed-since"), "{said}");
+    let text = place.read("apps/b.yaml");
+    assert!(
+        !text.contains("name: agent\n") && text.contains("-r\""),
+        "{text}"
+    );
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), first);
+    assert_eq!(place.read("apps/b.yaml"), second);
+    assert!(!place.path("podgraft.lock").exists());
+}
+
+#[test]
+fn lost_content_is_said_and_not_taken_for_a_change() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", workload("a", &[Some("-q")]));
+    place.write("policies/args.yaml", named("agent", "ARGS"));
+    apply(&place);
+    let injected = place.read("apps/a.yaml");
+    let lock = place.read("podgraft.lock");
+    for word in ["item", "text"] {
+        let is_kept = |line: &&str| !line.starts_with(&format!("[\"{word}\""));
+        let rest: Vec<&str> = lock.lines().filter(is_kept).collect();
+        place.write("podgraft.lock", rest.join("\n"));
+        for command in [
+            &["undo", "-i", "apps"][..],
+            &["apply", "-i", "-p", "policies", "apps"],
+        ] {
+            let refused = place.run(command);
+            assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+            assert!(said(&refused).contains("bad-record"), "{}", said(&refused));
+            assert_eq!(place.read("apps/a.yaml"), injected);
+        }
+    }
+    succeeded(&place, &["adopt", "-i", "-p", "policies", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), injected);
+}
+
+#[test]
+fn what_stays_because_somebody_changed_it_is_not_said_to_be_taken_out() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", workload("a", &[Some("-q")]));
+    place.write("policies/args.yaml", named("agent", "ARGS"));
+    apply(&place);
+    let edited = place.read("apps/a.yaml");
+    let edited = edited.replace("image: agent", "image: agent:by-hand");
+    place.write("apps/a.yaml", edited);
+    place.write("policies/args.yaml", named("agent-two", "ARGS"));
+    let report = place.run(&["apply", "-i", "-p", "policies", "apps"]);
+    let (report, text) = (given(&report) + &said(&report), place.read("apps/a.yaml"));
+    assert!(text.contains("agent:by-hand"), "{text}");
+    assert!(report.contains("what it was changed to stays"), "{report}");
+    assert!(report.contains("init container agent-two"), "{report}");
+    assert!(!report.contains("taken out"), "{report}");
 }

@@ -1,6 +1,6 @@
 //! Finds the records of workloads whose name, namespace, kind or file has changed since.
 
-use super::{AmbiguousRecord, Lock, LockedPolicy, LockedWorkload, PathLookup};
+use super::{Lock, LockedPolicy, LockedRecordError, LockedWorkload, PathLookup};
 use crate::ownership::WorkloadKey;
 use crate::record::Record;
 use crate::record::path::RecordPaths;
@@ -19,7 +19,7 @@ impl Lock {
         marked: &[&str],
         lookup: PathLookup<'_>,
         is_present: &dyn Fn(&WorkloadKey) -> bool,
-    ) -> Result<Option<(WorkloadKey, Record)>, AmbiguousRecord> {
+    ) -> Result<Option<(WorkloadKey, Record)>, LockedRecordError> {
         let unknown = UnrecordedWorkload {
             key,
             marked,
@@ -56,7 +56,7 @@ impl UnrecordedWorkload<'_> {
     fn earlier_place<'l>(
         &self,
         lock: &'l Lock,
-    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecord> {
+    ) -> Result<Option<&'l WorkloadKey>, LockedRecordError> {
         let key = self.key;
         let is_namesake = |candidate: &WorkloadKey| {
             (&candidate.kind, &candidate.namespace, &candidate.name)
@@ -79,7 +79,7 @@ impl UnrecordedWorkload<'_> {
     fn choose_candidate<'l>(
         &self,
         mut found: Vec<Candidate<'l>>,
-    ) -> Result<Option<&'l WorkloadKey>, AmbiguousRecord> {
+    ) -> Result<Option<&'l WorkloadKey>, LockedRecordError> {
         let name = &self.key.name;
         let tie_breakers: [&dyn Fn(&Candidate<'_>) -> bool; 4] = [
             &|(key, _)| key.kind == self.key.kind,
@@ -103,7 +103,7 @@ impl UnrecordedWorkload<'_> {
         }
         if found.iter().any(|(_, locked)| self.has_originals(locked)) {
             let names = found.iter().map(|(key, _)| key.title());
-            return Err(AmbiguousRecord::Workloads(names.collect()));
+            return Err(LockedRecordError::Workloads(names.collect()));
         }
         Ok(None)
     }

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{ContentKey, ContentKind, Lock, LockedJoin, LockedPolicy, PathLookup};
+use super::contents::{ContentKey, ContentKind};
+use super::{Lock, LockedJoin, LockedPolicy, PathLookup};
 use crate::record::joined_text::without;
 use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue};
 
@@ -11,18 +12,18 @@ impl Lock {
     /// Returns the record of a policy in a workload.
     ///
     /// # Errors
-    /// If several known texts may have been joined to a variable.
+    /// If several known texts may have been joined to a variable, or if content is missing.
     pub(super) fn policy_record(
         &self,
         policy: &str,
         locked_policy: &LockedPolicy,
         lookup: PathLookup<'_>,
-    ) -> Result<PolicyRecord, AmbiguousRecord> {
+    ) -> Result<PolicyRecord, LockedRecordError> {
         let known = Known { lock: self, policy };
-        let digests = |path: &String| (path.clone(), known.digests(path));
+        let digests = |path: &String| Ok((path.clone(), known.digests(path)?));
         let replaced = |(path, original): (&String, &Value)| {
-            let (was, now) = (original.clone(), known.digests(path));
-            (path.clone(), ReplacedValue { was, now })
+            let (was, now) = (original.clone(), known.digests(path)?);
+            Ok((path.clone(), ReplacedValue { was, now }))
         };
         let joined = |(path, join): (&String, &LockedJoin)| {
             let current = lookup(&format!("{path}/value"));
@@ -30,8 +31,16 @@ impl Lock {
             Ok((path.clone(), variable.joined(join)?))
         };
         let effects = Effects {
-            added: locked_policy.added.iter().map(digests).collect(),
-            shared: locked_policy.shared.iter().map(digests).collect(),
+            added: locked_policy
+                .added
+                .iter()
+                .map(digests)
+                .collect::<Result<_, _>>()?,
+            shared: locked_policy
+                .shared
+                .iter()
+                .map(digests)
+                .collect::<Result<_, _>>()?,
             made: locked_policy.made.clone(),
             filled: locked_policy.filled.clone(),
             joined: locked_policy
@@ -39,7 +48,11 @@ impl Lock {
                 .iter()
                 .map(joined)
                 .collect::<Result<_, _>>()?,
-            replaced: locked_policy.replaced.iter().map(replaced).collect(),
+            replaced: locked_policy
+                .replaced
+                .iter()
+                .map(replaced)
+                .collect::<Result<_, _>>()?,
             removed: locked_policy.removed.clone(),
         };
         Ok(PolicyRecord {
@@ -64,9 +77,9 @@ impl Lock {
     }
 }
 
-/// What a lock file says of a workload may mean several things.
+/// Why the lock file's record of a workload cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AmbiguousRecord {
+pub enum LockedRecordError {
     /// The workload matches several records whose original values differ. The titles of these workloads.
     Workloads(Vec<String>),
     /// A variable contains several texts that the policy has joined to it in some workload.
@@ -75,6 +88,11 @@ pub enum AmbiguousRecord {
         path: String,
         /// The texts.
         texts: Vec<String>,
+    },
+    /// The file does not have the content of a recorded place any more. A merge may have lost it.
+    MissingContent {
+        /// The record path of the place.
+        path: String,
     },
 }
 
@@ -107,12 +125,13 @@ impl<'l> Known<'l> {
         }
     }
 
-    fn digests(&self, path: &str) -> String {
-        let known = self.contents(ContentKind::Item, path).into_iter();
-        known
-            .map(|(_, digest)| digest)
-            .collect::<Vec<_>>()
-            .join(" ")
+    fn digests(&self, path: &str) -> Result<String, LockedRecordError> {
+        let known = self.contents(ContentKind::Item, path);
+        if known.is_empty() {
+            return Err(missing_content(path));
+        }
+        let digests: Vec<&str> = known.into_iter().map(|(_, digest)| digest).collect();
+        Ok(digests.join(" "))
     }
 }
 
@@ -132,7 +151,7 @@ impl<'v> JoinedVariable<'v> {
     }
 
     /// Returns the join with its text. After a merge, that of the side whose text the variable contains.
-    fn joined(&self, join: &LockedJoin) -> Result<JoinedText, AmbiguousRecord> {
+    fn joined(&self, join: &LockedJoin) -> Result<JoinedText, LockedRecordError> {
         let sides = std::iter::once(join).chain(&join.merged);
         let sides = sides.map(|side| Ok(with_text(side, self.text_of(side)?)));
         let mut sides: Vec<JoinedText> = sides.collect::<Result<_, _>>()?;
@@ -147,14 +166,15 @@ impl<'v> JoinedVariable<'v> {
 
     /// Returns the text that was joined: the one that the line names, else the oldest known one that the variable
     /// contains, else the newest. A line names a younger one.
-    fn text_of(&self, join: &LockedJoin) -> Result<String, AmbiguousRecord> {
+    fn text_of(&self, join: &LockedJoin) -> Result<String, LockedRecordError> {
         if let Some(text) = &join.text {
             return Ok(text.clone());
         }
         match self.oldest(join).as_slice() {
             [] => {
                 let newest = self.texts.first();
-                Ok(newest.map_or_else(String::new, |(_, text)| (*text).to_owned()))
+                let (_, text) = newest.ok_or_else(|| missing_content(self.path))?;
+                Ok((*text).to_owned())
             }
             [only] => Ok((*only).to_owned()),
             several => Err(self.ambiguous(several.iter().map(|&text| text.to_owned()))),
@@ -174,11 +194,17 @@ impl<'v> JoinedVariable<'v> {
             .collect()
     }
 
-    fn ambiguous(&self, texts: impl Iterator<Item = String>) -> AmbiguousRecord {
-        AmbiguousRecord::Texts {
+    fn ambiguous(&self, texts: impl Iterator<Item = String>) -> LockedRecordError {
+        LockedRecordError::Texts {
             path: self.path.to_owned(),
             texts: texts.collect(),
         }
+    }
+}
+
+fn missing_content(path: &str) -> LockedRecordError {
+    LockedRecordError::MissingContent {
+        path: path.to_owned(),
     }
 }
 
@@ -256,7 +282,7 @@ pub(super) fn split(
 }
 
 /// Returns the content that a policy injected at each place.
-pub(super) fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
+pub(super) fn contents_of(record: &PolicyRecord) -> impl Iterator<Item = (ContentKey, &str)> {
     let Effects {
         added,
         shared,
@@ -275,16 +301,10 @@ pub(super) fn contents_of(record: &PolicyRecord) -> Vec<(ContentKey, String)> {
     let texts = joined
         .iter()
         .map(|(path, joined)| (ContentKind::Text, path, joined.text.as_str()));
-    let all = items
+    items
         .chain(texts)
-        .filter(|(.., content)| !content.is_empty());
-    let place = |(kind, path, content): (ContentKind, &String, &str)| {
-        (
-            ContentKey::of(kind, &record.policy, path),
-            content.to_owned(),
-        )
-    };
-    all.map(place).collect()
+        .filter(|(.., content)| !content.is_empty())
+        .map(|(kind, path, content)| (ContentKey::of(kind, &record.policy, path), content))
 }
 
 fn without_text(joined: &JoinedText) -> LockedJoin {

@@ -1,0 +1,146 @@
+//! The content that policies injected, which a lock file stores once for all workloads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::policy::contents_of;
+use super::{Lock, NewRecord};
+
+/// For how many generations content is kept. Older content is only kept while it is in use.
+const GENERATIONS: u64 = 8;
+
+/// The key of injected content: kind, policy and path, without the workload.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ContentKey {
+    pub kind: ContentKind,
+    pub policy: String,
+    pub path: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ContentKind {
+    /// The digest of an item.
+    Item,
+    /// A text that is joined to a variable.
+    Text,
+}
+
+/// The content that the workloads of a run have, by its key.
+pub(super) type SeenContents = BTreeMap<ContentKey, BTreeSet<String>>;
+
+impl Lock {
+    /// Adds the content that policies injected, and returns it.
+    pub(super) fn add_contents(&mut self, records: &[NewRecord<'_>]) -> SeenContents {
+        let mut seen = SeenContents::new();
+        let records = records
+            .iter()
+            .filter_map(|new| new.workload.record.as_ref());
+        let policies = records.flat_map(|record| &record.policies);
+        for (key, content) in policies.flat_map(contents_of) {
+            let contents = seen.entry(key).or_default();
+            if !contents.contains(content) {
+                contents.insert(content.to_owned());
+            }
+        }
+        for (key, contents) in &seen {
+            let known = self.contents.entry(key.clone()).or_default();
+            // All new content of one run has the same generation.
+            let next = newest_generation(known) + 1;
+            for content in contents {
+                known.entry(content.clone()).or_insert(next);
+            }
+        }
+        seen
+    }
+
+    /// Returns those of the keys whose content recorded workloads have.
+    pub(super) fn used_among(&self, keys: &BTreeSet<ContentKey>) -> BTreeSet<ContentKey> {
+        let mut used = BTreeSet::new();
+        if keys.is_empty() {
+            return used;
+        }
+        let policies = self.workloads.values().flat_map(|locked| &locked.policies);
+        for (policy, locked_policy) in policies {
+            let items = locked_policy.added.iter();
+            let items = items
+                .chain(&locked_policy.shared)
+                .chain(locked_policy.replaced.keys());
+            used.extend(items.map(|path| ContentKey::of(ContentKind::Item, policy, path)));
+            let texts = locked_policy.joined.keys();
+            used.extend(texts.map(|path| ContentKey::of(ContentKind::Text, policy, path)));
+        }
+        used.retain(|key| keys.contains(key));
+        used
+    }
+
+    /// Removes old content, except what this run has `seen`. The content of `unseen` keys may have fallen out of use:
+    /// a branch that is merged later may still have it. So it is kept for as many versions of its policy, while any
+    /// workload has the policy.
+    pub(super) fn remove_old_contents(
+        &mut self,
+        unseen: &BTreeSet<ContentKey>,
+        used_before: &BTreeSet<ContentKey>,
+        seen: &SeenContents,
+    ) {
+        let used = self.used_among(unseen);
+        let mut policies: BTreeMap<String, u64> = BTreeMap::new();
+        for policy in self
+            .workloads
+            .values()
+            .flat_map(|locked| locked.policies.keys())
+        {
+            if !policies.contains_key(policy) {
+                policies.insert(policy.clone(), 0);
+            }
+        }
+        for (key, known) in &self.contents {
+            if let Some(newest) = policies.get_mut(&key.policy) {
+                *newest = newest_generation(known).max(*newest);
+            }
+        }
+        self.contents.retain(|key, known| {
+            let Some(&newest_of_policy) = policies.get(&key.policy) else {
+                return false;
+            };
+            let mut newest = newest_generation(known);
+            if unseen.contains(key) && !used.contains(key) {
+                if used_before.contains(key) {
+                    // From now on it ages with the policy.
+                    let shift = newest_of_policy - newest;
+                    known
+                        .values_mut()
+                        .for_each(|generation| *generation += shift);
+                }
+                newest = newest_of_policy;
+            }
+            let seen = seen.get(key);
+            known.retain(|content, generation| {
+                let is_seen = seen.is_some_and(|contents| contents.contains(content));
+                is_seen || *generation + GENERATIONS > newest
+            });
+            !known.is_empty()
+        });
+    }
+}
+
+fn newest_generation(known: &BTreeMap<String, u64>) -> u64 {
+    known.values().copied().max().unwrap_or_default()
+}
+
+impl ContentKey {
+    /// Returns the key of content at a path. The content is the same in all containers, so the container's name
+    /// becomes `*`.
+    pub(super) fn of(kind: ContentKind, policy: &str, path: &str) -> Self {
+        let in_list = ["pod/spec/containers/", "pod/spec/initContainers/"]
+            .into_iter()
+            .find_map(|list| Some((list, path.strip_prefix(list)?)));
+        let in_container = in_list.and_then(|(list, rest)| Some((list, rest.split_once('/')?.1)));
+        ContentKey {
+            kind,
+            policy: policy.to_owned(),
+            path: match in_container {
+                Some((list, rest)) => [list, "*/", rest].concat(),
+                None => path.to_owned(),
+            },
+        }
+    }
+}
