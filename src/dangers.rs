@@ -236,8 +236,8 @@ mod tests {
             .collect()
     }
 
-    fn one(danger: Danger, what: &str) -> Vec<(Danger, String)> {
-        vec![(danger, what.to_owned())]
+    fn single(danger: Danger, value: &str) -> Vec<(Danger, String)> {
+        vec![(danger, value.to_owned())]
     }
 
     #[test]
@@ -246,42 +246,42 @@ mod tests {
         let context = |context: Value| found(json!({"image": pinned, "securityContext": context}));
         assert_eq!(
             context(json!({"privileged": true})),
-            one(Danger::Privileged, "privileged: true")
+            single(Danger::Privileged, "privileged: true")
         );
         assert_eq!(
             context(json!({"runAsUser": 0})),
-            one(Danger::RunAsRoot, "runAsUser: 0")
+            single(Danger::RunAsRoot, "runAsUser: 0")
         );
         assert_eq!(
             context(json!({"runAsNonRoot": false})),
-            one(Danger::RunAsRoot, "runAsNonRoot: false")
+            single(Danger::RunAsRoot, "runAsNonRoot: false")
         );
         let add = json!({"capabilities": {"drop": ["ALL"], "add": ["SYS_PTRACE"]}});
         assert_eq!(
             context(add),
-            one(Danger::Capabilities, "add: [\"SYS_PTRACE\"]")
+            single(Danger::Capabilities, "add: [\"SYS_PTRACE\"]")
         );
         assert_eq!(
             context(json!({"seccompProfile": {"type": "Unconfined"}})),
-            one(Danger::Unconfined, "type: Unconfined")
+            single(Danger::Unconfined, "type: Unconfined")
         );
         assert_eq!(
             found(json!({"hostPath": {"path": "/var"}})),
-            one(Danger::HostPath, "hostPath: /var")
+            single(Danger::HostPath, "hostPath: /var")
         );
         assert_eq!(
             found(json!({"hostPID": true})),
-            one(Danger::HostNamespaces, "hostPID: true")
+            single(Danger::HostNamespaces, "hostPID: true")
         );
         assert_eq!(
             found(json!({"ports": [{"hostPort": 80}]})),
-            one(Danger::HostPort, "hostPort: 80")
+            single(Danger::HostPort, "hostPort: 80")
         );
         assert_eq!(found(json!([{"shareProcessNamespace": true}])).len(), 1);
         let token = json!({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}});
         assert_eq!(
             found(token),
-            one(Danger::ServiceAccountToken, "serviceAccountToken: t")
+            single(Danger::ServiceAccountToken, "serviceAccountToken: t")
         );
     }
 

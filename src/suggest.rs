@@ -309,7 +309,7 @@ mod tests {
                 marks.any(|(_, marks)| {
                     marks
                         .iter()
-                        .any(|mark| matches!(mark, SuggestionRule::OnPod(own) if *own == key))
+                        .any(|mark| matches!(mark, SuggestionRule::OnPod(inject_key) if *inject_key == key))
                 })
             };
             assert!(of(INSTRUMENTATION), "{language}");

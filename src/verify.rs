@@ -30,9 +30,9 @@ pub fn verify(
     drafts: &[(NodeId, Draft<'_>)],
     written: &[(ObjectPlacement, Arc<Value>)],
 ) -> Result<(), Difference> {
-    let missing = |what| Difference {
+    let missing = |description| Difference {
         node: None,
-        description: what,
+        description,
     };
     let is_document =
         |(beside, _): &&(ObjectPlacement, _)| matches!(beside, ObjectPlacement::Documents(_));

@@ -83,8 +83,8 @@ fn the_old_text_with_the_edits_is_the_new_text() {
                 .iter()
                 .filter(|workload| workload.is_changed())
             {
-                let own = &report.edits[workload.edits.clone()];
-                let is_inside = own.iter().all(|edit| {
+                let edits = &report.edits[workload.edits.clone()];
+                let is_inside = edits.iter().all(|edit| {
                     workload.document.start <= edit.at.start && edit.at.end <= workload.document.end
                 });
                 assert!(is_inside, "{}: {:?}", context(), workload.document);

@@ -98,7 +98,7 @@ fn a_module_imports_only_what_comes_before_it() {
         .iter()
         .filter(|path| !path.ends_with("lib.rs"))
     {
-        let own = module_of(path);
+        let importer = module_of(path);
         let text = fs::read_to_string(path).expect("the file is readable");
         for (_, rest) in text
             .match_indices("crate::")
@@ -108,7 +108,7 @@ fn a_module_imports_only_what_comes_before_it() {
                 .chars()
                 .take_while(|char| char.is_alphanumeric() || *char == '_')
                 .collect();
-            if rank(&module) > rank(&own) {
+            if rank(&module) > rank(&importer) {
                 wrong.push(format!("{} imports {module}", path.display()));
             }
         }

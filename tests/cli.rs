@@ -528,9 +528,9 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
         );
     }
     let run = |threads: &str| place.run(&["apply", "--threads", threads, "-p", "policy.yaml", "m"]);
-    let (one, four) = (run("1"), run("4"));
-    assert_exit(&one, 0);
-    assert_eq!((one.stdout, one.stderr), (four.stdout, four.stderr));
+    let (first, second) = (run("1"), run("4"));
+    assert_exit(&first, 0);
+    assert_eq!((first.stdout, first.stderr), (second.stdout, second.stderr));
 }
 
 #[test]
@@ -681,14 +681,14 @@ fn patch_with(program: &str, args: &[&str], folder: &Path, diff: &[u8]) {
         .stdin(fs::File::open(file).unwrap())
         .output()
         .unwrap();
-    let said = stdout(&patched);
+    let text = stdout(&patched);
     assert!(
         patched.status.success(),
-        "{program}: {said}{}\n{}",
+        "{program}: {text}{}\n{}",
         stderr(&patched),
         String::from_utf8_lossy(diff)
     );
-    assert!(!said.contains("fuzz") && !said.contains("offset"), "{said}");
+    assert!(!text.contains("fuzz") && !text.contains("offset"), "{text}");
 }
 
 /// Applies the diff of some files with a program, and compares with `apply --in-place`.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::{Place, said};
+use crate::program::{Place, stderr_of};
 
 /// Codes that no folder of `testdata/cases` can show, and the file that tests them; `None`: nothing can show it.
 const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
@@ -159,11 +159,11 @@ fn explain_prints_the_page() {
 #[test]
 fn explain_offers_the_code_that_was_meant() {
     let output = explain("conflicts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]));
     assert!(
-        said.contains("unknown-code") && said.contains("did you mean `conflict`?"),
-        "{said}"
+        messages.contains("unknown-code") && messages.contains("did you mean `conflict`?"),
+        "{messages}"
     );
     assert!(String::from_utf8_lossy(&explain("xyz").stderr).contains("cannot-compose"));
 }
@@ -182,9 +182,9 @@ fn a_test_of_a_policy_is_told_which_code_was_meant() {
                 "apiVersion: podgraft.dev/v1alpha1\nkind: PolicyTest\nmetadata: {{name: a}}\nspec:\n  policies: []\n  inputs: []\n  {expect}\n"
             ),
         );
-        let said = said(&place.run(&["policy", "test", "test.yaml"]));
-        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains(words), "{said}");
+        let messages = stderr_of(&place.run(&["policy", "test", "test.yaml"]));
+        let flat = messages.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{messages}");
     }
 }
 
@@ -208,9 +208,13 @@ fn commands(page: &str) -> Vec<Vec<String>> {
             continue;
         };
         let words = rest.split_whitespace();
-        let own =
+        let command =
             words.take_while(|word| !word.starts_with(['>', '<', '&', ';']) && *word != "...");
-        found.push(own.map(|word| word.trim_matches('\'').to_owned()).collect());
+        found.push(
+            command
+                .map(|word| word.trim_matches('\'').to_owned())
+                .collect(),
+        );
     }
     found
 }
@@ -231,10 +235,10 @@ fn the_commands_of_the_pages_can_be_typed_in() {
                     .expect("the program runs")
             };
             let output = help(&["--help"]);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let messages = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(
                 output.status.success() || help(&["X", "--help"]).status.success(),
-                "{}: podgraft {}\n{said}",
+                "{}: podgraft {}\n{messages}",
                 code.name(),
                 args.join(" ")
             );

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::program::{AGENT as POLICY, Place, failed, given, said, succeeded};
+use crate::program::{AGENT as POLICY, Place, failed, stderr_of, stdout_of, succeeded};
 
 fn deployment(name: &str) -> String {
     format!(
@@ -42,10 +42,10 @@ fn a_code_is_explained_by_its_name_and_every_diagnostic_names_the_command() {
             "deploy/x",
             "apps",
         ]);
-        let said = failed(&output);
+        let messages = failed(&output);
         assert!(
-            said.contains("  more: podgraft explain no-match\n"),
-            "{said}"
+            messages.contains("  more: podgraft explain no-match\n"),
+            "{messages}"
         );
     }
     succeeded(&place.run(&["explain", "no-match"]));
@@ -56,10 +56,10 @@ fn a_path_is_enough_for_the_commands_about_policies() {
     let place = place();
     let lint = place.run(&["policy", "lint", "policy.yaml"]);
     assert_eq!(
-        given(&lint),
-        given(&place.run(&["policy", "lint", "-p", "policy.yaml"]))
+        stdout_of(&lint),
+        stdout_of(&place.run(&["policy", "lint", "-p", "policy.yaml"]))
     );
-    assert_ne!(lint.status.code(), Some(2), "{}", said(&lint));
+    assert_ne!(lint.status.code(), Some(2), "{}", stderr_of(&lint));
     succeeded(&place.run(&["policy", "images", "builtin:jmx-exporter"]));
     place.write(
         "bugger.yaml",
@@ -82,10 +82,10 @@ fn a_flag_that_does_nothing_in_a_command_is_refused_and_hidden() {
         ),
         (&["inspect", "--image-env", "a:B=c", "apps"], "--image-env"),
     ] {
-        let said = failed(&place.run(args));
+        let messages = failed(&place.run(args));
         assert!(
-            said.contains(flag) && said.contains("does nothing for"),
-            "{said}"
+            messages.contains(flag) && messages.contains("does nothing for"),
+            "{messages}"
         );
         let help = [
             args.iter()
@@ -135,13 +135,13 @@ fn the_short_help_fits_a_screen_and_the_long_help_says_all() {
 fn wrong_usage_is_said_with_the_usage_of_the_command_that_runs() {
     let place = place();
     for command in ["apply", "diff", "check", "explain", "debug"] {
-        let said = failed(&place.run(&[command, "apps"]));
-        assert!(said.contains("no policy is given"), "{said}");
+        let messages = failed(&place.run(&[command, "apps"]));
+        assert!(messages.contains("no policy is given"), "{messages}");
         assert!(
-            said.contains(&format!("Usage: podgraft {command} ")),
-            "{said}"
+            messages.contains(&format!("Usage: podgraft {command} ")),
+            "{messages}"
         );
-        assert!(!said.contains("apply|diff"), "{said}");
+        assert!(!messages.contains("apply|diff"), "{messages}");
     }
 }
 
@@ -150,21 +150,21 @@ fn what_is_only_shown_is_not_said_to_be_done() {
     let place = place();
     let diff = place.run(&["diff", "-p", "policy.yaml", "apps"]);
     assert!(
-        said(&diff).contains("1 workload: 1 would be injected"),
+        stderr_of(&diff).contains("1 workload: 1 would be injected"),
         "{}",
-        said(&diff)
+        stderr_of(&diff)
     );
     let apply = place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]);
     assert!(
-        said(&apply).contains("1 workload: 1 injected"),
+        stderr_of(&apply).contains("1 workload: 1 injected"),
         "{}",
-        said(&apply)
+        stderr_of(&apply)
     );
     let undo = place.run(&["undo", "-i", "apps"]);
     assert!(
-        said(&undo).contains("1 workload: 1 taken out"),
+        stderr_of(&undo).contains("1 workload: 1 taken out"),
         "{}",
-        said(&undo)
+        stderr_of(&undo)
     );
 }
 
@@ -188,25 +188,29 @@ fn tests_are_counted_and_their_outputs_can_be_written() {
     let red = place.run(&["policy", "test", "tests/test.yaml"]);
     assert_eq!(red.status.code(), Some(1));
     assert!(
-        given(&red).ends_with("1 test: 0 passed, 1 failed\n"),
+        stdout_of(&red).ends_with("1 test: 0 passed, 1 failed\n"),
         "{}",
-        given(&red)
+        stdout_of(&red)
     );
     let update = place.run(&["policy", "test", "--update", "tests/test.yaml"]);
     assert!(
-        said(&update).contains("wrote tests/expected.yaml"),
+        stderr_of(&update).contains("wrote tests/expected.yaml"),
         "{}",
-        said(&update)
+        stderr_of(&update)
     );
     assert!(place.read("tests/expected.yaml").contains("agent: \"on\""));
     let green = place.run(&["policy", "test", "tests/test.yaml"]);
     assert!(
         succeeded(&green).ends_with("1 test: 1 passed, 0 failed\n"),
         "{}",
-        given(&green)
+        stdout_of(&green)
     );
     let again = place.run(&["policy", "test", "--update", "tests"]);
-    assert!(!said(&again).contains("wrote"), "{}", said(&again));
+    assert!(
+        !stderr_of(&again).contains("wrote"),
+        "{}",
+        stderr_of(&again)
+    );
 }
 
 #[test]
@@ -239,21 +243,21 @@ fn a_first_policy_is_written_from_answers_and_works() {
         let made = succeeded(&place.run(&[&["policy", "new"], answers].concat()));
         place.write("made.yaml", &made);
         let lint = place.run(&["policy", "lint", "made.yaml"]);
-        assert_ne!(lint.status.code(), Some(2), "{made}\n{}", said(&lint));
+        assert_ne!(lint.status.code(), Some(2), "{made}\n{}", stderr_of(&lint));
         let init = place.run(&[&["init"], answers].concat());
         succeeded(&init);
         let name = answers[1];
         assert_eq!(place.read(format!("podgraft/{name}.yaml")), made);
         let diff = place.run(&["diff", "apps"]);
-        assert_eq!(diff.status.code(), Some(1), "{}", said(&diff));
+        assert_eq!(diff.status.code(), Some(1), "{}", stderr_of(&diff));
         assert!(failed(&place.run(&[&["init"], answers].concat())).contains("is there already"));
     }
     let place = place();
     succeeded(&place.run(&["init", "--use", "builtin:jmx-exporter"]));
     assert!(!place.path("podgraft").exists());
     succeeded(&place.run(&["apply", "apps"]));
-    let said = failed(&place.run(&["policy", "new", "--agent", "a"]));
-    assert!(said.contains("add --image IMAGE"), "{said}");
+    let messages = failed(&place.run(&["policy", "new", "--agent", "a"]));
+    assert!(messages.contains("add --image IMAGE"), "{messages}");
 }
 
 #[test]
@@ -264,8 +268,8 @@ fn a_configuration_is_not_written_for_a_policy_that_cannot_be_used() {
         ("apps/orders.yaml", "`./apps/orders.yaml` has no policy"),
     ] {
         let place = place();
-        let said = failed(&place.run(&["init", "--use", used]));
-        assert!(said.contains(problem), "{said}");
+        let messages = failed(&place.run(&["init", "--use", used]));
+        assert!(messages.contains(problem), "{messages}");
         assert!(!place.path("podgraft.yaml").exists());
     }
     // The path is of the folder with the configuration.
@@ -290,7 +294,12 @@ fn a_new_policy_is_accepted_whatever_words_its_answers_are() {
                 succeeded(&place.run(&[&["policy", "new"], answers].concat())),
             );
             let lint = place.run(&["policy", "lint", "made.yaml"]);
-            assert_ne!(lint.status.code(), Some(2), "{answers:?}\n{}", said(&lint));
+            assert_ne!(
+                lint.status.code(),
+                Some(2),
+                "{answers:?}\n{}",
+                stderr_of(&lint)
+            );
             succeeded(&place.run(&[&["init"], answers].concat()));
             succeeded(&place.run(&["apply", "apps"]));
         }
@@ -311,8 +320,8 @@ fn a_new_policy_is_accepted_whatever_words_its_answers_are() {
             &["init", "--agent", "a"],
         ] {
             let place = place();
-            let said = failed(&place.run(&[command, &answers].concat()));
-            assert!(said.contains(problem), "{said}");
+            let messages = failed(&place.run(&[command, &answers].concat()));
+            assert!(messages.contains(problem), "{messages}");
             assert!(!place.path("podgraft.yaml").exists() && !place.path("podgraft").exists());
         }
     }
@@ -347,7 +356,7 @@ fn a_patch_of_files_that_are_named_from_elsewhere_applies() {
             .current_dir(place.path(folder))
             .output()
             .expect("it runs");
-        assert_eq!(diff.status.code(), Some(1), "{}", said(&diff));
+        assert_eq!(diff.status.code(), Some(1), "{}", stderr_of(&diff));
         place.write("patch", &diff.stdout);
         let patch = place.path("patch").display().to_string();
         // git leaves out what is not below the folder that it runs in.
@@ -356,16 +365,16 @@ fn a_patch_of_files_that_are_named_from_elsewhere_applies() {
         assert!(
             applied.status.success(),
             "{folder} {path}\n{}\n{}",
-            said(&applied),
-            given(&diff)
+            stderr_of(&applied),
+            stdout_of(&diff)
         );
         assert!(
             place.read("apps/orders.yaml").contains("agent: \"on\""),
             "{folder} {path}"
         );
         place.write("apps/orders.yaml", &before);
-        let is_relative = given(&diff).contains("+++ b/orders.yaml");
-        assert_eq!(is_relative, !flags.is_empty(), "{}", given(&diff));
+        let is_relative = stdout_of(&diff).contains("+++ b/orders.yaml");
+        assert_eq!(is_relative, !flags.is_empty(), "{}", stdout_of(&diff));
     }
 }
 
@@ -380,19 +389,19 @@ fn templates_of_a_chart_are_passed_over_with_one_note() {
         );
     }
     let output = place.run(&["diff", "-p", "policy.yaml", "apps"]);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr_of(&output));
     assert_eq!(
-        said(&output)
+        stderr_of(&output)
             .matches("more: podgraft explain not-rendered")
             .count(),
         1,
         "{}",
-        said(&output)
+        stderr_of(&output)
     );
     assert!(
-        said(&output).contains("and those of one more chart"),
+        stderr_of(&output).contains("and those of one more chart"),
         "{}",
-        said(&output)
+        stderr_of(&output)
     );
     let named = failed(&place.run(&["diff", "-p", "policy.yaml", "apps/one/templates/a.yaml"]));
     assert!(named.contains("not-rendered"), "{named}");
@@ -413,7 +422,7 @@ fn what_is_the_same_of_many_workloads_is_said_once() {
     }
     let output = place.run(&["apply", "-p", "policy.yaml", "apps"]);
     succeeded(&output);
-    let text = said(&output);
+    let text = stderr_of(&output);
     assert!(
         text.lines().count() < 40,
         "{} lines\n{text}",
@@ -428,9 +437,13 @@ fn what_is_the_same_of_many_workloads_is_said_once() {
         "policy.yaml",
         "apps",
     ]);
-    assert_eq!(said(&json).matches("unknown-namespace").count(), 87);
+    assert_eq!(stderr_of(&json).matches("unknown-namespace").count(), 87);
     let check = place.run(&["check", "-o", "json", "-p", "policy.yaml", "apps"]);
-    assert!(!given(&check).contains("near-miss"), "{}", given(&check));
+    assert!(
+        !stdout_of(&check).contains("near-miss"),
+        "{}",
+        stdout_of(&check)
+    );
 }
 
 #[test]
@@ -444,7 +457,7 @@ fn the_forms_for_reviewers_show_warnings() {
         ),
     );
     for form in ["markdown", "html"] {
-        let shown = given(&place.run(&["diff", "-q", "-o", form, "-p", "policy.yaml", "apps"]));
+        let shown = stdout_of(&place.run(&["diff", "-q", "-o", form, "-p", "policy.yaml", "apps"]));
         assert!(
             shown.contains("1 warning") && shown.contains("hidden-env"),
             "{form}\n{shown}"
@@ -461,19 +474,19 @@ fn a_variable_that_has_no_value_is_one_error_at_the_variable() {
         "policy.yaml",
         POLICY.replace("  inject:\n    podAnnotations: {agent: 'on'}\n", inject),
     );
-    let said = failed(&place.run(&["apply", "-p", "policy.yaml", "apps"]));
+    let messages = failed(&place.run(&["apply", "-p", "policy.yaml", "apps"]));
     assert_eq!(
-        said.matches("\nbad-expression\n").count()
-            + usize::from(said.starts_with("bad-expression\n")),
+        messages.matches("\nbad-expression\n").count()
+            + usize::from(messages.starts_with("bad-expression\n")),
         1,
-        "{said}"
+        "{messages}"
     );
     assert!(
-        said.contains("policy.yaml:10") && said.contains("this variable"),
-        "{said}"
+        messages.contains("policy.yaml:10") && messages.contains("this variable"),
+        "{messages}"
     );
     // The advice works as it is written.
-    assert!(said.contains("`[?'a.io/p'].orValue('')`"), "{said}");
+    assert!(messages.contains("`[?'a.io/p'].orValue('')`"), "{messages}");
     let mended = place
         .read("policy.yaml")
         .replace("['a.io/p']", "[?'a.io/p'].orValue('none')");
@@ -493,12 +506,12 @@ fn what_a_policy_that_is_gone_put_there_is_in_the_way_under_its_name() {
     place.write("old.yaml", volume("old", "1Mi"));
     place.write("new.yaml", volume("new", "2Mi"));
     succeeded(&place.run(&["apply", "-i", "-p", "old.yaml", "apps"]));
-    let said = failed(&place.run(&["apply", "-i", "-p", "new.yaml", "apps"]));
+    let messages = failed(&place.run(&["apply", "-i", "-p", "new.yaml", "apps"]));
     assert!(
-        said.contains("policy `old` put it there in an earlier run"),
-        "{said}"
+        messages.contains("policy `old` put it there in an earlier run"),
+        "{messages}"
     );
-    assert!(!said.contains("a policy of this run"), "{said}");
+    assert!(!messages.contains("a policy of this run"), "{messages}");
     succeeded(&place.run(&["undo", "--only", "old", "--in-place", "apps/orders.yaml"]));
     succeeded(&place.run(&["apply", "-i", "-p", "new.yaml", "apps"]));
 }
@@ -514,9 +527,12 @@ fn what_was_injected_without_a_record_is_said_to_be_so() {
     let injected = succeeded(&place.run(&["apply", "-p", "policy.yaml", "apps/orders.yaml"]));
     place.write("apps/orders.yaml", injected);
     place.write("policy.yaml", volume("2Mi"));
-    let said = failed(&place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]));
-    assert!(said.contains("injected earlier without a record"), "{said}");
-    assert!(!said.contains("onConflict"), "{said}");
+    let messages = failed(&place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]));
+    assert!(
+        messages.contains("injected earlier without a record"),
+        "{messages}"
+    );
+    assert!(!messages.contains("onConflict"), "{messages}");
 }
 
 #[test]
@@ -524,11 +540,11 @@ fn a_label_that_is_no_string_is_refused_and_advice_about_labels_is_a_string() {
     let place = place();
     let bare = deployment("orders").replace("{runtime: java}", "{runtime: java, tier: 1}");
     place.write("apps/orders.yaml", bare);
-    let said = failed(&place.run(&["apply", "-p", "policy.yaml", "apps"]));
+    let messages = failed(&place.run(&["apply", "-p", "policy.yaml", "apps"]));
     assert!(
-        said.contains("a label of Deployment orders is no string")
-            && said.contains("quote it: \"1\""),
-        "{said}"
+        messages.contains("a label of Deployment orders is no string")
+            && messages.contains("quote it: \"1\""),
+        "{messages}"
     );
     place.write(
         "apps/orders.yaml",
@@ -539,8 +555,11 @@ fn a_label_that_is_no_string_is_refused_and_advice_about_labels_is_a_string() {
         POLICY.replace("runtime: java", "agent: 'true'"),
     );
     let output = place.run(&["apply", "-p", "policy.yaml", "apps"]);
-    let said = crate::program::said(&output);
-    assert!(said.contains("did you mean `agent: \"true\"`?"), "{said}");
+    let messages = crate::program::stderr_of(&output);
+    assert!(
+        messages.contains("did you mean `agent: \"true\"`?"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -559,11 +578,11 @@ fn lint_finds_what_can_be_decided_and_nothing_else() {
         ),
     ] {
         place.write("policy.yaml", POLICY.replace(from, to));
-        let said = said(&place.run(&["policy", "lint", "policy.yaml"]));
-        assert!(said.contains(words), "{words}\n{said}");
+        let messages = stderr_of(&place.run(&["policy", "lint", "policy.yaml"]));
+        assert!(messages.contains(words), "{words}\n{messages}");
     }
     let silent = "  params: [{name: region, default: ''}]\n  matchConditions: [{name: a, expression: \"params.region != ''\"}]\n  match:";
     place.write("policy.yaml", POLICY.replace("  match:", silent));
-    let said = said(&place.run(&["policy", "lint", "policy.yaml"]));
-    assert!(!said.contains("never-matches"), "{said}");
+    let messages = stderr_of(&place.run(&["policy", "lint", "policy.yaml"]));
+    assert!(!messages.contains("never-matches"), "{messages}");
 }

@@ -231,15 +231,15 @@ fn several_threads_come_to_the_same() {
             ],
         )
     };
-    let (one, four) = (run("1"), run("4"));
+    let (single, several) = (run("1"), run("4"));
     assert!(
-        one.status.success(),
+        single.status.success(),
         "{}",
-        String::from_utf8_lossy(&one.stderr)
+        String::from_utf8_lossy(&single.stderr)
     );
-    assert!(one.stdout == four.stdout && one.stderr == four.stderr);
+    assert!(single.stdout == several.stdout && single.stderr == several.stderr);
     assert_eq!(
-        String::from_utf8_lossy(&one.stdout)
+        String::from_utf8_lossy(&single.stdout)
             .matches("name: agent\n")
             .count(),
         1
@@ -268,11 +268,11 @@ fn the_order_of_documents_makes_no_difference() {
             }
             let policies = policies(&case);
             let backward: Vec<&str> = documents.iter().rev().copied().collect();
-            let (one, other) = (
+            let (first, second) = (
                 result(&input, &policies),
                 result(&backward.join("---\n"), &policies),
             );
-            assert_eq!(one, other, "{}", case.display());
+            assert_eq!(first, second, "{}", case.display());
             compared += 1;
         }
     }
@@ -363,10 +363,10 @@ fn what_is_generated_no_longer_goes_whichever_way_the_text_comes() {
     );
     assert_eq!(String::from_utf8_lossy(&named.stdout), wanted);
     assert_eq!(String::from_utf8_lossy(&held.stdout), wanted);
-    let said = String::from_utf8_lossy(&stream.stderr);
+    let messages = String::from_utf8_lossy(&stream.stderr);
     assert!(
-        stream.status.code() == Some(2) && said.contains("too-late"),
-        "{said}"
+        stream.status.code() == Some(2) && messages.contains("too-late"),
+        "{messages}"
     );
 }
 
@@ -401,14 +401,14 @@ fn a_stream_knows_what_came_before_and_refuses_what_comes_too_late() {
         fs::write(folder.path().join("manifests/b.yaml"), text).expect("the folder is writable");
         assert!(run(&["manifests/b.yaml"]).status.success());
         let stream = run(&["--stream", "manifests/b.yaml"]);
-        let said = String::from_utf8_lossy(&stream.stderr);
+        let messages = String::from_utf8_lossy(&stream.stderr);
         assert!(
             stream.status.code() == Some(2) && stream.stdout.is_empty(),
-            "{said}"
+            "{messages}"
         );
         assert!(
-            said.contains("too-late") || said.contains("missing-object"),
-            "{said}"
+            messages.contains("too-late") || messages.contains("missing-object"),
+            "{messages}"
         );
     }
 }

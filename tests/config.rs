@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use crate::program::{Place, given, said};
+use crate::program::{Place, stderr_of, stdout_of};
 
 const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1
@@ -78,8 +78,8 @@ fn stdout(output: &Output) -> String {
 
 fn refusal(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(given(output), "");
-    said(output)
+    assert_eq!(stdout_of(output), "");
+    stderr_of(output)
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_nearest_file_upward_to_the_repositorys_root_counts_alone() {
         "{}",
         stdout(&output)
     );
-    assert!(said(&output).contains("settings of ../../podgraft.yaml"));
+    assert!(stderr_of(&output).contains("settings of ../../podgraft.yaml"));
     repository.write(
         "apps/podgraft.yaml",
         &format!("{HEAD}policies: [../agents/other.yaml]\n"),
@@ -201,11 +201,12 @@ fn policies_are_looked_at_with_the_same_settings() {
     let forbidden = lint(&[]);
     assert_eq!(forbidden.status.code(), Some(2));
     assert!(
-        said(&forbidden).contains("forbidden") && given(&forbidden).contains("mirror/agent:1"),
+        stderr_of(&forbidden).contains("forbidden")
+            && stdout_of(&forbidden).contains("mirror/agent:1"),
         "{forbidden:?}"
     );
-    assert!(said(&lint(&["--no-config"])).contains("no policy is given"));
-    assert!(said(&lint(&["--param", "prot=1"])).contains("did you mean `port`?"));
+    assert!(stderr_of(&lint(&["--no-config"])).contains("no policy is given"));
+    assert!(stderr_of(&lint(&["--param", "prot=1"])).contains("did you mean `port`?"));
     let images = repository.0.run(&["policy", "images"]);
     assert_eq!(
         stdout(&images),
@@ -246,8 +247,8 @@ fn the_opentelemetry_operator_is_set_up_once_and_flags_win() {
     let apply = |args: &[&str]| repository.0.run(&[&["apply", "pod.yaml"], args].concat());
     let configured = apply(&[]);
     assert!(
-        given(&configured).contains("image: registry.example.com/java:1")
-            && said(&configured).contains("OpenTelemetry Operator 0.158.0, go on"),
+        stdout_of(&configured).contains("image: registry.example.com/java:1")
+            && stderr_of(&configured).contains("OpenTelemetry Operator 0.158.0, go on"),
         "{configured:?}"
     );
     let flags = apply(&[
@@ -257,8 +258,8 @@ fn the_opentelemetry_operator_is_set_up_once_and_flags_win() {
         "java=other.example.com/java:2",
     ]);
     assert!(
-        given(&flags).contains("image: other.example.com/java:2")
-            && !said(&flags).contains("go on"),
+        stdout_of(&flags).contains("image: other.example.com/java:2")
+            && !stderr_of(&flags).contains("go on"),
         "{flags:?}"
     );
     let none = apply(&[
@@ -269,7 +270,7 @@ fn the_opentelemetry_operator_is_set_up_once_and_flags_win() {
         "shop",
     ]);
     assert!(
-        given(&none).contains("autoinstrumentation-java:2.30.0"),
+        stdout_of(&none).contains("autoinstrumentation-java:2.30.0"),
         "{none:?}"
     );
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::program::{Place, given, said};
+use crate::program::{Place, stderr_of, stdout_of};
 
 /// The areas of `testdata/cases` whose policies are such resources.
 const AREAS: [&str; 5] = [
@@ -51,13 +51,13 @@ fn flags(case: &Path) -> (Vec<String>, Vec<String>) {
     let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
     args.chunks(2).map(<[String]>::to_vec).fold(
         (Vec::new(), Vec::new()),
-        |(mut own, mut rest), pair| {
+        |(mut of_resources, mut rest), pair| {
             if FOR_RESOURCES.contains(&pair[0].as_str()) {
-                own.extend(pair)
+                of_resources.extend(pair)
             } else {
                 rest.extend(pair)
             }
-            (own, rest)
+            (of_resources, rest)
         },
     )
 }
@@ -97,8 +97,8 @@ fn a_converted_resource_does_the_same() {
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (policy, input) = (path("converted.yaml"), path("input.yaml"));
     for case in cases() {
-        let (own, rest) = flags(&case);
-        let converted = convert(&case, &own);
+        let (of_resources, rest) = flags(&case);
+        let converted = convert(&case, &of_resources);
         let manifests = fs::read_to_string(case.join("input.yaml")).expect("it is there");
         fs::write(&policy, &converted).expect("the folder is writable");
         fs::write(&input, without_kinds(&manifests)).expect("the folder is writable");
@@ -212,15 +212,15 @@ spec:
 ";
     place.write("instrumentation.yaml", resource);
     let converted = place.run(&["policy", "convert", "-p", "instrumentation.yaml"]);
-    let (text, said) = (given(&converted), said(&converted));
-    assert_eq!(converted.status.code(), Some(0), "{said}");
+    let (text, messages) = (stdout_of(&converted), stderr_of(&converted));
+    assert_eq!(converted.status.code(), Some(0), "{messages}");
     let head = text.replace("\n#  ", "");
-    for what in [
+    for word in [
         "Go, Apache HTTPD and nginx are left out",
         "UIDs (`addK8sUIDAttributes`), the files of `exporter.tls`.",
         "The attribute `list` is left out",
     ] {
-        assert!(head.contains(what), "{head}");
+        assert!(head.contains(word), "{head}");
     }
     place.write("converted.yaml", &text);
     // The files of TLS are what no rule says.
@@ -239,7 +239,7 @@ spec:
         let apply = |policy: &str| {
             let output = place.run(&["apply", "-q", "--no-marker", "-p", policy, "input.yaml"]);
             assert_eq!(output.status.code(), Some(0), "{output:?}");
-            injected(&given(&output), language)
+            injected(&stdout_of(&output), language)
         };
         let (wanted, found) = (apply("plain.yaml"), apply("converted.yaml"));
         assert!(wanted.len() > 10, "{language}: {wanted:?}");

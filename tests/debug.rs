@@ -37,11 +37,11 @@ fn a_case_gives_its_ephemeral_containers() {
     );
     for folder in folders {
         let output = podgraft(&folder, &["debug", "-q", "-p", "policy.yaml", "input.yaml"]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let messages = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(
             output.status.code(),
             Some(0),
-            "{}: {said}",
+            "{}: {messages}",
             folder.display()
         );
         let expected = fs::read_to_string(folder.join("debug.yaml")).expect("it is there");
@@ -121,11 +121,12 @@ fn what_an_api_server_would_refuse_is_refused() {
     fs::write(folder.path().join("policy.yaml"), policy).expect("the folder is writable");
     fs::write(folder.path().join("pod.yaml"), pod).expect("the folder is writable");
     let output = podgraft(folder.path(), &["debug", "-p", "policy.yaml", "pod.yaml"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     assert!(
-        said.contains("has a container `app` already") && said.contains("has no container `web`"),
-        "{said}"
+        messages.contains("has a container `app` already")
+            && messages.contains("has no container `web`"),
+        "{messages}"
     );
 }
 

@@ -198,11 +198,11 @@ fn every_format_of_policy_has_a_page_with_an_example() {
 
 /// The names of our own fields, those of Kubernetes' types left out.
 fn own_fields(definitions: &'static Definitions, found: &mut BTreeSet<String>) {
-    let own = definitions
+    let names = definitions
         .names()
         .skip(1)
         .filter(|name| !name.contains('.') && *name != "PartOfPodSpec");
-    for name in own {
+    for name in names {
         let definition = definitions.get(name);
         let is_kubernetes = definition["properties"]
             .get("image")
@@ -263,7 +263,7 @@ fn the_page_on_policies_has_an_example_of_every_word() {
     let is_shown = |word: &str| {
         examples.iter().any(|text| {
             text.split(|c: char| !c.is_alphanumeric())
-                .any(|one| one == word)
+                .any(|word_of_page| word_of_page == word)
         })
     };
     let missing: Vec<&str> = WORDS.into_iter().filter(|word| !is_shown(word)).collect();
@@ -326,20 +326,20 @@ fn links(page: &str) -> Vec<String> {
 fn every_link_leads_somewhere() {
     let mut broken = Vec::new();
     let mut checked = 0;
-    let own = [
+    let top_level = [
         "README.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
         "CHANGELOG.md",
     ]
     .map(PathBuf::from);
-    for path in pages(Path::new("docs")).into_iter().chain(own) {
+    for path in pages(Path::new("docs")).into_iter().chain(top_level) {
         let page = fs::read_to_string(&path).expect("the page is readable");
         for link in links(&page) {
             // What the book does not hold is named by its place in the repository.
-            let own = ["blob", "tree"]
+            let folders = ["blob", "tree"]
                 .map(|kind| format!("https://github.com/podgraft/podgraft/{kind}/main/"));
-            if let Some(file) = own.iter().find_map(|own| link.strip_prefix(own)) {
+            if let Some(file) = folders.iter().find_map(|folder| link.strip_prefix(folder)) {
                 checked += 1;
                 if !Path::new(file).exists() {
                     broken.push(format!("{}: {link}", path.display()));
@@ -376,12 +376,12 @@ fn every_page_is_in_the_book() {
         .iter()
         .map(|link| Path::new("docs").join(link))
         .collect();
-    let there: BTreeSet<PathBuf> = pages(Path::new("docs"))
+    let existing: BTreeSet<PathBuf> = pages(Path::new("docs"))
         .into_iter()
         .filter(|path| !path.ends_with("SUMMARY.md"))
         .collect();
     assert_eq!(
-        listed, there,
+        listed, existing,
         "docs/SUMMARY.md lists other pages than there are"
     );
 }

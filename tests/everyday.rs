@@ -1,7 +1,7 @@
 //! What a platform engineer meets in the first week: filters that fit nothing, policies that are gone, settings of a
 //! repository.
 
-use crate::program::{AGENT as POLICY, Place, given, said, succeeded};
+use crate::program::{AGENT as POLICY, Place, stderr_of, stdout_of, succeeded};
 
 /// A deployment of a namespace with a runtime.
 fn deployment(namespace: &str, name: &str, runtime: &str) -> String {
@@ -25,16 +25,16 @@ fn shop() -> Place {
 #[track_caller]
 fn refused(place: &Place, args: &[&str], words: &[&str]) -> String {
     let output = place.run(args);
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}\n{said}");
-    assert_eq!(given(&output), "", "{args:?}");
+    let messages = stderr_of(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}\n{messages}");
+    assert_eq!(stdout_of(&output), "", "{args:?}");
     for word in words {
         assert!(
-            said.contains(word),
-            "{args:?}: {word} is missing in\n{said}"
+            messages.contains(word),
+            "{args:?}: {word} is missing in\n{messages}"
         );
     }
-    said
+    messages
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn a_workload_that_is_not_there_is_an_error_in_every_command() {
             "deploy/*/carts",
             "apps",
         ];
-        let said = refused(&place, &args, &["no-match", "deploy/*/carts"]);
-        assert!(!said.contains("nothing to report"), "{said}");
+        let messages = refused(&place, &args, &["no-match", "deploy/*/carts"]);
+        assert!(!messages.contains("nothing to report"), "{messages}");
     }
     refused(
         &place,
@@ -79,8 +79,8 @@ fn a_workload_that_is_not_there_is_an_error_in_every_command() {
         "apps",
     ];
     let output = place.run(&check);
-    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    assert!(given(&output).contains("out-of-date"));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr_of(&output));
+    assert!(stdout_of(&output).contains("out-of-date"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn an_include_that_fits_no_file_and_a_folder_without_policies_are_errors() {
         "*.yarn",
         "apps",
     ];
-    let warned = said(&place.run(&include));
+    let warned = stderr_of(&place.run(&include));
     assert!(
         warned.contains("--include *.yarn") && !warned.contains("*.yaml`"),
         "{warned}"
@@ -130,12 +130,16 @@ fn an_include_that_fits_no_file_and_a_folder_without_policies_are_errors() {
         &[&include[..], &["--strict"]].concat(),
         &["no-match"],
     );
-    let said = refused(
+    let messages = refused(
         &place,
         &["diff", "-p", "policy.yaml", "--include", "x/*", "apps"],
         &["--include x/*"],
     );
-    assert_eq!(said.matches("more: podgraft explain").count(), 1, "{said}");
+    assert_eq!(
+        messages.matches("more: podgraft explain").count(),
+        1,
+        "{messages}"
+    );
     place.write("empty/README.md", "");
     place.write(
         "facts/map.yaml",
@@ -145,12 +149,12 @@ fn an_include_that_fits_no_file_and_a_folder_without_policies_are_errors() {
         ("empty", "there is no policy in the folder `empty`"),
         ("facts", "`facts/map.yaml` has no policy"),
     ] {
-        let said = refused(
+        let messages = refused(
             &place,
             &["apply", "-p", "policy.yaml", "-p", folder, "apps"],
             &[words],
         );
-        assert!(!said.contains("--include"), "{said}");
+        assert!(!messages.contains("--include"), "{messages}");
     }
     // The globs of a repository are for more than this folder.
     let config = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\ninclude: ['*.yaml', other/*]\n";
@@ -166,13 +170,13 @@ fn what_a_policy_left_that_is_not_given_any_more_is_named_with_the_command_that_
     succeeded(&place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]));
     for command in ["apply", "diff", "check"] {
         let output = place.run(&[command, "-p", "new.yaml", "apps"]);
-        let all = said(&output) + &given(&output);
+        let all = stderr_of(&output) + &stdout_of(&output);
         assert!(all.contains("orphaned"), "{command}\n{all}");
     }
-    let said = said(&place.run(&["diff", "-p", "new.yaml", "apps"]));
+    let messages = stderr_of(&place.run(&["diff", "-p", "new.yaml", "apps"]));
     let way_out = "podgraft undo --only agent --in-place apps/orders.yaml";
-    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.replace("│ ", "").contains(way_out), "{said}");
+    let flat = messages.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.replace("│ ", "").contains(way_out), "{messages}");
     let args: Vec<&str> = way_out.split(' ').skip(1).collect();
     succeeded(&place.run(&args));
     assert_eq!(place.read("apps/orders.yaml"), before);
@@ -192,9 +196,17 @@ fn a_policy_of_another_set_is_another_runs() {
         "apps",
     ]));
     let other = place.run(&["diff", "-p", "new.yaml", "--policy-set", "web", "apps"]);
-    assert!(!said(&other).contains("orphaned"), "{}", said(&other));
+    assert!(
+        !stderr_of(&other).contains("orphaned"),
+        "{}",
+        stderr_of(&other)
+    );
     let same = place.run(&["diff", "-p", "new.yaml", "--policy-set", "java", "apps"]);
-    assert!(said(&same).contains("orphaned"), "{}", said(&same));
+    assert!(
+        stderr_of(&same).contains("orphaned"),
+        "{}",
+        stderr_of(&same)
+    );
     let pruned = place.run(&[
         "diff",
         "-p",
@@ -204,7 +216,11 @@ fn a_policy_of_another_set_is_another_runs() {
         "--prune",
         "apps",
     ]);
-    assert!(!said(&pruned).contains("orphaned"), "{}", said(&pruned));
+    assert!(
+        !stderr_of(&pruned).contains("orphaned"),
+        "{}",
+        stderr_of(&pruned)
+    );
 }
 
 #[test]
@@ -231,7 +247,10 @@ fn configured(rest: &str) -> Place {
 /// The exit status of `check` and what it printed.
 fn check(place: &Place, args: &[&str]) -> (Option<i32>, String) {
     let output = place.run(&[&["check"], args].concat());
-    (output.status.code(), given(&output) + &said(&output))
+    (
+        output.status.code(),
+        stdout_of(&output) + &stderr_of(&output),
+    )
 }
 
 #[test]
@@ -363,10 +382,10 @@ fn a_configuration_says_namespaces_by_folder_variables_of_images_and_strictness(
         assert!(
             succeeded(&output).contains("agent: \"on\""),
             "{file}\n{}",
-            said(&output)
+            stderr_of(&output)
         );
         let flag = place.run(&["apply", "-n", "elsewhere", "-p", "of.yaml", file]);
-        assert!(!given(&flag).contains("agent: \"on\""), "the flag wins");
+        assert!(!stdout_of(&flag).contains("agent: \"on\""), "the flag wins");
     }
     place.write(
         "podgraft.yaml",
@@ -426,13 +445,13 @@ fn another_file_than_the_one_whose_digest_is_named_is_refused_before_the_run() {
         "podgraft.yaml",
         format!("{HEAD}policies: [{{use: policy.yaml, sha256: '{zeros}'}}]\n"),
     );
-    let said = refused(
+    let messages = refused(
         &place,
         &["apply", "apps"],
         &["digest-mismatch", "policy.yaml"],
     );
     // The digest that it names is the right one.
-    let digest = said
+    let digest = messages
         .split(|char: char| !char.is_ascii_hexdigit())
         .find(|word| word.len() == 64 && **word != zeros)
         .expect("it names the digest")
@@ -450,19 +469,26 @@ fn another_file_than_the_one_whose_digest_is_named_is_refused_before_the_run() {
 fn an_image_env_for_no_container_is_said() {
     let place = shop();
     for (container, is_said) in [("ap", true), ("app", false)] {
-        let given = format!("{container}:JAVA_TOOL_OPTIONS=-Xmx1g");
-        let args = ["diff", "-p", "policy.yaml", "--image-env", &given, "apps"];
-        let said = said(&place.run(&args));
+        let image_env = format!("{container}:JAVA_TOOL_OPTIONS=-Xmx1g");
+        let args = [
+            "diff",
+            "-p",
+            "policy.yaml",
+            "--image-env",
+            &image_env,
+            "apps",
+        ];
+        let messages = stderr_of(&place.run(&args));
         let words = "`--image-env ap:JAVA_TOOL_OPTIONS=...` fits no container";
-        assert_eq!(said.contains(words), is_said, "{said}");
+        assert_eq!(messages.contains(words), is_said, "{messages}");
     }
     // What stands in podgraft.yaml may be for other folders.
     place.write(
         "podgraft.yaml",
         "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [policy.yaml]\nimageEnv: [\"ap:A=b\"]\n",
     );
-    let said = said(&place.run(&["diff", "apps"]));
-    assert!(!said.contains("no-match"), "{said}");
+    let messages = stderr_of(&place.run(&["diff", "apps"]));
+    assert!(!messages.contains("no-match"), "{messages}");
 }
 
 #[test]
@@ -486,14 +512,14 @@ fn the_same_of_many_workloads_is_one_finding_and_json_has_all() {
         assert!(flat.contains("the same of 8 more workloads"), "{text}");
     };
     let check = ["check", "-p", "policy.yaml", "apps"];
-    said_once(&given(&place.run(&check)));
+    said_once(&stdout_of(&place.run(&check)));
     let markdown = ["diff", "-o", "markdown", "-p", "policy.yaml", "apps"];
-    said_once(&given(&place.run(&markdown)));
+    said_once(&stdout_of(&place.run(&markdown)));
     let html = ["diff", "-o", "html", "-p", "policy.yaml", "apps"];
-    said_once(&given(&place.run(&html)));
-    let json = given(&place.run(&[&check[..], &["-o", "json"]].concat()));
+    said_once(&stdout_of(&place.run(&html)));
+    let json = stdout_of(&place.run(&[&check[..], &["-o", "json"]].concat()));
     assert_eq!(json.matches("\"hidden-env\"").count(), 9, "{json}");
-    let lines = said(&place.run(&[&markdown[..], &["--diagnostics", "json"]].concat()));
+    let lines = stderr_of(&place.run(&[&markdown[..], &["--diagnostics", "json"]].concat()));
     assert_eq!(lines.matches("\"hidden-env\"").count(), 9, "{lines}");
 }
 

@@ -106,15 +106,15 @@ fn check_review(folder: &Path) -> Result<(), Failed> {
         .expect("the program runs");
     let code = output.status.code().expect("it ended by itself");
     compare(&folder.join("expected.txt"), &output.stdout)?;
-    compare(&folder.join("report.txt"), &said(&output.stderr))?;
+    compare(&folder.join("report.txt"), &without_hints(&output.stderr))?;
     compare(&folder.join("exit"), format!("{code}\n").as_bytes())
 }
 
 /// Without the last line of each diagnostic, which is the same for all of a code; tests/everyday.rs holds it.
-fn said(stderr: &[u8]) -> Vec<u8> {
+fn without_hints(stderr: &[u8]) -> Vec<u8> {
     let lines = stderr.split_inclusive(|byte| *byte == b'\n');
-    let own = lines.filter(|line| !line.starts_with(b"  more: podgraft explain "));
-    own.flatten().copied().collect()
+    let kept = lines.filter(|line| !line.starts_with(b"  more: podgraft explain "));
+    kept.flatten().copied().collect()
 }
 
 /// A case folder.
@@ -242,7 +242,10 @@ impl Case {
                 return Err(format!("exit {code:?}\n{report}").into());
             }
         }
-        compare(&self.folder.join("report.txt"), &said(&output.stderr))
+        compare(
+            &self.folder.join("report.txt"),
+            &without_hints(&output.stderr),
+        )
     }
 
     fn check_second_run(&self, expected: &[u8]) {

@@ -28,8 +28,8 @@ fn deployment(number: usize, lang: &str) -> String {
 
 /// What the policy makes of it.
 fn injected(number: usize) -> String {
-    let own = deployment(number, "java");
-    let annotated = own.replace(
+    let original = deployment(number, "java");
+    let annotated = original.replace(
         "lang: java\n",
         "lang: java\n      annotations:\n        a: b\n",
     );
@@ -50,13 +50,13 @@ fn texts() -> (String, String) {
         before += &config_map(number);
         after += &config_map(number);
         let is_java = number % 3 == 0;
-        let own = deployment(number, if is_java { "java" } else { "go" });
+        let deployment = deployment(number, if is_java { "java" } else { "go" });
         after += &if is_java {
             injected(number)
         } else {
-            own.clone()
+            deployment.clone()
         };
-        before += &own;
+        before += &deployment;
     }
     assert!(before.len() > 3 << 20, "{}", before.len());
     (before, after)
@@ -99,14 +99,14 @@ impl Place {
     }
 }
 
-fn assert_result(output: &Output, wanted: &str, what: &str) {
+fn assert_result(output: &Output, wanted: &str, command: &str) {
     assert_eq!(
         output.status.code(),
         Some(0),
-        "{what}: {}",
+        "{command}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert!(output.stdout == wanted.as_bytes(), "{what}");
+    assert!(output.stdout == wanted.as_bytes(), "{command}");
     let report = String::from_utf8_lossy(&output.stderr);
     assert!(
         report.ends_with("3000 workloads: 1000 injected, 2000 not selected; 3000 other objects\n"),
@@ -142,22 +142,25 @@ fn an_error_far_behind_keeps_everything_back_but_a_stream() {
     let (text, wanted) = texts();
     let place = Place::with(&format!("{text}---\nkind: [\n"));
     for output in [place.run("all.yaml"), place.run_with_stdin("-")] {
-        let said = String::from_utf8_lossy(&output.stderr);
+        let messages = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(2), 0),
-            "{said}"
+            "{messages}"
         );
-        assert!(said.contains("nothing was written"), "{said}");
+        assert!(messages.contains("nothing was written"), "{messages}");
         assert!(
-            said.contains(&format!("{}", text.matches('\n').count() + 2)),
-            "the line of the whole text: {said}"
+            messages.contains(&format!("{}", text.matches('\n').count() + 2)),
+            "the line of the whole text: {messages}"
         );
     }
     let stream = place.run("--stream all.yaml");
-    let said = String::from_utf8_lossy(&stream.stderr);
-    assert_eq!(stream.status.code(), Some(2), "{said}");
-    assert!(said.contains("what came before it is on stdout"), "{said}");
+    let messages = String::from_utf8_lossy(&stream.stderr);
+    assert_eq!(stream.status.code(), Some(2), "{messages}");
+    assert!(
+        messages.contains("what came before it is on stdout"),
+        "{messages}"
+    );
     assert!(
         !stream.stdout.is_empty() && wanted.as_bytes().starts_with(&stream.stdout),
         "{}",

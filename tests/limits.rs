@@ -623,11 +623,11 @@ spec:
             "x".repeat(length)
         );
         let output = apply_with(policy, &text, &["-q", "--no-marker"]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{length}: {said}");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{length}: {messages}");
         assert!(
-            code == 0 || said.contains("262144 bytes together"),
-            "{said}"
+            code == 0 || messages.contains("262144 bytes together"),
+            "{messages}"
         );
     }
 }
@@ -658,15 +658,15 @@ spec:
              - name: app\n    image: app:1\n"
         );
         let output = apply_with(policy, &text, args);
-        let said = String::from_utf8_lossy(&output.stderr);
+        let messages = String::from_utf8_lossy(&output.stderr);
         assert_eq!(
             output.status.code(),
             Some(code),
-            "{length} {args:?}: {said}"
+            "{length} {args:?}: {messages}"
         );
         assert!(
-            code == 0 || said.contains("262144 bytes of annotations"),
-            "{said}"
+            code == 0 || messages.contains("262144 bytes of annotations"),
+            "{messages}"
         );
     }
 }

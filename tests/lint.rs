@@ -254,14 +254,14 @@ fn a_parameter_without_a_value_is_a_need_and_no_fault() {
         (stdout(&output).as_str(), &*output.stderr),
         (expected, &b""[..])
     );
-    let given = run(
+    let output = run(
         &["lint", "--param", "port=80", "--param", "image=a@sha256:00"],
         OPEN,
     );
     assert_eq!(
-        given.status.code(),
+        output.status.code(),
         Some(1),
-        "the condition is false for every workload: {given:?}"
+        "the condition is false for every workload: {output:?}"
     );
     let wrong = run(&["lint", "--param", "port=http"], OPEN);
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
@@ -270,14 +270,14 @@ fn a_parameter_without_a_value_is_a_need_and_no_fault() {
 #[test]
 fn images_ask_for_the_parameters_that_they_depend_on() {
     let output = run(&["images"], OPEN);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(
         (output.status.code(), stdout(&output).as_str()),
         (Some(2), "")
     );
     assert!(
-        said.contains("--param image=VALUE") && !said.contains("port"),
-        "{said}"
+        messages.contains("--param image=VALUE") && !messages.contains("port"),
+        "{messages}"
     );
     let output = run(&["images", "--param", "image=b:2"], OPEN);
     assert_eq!(

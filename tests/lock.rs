@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Output;
 
-use crate::program::{Place, given, said};
+use crate::program::{Place, stderr_of, stdout_of};
 
 mod renamed;
 mod shared;
@@ -64,14 +64,19 @@ fn applied() -> Place {
 #[track_caller]
 fn succeeded(place: &Place, args: &[&str]) -> Output {
     let output = place.run(args);
-    assert_eq!(output.status.code(), Some(0), "{args:?}\n{}", said(&output));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{args:?}\n{}",
+        stderr_of(&output)
+    );
     output
 }
 
 /// What a run in place says.
 #[track_caller]
 fn apply(place: &Place) -> String {
-    said(&succeeded(
+    stderr_of(&succeeded(
         place,
         &["apply", "-i", "-p", "policies", "apps"],
     ))
@@ -144,8 +149,12 @@ fn a_lost_lock_file_is_written_again() {
     let place = applied();
     fs::remove_file(place.path("podgraft.lock")).expect("it is there");
     let output = place.run(&["undo", "-i", "apps"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("no-record"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
+    assert!(
+        stderr_of(&output).contains("no-record"),
+        "{}",
+        stderr_of(&output)
+    );
     assert!(apply(&place).contains("2 unchanged"));
     place.write("policies/agent.yaml", policy("agent", 2));
     assert!(apply(&place).contains("2 injected"));
@@ -161,12 +170,12 @@ fn a_renamed_policy_keeps_what_it_injected() {
         1,
     );
     place.write("policies/agent.yaml", renamed);
-    let said = apply(&place);
+    let messages = apply(&place);
     assert!(
-        said.contains("tracer (init container agent updated"),
-        "{said}"
+        messages.contains("tracer (init container agent updated"),
+        "{messages}"
     );
-    assert!(!said.contains("orphaned"), "{said}");
+    assert!(!messages.contains("orphaned"), "{messages}");
     let text = place.read("apps/orders.yaml");
     assert!(text.contains("podgraft.dev/applied: tracer\n"), "{text}");
     assert!(!place.read("podgraft.lock").contains("\"agent\",\"pod/spec"));
@@ -284,7 +293,11 @@ fn a_workload_that_cannot_be_undone_keeps_no_other_from_it() {
     );
     place.write("apps/other.yaml", marked.replace("orders", "other"));
     let output = succeeded(&place, &["undo", "-i", "apps"]);
-    assert!(said(&output).contains("no-record"), "{}", said(&output));
+    assert!(
+        stderr_of(&output).contains("no-record"),
+        "{}",
+        stderr_of(&output)
+    );
     assert_eq!(place.read("apps/orders.yaml"), DEPLOYMENT);
 }
 
@@ -296,8 +309,12 @@ fn a_line_that_is_none_changes_nothing() {
     let before = place.read("apps/orders.yaml");
     place.write("policies/agent.yaml", policy("agent", 2));
     let output = place.run(&["apply", "-i", "-p", "policies", "apps"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    assert!(said(&output).contains("bad-record"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
+    assert!(
+        stderr_of(&output).contains("bad-record"),
+        "{}",
+        stderr_of(&output)
+    );
     assert_eq!(place.read("apps/orders.yaml"), before);
 }
 
@@ -319,7 +336,7 @@ fn what_somebody_injected_by_hand_is_adopted() {
     let place = by_hand();
     place.write("policies/scrape.yaml", policy("scrape", 1));
     let before = place.read("apps/orders.yaml");
-    let shown = said(&succeeded(&place, &["adopt", "-p", "policies", "apps"]));
+    let shown = stderr_of(&succeeded(&place, &["adopt", "-p", "policies", "apps"]));
     assert!(
         shown.contains("deployment orders (apps/orders.yaml:1): adopted by agent ("),
         "{shown}"
@@ -331,7 +348,7 @@ fn what_somebody_injected_by_hand_is_adopted() {
     assert_eq!(place.read("apps/orders.yaml"), before);
     assert!(!place.path("podgraft.lock").exists());
     for adopted in ["2 adopted", "2 unchanged"] {
-        let shown = said(&succeeded(
+        let shown = stderr_of(&succeeded(
             &place,
             &["adopt", "-i", "-p", "policies", "apps"],
         ));
@@ -341,9 +358,9 @@ fn what_somebody_injected_by_hand_is_adopted() {
     fs::remove_file(place.path("policies/scrape.yaml")).expect("it is there");
     let check = succeeded(&place, &["check", "-p", "policies", "apps"]);
     assert!(
-        given(&check).contains("2 injected and up to date"),
+        stdout_of(&check).contains("2 injected and up to date"),
         "{}",
-        given(&check)
+        stdout_of(&check)
     );
     place.write("policies/agent.yaml", policy("agent", 2));
     assert!(apply(&place).contains("init container agent updated"));
@@ -358,11 +375,11 @@ fn what_is_not_all_there_is_not_adopted() {
         place.write(file, text.replace("agent:1", "agent:0"));
     }
     let output = place.run(&["adopt", "-i", "-p", "policies", "apps"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
     assert!(
-        said(&output).contains("nothing to adopt"),
+        stderr_of(&output).contains("nothing to adopt"),
         "{}",
-        said(&output)
+        stderr_of(&output)
     );
     assert!(!place.path("podgraft.lock").exists());
 }
@@ -395,7 +412,7 @@ spec:
     );
     let output = place.run(&["adopt", "-i", "-p", "policies", "apps/orders.yaml"]);
     let code = output.status.code();
-    assert!(code == Some(0) || code == Some(2), "{}", said(&output));
+    assert!(code == Some(0) || code == Some(2), "{}", stderr_of(&output));
     let before = place.read("apps/orders.yaml");
     assert!(before.contains("app: ordering"), "{before}");
 }
@@ -406,8 +423,8 @@ fn what_somebody_changed_is_a_conflict_that_names_both_ways_out() {
     let text = place.read("apps/orders.yaml").replace("agent:1", "agent:7");
     place.write("apps/orders.yaml", text.clone());
     let output = place.run(&["apply", "-i", "-p", "policies", "apps"]);
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    let message = said(&output)
+    assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
+    let message = stderr_of(&output)
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
@@ -475,11 +492,15 @@ fn a_volume_stays_as_long_as_another_policy_mounts_it() {
             succeeded(&place, &set);
         }
         let output = place.run(args);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(said(&output).contains("invalid"), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
+        assert!(
+            stderr_of(&output).contains("invalid"),
+            "{}",
+            stderr_of(&output)
+        );
         assert_eq!(place.read("apps/orders.yaml"), before);
     }
-    let named = said(&place.run(&["undo", "-i", "--only", "a", "apps"]));
+    let named = stderr_of(&place.run(&["undo", "-i", "--only", "a", "apps"]));
     let named = named.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         named.contains("app: mount /v of policy `b` needs the volume `v` of Deployment orders"),
@@ -521,7 +542,7 @@ spec:
             }
             _ => {}
         }
-        let shown = said(&succeeded(&place, &["undo", "-i", "apps"]));
+        let shown = stderr_of(&succeeded(&place, &["undo", "-i", "apps"]));
         assert_eq!(
             shown.contains("missing-object"),
             to == "nowhere",
@@ -536,18 +557,18 @@ spec:
 /// Runs git in the place, and gives what it printed.
 #[track_caller]
 fn git(place: &Place, args: &[&str]) -> String {
-    let own = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    let author = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
     let output = place
-        .program("git", &[&own, args].concat())
+        .program("git", &[&author, args].concat())
         .output()
         .expect("git runs");
     assert!(
         output.status.success(),
         "git {args:?}\n{}{}",
-        given(&output),
-        said(&output)
+        stdout_of(&output),
+        stderr_of(&output)
     );
-    given(&output)
+    stdout_of(&output)
 }
 
 /// A repository of as many workloads and three policies, which are applied and committed.
@@ -682,11 +703,11 @@ fn branches_are_merged_and_the_next_run_ends_as_if_there_had_been_one() {
         git(&place, &["checkout", "-q", "main"]);
         change(&place, &mut numbers, 3);
         commit_applied(&place);
-        let own = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        let author = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
         let merged = place
             .program(
                 "git",
-                &[&own[..], &["merge", "-q", "--no-edit", "other"]].concat(),
+                &[&author[..], &["merge", "-q", "--no-edit", "other"]].concat(),
             )
             .output()
             .expect("git runs");
@@ -716,7 +737,7 @@ fn ownership_is_a_small_part_of_what_people_review() {
     // With context lines, the lock file has 6.6 % of the diff at 40 workloads and half of that at 80.
     let place = repository(80);
     let first = git(&place, &["rev-parse", "HEAD"]);
-    let (mut all, mut own) = (0, 0);
+    let (mut all, mut of_lock) = (0, 0);
     for version in 2..12 {
         for policy in POLICIES {
             place.write(
@@ -727,11 +748,11 @@ fn ownership_is_a_small_part_of_what_people_review() {
         commit_applied(&place);
         let size = |paths: &[&str]| git(&place, &[&["diff", "HEAD~1", "--"], paths].concat()).len();
         all += size(&["apps", "podgraft.lock"]);
-        own += size(&["podgraft.lock"]);
+        of_lock += size(&["podgraft.lock"]);
     }
     assert!(
-        own * 20 < all,
-        "{own} of {all} bytes are podgraft.lock since {first}"
+        of_lock * 20 < all,
+        "{of_lock} of {all} bytes are podgraft.lock since {first}"
     );
 }
 

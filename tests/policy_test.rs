@@ -67,7 +67,7 @@ fn run(folder: &Path, args: &[&str]) -> Output {
     command.output().expect("the program runs")
 }
 
-fn said(spec: &str, args: &[&str]) -> (Option<i32>, String) {
+fn run_tests(spec: &str, args: &[&str]) -> (Option<i32>, String) {
     let folder = folder(spec);
     let output = run(folder.path(), &[args, &["."]].concat());
     let text = [output.stdout, output.stderr].concat();
@@ -106,24 +106,27 @@ fn everything_as_expected_passes() {
     - {kind: Deployment, name: orders, policy: agent, result: Injected, reason: '*label team*'}
     - {kind: Deploy*, name: w*, result: Skipped}
 ";
-    let (code, said) = said(spec, &[]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.ends_with("1 test: 1 passed, 0 failed\n"), "{said}");
+    let (code, run_tests) = run_tests(spec, &[]);
+    assert_eq!(code, Some(0), "{run_tests}");
+    assert!(
+        run_tests.ends_with("1 test: 1 passed, 0 failed\n"),
+        "{run_tests}"
+    );
 }
 
 #[test]
 fn another_output_is_shown_as_a_diff() {
-    let (code, said) = said(
+    let (code, run_tests) = run_tests(
         "  params: ['agent:team=web']\n  expect: {output: expected.yaml}\n",
         &[],
     );
-    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(code, Some(1), "{run_tests}");
     for line in [
         "--- expected.yaml",
         "-      labels: {app: orders, team: \"shop\"}",
         "+      labels: {app: orders, team: \"web\"}",
     ] {
-        assert!(said.contains(line), "{line} is not in\n{said}");
+        assert!(run_tests.contains(line), "{line} is not in\n{run_tests}");
     }
 }
 
@@ -145,36 +148,36 @@ fn what_happens_to_a_workload_otherwise_is_said() {
         ("refused: [conflict]", "there are: none"),
         ("warnings: [hidden-env]", "there are: none"),
     ] {
-        let (code, said) = said(&format!("  expect: {{{expect}}}\n"), &[]);
+        let (code, run_tests) = run_tests(&format!("  expect: {{{expect}}}\n"), &[]);
         assert!(
-            code == Some(1) && said.contains(wanted),
-            "{wanted} is not in\n{said}"
+            code == Some(1) && run_tests.contains(wanted),
+            "{wanted} is not in\n{run_tests}"
         );
     }
 }
 
 #[test]
 fn junit_names_what_fails() {
-    let (code, said) = said(
+    let (code, run_tests) = run_tests(
         "  params: ['team=<&\">']\n  expect: {output: expected.yaml, warnings: []}\n",
         &["-o", "junit"],
     );
-    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(code, Some(1), "{run_tests}");
     assert!(
-        said.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "),
-        "{said}"
+        run_tests.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "),
+        "{run_tests}"
     );
     assert!(
-        said.contains("<failure message=") || said.contains("not refused"),
-        "{said}"
+        run_tests.contains("<failure message=") || run_tests.contains("not refused"),
+        "{run_tests}"
     );
     assert!(
-        said.ends_with("</testsuites>\n") && !said.contains("team=<"),
-        "{said}"
+        run_tests.ends_with("</testsuites>\n") && !run_tests.contains("team=<"),
+        "{run_tests}"
     );
     assert_eq!(
-        said.matches("<testcase").count(),
-        said.matches("</testcase>").count() + said.matches("\"/>").count()
+        run_tests.matches("<testcase").count(),
+        run_tests.matches("</testcase>").count() + run_tests.matches("\"/>").count()
     );
 }
 
@@ -197,10 +200,10 @@ fn what_cannot_be_run_exits_2() {
             "is no setting",
         ),
     ] {
-        let (code, said) = said(spec, &[]);
+        let (code, run_tests) = run_tests(spec, &[]);
         assert!(
-            code == Some(2) && said.contains(wanted),
-            "{code:?}: {wanted} is not in\n{said}"
+            code == Some(2) && run_tests.contains(wanted),
+            "{code:?}: {wanted} is not in\n{run_tests}"
         );
     }
     for (from, message) in [
@@ -213,11 +216,11 @@ fn what_cannot_be_run_exits_2() {
         let key = from.split(':').next().unwrap_or_default();
         fs::write(&path, test.replace(from, &format!("{key}: []"))).expect("it is writable");
         let output = run(folder.path(), &["test.yaml"]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let run_tests = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{run_tests}");
         assert!(
-            said.contains(message) && said.contains("[test.yaml:"),
-            "{said}"
+            run_tests.contains(message) && run_tests.contains("[test.yaml:"),
+            "{run_tests}"
         );
     }
     let nothing = TempDir::new().expect("a folder");
@@ -239,33 +242,43 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
             String::from_utf8_lossy(&output.stdout).into_owned(),
         )
     };
-    let (code, said) = suggest("policies/tests/catalogue/dapr/input.yaml");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.starts_with("builtin:dapr  "), "{said}");
+    let (code, run_tests) = suggest("policies/tests/catalogue/dapr/input.yaml");
+    assert_eq!(code, Some(0), "{run_tests}");
+    assert!(run_tests.starts_with("builtin:dapr  "), "{run_tests}");
     assert!(
-        said.contains("  Deployment shop/plain has dapr.io/enabled (policies/tests/catalogue/dapr/input.yaml:3)\n"),
-        "{said}"
+        run_tests.contains("  Deployment shop/plain has dapr.io/enabled (policies/tests/catalogue/dapr/input.yaml:3)\n"),
+        "{run_tests}"
     );
-    assert!(said.contains("--param dapr:trustAnchors=..."), "{said}");
-    assert!(!said.contains("not-asked-for"), "{said}");
-    let (code, said) = suggest("testdata/builtins/input.yaml");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.starts_with("nothing asks for"), "{said}");
-    let (_, said) = suggest("testdata/cases/opentelemetry/java");
     assert!(
-        said.contains("  podgraft diff -p testdata/cases/opentelemetry/java/policy.yaml ...\n"),
-        "{said}"
+        run_tests.contains("--param dapr:trustAnchors=..."),
+        "{run_tests}"
     );
-    assert!(said.contains("builtin:opentelemetry-java  "), "{said}");
-    let (_, said) = suggest("testdata/cases/opentelemetry/java/input.yaml");
+    assert!(!run_tests.contains("not-asked-for"), "{run_tests}");
+    let (code, run_tests) = suggest("testdata/builtins/input.yaml");
+    assert_eq!(code, Some(0), "{run_tests}");
+    assert!(run_tests.starts_with("nothing asks for"), "{run_tests}");
+    let (_, run_tests) = suggest("testdata/cases/opentelemetry/java");
     assert!(
-        said.contains("  podgraft diff -p instrumentation.yaml ...\n"),
-        "{said}"
+        run_tests
+            .contains("  podgraft diff -p testdata/cases/opentelemetry/java/policy.yaml ...\n"),
+        "{run_tests}"
+    );
+    assert!(
+        run_tests.contains("builtin:opentelemetry-java  "),
+        "{run_tests}"
+    );
+    let (_, run_tests) = suggest("testdata/cases/opentelemetry/java/input.yaml");
+    assert!(
+        run_tests.contains("  podgraft diff -p instrumentation.yaml ...\n"),
+        "{run_tests}"
     );
     let resources = "policies/tests/catalogue/cloud-sql-proxy/resources.yaml";
-    let (_, said) = suggest(resources);
-    assert!(said.starts_with("builtin:cloud-sql-proxy  "), "{said}");
+    let (_, run_tests) = suggest(resources);
+    assert!(
+        run_tests.starts_with("builtin:cloud-sql-proxy  "),
+        "{run_tests}"
+    );
     let how = format!("  podgraft diff -p {resources} ...\n");
-    assert!(said.contains(&how), "{said}");
+    assert!(run_tests.contains(&how), "{run_tests}");
     assert_eq!(suggest("no-such-file.yaml").0, Some(2));
 }

@@ -38,7 +38,7 @@ fn files(folder: &str, name: &str) -> Vec<PathBuf> {
             found.extend(files(&path.to_string_lossy(), name));
         } else if path
             .file_name()
-            .is_some_and(|own| name.is_empty() || own == name)
+            .is_some_and(|stated| name.is_empty() || stated == name)
         {
             found.push(path);
         }
@@ -280,10 +280,10 @@ fn the_commands_print_them() {
     );
     let (code, config, _) = run(&["policy", "schema", "config"]);
     assert!(code == Some(0) && config.contains("\"Config\""));
-    let (code, nothing, said) = run(&["policy", "schema", "Confg"]);
+    let (code, nothing, messages) = run(&["policy", "schema", "Confg"]);
     assert!(
-        (code, &*nothing) == (Some(2), "") && said.contains("did you mean `Config`?"),
-        "{said}"
+        (code, &*nothing) == (Some(2), "") && messages.contains("did you mean `Config`?"),
+        "{messages}"
     );
     let (code, yaml, _) = run(&["policy", "crd", "--scope", "Cluster"]);
     let tree = parse(&yaml).expect("a definition is YAML");

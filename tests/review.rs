@@ -29,11 +29,11 @@ fn many(number: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder can be made");
     fs::copy("tests/page/policies.yaml", folder.path().join(POLICIES))
         .expect("the policies can be copied");
-    let one =
+    let deployment =
         fs::read_to_string("testdata/review/diff-as-json/input.yaml").expect("it is readable");
-    let one = one.split("---\n").next().unwrap_or_default();
+    let deployment = deployment.split("---\n").next().unwrap_or_default();
     let all: Vec<String> = (0..number)
-        .map(|at| one.replace("app-0", &format!("app-{at}")))
+        .map(|at| deployment.replace("app-0", &format!("app-{at}")))
         .collect();
     fs::write(folder.path().join("many.yaml"), all.join("---\n")).expect("the folder is writable");
     folder

@@ -202,11 +202,11 @@ fn applied(
     text: &str,
     policies: &[Policy],
     options: Options,
-    what: &str,
+    step: &str,
 ) -> Result<String, String> {
     let report = run(text, policies, options);
     if let Some(problem) = promises::errors(&report).first() {
-        return Err(format!("{what}: {problem:?}\n{text}"));
+        return Err(format!("{step}: {problem:?}\n{text}"));
     }
     Ok(String::from_utf8(splice(text.as_bytes(), &report.edits)).expect("text in text is text"))
 }

@@ -49,10 +49,11 @@ fn long_lines_are_folded_between_words_and_records_are_cut() {
         };
         let plain = without_colours(&shown);
         // What stands in the manifests stays as it is.
-        let own = |line: &&str| line.starts_with("# ") || line.contains("podgraft.dev/record");
+        let is_heading =
+            |line: &&str| line.starts_with("# ") || line.contains("podgraft.dev/record");
         let widest = plain
             .lines()
-            .filter(own)
+            .filter(is_heading)
             .map(|line| line.chars().count())
             .max();
         assert!(widest <= Some(columns), "{columns} columns:\n{plain}");

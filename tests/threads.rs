@@ -77,9 +77,11 @@ fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
     assert!(text.len() > 2 << 20, "{}", text.len());
     let (name, options, policies) = (Arc::from("all.yaml"), Options::default(), policies());
     let inventory = Inventory::default();
-    let one = format!("{:?}", graft(&name, text.as_bytes(), &policies, &options));
+    let single = format!("{:?}", graft(&name, text.as_bytes(), &policies, &options));
     assert!(
-        one.contains("UnknownNamespace") && one.contains("HiddenEnv") && one.contains("NotYaml")
+        single.contains("UnknownNamespace")
+            && single.contains("HiddenEnv")
+            && single.contains("NotYaml")
     );
     for threads in 2..6 {
         let threads = NonZeroUsize::new(threads).expect("not zero");
@@ -94,7 +96,7 @@ fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
                 &inventory
             )
         );
-        assert!(several == one, "{threads} threads");
+        assert!(several == single, "{threads} threads");
     }
 }
 

@@ -84,10 +84,10 @@ impl Case {
     }
 
     fn apply(&self, place: &Place, more: &[&str], stdin: Stdio) -> Output {
-        let own = self.args.iter().map(String::as_str);
+        let of_case = self.args.iter().map(String::as_str);
         let args: Vec<&str> = ["apply", "-p", "policy.yaml"]
             .into_iter()
-            .chain(own)
+            .chain(of_case)
             .chain(more.iter().copied())
             .collect();
         place
@@ -105,8 +105,9 @@ type Given = Option<Vec<u8>>;
 fn ways(case: &Case, more: &[&str]) -> BTreeMap<&'static str, Given> {
     let place = case.place();
     let input = case.input.as_str();
-    let given = |output: Output| (output.status.code() == Some(0)).then_some(output.stdout);
-    let run = |way: &[&str], stdin: Stdio| given(case.apply(&place, &[more, way].concat(), stdin));
+    let stdout_of = |output: Output| (output.status.code() == Some(0)).then_some(output.stdout);
+    let run =
+        |way: &[&str], stdin: Stdio| stdout_of(case.apply(&place, &[more, way].concat(), stdin));
     let held = || Stdio::from(fs::File::open(place.path(input)).expect("the input is there"));
     let mut ways = BTreeMap::new();
     ways.insert("a named file", run(&["-q", input], Stdio::null()));
@@ -124,9 +125,9 @@ fn ways(case: &Case, more: &[&str]) -> BTreeMap<&'static str, Given> {
     // object stays one.
     let is_said = ["too-late", "missing-object"]
         .iter()
-        .any(|code| crate::program::said(&stream).contains(code));
+        .any(|code| crate::program::stderr_of(&stream).contains(code));
     if !is_said && !input.ends_with("json") {
-        ways.insert("a stream", given(stream));
+        ways.insert("a stream", stdout_of(stream));
     }
     // A second file with nothing in it that counts.
     place.write("empty.yaml", "# nothing\n");
@@ -213,5 +214,5 @@ spec:
     assert_eq!(succeeded(&stream("context")), succeeded(&whole));
     let late = stream("other");
     assert_eq!(late.status.code(), Some(2));
-    assert!(crate::program::said(&late).contains("too-late"));
+    assert!(crate::program::stderr_of(&late).contains("too-late"));
 }

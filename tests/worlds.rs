@@ -293,8 +293,8 @@ fn step(
             &options(take_out.clone()),
         );
         let errors = promises::errors(&report);
-        if let Some(own) = errors.iter().find(|problem| problem.code == Code::Internal) {
-            return Err(own.message.clone());
+        if let Some(fault) = errors.iter().find(|problem| problem.code == Code::Internal) {
+            return Err(fault.message.clone());
         }
         if !errors.is_empty() {
             return Ok(None);
@@ -486,7 +486,7 @@ const FOUND: [u64; 8] = [
 #[test]
 fn small_worlds_stay_right_after_every_step() {
     let (worlds, first) = match env::var("WORLD") {
-        Ok(one) => (1, one.parse().expect("a number")),
+        Ok(number) => (1, number.parse().expect("a number")),
         Err(_) => (number("WORLDS", 300), number("WORLDS_SEED", 1) << 32),
     };
     let (mut wrong, mut changed) = (Vec::new(), 0);

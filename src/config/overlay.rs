@@ -163,11 +163,11 @@ mod tests {
     fn a_field_takes_the_place_of_the_policys_own_and_lines_stay() {
         let text = "kind: InjectionPolicy\nspec:\n  match:\n    kinds: [Job]\n    # why\n    selector:\n      \
                     matchLabels: {a: b}\n  inject: {}\n";
-        let own = PolicyUse {
+        let used = PolicyUse {
             selects: fields(r#"{"selector": {"matchLabels": {"c": "d"}}}"#),
             ..PolicyUse::default()
         };
-        let overlaid = own.overlaid(text).expect("it is one policy");
+        let overlaid = used.overlaid(text).expect("it is one policy");
         assert_eq!(
             overlaid.lines().position(|line| line == "  inject: {}"),
             text.lines().position(|line| line == "  inject: {}")
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_not_there_is_added() {
-        let own = PolicyUse {
+        let used = PolicyUse {
             containers: fields(r#"{"names": ["app"]}"#),
             ..PolicyUse::default()
         };
@@ -190,7 +190,7 @@ mod tests {
             "kind: InjectionPolicy\nspec:\n  inject: {}\n",
             "kind: InjectionPolicy\nspec: {inject: {}}\n",
         ] {
-            let overlaid = own.overlaid(text).expect("it is one policy");
+            let overlaid = used.overlaid(text).expect("it is one policy");
             let tree = parse(&overlaid).expect("it is YAML");
             let value = to_value(&tree, tree.roots()[0]).expect("it is a value");
             let wanted = serde_json::json!({"containers": {"names": ["app"]}, "inject": {}});

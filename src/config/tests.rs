@@ -36,7 +36,7 @@ fn all_words_are_read() {
     let policies: Vec<&str> = config
         .policies
         .iter()
-        .map(|one| one.given.as_str())
+        .map(|policy| policy.given.as_str())
         .collect();
     assert_eq!(policies, ["agents.yaml", "builtin:jmx-exporter"]);
     let params: Vec<(&str, &str, usize)> = config

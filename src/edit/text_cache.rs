@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn keys_and_values_make_a_difference() {
         let mut written = TextCache::default();
-        let ([one, _one], [two, _two]) = (shared(json!("1")), shared(json!("2")));
+        let ([first, _first], [second, _second]) = (shared(json!("1")), shared(json!("2")));
         let mut text = |key, value: &Arc<Value>| {
             written
                 .text(
@@ -297,10 +297,10 @@ mod tests {
                 )
                 .to_string()
         };
-        assert_eq!(text("a", &one), "  a: \"1\"\n");
-        assert_eq!(text("a", &two), "  a: \"2\"\n");
-        assert_eq!(text("b", &one), "  b: \"1\"\n");
-        assert_eq!(text("a", &one), "  a: \"1\"\n");
+        assert_eq!(text("a", &first), "  a: \"1\"\n");
+        assert_eq!(text("a", &second), "  a: \"2\"\n");
+        assert_eq!(text("b", &first), "  b: \"1\"\n");
+        assert_eq!(text("a", &first), "  a: \"1\"\n");
     }
 
     #[test]

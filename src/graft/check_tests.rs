@@ -40,17 +40,17 @@ fn planned(object: &Value) -> Value {
 fn wrong(edits: &[Edit], text: &str) -> Vec<Vec<Edit>> {
     let mut all = Vec::new();
     for (at, edit) in edits.iter().enumerate() {
-        let mut add = |own: Option<Edit>| {
-            let own = own.into_iter().filter(|own| {
-                own.at.start <= own.at.end
-                    && text.is_char_boundary(own.at.start)
-                    && text.is_char_boundary(own.at.end)
+        let mut add = |wrong: Option<Edit>| {
+            let wrong = wrong.into_iter().filter(|wrong| {
+                wrong.at.start <= wrong.at.end
+                    && text.is_char_boundary(wrong.at.start)
+                    && text.is_char_boundary(wrong.at.end)
             });
             all.push(
                 edits[..at]
                     .iter()
                     .cloned()
-                    .chain(own)
+                    .chain(wrong)
                     .chain(edits[at + 1..].iter().cloned())
                     .collect(),
             );
@@ -61,24 +61,27 @@ fn wrong(edits: &[Edit], text: &str) -> Vec<Vec<Edit>> {
                 text: text.into(),
             })
         };
-        let (start, end, own) = (edit.at.start, edit.at.end, &*edit.text);
+        let (start, end, written) = (edit.at.start, edit.at.end, &*edit.text);
         add(None);
-        add(with(start..end, own.repeat(2)));
+        add(with(start..end, written.repeat(2)));
         for by in 1..12 {
             add(with(
                 start.saturating_sub(by)..end.saturating_sub(by),
-                own.into(),
+                written.into(),
             ));
-            add(with(start + by..end + by, own.into()));
-            add(with(start.saturating_sub(by)..end, own.into()));
-            add(with(start..end + by, own.into()));
+            add(with(start + by..end + by, written.into()));
+            add(with(start.saturating_sub(by)..end, written.into()));
+            add(with(start..end + by, written.into()));
         }
-        for byte in 0..own.len() {
-            let (head, tail) = (&own[..byte], &own[byte + 1..]);
+        for byte in 0..written.len() {
+            let (head, tail) = (&written[..byte], &written[byte + 1..]);
             add(with(start..end, format!("{head}{tail}")));
             for instead in ["x", " ", "\n", "#", "-"] {
                 add(with(start..end, format!("{head}{instead}{tail}")));
-                add(with(start..end, format!("{head}{instead}{}", &own[byte..])));
+                add(with(
+                    start..end,
+                    format!("{head}{instead}{}", &written[byte..]),
+                ));
             }
         }
     }

@@ -138,7 +138,7 @@ fn results_stand_before_the_items_and_change_nothing_else() {
     let (output, value) = with_results(LIST, &[conflict(), conflict()]);
     let added: Vec<&str> = output
         .lines()
-        .filter(|line| !LIST.lines().any(|own| own == *line))
+        .filter(|line| !LIST.lines().any(|known| known == *line))
         .collect();
     assert_eq!((added.len(), added[0]), (3, "results:"));
     assert_eq!(value["results"][1]["tags"]["code"], "conflict");

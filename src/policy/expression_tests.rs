@@ -298,13 +298,13 @@ fn faults_show_types_and_no_values() {
         ("1 / 0".to_owned(), "division by zero"),
     ] {
         let fault = outcome(&text).unwrap_err();
-        let (_, said) = fault
+        let (_, message) = fault
             .message
             .split_once("` has no value: ")
             .unwrap_or_else(|| panic!("{}", fault.message));
         assert!(
-            said.contains(why) && !said.contains("hunter2"),
-            "{text}: {said}"
+            message.contains(why) && !message.contains("hunter2"),
+            "{text}: {message}"
         );
     }
 }
@@ -418,13 +418,13 @@ fn what_is_kept_is_what_would_be_evaluated() {
         for pod in pods.iter().chain(&pods) {
             let facts = AnnotatedPod(Some(pod.clone()).filter(|pod| !pod.is_null()));
             let evaluator = || Evaluator::new(&vocabulary.params, &[], &facts);
-            let (own, other) = (evaluator(), evaluator());
+            let (first, second) = (evaluator(), evaluator());
             assert_eq!(
-                own.evaluate(&kept),
-                other.evaluate(&compile()),
+                first.evaluate(&kept),
+                second.evaluate(&compile()),
                 "{text} {pod}"
             );
-            assert_eq!(own.steps_left, other.steps_left, "{text} {pod}");
+            assert_eq!(first.steps_left, second.steps_left, "{text} {pod}");
         }
     }
 }

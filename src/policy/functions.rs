@@ -231,12 +231,12 @@ mod tests {
     #[test]
     fn a_dns_label_is_one_and_long_ones_stay_apart() {
         assert_eq!(dns_label("Orders_v2.").unwrap(), "orders-v2");
-        let (one, other) = (
+        let (first, second) = (
             dns_label(&"a".repeat(70)).unwrap(),
             dns_label(&"a".repeat(71)).unwrap(),
         );
-        assert_eq!(one.len(), 63);
-        assert_ne!(one, other);
+        assert_eq!(first.len(), 63);
+        assert_ne!(first, second);
         assert!(dns_label("..").is_err());
     }
 

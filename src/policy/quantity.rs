@@ -84,8 +84,8 @@ fn scaled(number: &str, factor: i128) -> Option<i128> {
     };
     // From the last digit on, each rounded up: that is the whole fraction rounded up.
     let fraction = fraction.chars().rev().try_fold(0i128, |below, digit| {
-        let here = i128::from(digit.to_digit(10)?).checked_mul(factor)?;
-        Some((here.checked_add(below)? + 9) / 10)
+        let digit_value = i128::from(digit.to_digit(10)?).checked_mul(factor)?;
+        Some((digit_value.checked_add(below)? + 9) / 10)
     })?;
     Some(sign * whole.checked_mul(factor)?.checked_add(fraction)?)
 }

@@ -248,7 +248,7 @@ fn words_that_choose_reach_the_internal_policy() {
     let keys: Vec<(&str, SelectorOperator)> = selector
         .requirements
         .iter()
-        .map(|it| (it.key.as_str(), it.operator))
+        .map(|requirement| (requirement.key.as_str(), requirement.operator))
         .collect();
     assert_eq!(
         keys,

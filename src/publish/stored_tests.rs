@@ -28,14 +28,14 @@ use crate::policytest::types::PolicyTestFile;
 #[derive(Default)]
 struct StoredFiles {
     /// The definitions of each file but that of Kubernetes, in their order.
-    own: BTreeMap<&'static str, Vec<(String, Value)>>,
+    podgraft: BTreeMap<&'static str, Vec<(String, Value)>>,
     kubernetes: BTreeMap<String, Value>,
 }
 
 impl StoredFiles {
     fn add<T: JsonSchema>(&mut self, file: &'static str) {
         let (root, definitions) = schema::<T>();
-        let mut own = vec![(file.to_owned(), root)];
+        let mut schemas = vec![(file.to_owned(), root)];
         for (name, definition) in definitions {
             let stored = if name.starts_with("io.k8s.") {
                 self.add_kubernetes(&name, definition);
@@ -43,9 +43,9 @@ impl StoredFiles {
             } else {
                 definition
             };
-            own.push((name, stored));
+            schemas.push((name, stored));
         }
-        self.own.insert(file, own);
+        self.podgraft.insert(file, schemas);
     }
 
     fn add_root<T: JsonSchema>(&mut self) {
@@ -70,11 +70,12 @@ impl StoredFiles {
     }
 
     fn texts(&self) -> Vec<(&str, String)> {
-        let own = self
-            .own
+        let podgraft = self
+            .podgraft
             .iter()
             .map(|(file, lines)| (*file, text(lines.iter().map(|(name, value)| (name, value)))));
-        own.chain([("Kubernetes", text(self.kubernetes.iter()))])
+        podgraft
+            .chain([("Kubernetes", text(self.kubernetes.iter()))])
             .collect()
     }
 }

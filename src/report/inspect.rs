@@ -233,13 +233,13 @@ mod tests {
             }],
             ..WorkloadView::default()
         };
-        let one = InspectedWorkload {
+        let workload = InspectedWorkload {
             file: "a.yaml",
             line: 3,
             view: &view,
         };
         let table = table(
-            &[one],
+            &[workload],
             Columns {
                 namespace: true,
                 wide: false,

@@ -54,9 +54,9 @@ const FILES: [&str; 4] = [
 
 fn run(place: &Place, args: &str) -> String {
     let output = place.run(&args.split(' ').collect::<Vec<_>>());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{args}: {said}");
-    said
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args}: {messages}");
+    messages
 }
 
 fn texts(place: &Place) -> [String; 4] {
@@ -111,7 +111,7 @@ fn of_folders_beside_it_none_is_chosen_where_they_differ() {
     run(&place, "apply -q -p policy.yaml apps config");
     place.write("config/b/settings.yaml", config_map("settings", "prod"));
     let output = place.run(&["apply", "-q", "-p", "policy.yaml", "apps", "config"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("unclear-object"), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{messages}");
+    assert!(messages.contains("unclear-object"), "{messages}");
 }

@@ -18,10 +18,10 @@ fn a_full_disk_leaves_all_files_as_they_were() {
     }
     let output = place.apply_in_place(&["small"]);
     assert_refused(&output, "cannot be written: No space left on device");
-    let said = stderr(&output);
+    let messages = stderr(&output);
     assert!(
-        said.contains("help: the same in ") && said.matches("No space left").count() == 1,
-        "a full disk is said once\n{said}"
+        messages.contains("help: the same in ") && messages.matches("No space left").count() == 1,
+        "a full disk is said once\n{messages}"
     );
     assert!(
         ["a", "b", "c", "d", "e"]

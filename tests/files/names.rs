@@ -114,8 +114,8 @@ fn patches_of_a_kustomization_are_passed_over_with_a_note() {
     for read in ["base/deployment.yaml", "prod/x/y.yaml"] {
         assert!(place.read(read).contains("AGENT"), "{read}");
     }
-    let said = stderr(&output);
+    let messages = stderr(&output);
     for patch in ["more.yaml", "ops.json", "size.yaml", "ops.yaml"] {
-        assert!(said.contains(patch), "{patch}: {said}");
+        assert!(messages.contains(patch), "{patch}: {messages}");
     }
 }

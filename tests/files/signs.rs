@@ -59,16 +59,16 @@ fn place() -> Place {
 }
 
 #[track_caller]
-fn assert_safe(shown: &str, what: &[&str]) {
-    assert!(!shown.contains(is_unsafe), "{what:?}: {shown:?}");
+fn assert_safe(shown: &str, command: &[&str]) {
+    assert!(!shown.contains(is_unsafe), "{command:?}: {shown:?}");
     assert!(
         !shown
             .lines()
             .any(|line| line.trim_start().starts_with("::error::")),
-        "{what:?}: a command: {shown}"
+        "{command:?}: a command: {shown}"
     );
     for mark in ["##[error", "##vso[", "section_start:"] {
-        assert!(!shown.contains(mark), "{what:?}: a command: {shown}");
+        assert!(!shown.contains(mark), "{command:?}: a command: {shown}");
     }
 }
 
@@ -139,7 +139,7 @@ fn tables_and_workflow_commands_have_none_either() {
         assert!(shown.lines().all(|line| {
             ["::error ", "::warning ", "::notice "]
                 .iter()
-                .any(|own| line.starts_with(own))
+                .any(|prefix| line.starts_with(prefix))
         }));
     }
 }
@@ -157,7 +157,7 @@ fn a_patch_has_its_headings_escaped_and_its_lines_as_they_are() {
     let (headings, body): (Vec<&str>, Vec<&str>) = shown.lines().partition(|line| {
         ["# ", "@@ ", "--- ", "+++ "]
             .iter()
-            .any(|own| line.starts_with(own))
+            .any(|prefix| line.starts_with(prefix))
     });
     assert!(headings.len() >= 4, "{shown}");
     headings

@@ -142,11 +142,11 @@ fn run_over(place: &Place, command: &str, policy: &str, input: &str) -> Output {
 }
 
 /// A pipeline reads stdout: nothing that is no result may come that way, whatever goes wrong.
-fn assert_only_stderr(command: &str, what: &str, output: &Output) {
+fn assert_only_stderr(command: &str, input: &str, output: &Output) {
     assert_eq!(
         output.status.code(),
         Some(2),
-        "{command}, {what}: {}",
+        "{command}, {input}: {}",
         stderr(output)
     );
     // Annotations are what `check -o github` is for; they say what is on stderr.
@@ -154,10 +154,10 @@ fn assert_only_stderr(command: &str, what: &str, output: &Output) {
         command.starts_with("check -o github") && output.stdout.starts_with(b"::error ");
     assert!(
         output.stdout.is_empty() || is_annotated,
-        "{command}, {what}: {}",
+        "{command}, {input}: {}",
         String::from_utf8_lossy(&output.stdout)
     );
-    assert!(!output.stderr.is_empty(), "{command}, {what} says nothing");
+    assert!(!output.stderr.is_empty(), "{command}, {input} says nothing");
 }
 
 #[test]
@@ -181,10 +181,10 @@ fn stdout_is_empty_under_every_error_of_every_command() {
         ("too deep", format!("{good}x: {}\n", "[".repeat(300)).into()),
     ];
     for command in COMMANDS {
-        let refused = |what: &str, output: Output| assert_only_stderr(command, what, &output);
-        for (what, text) in &texts {
+        let refused = |input: &str, output: Output| assert_only_stderr(command, input, &output);
+        for (input, text) in &texts {
             place.write("a.yaml", text);
-            refused(what, run_over(&place, command, "policy.yaml", "a.yaml"));
+            refused(input, run_over(&place, command, "policy.yaml", "a.yaml"));
         }
         if takes_policy(command) {
             refused(

@@ -91,9 +91,9 @@ fn it_never_prints_nothing_with_success() {
             text,
         );
         assert!(
-            !output.status.success() && given(&output).is_empty(),
+            !output.status.success() && stdout_of(&output).is_empty(),
             "{text:?}: {}",
-            said(&output)
+            stderr_of(&output)
         );
     }
     fs::remove_file(site.place.path().join("app/deployment.yaml")).unwrap();
@@ -119,13 +119,13 @@ fn errors_are_short_and_show_no_line_of_a_manifest() {
         "app/pod.yaml",
         "apiVersion: v1\nkind: Pod\nspec: {a: hunter2, a: 'hunter2}\n",
     );
-    let said = failed(&site.generate(&[]));
+    let messages = failed(&site.generate(&[]));
     assert!(
-        said.contains("error[conflict]: ") && said.contains("deployment.yaml:"),
-        "{said}"
+        messages.contains("error[conflict]: ") && messages.contains("deployment.yaml:"),
+        "{messages}"
     );
-    assert!(said.contains("error[not-yaml]: "), "{said}");
-    assert!(!said.contains("hunter2"), "{said}");
+    assert!(messages.contains("error[not-yaml]: "), "{messages}");
+    assert!(!messages.contains("hunter2"), "{messages}");
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn parameters_of_the_application_are_read_strictly() {
             "allowApplicationConfig",
         ),
     ] {
-        let said = failed(&site.generate(&[("ARGOCD_APP_PARAMETERS", parameters)]));
-        assert!(said.contains(why), "{parameters}: {said}");
+        let messages = failed(&site.generate(&[("ARGOCD_APP_PARAMETERS", parameters)]));
+        assert!(messages.contains(why), "{parameters}: {messages}");
     }
     let strict = [(
         "ARGOCD_APP_PARAMETERS",

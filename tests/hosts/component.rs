@@ -96,7 +96,7 @@ fn every_case_comes_to_the_values_that_apply_writes() {
             let (with, applied) = (succeeded(&with), succeeded(&applied));
             assert_eq!(objects(&with), objects(&applied), "{}", case.display());
             same += 1;
-            changed += usize::from(with != given(&plain));
+            changed += usize::from(with != stdout_of(&plain));
         }
         assert!(
             same * step > 200 && changed * step > 150,
@@ -207,10 +207,11 @@ fn a_component_that_is_out_of_date_fails_the_build() {
         place.write("plain/kustomization.yaml", "resources: [input.yaml]\n");
         succeeded(&built(&place, &kustomize, "plain/input.yaml", "agent.yaml").0);
         place.write("plain/input.yaml", &DEPLOYMENT.replace(was, is));
-        let said = failed(&build(&place, &kustomize, "with"));
+        let messages = failed(&build(&place, &kustomize, "with"));
         assert!(
-            said.contains("/spec/template/spec/containers/0") && said.contains("test failed"),
-            "{said}"
+            messages.contains("/spec/template/spec/containers/0")
+                && messages.contains("test failed"),
+            "{messages}"
         );
     }
 }
@@ -232,7 +233,7 @@ fn what_kustomize_cannot_tell_apart_and_what_would_be_read_again_is_refused() {
             input,
         ];
         let output = place.podgraft(&args).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
         assert!(
             !place
                 .path()
@@ -240,7 +241,7 @@ fn what_kustomize_cannot_tell_apart_and_what_would_be_read_again_is_refused() {
                 .join("kustomization.yaml")
                 .exists()
         );
-        said(&output)
+        stderr_of(&output)
     };
     let message = component("two", "out");
     assert!(

@@ -125,8 +125,8 @@ fn parameters_of_the_application_change_no_image_and_choose_no_policy() {
             "does not match",
         ),
     ] {
-        let said = failed(&generate(&site, &[("ARGOCD_APP_PARAMETERS", parameters)]));
-        assert!(said.contains(why), "{parameters}: {said}");
+        let messages = failed(&generate(&site, &[("ARGOCD_APP_PARAMETERS", parameters)]));
+        assert!(messages.contains(why), "{parameters}: {messages}");
     }
     let strict = r#"[{"name": "strict", "string": "false"}]"#;
     assert!(is_injected(&generate(
@@ -170,8 +170,8 @@ fn an_operator_may_let_applications_set_what_a_policy_marks() {
     ] {
         site.place
             .write("app/podgraft.yaml", &format!("{HEAD}{text}"));
-        let said = failed(&generate(&site, &[]));
-        assert!(said.contains(why), "{text}: {said}");
+        let messages = failed(&generate(&site, &[]));
+        assert!(messages.contains(why), "{text}: {messages}");
     }
 }
 

@@ -66,12 +66,12 @@ fn the_lists_text_stays_and_its_items_are_what_apply_makes_of_them() {
         let mut items = objects(&output)[0]["items"].as_array().unwrap().clone();
         items.sort_by_key(|item| item["kind"].to_string());
         assert_eq!(items, objects(&patched));
-        let said = results(&output);
+        let messages = results(&output);
         assert_eq!(
-            (said.len(), &said[0]["severity"]),
+            (messages.len(), &messages[0]["severity"]),
             (1, &Value::from("info"))
         );
-        assert_eq!(said[0]["resourceRef"]["name"], "orders");
+        assert_eq!(messages[0]["resourceRef"]["name"], "orders");
     }
 }
 
@@ -94,14 +94,18 @@ fn an_error_is_among_the_results_on_stderr_and_in_the_exit_status() {
     let input = list(&[&other], POLICY);
     let output = function(&place, &input);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("conflict"), "{}", said(&output));
-    let found = results(&given(&output));
+    assert!(
+        stderr_of(&output).contains("conflict"),
+        "{}",
+        stderr_of(&output)
+    );
+    let found = results(&stdout_of(&output));
     assert_eq!(found[0]["severity"], "error");
     assert_eq!(
         found[0]["field"]["path"],
         "spec.template.metadata.annotations.prometheus.io/port"
     );
-    let mut list = objects(&given(&output))[0].clone();
+    let mut list = objects(&stdout_of(&output))[0].clone();
     list.as_object_mut().unwrap().shift_remove("results");
     assert_eq!(vec![list], objects(&input), "nothing else is changed");
 }
@@ -160,8 +164,12 @@ fn policies_among_the_items_count_only_when_asked_for() {
     let asked = with_stdin(place.podgraft(&["fn", "-p", "@input"]), &input);
     let output = succeeded(&asked);
     assert!(output.contains("agent.jar=9404"));
-    let own = |text: &str| objects(text)[0]["items"][1].clone();
-    assert_eq!(own(&output), own(&input), "the policy itself is not edited");
+    let policy_in = |text: &str| objects(text)[0]["items"][1].clone();
+    assert_eq!(
+        policy_in(&output),
+        policy_in(&input),
+        "the policy itself is not edited"
+    );
 }
 
 #[test]
@@ -184,9 +192,9 @@ fn what_is_no_list_is_refused_with_nothing_on_stdout() {
         assert!(
             failed(&output).contains("bad-resource-list"),
             "{}",
-            said(&output)
+            stderr_of(&output)
         );
-        assert_eq!(given(&output), "");
+        assert_eq!(stdout_of(&output), "");
     }
     let unknown = list(&[&deployment()], "apiVersion: example.com/v1\nkind: X\n");
     assert!(failed(&function(&place, &unknown)).contains("bad-resource-list"));

@@ -167,14 +167,14 @@ fn a_problem_fails_helm_and_the_log_file_says_which() {
             ("PODGRAFT_LOG_FILE", "log"),
         ];
         let output = helm.injected(&env);
-        let said = failed(&output);
+        let messages = failed(&output);
         assert!(
-            !given(&output).contains("kind: Deployment"),
+            !stdout_of(&output).contains("kind: Deployment"),
             "nothing is rendered"
         );
         let why = "`nowhere.yaml` cannot be read";
         // Helm 4 does not show what a plugin says.
-        assert_eq!(said.contains(why), !helm.is_4, "{said}");
+        assert_eq!(messages.contains(why), !helm.is_4, "{messages}");
         assert!(helm.place.read("log").contains(why));
     }
 }

@@ -42,8 +42,8 @@ fn render_gives_what_apply_gives_and_a_second_render_changes_nothing() {
         return;
     };
     let wanted = applied(&place);
-    let others = ["Kptfile", "agent.yaml", "check.yaml"].map(|file| format!("shop/{file}"));
-    let own: Vec<String> = others.iter().map(|file| place.read(file)).collect();
+    let other_files = ["Kptfile", "agent.yaml", "check.yaml"].map(|file| format!("shop/{file}"));
+    let texts: Vec<String> = other_files.iter().map(|file| place.read(file)).collect();
     let render = |place: &Place| {
         place
             .command(&kpt, &["fn", "render", "--allow-exec", "shop"])
@@ -53,9 +53,9 @@ fn render_gives_what_apply_gives_and_a_second_render_changes_nothing() {
     let first = render(&place);
     succeeded(&first);
     assert!(
-        said(&first).contains("injected by agent (volume agent"),
+        stderr_of(&first).contains("injected by agent (volume agent"),
         "the results are shown: {}",
-        said(&first)
+        stderr_of(&first)
     );
     let once = place.read("shop/deployment.yaml");
     assert_eq!(
@@ -65,11 +65,11 @@ fn render_gives_what_apply_gives_and_a_second_render_changes_nothing() {
     );
     assert_eq!(objects(&once), objects(&wanted));
     assert_eq!(
-        others
+        other_files
             .iter()
             .map(|file| place.read(file))
             .collect::<Vec<_>>(),
-        own,
+        texts,
         "its own files are not edited"
     );
     succeeded(&render(&place));
@@ -151,10 +151,11 @@ fn a_problem_fails_the_render_and_leaves_the_files() {
         .command(&kpt, &["fn", "render", "--allow-exec", "shop"])
         .output()
         .unwrap();
-    let said = failed(&output);
+    let messages = failed(&output);
     assert!(
-        said.contains("[error] apps/v1/Deployment/orders") && said.contains("volume `agent`"),
-        "{said}"
+        messages.contains("[error] apps/v1/Deployment/orders")
+            && messages.contains("volume `agent`"),
+        "{messages}"
     );
     assert_eq!(place.read("shop/deployment.yaml"), other);
 }
@@ -168,15 +169,15 @@ fn the_validator_fails_a_package_that_is_not_injected() {
     let (head, rest) = pipeline.split_once("  mutators:").unwrap();
     let (_, validators) = rest.split_once("  validators:").unwrap();
     place.write("shop/Kptfile", &format!("{head}  validators:{validators}"));
-    let said = failed(
+    let messages = failed(
         &place
             .command(&kpt, &["fn", "render", "--allow-exec", "shop"])
             .output()
             .unwrap(),
     );
     assert!(
-        said.contains("Deployment orders is not up to date"),
-        "{said}"
+        messages.contains("Deployment orders is not up to date"),
+        "{messages}"
     );
 }
 

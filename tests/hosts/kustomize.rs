@@ -73,7 +73,7 @@ fn a_function_gives_the_values_that_apply_gives() {
 #[test]
 fn the_component_of_the_example_is_what_podgraft_makes_and_needs_no_function() {
     for_each_version(|place, kustomize| {
-        let own = place.read("no-function/agents/kustomization.yaml");
+        let kustomization = place.read("no-function/agents/kustomization.yaml");
         let args = [
             "apply",
             "-q",
@@ -88,7 +88,10 @@ fn the_component_of_the_example_is_what_podgraft_makes_and_needs_no_function() {
             place.podgraft(&args),
             &succeeded(&build(place, kustomize, &[], "app")),
         ));
-        assert_eq!(place.read("no-function/agents/kustomization.yaml"), own);
+        assert_eq!(
+            place.read("no-function/agents/kustomization.yaml"),
+            kustomization
+        );
         let built = objects(&succeeded(&build(place, kustomize, &[], "no-function")));
         assert_eq!(
             built,
@@ -131,9 +134,9 @@ fn a_second_injection_changes_nothing() {
         let twice = build(place, kustomize, &FUNCTIONS, "again");
         assert_eq!(objects(&succeeded(&twice)), objects(&once));
         assert!(
-            said(&twice).contains("0 injected") || said(&twice).contains("1 unchanged"),
+            stderr_of(&twice).contains("0 injected") || stderr_of(&twice).contains("1 unchanged"),
             "{}",
-            said(&twice)
+            stderr_of(&twice)
         );
     });
 }
@@ -143,8 +146,8 @@ fn a_problem_fails_the_build_with_our_message() {
     for_each_version(|place, kustomize| {
         let agent = place.read("in-path/agent.yaml");
         place.write("in-path/agent.yaml", &agent.replace("emptyDir", "emtyDir"));
-        let said = failed(&build(place, kustomize, &FUNCTIONS, "in-path"));
-        assert!(said.contains("did you mean `emptyDir`?"), "{said}");
+        let messages = failed(&build(place, kustomize, &FUNCTIONS, "in-path"));
+        assert!(messages.contains("did you mean `emptyDir`?"), "{messages}");
         let with_volume = agent.replace(
             "    initContainers:",
             "    ports:\n    - {name: http, containerPort: 80}\n    initContainers:",
@@ -155,10 +158,10 @@ fn a_problem_fails_the_build_with_our_message() {
             .read("app/deployment.yaml")
             .replace("        env:\n", &format!("{ports}        env:\n"));
         place.write("app/deployment.yaml", &app);
-        let said = failed(&build(place, kustomize, &FUNCTIONS, "in-path"));
+        let messages = failed(&build(place, kustomize, &FUNCTIONS, "in-path"));
         assert!(
-            said.contains("conflict") && said.contains("functionConfig:"),
-            "{said}"
+            messages.contains("conflict") && messages.contains("functionConfig:"),
+            "{messages}"
         );
     });
 }
@@ -171,11 +174,11 @@ fn the_validator_fails_the_build_of_what_is_not_injected() {
             "validated/kustomization.yaml",
             "resources: [../app]\nvalidators: [check.yaml]\n",
         );
-        let said = failed(&build(place, kustomize, &FUNCTIONS, "validated"));
+        let messages = failed(&build(place, kustomize, &FUNCTIONS, "validated"));
         assert!(
-            said.contains("out-of-date")
-                && said.contains("Deployment shop/orders is not up to date"),
-            "{said}"
+            messages.contains("out-of-date")
+                && messages.contains("Deployment shop/orders is not up to date"),
+            "{messages}"
         );
         place.write(
             "checked/check.yaml",
@@ -198,18 +201,18 @@ fn the_validator_fails_the_build_of_what_is_not_injected() {
 
 #[test]
 fn the_gate_fails_the_build_where_functions_are_skipped() {
-    let is_injected = |output: &Output| given(output).contains("-javaagent:");
+    let is_injected = |output: &Output| stdout_of(output).contains("-javaagent:");
     for_each_version(|place, kustomize| {
         let skipped = build(place, kustomize, &FUNCTIONS[..1], "in-path");
         assert!(
             skipped.status.success() && !is_injected(&skipped),
             "the trap that the gate is for"
         );
-        let said = failed(&build(place, kustomize, &FUNCTIONS[..1], "gate"));
+        let messages = failed(&build(place, kustomize, &FUNCTIONS[..1], "gate"));
         assert!(
-            said.contains("podgraft.dev/applied")
-                && said.contains("is missing for replacement source"),
-            "{said}"
+            messages.contains("podgraft.dev/applied")
+                && messages.contains("is missing for replacement source"),
+            "{messages}"
         );
         assert!(is_injected(&build(place, kustomize, &FUNCTIONS, "gate")));
     });

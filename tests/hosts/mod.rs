@@ -17,7 +17,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::program::{failed, given, said, succeeded, with_stdin};
+use crate::program::{failed, stderr_of, stdout_of, succeeded, with_stdin};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::value::to_value;
 use serde_json::Value;
@@ -121,8 +121,8 @@ impl Place {
     /// What `podgraft apply` makes of a text.
     fn applied(&self, text: &str) -> String {
         let output = with_stdin(self.podgraft(&["apply", "-q", "-p", "agent.yaml"]), text);
-        assert!(output.status.success(), "{}", said(&output));
-        given(&output)
+        assert!(output.status.success(), "{}", stderr_of(&output));
+        stdout_of(&output)
     }
 }
 

@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// Asks as the repo-server does: the repository's files, the application's folder and environment.
-    fn ask(&self, what: &str, app: &str, env: &[&str]) -> Output {
+    fn ask(&self, method: &str, app: &str, env: &[&str]) -> Output {
         let repository = self.place.path().join("repository");
         let app = repository.join(app);
         let base = [
@@ -108,7 +108,7 @@ impl Server {
             repository.to_str().unwrap(),
             app.to_str().unwrap(),
         ];
-        let args = [&[what], &paths[..], &base, env].concat();
+        let args = [&[method], &paths[..], &base, env].concat();
         self.place.command(&self.program, &args).output().unwrap()
     }
 
@@ -213,21 +213,22 @@ fn an_error_is_what_argo_cd_shows_and_holds_no_secret() {
     };
     server.write_app();
     let image = r#"ARGOCD_APP_PARAMETERS=[{"name":"params","map":{"image":"evil:1"}}]"#;
-    let said = failed(&server.generate("app", &[image]));
+    let messages = failed(&server.generate("app", &[image]));
     assert!(
-        said.contains("failed exit status 2") && said.contains("not an application's to set"),
-        "{said}"
+        messages.contains("failed exit status 2")
+            && messages.contains("not an application's to set"),
+        "{messages}"
     );
     server.place.write(
         "repository/app/pod.yaml",
         "apiVersion: v1\nkind: Pod\nspec: {password: hunter2, a: [\n",
     );
-    let said = failed(&server.generate("app", &[]));
+    let messages = failed(&server.generate("app", &[]));
     assert!(
-        said.contains("error[not-yaml]") && said.contains("pod.yaml:"),
-        "{said}"
+        messages.contains("error[not-yaml]") && messages.contains("pod.yaml:"),
+        "{messages}"
     );
-    assert!(!said.contains("hunter2"), "{said}");
+    assert!(!messages.contains("hunter2"), "{messages}");
 }
 
 #[test]
@@ -382,10 +383,10 @@ fn the_component_and_the_charts_values_say_the_same() {
         values["configs"]["cmp"]["plugins"]["podgraft"],
         plugin["spec"]
     );
-    let own = values["extraObjects"][0]["data"]["podgraft.yaml"]
+    let config = values["extraObjects"][0]["data"]["podgraft.yaml"]
         .as_str()
         .unwrap();
-    assert_eq!(objects(own), objects(&from_repository("podgraft.yaml")));
+    assert_eq!(objects(config), objects(&from_repository("podgraft.yaml")));
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn policies_come_from_flags_else_the_environment_else_the_named_file() {
         failed(&output).contains("no policy is given"),
         "the podgraft.yaml that lies here is not read"
     );
-    assert_eq!(given(&output), "");
+    assert_eq!(stdout_of(&output), "");
 }
 
 #[test]
@@ -62,11 +62,11 @@ fn the_log_file_gets_what_stderr_gets() {
     let good = post_render(&place, &env, &["-p", "agent.yaml"], DEPLOYMENT);
     let bad = post_render(&place, &env, &["-p", "nowhere.yaml"], DEPLOYMENT);
     succeeded(&good);
-    assert_eq!(place.read("log"), said(&good) + &failed(&bad));
+    assert_eq!(place.read("log"), stderr_of(&good) + &failed(&bad));
     let env = [("PODGRAFT_LOG_FILE", "no/such/folder/log")];
     let output = post_render(&place, &env, &["-p", "agent.yaml"], DEPLOYMENT);
     succeeded(&output);
-    assert!(said(&output).contains("PODGRAFT_LOG_FILE"));
+    assert!(stderr_of(&output).contains("PODGRAFT_LOG_FILE"));
 }
 
 #[test]

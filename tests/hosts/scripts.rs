@@ -83,9 +83,9 @@ fn values_come_from_the_applications_folder_only() {
     for file in hostile {
         let output = run(&place, "plugin-helm.yaml", &[("PARAM_VALUE_FILES_0", file)]);
         assert!(
-            !output.status.success() && given(&output).is_empty(),
+            !output.status.success() && stdout_of(&output).is_empty(),
             "{file}: {}",
-            given(&output)
+            stdout_of(&output)
         );
         assert!(!place.path().join("asked").exists(), "{file}: helm ran");
         assert!(!place.path().join("pwned").exists(), "{file}");

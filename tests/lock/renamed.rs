@@ -1,7 +1,7 @@
 //! Workloads of one file that are renamed, where what people wrote is known from the lock file alone.
 
 use super::{DEPLOYMENT, apply, empty_repository, succeeded};
-use crate::program::{Place, said};
+use crate::program::{Place, stderr_of};
 
 /// The policy wins over what people wrote.
 const LEVEL: &str = "apiVersion: podgraft.dev/v1alpha1
@@ -35,9 +35,9 @@ fn injected(workloads: &[String]) -> Place {
 fn is_followed(workloads: &[String], edit: impl Fn(&str) -> String) {
     let place = injected(workloads);
     place.write(FILE, edit(&place.read(FILE)));
-    let said = apply(&place);
+    let messages = apply(&place);
     let all = format!("{} unchanged", workloads.len());
-    assert!(said.contains(&all), "{said}");
+    assert!(messages.contains(&all), "{messages}");
     let lines = place.read("podgraft.lock").matches("\"replaced\"").count();
     assert_eq!(lines, workloads.len(), "{}", place.read("podgraft.lock"));
     succeeded(&place, &["undo", "-i", "apps"]);
@@ -100,17 +100,17 @@ fn what_may_be_several_is_refused_and_can_be_kept_as_it_is() {
         &["undo", "-i", "apps"],
     ] {
         let output = place.run(command);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
+        let messages = stderr_of(&output);
         let named = ["carts", "orders"].map(|name| format!("Deployment {name} ({FILE})"));
         // Lines are wrapped, and continue behind a bar.
-        let words = said
+        let words = messages
             .split_whitespace()
             .filter(|word| !["|", "│"].contains(word));
-        let said = words.collect::<Vec<_>>().join(" ");
+        let messages = words.collect::<Vec<_>>().join(" ");
         assert!(
-            said.contains(&format!("any of these: {}", named.join(", "))),
-            "{said}"
+            messages.contains(&format!("any of these: {}", named.join(", "))),
+            "{messages}"
         );
         assert_eq!(place.read(FILE), text);
     }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{DEPLOYMENT, apply, empty_repository, succeeded};
-use crate::program::{Place, given, said};
+use crate::program::{Place, stderr_of, stdout_of};
 
 /// What a policy does to the variable ARGS of all containers.
 struct Join {
@@ -73,10 +73,10 @@ fn is_kept_apart(join: &Join, workloads: &[&[Option<&str>]]) {
             place.read("podgraft.lock")
         );
         let lock = place.read("podgraft.lock");
-        let said = apply(&place);
+        let messages = apply(&place);
         assert!(
-            said.contains("unchanged") && !said.contains("updated"),
-            "{text}{said}"
+            messages.contains("unchanged") && !messages.contains("updated"),
+            "{text}{messages}"
         );
         assert_eq!(place.read("podgraft.lock"), lock);
     }
@@ -193,7 +193,7 @@ fn of_two_sides_of_a_merge_that_counts_whose_text_is_there() {
     );
     let refused = place.run(&["undo", "-i", "apps"]);
     assert_eq!(refused.status.code(), Some(2));
-    let message = said(&refused).replace(['│', '|'], "");
+    let message = stderr_of(&refused).replace(['│', '|'], "");
     let words: Vec<&str> = message.split_whitespace().collect();
     let words = words.join(" ");
     assert!(
@@ -221,8 +221,12 @@ fn whose_text_it_was_is_not_guessed_after_renames() {
     place.write("apps/w.yaml", renamed(place.read("apps/w.yaml")));
     let edited = place.read("apps/w.yaml");
     let refused = place.run(&["undo", "-i", "apps"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-    assert!(said(&refused).contains("bad-record"), "{}", said(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
+    assert!(
+        stderr_of(&refused).contains("bad-record"),
+        "{}",
+        stderr_of(&refused)
+    );
     assert_eq!(place.read("apps/w.yaml"), edited);
     // Writing the new names into the lines helps.
     place.write("podgraft.lock", renamed(place.read("podgraft.lock")));
@@ -244,7 +248,7 @@ fn workloads_of_one_name_in_one_file_are_recorded_only_where_they_are_undone_ali
     place.write("apps/w.yaml", &different);
     let refused = place.run(&["apply", "-i", "-p", "policies", "apps"]);
     assert_eq!(refused.status.code(), Some(2));
-    let message = said(&refused);
+    let message = stderr_of(&refused);
     assert!(message.contains("stands more than once in"), "{message}");
     assert_eq!(place.read("apps/w.yaml"), different);
     assert!(!place.path("podgraft.lock").exists());
@@ -324,8 +328,8 @@ fn a_branch_may_still_have_what_was_renamed_or_moved() {
         place.write("apps/b.yaml", &added);
     };
     merge();
-    let said = apply(&place);
-    assert!(!said.contains("changed-since"), "{said}");
+    let messages = apply(&place);
+    assert!(!messages.contains("changed-since"), "{messages}");
     let text = place.read("apps/b.yaml");
     assert!(
         !text.contains("name: agent\n") && text.contains("-r\""),
@@ -354,8 +358,12 @@ fn lost_content_is_said_and_not_taken_for_a_change() {
             &["apply", "-i", "-p", "policies", "apps"],
         ] {
             let refused = place.run(command);
-            assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
-            assert!(said(&refused).contains("bad-record"), "{}", said(&refused));
+            assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
+            assert!(
+                stderr_of(&refused).contains("bad-record"),
+                "{}",
+                stderr_of(&refused)
+            );
             assert_eq!(place.read("apps/a.yaml"), injected);
         }
     }
@@ -374,7 +382,10 @@ fn what_stays_because_somebody_changed_it_is_not_said_to_be_taken_out() {
     place.write("apps/a.yaml", edited);
     place.write("policies/args.yaml", named("agent-two", "ARGS"));
     let report = place.run(&["apply", "-i", "-p", "policies", "apps"]);
-    let (report, text) = (given(&report) + &said(&report), place.read("apps/a.yaml"));
+    let (report, text) = (
+        stdout_of(&report) + &stderr_of(&report),
+        place.read("apps/a.yaml"),
+    );
     assert!(text.contains("agent:by-hand"), "{text}");
     assert!(report.contains("what it was changed to stays"), "{report}");
     assert!(report.contains("init container agent-two"), "{report}");

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::program::{Place, said};
+use crate::program::{Place, stderr_of};
 
 const FOLDER: &str = "tests/mistakes";
 
@@ -59,7 +59,7 @@ fn check(file: &Path, mistake: &Output, mended: &Output) -> Vec<String> {
     let name = file.display();
     let text = fs::read_to_string(file).expect("the file is readable");
     let (head, wanted) = text.split_once("\n\n").expect("a blank line ends the head");
-    let found = said(mistake);
+    let found = stderr_of(mistake);
     let mut wrong = Vec::new();
     if std::env::var_os("BLESS").is_some() {
         fs::write(file, format!("{head}\n\n{found}")).expect("the file is writable");
@@ -81,7 +81,7 @@ fn check(file: &Path, mistake: &Output, mended: &Output) -> Vec<String> {
     if !matches!(mended.status.code(), Some(0 | 1)) {
         wrong.push(format!(
             "{name}: the advice does not work\n{}",
-            said(mended)
+            stderr_of(mended)
         ));
     }
     wrong
@@ -104,15 +104,15 @@ fn each_mistake_in_a_policy_is_one_error_whose_advice_works() {
     for file in files {
         let text = fs::read_to_string(&file).expect("the file is readable");
         let (head, _) = text.split_once("\n\n").expect("a blank line ends the head");
-        let own = behind('-', head).expect("it has lines of the policy");
-        assert!(policy.contains(&own), "{}", file.display());
+        let correct = behind('-', head).expect("it has lines of the policy");
+        assert!(policy.contains(&correct), "{}", file.display());
         let with = |lines: &str| {
             let place = place();
-            place.write("policy.yaml", policy.replacen(&own, lines, 1));
+            place.write("policy.yaml", policy.replacen(&correct, lines, 1));
             place.run(&args)
         };
         let mistake = with(&behind('+', head).unwrap_or_default());
-        let mended = with(&behind('=', head).unwrap_or(own.clone()));
+        let mended = with(&behind('=', head).unwrap_or(correct.clone()));
         wrong.extend(check(&file, &mistake, &mended));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

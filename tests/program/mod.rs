@@ -101,26 +101,26 @@ pub fn with_stdin(mut command: Command, text: &str) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-/// What it gave out.
-pub fn given(output: &Output) -> String {
+/// Its standard output.
+pub fn stdout_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What it said.
-pub fn said(output: &Output) -> String {
+/// Its messages.
+pub fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What it gave out, when it succeeded.
+/// Its standard output, when it succeeded.
 #[track_caller]
 pub fn succeeded(output: &Output) -> String {
     assert!(
         output.status.success(),
         "{}\n{}",
-        given(output),
-        said(output)
+        stdout_of(output),
+        stderr_of(output)
     );
-    given(output)
+    stdout_of(output)
 }
 
 /// What it said, when it failed.
@@ -129,8 +129,8 @@ pub fn failed(output: &Output) -> String {
     assert!(
         !output.status.success(),
         "it must fail:\n{}\n{}",
-        given(output),
-        said(output)
+        stdout_of(output),
+        stderr_of(output)
     );
-    said(output)
+    stderr_of(output)
 }

@@ -326,7 +326,7 @@ fn without_companions(
         }
     }
     match (found.as_slice(), wanted) {
-        ([list], [one]) if list["kind"] == "List" && one["kind"] != "List" => {
+        ([list], [single]) if list["kind"] == "List" && single["kind"] != "List" => {
             list["items"].as_array().cloned().unwrap_or_default()
         }
         _ => found,

@@ -51,10 +51,10 @@ pub fn cases() -> impl Strategy<Value = (Vec<Case>, Case)> {
 
 /// An object of the fields that are there.
 fn fields(fields: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Value {
-    let there = fields
+    let present = fields
         .into_iter()
         .filter_map(|(key, value)| Some((key.to_owned(), value?)));
-    Value::Object(there.collect::<Map<_, _>>())
+    Value::Object(present.collect::<Map<_, _>>())
 }
 
 fn one_of(choices: &'static [&'static str]) -> impl Strategy<Value = String> {

@@ -29,13 +29,13 @@ pub fn check(text: &str) -> bool {
         whole.roots().len(),
         "another number of documents: {text:?}"
     );
-    for (&own, &other) in outline.roots().iter().zip(whole.roots()) {
-        compare((&outline, own), (&whole, other), text);
+    for (&node, &other) in outline.roots().iter().zip(whole.roots()) {
+        compare((&outline, node), (&whole, other), text);
     }
     true
 }
 
-fn compare((outline, own): (&Tree<'_>, NodeId), (whole, other): (&Tree<'_>, NodeId), text: &str) {
+fn compare((outline, node): (&Tree<'_>, NodeId), (whole, other): (&Tree<'_>, NodeId), text: &str) {
     let facts = |tree: &Tree<'_>, id| {
         (
             tree.kind(id),
@@ -43,20 +43,20 @@ fn compare((outline, own): (&Tree<'_>, NodeId), (whole, other): (&Tree<'_>, Node
             tree.scalar(id).map(str::to_owned),
         )
     };
-    assert_eq!(facts(outline, own), facts(whole, other), "{text:?}");
-    let shown: Vec<NodeId> = outline.children(own).collect();
+    assert_eq!(facts(outline, node), facts(whole, other), "{text:?}");
+    let shown: Vec<NodeId> = outline.children(node).collect();
     // There are no block mappings without entries.
-    if shown.is_empty() && outline.kind(own) == NodeKind::BlockMapping {
+    if shown.is_empty() && outline.kind(node) == NodeKind::BlockMapping {
         return;
     }
-    let there: Vec<NodeId> = whole.children(other).collect();
+    let children: Vec<NodeId> = whole.children(other).collect();
     assert_eq!(
         shown.len(),
-        there.len(),
+        children.len(),
         "at byte {}: {text:?}",
-        outline.start(own)
+        outline.start(node)
     );
-    for (&own, &other) in shown.iter().zip(&there) {
-        compare((outline, own), (whole, other), text);
+    for (&node, &other) in shown.iter().zip(&children) {
+        compare((outline, node), (whole, other), text);
     }
 }

@@ -115,7 +115,9 @@ fn is_usable(document: &str) -> bool {
             && variable["value"].as_str().is_none_or(str::is_empty)
     };
     let all = containers(&value).as_array().into_iter().flatten();
-    let mut variables = all.filter_map(|own| own["env"].as_array()).flatten();
+    let mut variables = all
+        .filter_map(|container| container["env"].as_array())
+        .flatten();
     let has_empty = variables.any(is_empty);
     // Whose containers have one name cannot be recorded.
     let has_twins = (1..names.len()).any(|at| names[..at].contains(&names[at]));
@@ -141,7 +143,7 @@ fn containers(object: &Value) -> &Value {
 fn names_of(object: &Value) -> Vec<String> {
     let all = containers(object).as_array().cloned().unwrap_or_default();
     all.iter()
-        .map(|own| own["name"].as_str().unwrap_or_default().to_owned())
+        .map(|container| container["name"].as_str().unwrap_or_default().to_owned())
         .collect()
 }
 
@@ -368,12 +370,12 @@ impl Repository {
                 format!("apps/f{}.yaml", random.below(2)),
             );
             let text = with_scalar(text, &["metadata", "name"], &name);
-            let own = names_of(&values(&text)[0]);
+            let names = names_of(&values(&text)[0]);
             let variable = ["LEVEL", "JAVA_TOOL_OPTIONS"][random.below(2)];
             // Of two variables of one name the last counts.
             let text = match text.contains(variable) {
                 true => text,
-                false => with_variable(&text, &own[0], variable).unwrap_or(text),
+                false => with_variable(&text, &names[0], variable).unwrap_or(text),
             };
             repository.human.insert(name, values(&text).remove(0));
             repository.files.entry(file).or_default().push(text);
@@ -547,25 +549,25 @@ impl Repository {
     }
 }
 
-fn differs(what: &str, wanted: &Value, found: &Value) -> String {
+fn differs(title: &str, wanted: &Value, found: &Value) -> String {
     let text = |value: &Value| serde_yaml::to_string(&normal(value)).expect("a value is YAML");
     let (wanted, found) = (text(wanted), text(found));
     let diff = similar::TextDiff::from_lines(&wanted, &found);
-    format!("{what}\n{}", diff.unified_diff())
+    format!("{title}\n{}", diff.unified_diff())
 }
 
 /// The names of the policies that one repository has and the other has not, under another name either.
 fn gone(before: &Repository, now: &Repository) -> Vec<String> {
     let is_kept = |name: &String| {
         let mut policies = now.policies.iter();
-        policies.any(|own| own.name == *name || own.was.as_ref() == Some(name))
+        policies.any(|policy| policy.name == *name || policy.was.as_ref() == Some(name))
     };
-    let names = before.policies.iter().map(|own| &own.name);
+    let names = before.policies.iter().map(|policy| &policy.name);
     names.filter(|name| !is_kept(name)).cloned().collect()
 }
 
 /// What went wrong, behind the steps that led there, with all files.
-fn story(told: &[String], why: &str, repository: &Repository) -> String {
+fn story(steps: &[String], why: &str, repository: &Repository) -> String {
     let files: Vec<String> = repository
         .files
         .keys()
@@ -573,7 +575,7 @@ fn story(told: &[String], why: &str, repository: &Repository) -> String {
         .collect();
     format!(
         "{}\n{why}\n{}\n{}",
-        told.join("\n"),
+        steps.join("\n"),
         files.join("\n"),
         repository.lock
     )
@@ -588,25 +590,25 @@ fn examine(seed: u64, is_told: bool) -> Result<(usize, usize), String> {
     });
     let mut repository = Repository::new(random);
     let (mut taken, mut refused) = (0, 0);
-    let mut told = vec!["the first run".to_owned()];
+    let mut steps = vec!["the first run".to_owned()];
     for _ in 0..=12 {
         let before = repository.clone();
         if taken > 0 {
-            let Some(what) = step(&mut repository, random) else {
+            let Some(step_taken) = step(&mut repository, random) else {
                 repository = before;
                 continue;
             };
-            told.push(what);
+            steps.push(step_taken);
         }
         taken += 1;
         let ran = repository
             .follow(gone(&before, &repository))
-            .map_err(|why| story(&told, &why, &before))?;
+            .map_err(|why| story(&steps, &why, &before))?;
         if let Ran::Refused(why) = ran {
             if is_told {
-                eprintln!("{} (refused: {why})", told[told.len() - 1]);
+                eprintln!("{} (refused: {why})", steps[steps.len() - 1]);
             }
-            told.push(format!("  refused: {why}"));
+            steps.push(format!("  refused: {why}"));
             refused += 1;
             repository = before;
             if taken == 1 {
@@ -615,10 +617,10 @@ fn examine(seed: u64, is_told: bool) -> Result<(usize, usize), String> {
             continue;
         }
         if is_told {
-            eprintln!("{}", told[told.len() - 1]);
+            eprintln!("{}", steps[steps.len() - 1]);
         }
         if let Some(why) = repository.wrong() {
-            return Err(story(&told, &why, &repository));
+            return Err(story(&steps, &why, &repository));
         }
     }
     Ok((taken, refused))

@@ -12,15 +12,15 @@ pub fn step(repository: &mut Repository, random: &mut Random) -> Option<String> 
     let (name, file, at) = repository.pick(random);
     match random.below(3) {
         0 => {
-            let own = names_of(&repository.human[&name]);
-            let container = &own[random.below(own.len())];
+            let containers = names_of(&repository.human[&name]);
+            let container = &containers[random.below(containers.len())];
             match random.below(6) {
                 3 => {
                     let new = format!("w{}", 100 + repository.next());
                     rename(repository, &name, &file, at, &new);
                     Some(format!("{name} is called {new}"))
                 }
-                what => edit_by_hand(repository, what, (&name, &file, at), container),
+                edit => edit_by_hand(repository, edit, (&name, &file, at), container),
             }
         }
         1 => change_files(repository, random.below(7), (&name, &file, at)),
@@ -42,7 +42,7 @@ fn rename(repository: &mut Repository, name: &str, file: &str, at: usize, new: &
 /// What somebody does to a container of a workload: its name, its file, its place in it.
 fn edit_by_hand(
     repository: &mut Repository,
-    what: usize,
+    edit: usize,
     (name, file, at): (&str, &str, usize),
     container: &str,
 ) -> Option<String> {
@@ -52,40 +52,40 @@ fn edit_by_hand(
     let all = human["spec"]["template"]["spec"]["containers"]
         .as_array_mut()
         .expect("it is a list");
-    let is_it = |own: &&mut Value| own["name"] == json!(container);
-    let own = all.iter_mut().find(is_it).expect("it is there");
-    let (edited, told) = edit_container(own, &text, what, count)?;
+    let is_it = |value: &&mut Value| value["name"] == json!(container);
+    let value = all.iter_mut().find(is_it).expect("it is there");
+    let (edited, description) = edit_container(value, &text, edit, count)?;
     *repository.document(file, at) = edited;
-    Some(format!("{name}: {told}"))
+    Some(format!("{name}: {description}"))
 }
 
 /// Edits a container in a text and as a value. Returns the new text, and what was done.
 fn edit_container(
-    own: &mut Value,
+    value: &mut Value,
     text: &str,
-    what: usize,
+    edit: usize,
     count: u64,
 ) -> Option<(String, String)> {
-    let container = &own["name"].as_str().expect("it has a name").to_owned();
-    Some(match what {
+    let container = &value["name"].as_str().expect("it has a name").to_owned();
+    Some(match edit {
         0 => {
             let image = format!("registry.example.com/own:{count}");
-            own["image"] = json!(image);
+            value["image"] = json!(image);
             let edited = with_field(text, container, "image", &image)?;
             (edited, format!("image of {container}"))
         }
         1 => {
             let variable = format!("OWN_{count}");
-            if own["env"].is_null() {
-                own["env"] = json!([]);
+            if value["env"].is_null() {
+                value["env"] = json!([]);
             }
-            let env = own["env"].as_array_mut().expect("it is a list");
+            let env = value["env"].as_array_mut().expect("it is a list");
             env.insert(0, json!({"name": variable, "value": "mine"}));
             let edited = with_variable(text, container, &variable)?;
             (edited, format!("variable {variable} of {container}"))
         }
         2 => {
-            let env = own["env"].as_array_mut()?;
+            let env = value["env"].as_array_mut()?;
             let name = |item: &Value| item["name"].as_str().unwrap_or_default().to_owned();
             let mine = env.iter().position(|item| name(item).starts_with("OWN_"))?;
             let variable = name(&env.remove(mine));
@@ -97,17 +97,17 @@ fn edit_container(
         }
         4 => {
             let new = format!("c{count}");
-            own["name"] = json!(new);
+            value["name"] = json!(new);
             let edited = with_field(text, container, "name", &new)?;
             (edited, format!("container {container} is called {new}"))
         }
         _ => {
             let injected = ["PG_SHIPPER", "JAVA_TOOL_OPTIONS"];
-            let mut injected = injected.iter().filter(|own| text.contains(**own));
-            let variable = injected.find(|injected| !own.to_string().contains(**injected))?;
+            let mut injected = injected.iter().filter(|name| text.contains(**name));
+            let variable = injected.find(|injected| !value.to_string().contains(**injected))?;
             let edited = without_variable(text, container, variable)?;
-            let told = format!("the injected {variable} of {container} is commented out");
-            (edited, told)
+            let description = format!("the injected {variable} of {container} is commented out");
+            (edited, description)
         }
     })
 }
@@ -115,12 +115,12 @@ fn edit_container(
 /// What somebody does to a file, or to the lock file.
 fn change_files(
     repository: &mut Repository,
-    what: usize,
+    change: usize,
     (name, file, at): (&str, &str, usize),
 ) -> Option<String> {
     let count = repository.next();
     let documents = repository.files.get_mut(file).expect("it is there");
-    Some(match what {
+    Some(match change {
         0 => {
             documents[at] = yaml_document(&values(&documents[at])[0]);
             let unix = |document: &mut String| *document = document.replace("\r\n", "\n");
@@ -159,7 +159,7 @@ fn change_files(
         }
         _ => {
             // What people wrote where a policy won is in it alone.
-            let has_won = |own: &Given| own.shape == Shape::Level;
+            let has_won = |given: &Given| given.shape == Shape::Level;
             if repository.policies.iter().any(has_won) {
                 return None;
             }
@@ -182,11 +182,11 @@ fn name_of(document: &str) -> String {
 }
 
 /// What becomes of one of the policies.
-fn change_policies(repository: &mut Repository, what: usize, which: usize) -> Option<String> {
+fn change_policies(repository: &mut Repository, change: usize, which: usize) -> Option<String> {
     let count = repository.next();
     let number = repository.policies.len();
     let policy = repository.policies.get_mut(which)?;
-    Some(match what {
+    Some(match change {
         0 => {
             policy.version += 1;
             let policy = policy.clone();
@@ -201,9 +201,9 @@ fn change_policies(repository: &mut Repository, what: usize, which: usize) -> Op
         3 => {
             let new = format!("{:?}-{count}", policy.shape).to_lowercase();
             let was = std::mem::replace(&mut policy.name, new);
-            let told = format!("{was} is called {}", policy.name);
+            let description = format!("{was} is called {}", policy.name);
             policy.was = Some(was);
-            told
+            description
         }
         4 => {
             policy.is_suspended = !policy.is_suspended;
@@ -211,7 +211,7 @@ fn change_policies(repository: &mut Repository, what: usize, which: usize) -> Op
         }
         5 => {
             let mut policies = repository.policies.iter_mut();
-            let agent = policies.find(|own| own.shape == Shape::Agent && !own.is_split)?;
+            let agent = policies.find(|given| given.shape == Shape::Agent && !given.is_split)?;
             agent.is_split = true;
             let part = Given {
                 is_suspended: agent.is_suspended,
@@ -222,7 +222,7 @@ fn change_policies(repository: &mut Repository, what: usize, which: usize) -> Op
         }
         6 => {
             let shape = [Shape::Shipper, Shape::Sidecar, Shape::Level][count as usize % 3];
-            if repository.policies.iter().any(|own| own.shape == shape) {
+            if repository.policies.iter().any(|given| given.shape == shape) {
                 return None;
             }
             repository.policies.push(Given::new(shape, 1));

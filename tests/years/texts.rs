@@ -18,8 +18,8 @@ fn container(tree: &Tree<'_>, name: &str) -> Option<NodeId> {
     let list = path
         .iter()
         .try_fold(tree.roots()[0], |node, key| tree.get(node, key))?;
-    tree.children(list).find(|&own| {
-        let found = tree.get(own, "name").and_then(|name| tree.scalar(name));
+    tree.children(list).find(|&item| {
+        let found = tree.get(item, "name").and_then(|name| tree.scalar(name));
         found == Some(name)
     })
 }
@@ -56,10 +56,10 @@ pub fn with_variable(text: &str, name: &str, variable: &str) -> Option<String> {
             let line = text[tree.span(image).end..].find('\n')? + tree.span(image).end + 1;
             let start = text[..tree.start(image)].rfind('\n')? + 1;
             let indent = " ".repeat(text[start..].find("image:")?);
-            let own = format!(
+            let list = format!(
                 "{indent}env:{end}{indent}- name: {variable}{end}{indent}  value: mine{end}"
             );
-            (line, own)
+            (line, list)
         }
     };
     Some(format!("{}{lines}{}", &text[..at], &text[at..]))

@@ -256,7 +256,7 @@ mod tests {
             assert!(
                 out.iter()
                     .zip(line.iter().cycle())
-                    .all(|(own, wanted)| own == wanted)
+                    .all(|(found, wanted)| found == wanted)
             );
         }
     }

@@ -42,11 +42,11 @@ mod tests {
 
     #[test]
     fn results_stand_in_the_order_of_the_things() {
-        let things: Vec<usize> = (0..1000).collect();
-        let doubled = map_in_order(&things, NonZeroUsize::new(4), |thing| thing * 2);
+        let numbers: Vec<usize> = (0..1000).collect();
+        let doubled = map_in_order(&numbers, NonZeroUsize::new(4), |number| number * 2);
         assert_eq!(
             doubled,
-            (0..1000).map(|thing| thing * 2).collect::<Vec<_>>()
+            (0..1000).map(|number| number * 2).collect::<Vec<_>>()
         );
     }
 }

@@ -193,7 +193,7 @@ mod tests {
                 "2026-01-31 12:00",
             ),
         ] {
-            let (_, check) = FORMATS.iter().find(|(own, _)| *own == name).unwrap();
+            let (_, check) = FORMATS.iter().find(|(format, _)| *format == name).unwrap();
             assert_eq!(
                 (check(good).is_ok(), check(bad).is_ok()),
                 (true, false),

@@ -366,7 +366,7 @@ mod tests {
             .filter_map(|text| Version::read(text))
             .collect();
         assert_eq!(versions.len(), order.len());
-        assert!(versions.is_sorted_by(|one, other| one < other));
+        assert!(versions.is_sorted_by(|version, next| version < next));
         assert_eq!(Version::read("1.0.0+a"), Version::read("1.0.0+b.1"));
         for wrong in [
             "1.0",

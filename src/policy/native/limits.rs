@@ -26,8 +26,8 @@ pub(super) fn check(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
         {
             items += count(key, value);
             if items > MAX_ITEMS {
-                let what = "items under `inject`";
-                let problem = too_many(document, &inject.key(key), MAX_ITEMS, what);
+                let counted = "items under `inject`";
+                let problem = too_many(document, &inject.key(key), MAX_ITEMS, counted);
                 return Err(vec![problem]);
             }
             if key == "patches" {

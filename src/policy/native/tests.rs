@@ -31,7 +31,7 @@ fn inject(text: &str) -> Vec<(Code, String)> {
     shown(&format!("  inject:\n    {text}\n"))
 }
 
-fn one(code: Code, text: &str) -> Vec<(Code, String)> {
+fn single(code: Code, text: &str) -> Vec<(Code, String)> {
     vec![(code, text.to_owned())]
 }
 
@@ -108,18 +108,18 @@ fn selection_is_checked() {
 #[test]
 fn an_expression_in_match_is_refused() {
     let spec = "  match: {names: ['${params.x}']}\n  inject: {podLabels: {a: b}}\n";
-    assert_eq!(shown(spec), one(Code::BadExpression, "'${params.x}'"));
+    assert_eq!(shown(spec), single(Code::BadExpression, "'${params.x}'"));
 }
 
 #[test]
 fn names_and_numbers_are_what_kubernetes_takes() {
     assert_eq!(
         inject("volumes: [{name: A_b, emptyDir: {}}]"),
-        one(Code::Invalid, "A_b")
+        single(Code::Invalid, "A_b")
     );
     assert_eq!(
         inject("initContainers: [{name: 'a.b', image: 'x:1'}]"),
-        one(Code::Invalid, "'a.b'")
+        single(Code::Invalid, "'a.b'")
     );
     assert_eq!(
         inject("ports: [{name: jmx-prometheus-exporter, containerPort: 1}]")[0].0,
@@ -127,20 +127,23 @@ fn names_and_numbers_are_what_kubernetes_takes() {
     );
     assert_eq!(
         inject("ports: [{containerPort: 70000}]"),
-        one(Code::Invalid, "70000")
+        single(Code::Invalid, "70000")
     );
     assert_eq!(
         inject("ports: [{containerPort: 80, protocol: tcp}]"),
-        one(Code::Invalid, "tcp")
+        single(Code::Invalid, "tcp")
     );
-    assert_eq!(inject("podLabels: {a: 'b c'}"), one(Code::Invalid, "'b c'"));
+    assert_eq!(
+        inject("podLabels: {a: 'b c'}"),
+        single(Code::Invalid, "'b c'")
+    );
     assert_eq!(
         inject("volumeMounts: [{name: a, mountPath: 'C:/x'}]"),
-        one(Code::Invalid, "'C:/x'")
+        single(Code::Invalid, "'C:/x'")
     );
     assert_eq!(
         inject("initContainers: [{name: a}]"),
-        one(Code::Invalid, "{name: a}")
+        single(Code::Invalid, "{name: a}")
     );
     let nested = "initContainers: [{name: a, image: 'x:1', ports: [{containerPort: 0}], env: [{name: 'A=B'}]}]";
     assert_eq!(
@@ -156,12 +159,12 @@ fn names_and_numbers_are_what_kubernetes_takes() {
 fn an_identity_stands_once() {
     assert_eq!(
         inject("volumes: [{name: a, emptyDir: {}}, {name: 'a', emptyDir: {}}]"),
-        one(Code::Invalid, "'a'")
+        single(Code::Invalid, "'a'")
     );
     let both = "{initContainers: [{name: a, image: 'x:1'}], sidecars: [{name: 'a', type: Native, image: 'x:1'}]}";
     assert_eq!(
         shown(&format!("  inject: {both}\n")),
-        one(Code::Invalid, "'a'")
+        single(Code::Invalid, "'a'")
     );
 }
 
@@ -185,7 +188,7 @@ fn an_env_op_has_the_value_that_it_needs() {
     );
     assert_eq!(
         inject("env: [{name: A, separator: ',', value: x}]"),
-        one(Code::BadPolicy, "','")
+        single(Code::BadPolicy, "','")
     );
     assert_eq!(
         inject("env: [{name: A, op: Remove}, {name: B, value: ''}]"),
@@ -206,15 +209,15 @@ fn restart_policies_follow_the_type_of_sidecar() {
     assert_eq!(sidecar("type: Native, restartPolicy: Always"), []);
     assert_eq!(
         sidecar("type: Native, restartPolicy: Never"),
-        one(Code::BadPolicy, "Never")
+        single(Code::BadPolicy, "Never")
     );
     assert_eq!(
         sidecar("type: Container, restartPolicy: Always"),
-        one(Code::BadPolicy, "Always")
+        single(Code::BadPolicy, "Always")
     );
     assert_eq!(sidecar("type: Container, restartPolicy: OnFailure"), []);
     let init = inject("initContainers: [{name: a, image: 'x:1', restartPolicy: Always}]");
-    assert_eq!(init, one(Code::BadPolicy, "Always"));
+    assert_eq!(init, single(Code::BadPolicy, "Always"));
 }
 
 #[test]
@@ -225,7 +228,7 @@ fn positions_are_words_or_a_neighbour() {
         ))
     };
     assert_eq!(init("{before: b}"), []);
-    assert_eq!(init("Middle"), one(Code::WrongType, "Middle"));
+    assert_eq!(init("Middle"), single(Code::WrongType, "Middle"));
     assert_eq!(init("{beside: b}")[0].0, Code::WrongType);
 }
 

@@ -2,10 +2,10 @@ use super::*;
 use serde_json::{Value, json};
 
 /// Path and sentence of each.
-fn said(found: Vec<ValidationError>) -> Vec<String> {
+fn messages_of(found: Vec<ValidationError>) -> Vec<String> {
     found
         .iter()
-        .map(|one| format!("{}: {}", one.path, one.sentence(|| one.path.name())))
+        .map(|error| format!("{}: {}", error.path, error.sentence(|| error.path.name())))
         .collect()
 }
 
@@ -16,7 +16,7 @@ fn container(role: ContainerRole, fields: Value) -> Vec<String> {
         .as_object_mut()
         .unwrap()
         .extend(fields.as_object().cloned().unwrap());
-    said(of_container(&View::from(&container), role))
+    messages_of(of_container(&View::from(&container), role))
 }
 
 fn app(fields: Value) -> Vec<String> {
@@ -257,19 +257,19 @@ fn init_containers_have_no_probes_and_ephemeral_ones_no_ports() {
 }
 
 /// What is said of the volume `v` with some sources.
-fn said_of_sources(sources: &Value) -> Vec<String> {
+fn messages_of_sources(sources: &Value) -> Vec<String> {
     let mut volume = json!({"name": "v"});
     volume
         .as_object_mut()
         .unwrap()
         .extend(sources.as_object().cloned().unwrap());
-    said(of_volume(&View::from(&volume)))
+    messages_of(of_volume(&View::from(&volume)))
 }
 
 #[track_caller]
 fn assert_said_of_sources<const N: usize>(cases: [(Value, &str); N]) {
     for (sources, expected) in cases {
-        let found = said_of_sources(&sources);
+        let found = messages_of_sources(&sources);
         assert!(
             found.len() == 1 && found[0].starts_with(expected),
             "{sources}: {found:#?}"
@@ -333,7 +333,7 @@ fn sources_of_files_are_right() {
         json!({"configMap": {"name": "c", "optional": true}}),
         json!({"projected": {"sources": []}}),
     ] {
-        assert_eq!(said_of_sources(&fine), Vec::<String>::new());
+        assert_eq!(messages_of_sources(&fine), Vec::<String>::new());
     }
 }
 
@@ -377,12 +377,15 @@ fn fields_of_the_pod_are_right() {
             "securityContext.fsGroup: `fsGroup` must be between 0",
         ),
     ] {
-        let found = said(of_pod_spec(&View::from(&spec)));
+        let found = messages_of(of_pod_spec(&View::from(&spec)));
         assert!(
             found.len() == 1 && found[0].starts_with(expected),
             "{spec}: {found:#?}"
         );
     }
     let fine = json!({"tolerations": [{"operator": "Exists"}, {"key": "a", "value": "b", "effect": "NoExecute", "tolerationSeconds": 1}]});
-    assert_eq!(said(of_pod_spec(&View::from(&fine))), Vec::<String>::new());
+    assert_eq!(
+        messages_of(of_pod_spec(&View::from(&fine))),
+        Vec::<String>::new()
+    );
 }
