@@ -11,6 +11,8 @@ use super::tree::{NodeId, NodeKind, Tree, VERBATIM};
 /// levels.
 const MAX_MERGES: usize = 256;
 
+const MERGE_KEY: &str = "<<";
+
 /// An entry of a mapping, written in it or merged into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappingEntry {
@@ -24,6 +26,7 @@ pub struct MappingEntry {
 
 impl Tree<'_> {
     /// Returns the value of the key, aliases followed. `None` if there is none or the node is no mapping.
+    #[inline]
     pub fn get(&self, mapping: NodeId, key: &str) -> Option<NodeId> {
         self.entry(mapping, key)
             .map(|entry| self.follow(entry.value))
@@ -44,19 +47,14 @@ impl Tree<'_> {
     ) -> Option<MappingEntry> {
         let mut merged = None;
         for (key_node, value) in self.entries(mapping) {
-            let node = self.node(key_node);
-            let length = (node.end - node.start) as usize;
-            // Most keys have another length. Quoted keys and those with escapes have another length than their value.
-            let may_be_key =
-                length == key.len() || node.kind != NodeKind::Plain || node.extra != VERBATIM;
-            if may_be_key && self.is_text(key_node, key) {
+            if self.is_text(key_node, key) {
                 return Some(MappingEntry {
                     key: key_node,
                     value,
                     is_merged: false,
                 });
             }
-            if length == "<<".len() && self.is_merge_key(key_node) {
+            if self.is_merge_key(key_node) {
                 merged = Some(value);
             }
         }
@@ -93,8 +91,15 @@ impl Tree<'_> {
     }
 
     /// Whether a key is a merge key: a plain `<<` without a tag, or with the tag `!!merge`.
+    #[inline]
     pub fn is_merge_key(&self, key: NodeId) -> bool {
-        let is_merge = self.node(key).kind == NodeKind::Plain && self.slice(key) == "<<";
+        let node = self.node(key);
+        // Nearly all keys are longer.
+        (node.end - node.start) as usize == MERGE_KEY.len() && self.is_written_as_merge_key(key)
+    }
+
+    fn is_written_as_merge_key(&self, key: NodeId) -> bool {
+        let is_merge = self.kind(key) == NodeKind::Plain && self.slice(key) == MERGE_KEY;
         is_merge
             && self
                 .tag(key)
@@ -126,13 +131,15 @@ impl Tree<'_> {
     }
 
     /// Whether a node is a scalar with this value, aliases followed.
+    #[inline]
     pub fn is_text(&self, id: NodeId, text: &str) -> bool {
         let node = self.node(id);
         if node.kind != NodeKind::Plain || node.extra != VERBATIM {
             return self.scalar(id) == Some(text);
         }
-        // Compares slices, which differ in length for most keys.
-        self.text.as_bytes()[node.start as usize..node.end as usize] == *text.as_bytes()
+        // Most keys have another length.
+        (node.end - node.start) as usize == text.len()
+            && self.text.as_bytes()[node.start as usize..node.end as usize] == *text.as_bytes()
     }
 
     /// Whether a merge key is written in the mapping.

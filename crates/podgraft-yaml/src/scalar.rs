@@ -18,12 +18,17 @@ pub fn resolve(text: &str) -> Value {
 pub fn resolve_typed(text: &str) -> Option<Value> {
     match text.as_bytes().first() {
         None => Some(Value::Null),
-        // Most scalars are strings, which their first byte shows.
+        // Most scalars are strings, which their first byte shows, or their length if they begin with a letter.
         Some(&first) if !is_first_of_typed(first) => None,
+        Some(first) if first.is_ascii_alphabetic() && text.len() > LONGEST_WORD => None,
         Some(&first) => resolve_word_or_number(first, text),
     }
 }
 
+/// The most bytes of a word that is a boolean or null.
+const LONGEST_WORD: usize = "false".len();
+
+#[inline]
 fn is_first_of_typed(byte: u8) -> bool {
     matches!(
         byte,
@@ -46,10 +51,6 @@ pub fn is_null(text: &str) -> bool {
 }
 
 fn bool_word(text: &str) -> Option<bool> {
-    const LONGEST: usize = "false".len();
-    if text.len() > LONGEST {
-        return None;
-    }
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "true" | "True" | "TRUE" => {
             Some(true)

@@ -244,11 +244,13 @@ impl<'a> Tree<'a> {
         (0..end).map(NodeId)
     }
 
+    #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
     /// The kind of a node and the style in which it is written.
+    #[inline]
     pub fn kind(&self, id: NodeId) -> NodeKind {
         self.node(id).kind
     }
@@ -262,6 +264,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The byte offset at which the content begins.
+    #[inline]
     pub fn start(&self, id: NodeId) -> usize {
         self.node(id).start as usize
     }
@@ -273,6 +276,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The id that follows those of the node and its descendants.
+    #[inline]
     pub fn after(&self, id: NodeId) -> NodeId {
         NodeId(self.node(id).after)
     }
@@ -284,6 +288,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The direct children. Those of a mapping are keys and values in turn.
+    #[inline]
     pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
         let node = self.node(id);
         self.record_access(id.0, id.0 + 1);
@@ -300,6 +305,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The key and value of every entry of a mapping, as written: aliases and `<<` are not followed.
+    #[inline]
     pub fn entries(&self, id: NodeId) -> Entries<'_, 'a> {
         self.record_access(id.0, id.0 + 1);
         let end = if self.kind(id).is_mapping() {
@@ -315,6 +321,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the target of an alias, which is never an alias itself. Returns any other node unchanged.
+    #[inline]
     pub fn follow(&self, id: NodeId) -> NodeId {
         let node = self.node(id);
         if node.kind == NodeKind::Alias {
@@ -326,9 +333,18 @@ impl<'a> Tree<'a> {
 
     /// Returns a scalar's value as text, before any typing: quotes, escapes and folding are undone, aliases followed.
     /// `None` for collections. A value that is not written is the empty text.
+    #[inline]
     pub fn scalar(&self, id: NodeId) -> Option<&str> {
-        let id = self.follow(id);
         let node = self.node(id);
+        match node.kind == NodeKind::Plain && node.extra == VERBATIM {
+            true => Some(&self.text[node.start as usize..node.end as usize]),
+            false => self.other_scalar(id),
+        }
+    }
+
+    /// [`Tree::scalar`] of what is seldom asked for: all but plain scalars that are their text.
+    fn other_scalar(&self, id: NodeId) -> Option<&str> {
+        let node = self.node(self.follow(id));
         if node.kind.is_collection() {
             return None;
         }
@@ -371,6 +387,7 @@ impl<'a> Tree<'a> {
         Some(&self.text[anchor.start as usize..anchor.end as usize])
     }
 
+    #[inline]
     pub(crate) fn properties_of(&self, id: NodeId) -> Option<&NodeProperties> {
         if !self.node(id).has_properties {
             return None;
@@ -383,6 +400,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The node's tag, resolved: `tag:yaml.org,2002:str` for `!!str`.
+    #[inline]
     pub fn tag(&self, id: NodeId) -> Option<&str> {
         self.properties_of(id)?.tag.as_deref()
     }
@@ -437,6 +455,7 @@ pub struct Children<'t, 'a> {
 impl Iterator for Children<'_, '_> {
     type Item = NodeId;
 
+    #[inline]
     fn next(&mut self) -> Option<NodeId> {
         if self.next >= self.end {
             return None;
@@ -464,6 +483,7 @@ pub struct Entries<'t, 'a>(Children<'t, 'a>);
 impl Iterator for Entries<'_, '_> {
     type Item = (NodeId, NodeId);
 
+    #[inline]
     fn next(&mut self) -> Option<(NodeId, NodeId)> {
         Some((self.0.next()?, self.0.next()?))
     }
