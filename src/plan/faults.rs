@@ -267,16 +267,16 @@ impl FaultCollector {
             .and_then(View::as_array)
             .map(Vec::as_slice)
             .unwrap_or_default();
+        let (owner, devices) = (name_of(container), container.get("volumeDevices"));
         for (index, mount) in mounts.iter().enumerate() {
-            let (owner, volume) = (name_of(container), name_of(mount));
+            let volume = name_of(mount);
             if !volumes.contains(volume) {
                 let message = format!(
                     "container `{owner}` mounts the volume `{volume}`, which the pod does not have"
                 );
                 self.add(at.path().key("volumeMounts").index(index), message);
             }
-            let devices = container.get("volumeDevices").and_then(View::as_array);
-            let mut devices = devices.into_iter().flatten();
+            let mut devices = devices.and_then(View::as_array).into_iter().flatten();
             let path = mount.get("mountPath").filter(|path| path.is_string());
             if devices.any(|device| path.is_some() && device.get("devicePath") == path) {
                 let message = format!(

@@ -28,7 +28,52 @@ pub enum View<'t> {
     /// A list.
     List(Vec<View<'t>>),
     /// A mapping.
-    Mapping(Vec<(Cow<'t, str>, View<'t>)>),
+    Mapping(ViewFields<'t>),
+}
+
+/// The fields of a mapping, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ViewFields<'t> {
+    /// The bits of all keys. Most lookups are for keys that a mapping does not have, which the bits show.
+    key_bits: u32,
+    fields: Vec<(Cow<'t, str>, View<'t>)>,
+}
+
+impl<'t> ViewFields<'t> {
+    fn push(&mut self, key: Cow<'t, str>, value: View<'t>) {
+        self.key_bits |= key_bit(&key);
+        self.fields.push((key, value));
+    }
+
+    #[inline]
+    fn get(&self, key: &str) -> Option<&View<'t>> {
+        if self.key_bits & key_bit(key) == 0 {
+            return None;
+        }
+        self.find(key)
+    }
+
+    fn find(&self, key: &str) -> Option<&View<'t>> {
+        let mut fields = self.fields.iter();
+        fields.find_map(|(name, value)| (name == key).then_some(value))
+    }
+}
+
+impl<'t> FromIterator<(Cow<'t, str>, View<'t>)> for ViewFields<'t> {
+    fn from_iter<I: IntoIterator<Item = (Cow<'t, str>, View<'t>)>>(fields: I) -> Self {
+        let fields: Vec<_> = fields.into_iter().collect();
+        let key_bits = fields.iter().fold(0, |bits, (key, _)| bits | key_bit(key));
+        ViewFields { key_bits, fields }
+    }
+}
+
+/// One of 32 bits for a key, which other keys may share.
+#[inline]
+fn key_bit(key: &str) -> u32 {
+    let (first, last) = (key.as_bytes().first(), key.as_bytes().last());
+    let ends =
+        first.map_or(0, |&byte| usize::from(byte)) + 5 * last.map_or(0, |&byte| usize::from(byte));
+    1 << ((ends + 3 * key.len()) % 32)
 }
 
 impl<'t> View<'t> {
@@ -63,7 +108,10 @@ impl<'t> View<'t> {
         if count > FEW {
             return None;
         }
-        let mut fields: Vec<(Cow<'t, str>, Self)> = Vec::with_capacity(count);
+        let mut fields = ViewFields {
+            key_bits: 0,
+            fields: Vec::with_capacity(count),
+        };
         for (key, value) in tree.entries(node) {
             let text = tree.scalar(key)?;
             let is_text = match tree.kind(key) {
@@ -71,21 +119,25 @@ impl<'t> View<'t> {
                 NodeKind::Plain => text != "<<" && scalar::resolve_typed(text).is_none(),
                 _ => true,
             };
-            if !is_text || tree.tag(key).is_some() || fields.iter().any(|(name, _)| name == text) {
+            if !is_text || tree.tag(key).is_some() || fields.get(text).is_some() {
                 return None;
             }
-            fields.push((Cow::Borrowed(text), Self::read(tree, value)?));
+            fields.push(Cow::Borrowed(text), Self::read(tree, value)?);
         }
         Some(View::Mapping(fields))
     }
 
     /// Returns the value of a key. `None` if this is no mapping or has no such key.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&Self> {
-        let mut fields = self.as_object()?.iter();
-        fields.find_map(|(name, value)| (name == key).then_some(value))
+        match self {
+            View::Mapping(fields) => fields.get(key),
+            _ => None,
+        }
     }
 
     /// The string, if it is one.
+    #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
             View::Text(text) => Some(text),
@@ -94,6 +146,7 @@ impl<'t> View<'t> {
     }
 
     /// The boolean, if it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             View::Bool(value) => Some(*value),
@@ -102,6 +155,7 @@ impl<'t> View<'t> {
     }
 
     /// The integer, if it is one.
+    #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             View::Number(number) => number.as_i64(),
@@ -110,6 +164,7 @@ impl<'t> View<'t> {
     }
 
     /// The items, if it is a list.
+    #[inline]
     pub fn as_array(&self) -> Option<&Vec<Self>> {
         match self {
             View::List(items) => Some(items),
@@ -118,19 +173,22 @@ impl<'t> View<'t> {
     }
 
     /// The fields, if it is a mapping.
+    #[inline]
     pub fn as_object(&self) -> Option<&Vec<(Cow<'t, str>, Self)>> {
         match self {
-            View::Mapping(fields) => Some(fields),
+            View::Mapping(fields) => Some(&fields.fields),
             _ => None,
         }
     }
 
     /// Whether it is null.
+    #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, View::Null)
     }
 
     /// Whether it is a string.
+    #[inline]
     pub fn is_string(&self) -> bool {
         matches!(self, View::Text(_))
     }
@@ -140,6 +198,7 @@ impl<'t> View<'t> {
 impl Index<&str> for View<'_> {
     type Output = Self;
 
+    #[inline]
     fn index(&self, key: &str) -> &Self {
         self.get(key).unwrap_or(&View::Null)
     }
@@ -173,11 +232,8 @@ impl From<Value> for View<'_> {
             Value::Array(items) => View::List(items.into_iter().map(View::from).collect()),
             Value::Object(fields) => {
                 let fields = fields.into_iter();
-                View::Mapping(
-                    fields
-                        .map(|(key, value)| (Cow::Owned(key), View::from(value)))
-                        .collect(),
-                )
+                let fields = fields.map(|(key, value)| (Cow::Owned(key), View::from(value)));
+                View::Mapping(fields.collect())
             }
         }
     }
@@ -193,11 +249,8 @@ impl<'v> From<&'v Value> for View<'v> {
             Value::Array(items) => View::List(items.iter().map(View::from).collect()),
             Value::Object(fields) => {
                 let fields = fields.iter();
-                View::Mapping(
-                    fields
-                        .map(|(key, value)| (Cow::Borrowed(&**key), View::from(value)))
-                        .collect(),
-                )
+                let fields = fields.map(|(key, value)| (Cow::Borrowed(&**key), View::from(value)));
+                View::Mapping(fields.collect())
             }
         }
     }
@@ -212,7 +265,7 @@ impl From<&View<'_>> for Value {
             View::Text(text) => Value::String(text.to_string()),
             View::List(items) => items.iter().map(Value::from).collect(),
             View::Mapping(fields) => {
-                let fields = fields.iter();
+                let fields = fields.fields.iter();
                 fields
                     .map(|(key, value)| (key.to_string(), Value::from(value)))
                     .collect()

@@ -254,9 +254,10 @@ impl<'v> Checker<'v> {
         key: &'static str,
         check: impl FnOnce(&str) -> RuleCheck,
     ) {
-        if !is_empty(value.get(key)) {
-            self.text(value, key, check);
-        }
+        self.text(value, key, |text| match text {
+            "" => Ok(()),
+            _ => check(text),
+        });
     }
 
     /// Checks that the text at a key exists and is not empty.
