@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
 use crate::policy::PolicyValue;
-use crate::yaml::value::Path;
+use crate::yaml::value::{Path, field};
 
 use super::containers::{port_of, text_of};
 use super::draft::{Draft, DraftValue};
@@ -17,13 +17,17 @@ use crate::policy::quantity;
 
 /// Whether a container has a field that is valid only together with other parts of the pod.
 fn references_other_parts(container: &Value) -> bool {
-    let variables = container.get("env").and_then(Value::as_array);
-    ["volumeDevices", "resizePolicy"]
-        .iter()
-        .any(|field| container.get(field).is_some())
-        || container["resources"].get("claims").is_some()
-        || container["securityContext"].get("windowsOptions").is_some()
-        || container["securityContext"].get("procMount").is_some()
+    let has = |path: &[&str]| {
+        let mut keys = path.iter();
+        keys.try_fold(container, |value, key| field(value, key))
+            .is_some()
+    };
+    let variables = field(container, "env").and_then(Value::as_array);
+    has(&["volumeDevices"])
+        || has(&["resizePolicy"])
+        || has(&["resources", "claims"])
+        || has(&["securityContext", "windowsOptions"])
+        || has(&["securityContext", "procMount"])
         || variables.is_some_and(|variables| variables.iter().any(has_file))
 }
 

@@ -8,6 +8,7 @@ use crate::change::{ChangeTarget, ContainerItem, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{PolicyValue, Position, SidecarType};
+use crate::yaml::value::field;
 
 use super::draft::DraftValue;
 use super::equality::is_same;
@@ -364,8 +365,7 @@ pub(super) struct DesiredItem<'w> {
 
 /// The text under a key of an item.
 pub(super) fn text_of<'i>(item: &'i PolicyValue, key: &str) -> &'i str {
-    item.value
-        .get(key)
+    field(&item.value, key)
         .and_then(Value::as_str)
         .unwrap_or_default()
 }
