@@ -132,6 +132,15 @@ pub enum SourceRole {
     Context,
 }
 
+/// A policy in the record of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordedPolicy {
+    /// Its name.
+    pub name: String,
+    /// The set that it belongs to.
+    pub set: Option<String>,
+}
+
 /// What the texts of a run say about other objects; see the documentation of the module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
@@ -142,8 +151,10 @@ pub struct Inventory {
     namespaces: BTreeMap<String, KnownObject<NamespaceMeta>>,
     data: BTreeMap<DataName, KnownObject<DataResult>>,
     objects: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
-    /// The names and digests of generated objects in the records of all workloads.
-    recorded: BTreeSet<(String, String)>,
+    /// What policies of this run generate, also where the manifests have an object of the name.
+    generated: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
+    /// The generated objects in the records of all workloads, by name and digest, with the policies that need them.
+    recorded: BTreeMap<(String, String), BTreeSet<RecordedPolicy>>,
     lookups: RequestedKeys,
 }
 
@@ -274,12 +285,25 @@ impl Inventory {
         late
     }
 
-    /// Whether the record of any workload says that podgraft generated an object with this content.
-    pub fn is_recorded(&self, name: &str, digest: &str) -> bool {
-        !self.recorded.is_empty()
-            && self
-                .recorded
-                .contains(&(name.to_owned(), digest.to_owned()))
+    /// The policies that generated an object with this content, as the records of all workloads say.
+    pub fn recorded_policies(
+        &self,
+        name: &str,
+        digest: &str,
+    ) -> impl Iterator<Item = &RecordedPolicy> {
+        let key = || (name.to_owned(), digest.to_owned());
+        let known = (!self.recorded.is_empty()).then(|| self.recorded.get(&key()));
+        known.flatten().into_iter().flatten()
+    }
+
+    fn add_recorded(&mut self, name: String, digest: String, policy: RecordedPolicy) {
+        let policies = self.recorded.entry((name, digest)).or_default();
+        policies.insert(policy);
+    }
+
+    /// What policies of this run generate under a name.
+    pub fn generated(&self, name: &ObjectName) -> Option<&KnownObject<Arc<Value>>> {
+        self.generated.get(name)
     }
 
     /// Whether no needed object was found.
@@ -289,9 +313,13 @@ impl Inventory {
 
     /// Adds the lock files of the run.
     pub fn add_locks(&mut self, locks: Arc<LockSet>) {
-        let generated = locks.generated();
-        let generated = generated.map(|(name, digest)| (name.clone(), digest.clone()));
-        self.recorded.extend(generated);
+        for generated in locks.generated() {
+            let policy = RecordedPolicy {
+                name: generated.policy,
+                set: generated.set,
+            };
+            self.add_recorded(generated.name, generated.digest, policy);
+        }
         self.locks = locks;
     }
 
@@ -302,7 +330,9 @@ impl Inventory {
 
     /// Adds the objects of other texts.
     pub fn add(&mut self, other: Inventory) {
-        self.recorded.extend(other.recorded);
+        for (object, policies) in other.recorded {
+            self.recorded.entry(object).or_default().extend(policies);
+        }
         other
             .namespaces
             .into_iter()
@@ -338,6 +368,7 @@ impl Inventory {
             place,
             contradiction: None,
         };
+        add(&mut self.generated, companion.name.clone(), known.clone());
         add(&mut self.objects, companion.name, known);
     }
 

@@ -15,6 +15,7 @@ use crate::outcome::{FileReport, GeneratedRecord, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
+use crate::record::lock::LockSet;
 use crate::record::words::forced_undo_command;
 use crate::record::{RECORD, Record, digest};
 use crate::source::{Place, Source};
@@ -27,18 +28,31 @@ use crate::yaml::value::to_value;
 
 use super::record_refusals::unreadable;
 use super::removal::{merge_overlapping, remove, separator_of};
-use super::removed_objects::{add, describe, placed};
+use super::removed_objects::{add, describe, leave_out_needed, placed};
 
 /// A file of a run: its name, its text and its report.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
 
-/// Removes the generated objects that no workload of the run needs any more, by adding edits to the reports.
-pub fn prune(files: &mut [RunFile<'_>], options: &Options) {
+/// Removes the generated objects that no workload needs any more, by adding edits to the reports. Those that the lock
+/// files name for workloads of other files stay.
+pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
     let mut needed: BTreeSet<(String, String)> = files
         .iter()
         .flat_map(|(.., report)| &report.needed)
         .map(GeneratedRecord::key)
         .collect();
+    let elsewhere = locks.generated_elsewhere(files.iter().map(|(name, ..)| &**name));
+    let names: BTreeSet<String> = needed.iter().map(|(name, _)| name.clone()).collect();
+    // Where this run writes a new version of an object that others have, the old one goes.
+    let (replaced, elsewhere): (Vec<GeneratedRecord>, Vec<GeneratedRecord>) = elsewhere
+        .into_iter()
+        .map(|object| GeneratedRecord {
+            name: object.name,
+            digest: object.digest,
+            policy: object.policy,
+        })
+        .partition(|object| names.contains(&object.name));
+    needed.extend(elsewhere.iter().map(GeneratedRecord::key));
     // An object that others need may stay, but in another place than the room that was made for it. Then that room is
     // still undone.
     let has_room = options.take_out.is_undo()
@@ -47,7 +61,8 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options) {
             .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
     // If a policy failed, it is unknown which objects it still needs. If nothing is to be pruned, this saves the
     // search of all texts.
-    if is_refused(files) || dropped(files, &needed).is_empty() && !has_room {
+    if is_refused(files) || dropped(files, &replaced, &needed).is_empty() && !has_room {
+        leave_out_needed(files, &needed);
         return;
     }
     let kinds = PodKinds::of(options);
@@ -57,7 +72,8 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options) {
             Err(problem) => report.diagnostics.push(problem),
         }
     }
-    let dropped = dropped(files, &needed);
+    let dropped = dropped(files, &replaced, &needed);
+    leave_out_needed(files, &needed);
     if is_refused(files) || dropped.is_empty() && !has_room {
         return;
     }
@@ -75,13 +91,16 @@ fn is_refused(files: &[RunFile<'_>]) -> bool {
     problems.any(Diagnostic::is_error)
 }
 
-/// Returns the generated objects that the records of the input name and nothing needs, by object name.
+/// Returns the generated objects that the records of the input name, or that are `replaced`, and that nothing needs, by
+/// object name.
 fn dropped(
     files: &[RunFile<'_>],
+    replaced: &[GeneratedRecord],
     needed: &BTreeSet<(String, String)>,
 ) -> BTreeMap<String, Vec<GeneratedRecord>> {
     let mut dropped: BTreeMap<String, Vec<GeneratedRecord>> = BTreeMap::new();
-    let all = files.iter().flat_map(|(.., report)| &report.dropped);
+    let of_files = files.iter().flat_map(|(.., report)| &report.dropped);
+    let all = of_files.chain(replaced);
     for generated in all.filter(|generated| !needed.contains(&generated.key())) {
         let alike = dropped.entry(generated.name.clone()).or_default();
         alike.push(generated.clone());
@@ -183,8 +202,12 @@ impl Pruner<'_> {
         for (name, text, report) in files.iter_mut() {
             found.extend(self.prune_file(name, text, report));
         }
-        let is_missing = |generated: &&GeneratedRecord| !found.contains(&generated.name);
-        let missing = self.dropped.values().filter_map(|ones| ones.first());
+        let of_files = files.iter().flat_map(|(.., report)| &report.dropped);
+        let names: BTreeSet<String> = of_files.map(|object| object.name.clone()).collect();
+        let is_missing = |generated: &&GeneratedRecord| {
+            names.contains(&generated.name) && !found.contains(&generated.name)
+        };
+        let missing = self.dropped.values().filter_map(|same| same.first());
         if let Some((.., report)) = files.first_mut() {
             let warnings = missing.filter(is_missing).map(missing_object);
             report.diagnostics.extend(warnings);

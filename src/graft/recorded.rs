@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::DocumentContent;
-use crate::plan::recording::is_dropped;
+use crate::plan::recording::is_named_dropped;
 use crate::plan::removal::DriftHandling;
-use crate::record::{MARKER, PolicyRecord, RECORD};
+use crate::record::{MARKER, RECORD};
 use crate::source::Source;
 use crate::undo::{RecordedObject, RemovalObstacle, StrippedDocument, strip};
 use crate::yaml::ambiguity::{self, Ambiguity, find_ambiguity, find_ambiguity_in_tree};
@@ -162,11 +162,7 @@ impl<'a> DocumentTask<'a> {
 
     fn is_dropped(&self, policy: &str) -> bool {
         // The set does not matter here: a kept policy is put back in any case.
-        let named = PolicyRecord {
-            policy: policy.to_owned(),
-            ..Default::default()
-        };
-        is_dropped(&named, self.setting.options)
+        is_named_dropped(policy, None, self.setting.options)
     }
 
     /// Returns the text that undo must restore, if it differs from the stripped text because changed values stay.

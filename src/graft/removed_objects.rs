@@ -3,6 +3,7 @@
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{Patch, PatchOperation, RemoveOperation};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::change::{Change, ChangeTarget, Operation};
@@ -11,6 +12,8 @@ use crate::options::Options;
 use crate::outcome::{FileReport, GeneratedRecord, Outcome, PolicyReport, WorkloadReport};
 use crate::yaml::splice::Edit;
 use crate::yaml::stream::chunks;
+
+use super::prune::RunFile;
 
 /// Describes a pruned object, without its position.
 pub(super) fn describe(
@@ -47,6 +50,31 @@ pub(super) fn describe(
             .patches
             .then(|| Patch(vec![PatchOperation::Remove(remove_whole)])),
         ..WorkloadReport::default()
+    }
+}
+
+/// Takes the removal of objects that stay, because others need them, out of what the reports say.
+pub(super) fn leave_out_needed(files: &mut [RunFile<'_>], needed: &BTreeSet<(String, String)>) {
+    let dropped = files.iter().flat_map(|(.., report)| &report.dropped);
+    let staying: BTreeSet<String> = dropped
+        .filter(|generated| needed.contains(&generated.key()))
+        .map(|generated| generated.name.clone())
+        .collect();
+    if staying.is_empty() {
+        return;
+    }
+    let is_removal = |change: &Change| {
+        let is_staying =
+            matches!(&change.target, ChangeTarget::Object(name) if staying.contains(name));
+        is_staying && change.operation == Operation::TakeOut
+    };
+    let workloads = files
+        .iter_mut()
+        .flat_map(|(.., report)| &mut report.workloads);
+    for policy in workloads.flat_map(|workload| &mut workload.policies) {
+        if let Outcome::Injected(changes) | Outcome::TakenOut(changes) = &mut policy.outcome {
+            changes.retain(|change| !is_removal(change));
+        }
     }
 }
 

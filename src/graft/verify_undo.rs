@@ -329,7 +329,7 @@ pub fn prune_proven(
     options: &Options,
     locks: &Arc<LockSet>,
 ) -> Option<Diagnostic> {
-    prune(files, options);
+    prune(files, options, locks);
     prove_companions(files, options, locks)
 }
 
@@ -442,6 +442,7 @@ fn undone(
             .map(|((name, text), report)| (Arc::clone(name), text.as_slice(), report))
             .collect::<Vec<_>>(),
         &options,
+        inventory.locks(),
     );
     let is_refused = reports
         .iter()

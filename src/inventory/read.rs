@@ -4,7 +4,9 @@ use memchr::memmem::{self, Finder};
 use std::sync::Arc;
 
 use super::object::data_of;
-use super::{Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, add, name_in};
+use super::{
+    Inventory, InventoryNeeds, KnownObject, NamespaceMeta, RecordedPolicy, SourceRole, add, name_in,
+};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::prefilter::{DocumentScan, classify};
@@ -145,12 +147,15 @@ impl<'r> InventoryReader<'r> {
         let Some(record) = record.and_then(|text| Record::read(text).ok()) else {
             return false;
         };
-        self.found.recorded.extend(
-            record
-                .policies
-                .into_iter()
-                .flat_map(|policy| policy.generated),
-        );
+        for recorded in record.policies {
+            let policy = RecordedPolicy {
+                name: recorded.policy,
+                set: recorded.set,
+            };
+            for (name, digest) in recorded.generated {
+                self.found.add_recorded(name, digest, policy.clone());
+            }
+        }
         true
     }
 

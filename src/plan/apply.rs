@@ -31,6 +31,8 @@ const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
 pub(super) struct RuleContext<'s, 't> {
     pub workload: &'s Workload<'t>,
     pub policy: &'s Policy,
+    /// All policies of the run.
+    pub policies: &'s [Policy],
     pub base: &'s Baseline,
     pub options: &'s Options,
     pub inventory: &'s Inventory,
@@ -213,7 +215,11 @@ fn generated_by_us(
     let is_new = |(name, digest, is_present): &(String, String, &bool)| {
         !**is_present
             || subject.earlier_digest(name).is_some()
-            || subject.inventory.is_recorded(name, digest)
+            || subject
+                .inventory
+                .recorded_policies(name, digest)
+                .next()
+                .is_some()
     };
     named
         .filter(is_new)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{SourceRole, name_in, written_name};
+use crate::inventory::{RecordedPolicy, SourceRole, name_in, written_name};
 use crate::manifest::workload::group_of;
 use crate::outcome::GeneratedObject;
 use crate::policy::GenerateEntry;
@@ -16,6 +16,7 @@ use crate::select::WorkloadFacts;
 
 use super::RuleContext;
 use super::equality::is_same;
+use super::recording::is_named_dropped;
 
 /// The label of all generated objects:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
@@ -141,11 +142,20 @@ impl RuleContext<'_, '_> {
             .get(name)
     }
 
-    fn is_from_earlier(&self, object: &Value) -> bool {
+    /// Whether earlier runs generated the object, for policies that this run applies or removes: a policy that is kept
+    /// still needs it as it is.
+    fn is_replaceable(&self, object: &Value) -> bool {
         let (name, digest) = (written_name(object), digest(&as_created(object)));
-        self.earlier_digest(&name)
-            .is_some_and(|earlier| *earlier == digest)
-            || self.inventory.is_recorded(&name, &digest)
+        let is_kept = |recorded: &RecordedPolicy| {
+            let is_given = self.policies.iter().any(|policy| {
+                policy.identity == recorded.name
+                    || policy.renamed_from.as_ref() == Some(&recorded.name)
+            });
+            !is_given && !is_named_dropped(&recorded.name, recorded.set.as_ref(), self.options)
+        };
+        let recorded = || self.inventory.recorded_policies(&name, &digest);
+        let earlier_digest = self.earlier_digest(&name);
+        (earlier_digest == Some(&digest) || recorded().next().is_some()) && !recorded().any(is_kept)
     }
 
     /// Adds podgraft's label, and the workload's annotations that decide the order of creation.
@@ -177,17 +187,19 @@ impl RuleContext<'_, '_> {
         let Some(known) = self.inventory.object(name) else {
             return Ok(false);
         };
+        let generated = self.inventory.generated(name);
+        let is_generated_twice = generated.is_some_and(|generated| {
+            generated.contradiction.is_some()
+                || !is_same_object(&generated.value, &companion.object)
+        });
+        if is_generated_twice {
+            let message = format!("the {name} is generated twice, with different content");
+            let help = "put what differs into the name, such as `${workload.name}-agent`";
+            return Err(self.conflict(companion, message, help));
+        }
         match (known.standing, &known.contradiction) {
             // The object is known only because policies generate it, always with the same content.
-            (SourceRole::Companion, None) => Ok(false),
-            (SourceRole::Companion, Some(_)) => {
-                let message = format!("the {name} is generated twice, with different content");
-                Err(self.conflict(
-                    companion,
-                    message,
-                    "put what differs into the name, such as `${workload.name}-agent`",
-                ))
-            }
+            (SourceRole::Companion, _) => Ok(false),
             (_, Some(other_place)) => {
                 let message =
                     format!("the {name} stands twice among the manifests, and is generated, too");
@@ -199,7 +211,7 @@ impl RuleContext<'_, '_> {
             }
             (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
             // An earlier run generated it with other content: the new object replaces it.
-            (_, None) if self.is_from_earlier(&known.value) => Ok(false),
+            (_, None) if self.is_replaceable(&known.value) => Ok(false),
             (_, None) => {
                 let message =
                     format!("the {name} is already among the manifests, with other content");

@@ -211,16 +211,17 @@ impl<'r, 't> PlanContext<'r, 't> {
     fn subject(&self, policy: &'r Policy) -> RuleContext<'r, 't> {
         let PlanContext {
             workload,
+            policies,
             base,
             options,
             inventory,
-            is_recording,
             earlier,
-            ..
+            is_recording,
         } = *self;
         RuleContext {
             workload,
             policy,
+            policies,
             base,
             options,
             inventory,

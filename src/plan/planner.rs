@@ -68,6 +68,7 @@ impl<'c, 't> Planner<'c, 't> {
             inventory,
             base,
             earlier,
+            ..
         } = subject;
         let ExpandedInjection {
             inject,

@@ -409,12 +409,18 @@ fn name_of<'f>(turn: &FoldStep<'f>, policies: &'f [Policy]) -> &'f str {
 
 /// Whether a recorded policy that is not given is to be removed.
 pub(crate) fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
+    is_named_dropped(&policy.policy, policy.set.as_ref(), options)
+}
+
+/// The same for a policy of this name and set.
+pub(crate) fn is_named_dropped(policy: &str, set: Option<&String>, options: &Options) -> bool {
+    let is_in = |names: &[String]| names.iter().any(|name| name == policy);
     match &options.take_out {
         RemovalSelection::Nothing => false,
         RemovalSelection::All => true,
-        RemovalSelection::Only(names) => names.contains(&policy.policy),
+        RemovalSelection::Only(names) => is_in(names),
         RemovalSelection::NotGiven(given) => {
-            policy.set.is_some() && policy.set == options.set && !given.contains(&policy.policy)
+            set.is_some() && set == options.set.as_ref() && !is_in(given)
         }
     }
 }

@@ -116,6 +116,19 @@ struct RestoreDetails {
     text: Option<TextDifferences>,
 }
 
+/// A generated object in a lock file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedObject {
+    /// Kind, namespace and name, such as `ConfigMap shop/orders-jmx`.
+    pub name: String,
+    /// The digest of its content.
+    pub digest: String,
+    /// The policy that generated it.
+    pub policy: String,
+    /// The set of the policy.
+    pub set: Option<String>,
+}
+
 /// What a run did to a workload, with its key in the lock file.
 struct NewRecord<'r> {
     key: WorkloadKey,
@@ -307,13 +320,23 @@ impl Lock {
         self.workloads.retain(|key, _| is_present(key));
     }
 
-    /// Returns the names of the generated objects in all records, with their digests.
-    fn generated(&self) -> impl Iterator<Item = (&String, &String)> {
-        let policies = self
-            .workloads
-            .values()
-            .flat_map(|locked| locked.policies.values());
-        policies.flat_map(|policy| &policy.generated)
+    /// Returns the generated objects that records of workloads name, with the files of these workloads.
+    pub fn generated(&self) -> impl Iterator<Item = (&str, LockedObject)> {
+        let policies = self.workloads.iter().flat_map(|(key, locked)| {
+            let policies = locked.policies.iter();
+            policies.map(|(policy, effects)| (&*key.file, policy, effects))
+        });
+        policies.flat_map(|(file, policy, effects)| {
+            effects.generated.iter().map(move |(name, digest)| {
+                let object = LockedObject {
+                    name: name.clone(),
+                    digest: digest.clone(),
+                    policy: policy.clone(),
+                    set: effects.set.clone(),
+                };
+                (file, object)
+            })
+        })
     }
 }
 

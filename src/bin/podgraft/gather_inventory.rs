@@ -14,6 +14,7 @@ use podgraft::inventory::{
 use podgraft::outcome::ObjectName;
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
+use podgraft::record::lock::LockSet;
 
 use crate::policies::InputText;
 use crate::threads::map_in_order;
@@ -27,6 +28,8 @@ pub struct FactSources<'s> {
     pub policy_files: &'s [PolicyFile],
     /// `--context`.
     pub context: &'s [PathBuf],
+    /// The lock files of the manifests.
+    pub locks: &'s Arc<LockSet>,
     /// The manifests are a stream and cannot be read ahead.
     pub is_stream: bool,
 }
@@ -64,6 +67,7 @@ pub fn gather(
         problems: context.problems,
         ..RunFacts::default()
     };
+    facts.inventory.add_locks(Arc::clone(sources.locks));
     let asking = InventoryRequest {
         needs: &InventoryNeeds::of(policies),
         options,

@@ -85,6 +85,14 @@ impl LockFiles {
                 locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
         }
+        for (index, (lock, file)) in locks.locks.iter().zip(&found.files).enumerate() {
+            let gone = lock
+                .generated()
+                .filter(|(name, _)| !file.folder.join(name).is_file());
+            locks
+                .gone
+                .extend(gone.map(|(name, _)| (index, name.to_owned())));
+        }
         found.locks = Arc::new(locks);
         if problems.is_empty() {
             Ok(found)

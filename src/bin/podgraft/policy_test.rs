@@ -112,6 +112,7 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), 
         manifests: texts.iter().map(source_text).collect(),
         policy_files: &files,
         context: &context,
+        locks: &Arc::default(),
         is_stream: false,
     };
     let facts = gather(sources, &named(&texts), &policies, &options, None);

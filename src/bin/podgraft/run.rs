@@ -16,6 +16,7 @@ use podgraft::inventory::{Inventory, SourceText};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
+use podgraft::record::lock::LockSet;
 use podgraft::report::merge_repeated;
 use podgraft::select::kinds::unknown_kinds;
 
@@ -177,7 +178,12 @@ impl RunInput {
     }
 
     /// Where the inventory looks for Namespaces, ConfigMaps, Secrets and other objects.
-    fn sources<'s>(&self, run: &'s args::RunArgs, loaded: &'s LoadedPolicies) -> FactSources<'s> {
+    fn sources<'s>(
+        &self,
+        run: &'s args::RunArgs,
+        loaded: &'s LoadedPolicies,
+        locks: &'s Arc<LockSet>,
+    ) -> FactSources<'s> {
         let is_stream = self.is_stream();
         let manifests = match &self.opened {
             _ if is_stream => Vec::new(),
@@ -190,6 +196,7 @@ impl RunInput {
             manifests,
             policy_files: &loaded.files,
             context: &run.manifests.context,
+            locks,
             is_stream,
         }
     }
@@ -224,14 +231,13 @@ fn graft_loaded(
         LockFiles::default()
     });
     let facts = gather(
-        work.sources(run, loaded),
+        work.sources(run, loaded, &lock_files.locks),
         &named(&work.texts),
         &loaded.policies,
         &options,
         run.output.threads,
     );
-    let mut inventory = facts.inventory;
-    inventory.add_locks(Arc::clone(&lock_files.locks));
+    let inventory = facts.inventory;
     problems.extend(facts.problems);
     let mut written_objects = work.keep_shard(run.manifests.shard, facts.writers);
     problems.extend(unknown_kinds(&loaded.policies, &PodKinds::of(&options)));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Lock, NewRecord};
+use super::{Lock, LockedObject, NewRecord};
 use crate::ownership::{RecordedWorkload, WorkloadKey};
 
 /// The lock files of a run. Each covers the files below its folder.
@@ -13,6 +13,8 @@ pub struct LockSet {
     pub locks: Vec<Lock>,
     /// By the name of a file in this run: the index of its lock file, and its path from that lock file's folder.
     pub files: HashMap<Arc<str>, (usize, String)>,
+    /// Files that the lock files name and that are gone: the index of the lock file, and their path from its folder.
+    pub gone: HashSet<(usize, String)>,
 }
 
 impl LockSet {
@@ -22,9 +24,34 @@ impl LockSet {
         Some((&self.locks[*lock], file))
     }
 
-    /// Returns the names of the generated objects in all lock files, with their digests.
-    pub fn generated(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.locks.iter().flat_map(Lock::generated)
+    /// Returns the generated objects that the lock files name.
+    pub fn generated(&self) -> impl Iterator<Item = LockedObject> {
+        let objects = self.locks.iter().flat_map(Lock::generated);
+        objects.map(|(_, object)| object)
+    }
+
+    /// Returns the generated objects that workloads of other files need than those named here. Files that are gone
+    /// need nothing.
+    pub fn generated_elsewhere<'n>(
+        &self,
+        files: impl Iterator<Item = &'n str>,
+    ) -> Vec<LockedObject> {
+        let of_run: HashSet<(usize, &str)> = files
+            .filter_map(|name| self.files.get(name))
+            .map(|(lock, file)| (*lock, file.as_str()))
+            .collect();
+        let locks = self.locks.iter().enumerate();
+        let objects = locks.flat_map(|(at, lock)| {
+            let objects = lock.generated();
+            objects.map(move |(file, object)| ((at, file), object))
+        });
+        objects
+            .filter(|((lock, file), _)| {
+                !of_run.contains(&(*lock, *file))
+                    && !self.gone.contains(&(*lock, (*file).to_owned()))
+            })
+            .map(|(_, object)| object)
+            .collect()
     }
 
     /// Whether a lock file covers the file.

@@ -1,0 +1,127 @@
+//! Generated objects that several workloads or policies need.
+
+use super::{DEPLOYMENT, empty_repository, succeeded};
+use crate::program::{Place, stderr_of};
+
+/// A policy that generates the ConfigMap `shared`.
+fn generating(policy: &str, value: &str) -> String {
+    format!(
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {{name: {policy}}}
+spec:
+  inject: {{podLabels: {{{policy}: set}}}}
+  generate:
+  - resource: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: shared}}, data: {{k: {value}}}}}
+"
+    )
+}
+
+/// Two workloads in a file each.
+fn place() -> Place {
+    let place = empty_repository();
+    place.write("apps/a.yaml", DEPLOYMENT.replace("orders", "a"));
+    place.write("apps/b.yaml", DEPLOYMENT.replace("orders", "b"));
+    for policy in ["first", "second"] {
+        place.write(format!("{policy}.yaml"), generating(policy, "v"));
+    }
+    place.write("other.yaml", generating("second", "w"));
+    place
+}
+
+fn assert_untouched(place: &Place) {
+    for name in ["a", "b"] {
+        let original = DEPLOYMENT.replace("orders", name);
+        assert_eq!(place.read(format!("apps/{name}.yaml")), original);
+    }
+    assert!(!place.path("podgraft.lock").exists());
+}
+
+#[test]
+fn a_second_object_of_a_name_is_refused_although_an_earlier_run_wrote_the_first() {
+    let place = place();
+    succeeded(&place, &["apply", "-i", "-p", "first.yaml", "apps"]);
+    let injected = place.read("apps/a.yaml");
+    let both: &[&str] = &["apply", "-i", "-p", "first.yaml", "-p", "other.yaml"];
+    let only: &[&str] = &["apply", "-i", "-p", "other.yaml"];
+    for args in [both, only] {
+        let refused = place.run(&[args, &["apps"]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
+        let messages = stderr_of(&refused);
+        assert!(messages.contains("ConfigMap shared"), "{messages}");
+        assert_eq!(place.read("apps/a.yaml"), injected);
+    }
+    // The same content is one object.
+    succeeded(
+        &place,
+        &[
+            "apply",
+            "-i",
+            "-p",
+            "first.yaml",
+            "-p",
+            "second.yaml",
+            "apps",
+        ],
+    );
+    // A new version that only one of them has is refused as well.
+    place.write("first.yaml", generating("first", "new"));
+    let refused = place.run(&[both, &["apps"]].concat());
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
+    place.write("second.yaml", generating("second", "new"));
+    succeeded(
+        &place,
+        &[
+            "apply",
+            "-i",
+            "-p",
+            "first.yaml",
+            "-p",
+            "second.yaml",
+            "apps",
+        ],
+    );
+    assert_eq!(
+        place.read("apps/a.yaml").matches("kind: ConfigMap").count(),
+        1
+    );
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_untouched(&place);
+}
+
+#[test]
+fn an_object_stays_while_another_file_or_policy_needs_it() {
+    let place = place();
+    let both = ["apply", "-i", "-p", "first.yaml", "-p", "second.yaml"];
+    succeeded(&place, &[&both[..], &["apps"]].concat());
+    // The object stands in the file of the first workload.
+    assert!(place.read("apps/a.yaml").contains("kind: ConfigMap"));
+    for args in [
+        &["undo", "-i", "--only", "first", "apps"][..],
+        &["undo", "-i", "apps/a.yaml"],
+    ] {
+        let output = succeeded(&place, args);
+        let messages = stderr_of(&output);
+        assert!(messages.contains("taken out"), "{messages}");
+        assert!(!messages.contains("ConfigMap"), "{messages}");
+        assert!(place.read("apps/a.yaml").contains("kind: ConfigMap"));
+    }
+    // A new version for one of the files takes the place of the old one.
+    place.write("second.yaml", generating("second", "new"));
+    succeeded(&place, &["apply", "-i", "-p", "second.yaml", "apps/a.yaml"]);
+    let text = place.read("apps/a.yaml");
+    assert_eq!(text.matches("kind: ConfigMap").count(), 1, "{text}");
+    succeeded(&place, &["apply", "-i", "-p", "second.yaml", "apps"]);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_untouched(&place);
+}
+
+#[test]
+fn a_file_that_is_gone_keeps_no_object() {
+    let place = place();
+    succeeded(&place, &["apply", "-i", "-p", "first.yaml", "apps"]);
+    std::fs::remove_file(place.path("apps/b.yaml")).expect("it is there");
+    succeeded(&place, &["undo", "-i", "apps/a.yaml"]);
+    assert_eq!(place.read("apps/a.yaml"), DEPLOYMENT.replace("orders", "a"));
+    assert!(!place.path("podgraft.lock").exists());
+}
