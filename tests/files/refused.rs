@@ -388,3 +388,18 @@ fn a_folder_of_results_is_written_whole_or_not_at_all() {
         "`both/x` would be both a file and a folder of the results",
     );
 }
+
+#[test]
+fn a_lock_file_that_is_a_link_is_refused() {
+    let place = Place::new();
+    place.write("m/a.yaml", deployment("a"));
+    place.write("settings", "# settings\n");
+    for target in ["../settings", "../nowhere"] {
+        symlink(target, place.path("m/podgraft.lock")).unwrap();
+        assert_refused(&place.apply_in_place(&["m"]), "is a symbolic link");
+        assert_eq!(place.read("m/a.yaml"), deployment("a"));
+        assert_eq!(place.read("settings"), "# settings\n");
+        assert!(!place.path("nowhere").exists());
+        fs::remove_file(place.path("m/podgraft.lock")).unwrap();
+    }
+}

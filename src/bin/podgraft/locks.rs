@@ -316,6 +316,12 @@ fn lock_folder_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
 
 fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {
     let name = path.to_string_lossy();
+    // A link may lead anywhere, and the file is replaced.
+    if path.is_symlink() {
+        let message = format!("`{name}` is a symbolic link, which podgraft does not follow");
+        let help = "put the file itself there, or remove the link";
+        return Err(Diagnostic::error(Code::File, message).help(help));
+    }
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Lock::default(), None)),
