@@ -7,6 +7,7 @@ mod lookups;
 mod nearest;
 mod object;
 mod read;
+mod recorded;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,8 @@ pub use object::{
     DataEntries, DataKind, DataName, DataValue, NamespaceMeta, name_in, written_name,
 };
 pub use read::{read, read_part};
+use recorded::RecordedObjects;
+pub use recorded::RecordedPolicy;
 
 /// The kinds of objects that the policies of a run need. If there are none, no text is read for the inventory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,15 +135,6 @@ pub enum SourceRole {
     Context,
 }
 
-/// A policy in the record of a workload.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RecordedPolicy {
-    /// Its name.
-    pub name: String,
-    /// The set that it belongs to.
-    pub set: Option<String>,
-}
-
 /// What the texts of a run say about other objects; see the documentation of the module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
@@ -153,8 +147,8 @@ pub struct Inventory {
     objects: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
     /// What policies of this run generate, also where the manifests have an object of the name.
     generated: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
-    /// The generated objects in the records of all workloads, by name and digest, with the policies that need them.
-    recorded: BTreeMap<(String, String), BTreeSet<RecordedPolicy>>,
+    /// The generated objects in the records of all workloads.
+    recorded: RecordedObjects,
     lookups: RequestedKeys,
 }
 
@@ -285,22 +279,6 @@ impl Inventory {
         late
     }
 
-    /// The policies that generated an object with this content, as the records of all workloads say.
-    pub fn recorded_policies(
-        &self,
-        name: &str,
-        digest: &str,
-    ) -> impl Iterator<Item = &RecordedPolicy> {
-        let key = || (name.to_owned(), digest.to_owned());
-        let known = (!self.recorded.is_empty()).then(|| self.recorded.get(&key()));
-        known.flatten().into_iter().flatten()
-    }
-
-    fn add_recorded(&mut self, name: String, digest: String, policy: RecordedPolicy) {
-        let policies = self.recorded.entry((name, digest)).or_default();
-        policies.insert(policy);
-    }
-
     /// What policies of this run generate under a name.
     pub fn generated(&self, name: &ObjectName) -> Option<&KnownObject<Arc<Value>>> {
         self.generated.get(name)
@@ -311,28 +289,9 @@ impl Inventory {
         self.namespaces.is_empty() && self.data.is_empty() && self.objects.is_empty()
     }
 
-    /// Adds the lock files of the run.
-    pub fn add_locks(&mut self, locks: Arc<LockSet>) {
-        for generated in locks.generated() {
-            let policy = RecordedPolicy {
-                name: generated.policy,
-                set: generated.set,
-            };
-            self.add_recorded(generated.name, generated.digest, policy);
-        }
-        self.locks = locks;
-    }
-
-    /// The lock files of the run.
-    pub fn locks(&self) -> &Arc<LockSet> {
-        &self.locks
-    }
-
     /// Adds the objects of other texts.
     pub fn add(&mut self, other: Inventory) {
-        for (object, policies) in other.recorded {
-            self.recorded.entry(object).or_default().extend(policies);
-        }
+        self.recorded.add(other.recorded);
         other
             .namespaces
             .into_iter()

@@ -4,9 +4,7 @@ use memchr::memmem::{self, Finder};
 use std::sync::Arc;
 
 use super::object::data_of;
-use super::{
-    Inventory, InventoryNeeds, KnownObject, NamespaceMeta, RecordedPolicy, SourceRole, add, name_in,
-};
+use super::{Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, add, name_in};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::prefilter::{DocumentScan, classify};
@@ -148,13 +146,7 @@ impl<'r> InventoryReader<'r> {
             return false;
         };
         for recorded in record.policies {
-            let policy = RecordedPolicy {
-                name: recorded.policy,
-                set: recorded.set,
-            };
-            for (name, digest) in recorded.generated {
-                self.found.add_recorded(name, digest, policy.clone());
-            }
+            self.found.recorded.add_policy(recorded);
         }
         true
     }

@@ -1,0 +1,76 @@
+//! The generated objects that the records of earlier runs name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Inventory;
+use crate::record::PolicyRecord;
+use crate::record::lock::LockSet;
+
+/// A policy in the record of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordedPolicy {
+    /// Its name.
+    pub name: String,
+    /// The set that it belongs to.
+    pub set: Option<String>,
+}
+
+/// Generated objects by name and digest, with the policies that need them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RecordedObjects(BTreeMap<(String, String), BTreeSet<RecordedPolicy>>);
+
+impl RecordedObjects {
+    fn insert(&mut self, name: String, digest: String, policy: RecordedPolicy) {
+        self.0.entry((name, digest)).or_default().insert(policy);
+    }
+
+    /// Adds the objects of a policy's record.
+    pub(super) fn add_policy(&mut self, recorded: PolicyRecord) {
+        let policy = RecordedPolicy {
+            name: recorded.policy,
+            set: recorded.set,
+        };
+        for (name, digest) in recorded.generated {
+            self.insert(name, digest, policy.clone());
+        }
+    }
+
+    /// Adds the objects of other records.
+    pub(super) fn add(&mut self, other: RecordedObjects) {
+        for (object, policies) in other.0 {
+            self.0.entry(object).or_default().extend(policies);
+        }
+    }
+}
+
+impl Inventory {
+    /// The policies that generated an object with this content, as the records of all workloads say.
+    pub fn recorded_policies(
+        &self,
+        name: &str,
+        digest: &str,
+    ) -> impl Iterator<Item = &RecordedPolicy> {
+        let objects = &self.recorded.0;
+        let key = || (name.to_owned(), digest.to_owned());
+        let known = (!objects.is_empty()).then(|| objects.get(&key()));
+        known.flatten().into_iter().flatten()
+    }
+
+    /// Adds the lock files of the run.
+    pub fn add_locks(&mut self, locks: Arc<LockSet>) {
+        for object in locks.generated() {
+            let policy = RecordedPolicy {
+                name: object.policy,
+                set: object.set,
+            };
+            self.recorded.insert(object.name, object.digest, policy);
+        }
+        self.locks = locks;
+    }
+
+    /// The lock files of the run.
+    pub fn locks(&self) -> &Arc<LockSet> {
+        &self.locks
+    }
+}
