@@ -247,7 +247,12 @@ fn a_first_policy_is_written_from_answers_and_works() {
         let init = place.run(&[&["init"], answers].concat());
         succeeded(&init);
         let name = answers[1];
-        assert_eq!(place.read(format!("podgraft/{name}.yaml")), made);
+        // The comment names the file.
+        let written = made.replace(
+            &format!("-p {name}.yaml"),
+            &format!("-p podgraft/{name}.yaml"),
+        );
+        assert_eq!(place.read(format!("podgraft/{name}.yaml")), written);
         let diff = place.run(&["diff", "apps"]);
         assert_eq!(diff.status.code(), Some(1), "{}", stderr_of(&diff));
         assert!(failed(&place.run(&[&["init"], answers].concat())).contains("is there already"));

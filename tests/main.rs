@@ -1,6 +1,7 @@
 //! All integration tests in one program, so that a change of the library is linked once. The name of a module chooses its
 //! tests: `cargo test corpus::`. The golden folders are a program of their own (`cargo test --test golden`).
 
+mod advice;
 mod against;
 mod api;
 mod architecture;

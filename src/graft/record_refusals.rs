@@ -7,11 +7,13 @@ use crate::options::{Options, RemovalSelection};
 use crate::plan::explain_refusal;
 use crate::record::lock::LockedRecordError;
 use crate::record::words::{forced_undo_command, words_of};
-use crate::record::{MARKER, RecordError};
+use crate::record::{MARKER, RecordError, RecordedValue};
 use crate::source::{Place, Source};
 use crate::undo::{RecordedObject, RemovalObstacle};
 use crate::yaml::parse::MAX_DEPTH;
-use crate::yaml::tree::Tree;
+use crate::yaml::tree::{NodeId, Tree};
+
+use super::refusals::refuse_duplicate_in_pod;
 
 pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -> Diagnostic {
     let message = format!(
@@ -103,15 +105,30 @@ pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Opti
             .any(|name| wanted.iter().any(|wanted_name| wanted_name == name)),
         _ => true,
     };
+    if !is_meant {
+        return None;
+    }
+    if let Some(problem) = refuse_ambiguous(workload, marker) {
+        return Some(problem);
+    }
     let message = format!(
         "{} is marked as injected and has no record of it, so it is not undone",
         workload.title()
     );
     let problem = Diagnostic::warning(Code::NoRecord, message)
         .at(workload.place(marker), "injected by these");
-    is_meant.then(|| {
-        problem.help("restore the file from its history, or run `apply --in-place` with the policies that injected it: it records what is as they want it")
-    })
+    Some(
+        problem.help("restore the file from its history, or run `apply --in-place` with the policies that injected it: it records what is as they want it"),
+    )
+}
+
+/// Refuses an object that readers disagree about: its record cannot be looked up.
+fn refuse_ambiguous(workload: &Workload<'_>, marker: NodeId) -> Option<Diagnostic> {
+    if RecordedValue::of(workload.tree, workload.object.node).is_some() {
+        return None;
+    }
+    let unclear = || unreadable(&RecordError::Ambiguous, workload.place(marker));
+    Some(refuse_duplicate_in_pod(workload).unwrap_or_else(unclear))
 }
 
 pub(super) fn explain(

@@ -98,6 +98,11 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
         };
         return Some(problem.help(help));
     }
+    refuse_duplicate_in_pod(workload)
+}
+
+/// Refuses a pod with a duplicate key in its `spec` or in a container.
+pub(super) fn refuse_duplicate_in_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
     let key = workload.duplicate_key_in_pod()?;
     Some(duplicate(
         workload.place(key),

@@ -30,6 +30,8 @@ use crate::ownership::{RecordedWorkload, TextAdjustment, WorkloadKey, is_false};
 pub const LOCK_FILE: &str = "podgraft.lock";
 /// The version of the lock file format that is read and written here.
 const LOCK_VERSION: u64 = 1;
+/// Why the lock file of a later version is not read.
+pub const LATER_VERSION: &str = "a later podgraft wrote this file";
 const HEADER: &str = "\
 # What podgraft put into the workloads of these files. Commit it with them; `podgraft undo` reads it.
 # First what policies put at a place, in whatever workload:
@@ -161,7 +163,7 @@ impl Lock {
         match text_in(&fields, 0)? {
             "version" => match fields.get(1).and_then(Value::as_u64) {
                 Some(LOCK_VERSION) => Ok(()),
-                _ => Err("a later podgraft wrote this file".to_owned()),
+                _ => Err(LATER_VERSION.to_owned()),
             },
             "item" => self.read_content(&fields, ContentKind::Item),
             "text" => self.read_content(&fields, ContentKind::Text),

@@ -51,9 +51,13 @@ pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
             words.remove(index);
         }
     }
-    let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+    let mut words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+    // Without paths the command reads stdin anyway, and that of a host takes no path.
+    if !paths.is_empty() {
+        words.push("-".to_owned());
+    }
     format!(
-        "helm template {release} {folder} | podgraft {} -",
+        "helm template {release} {folder} | podgraft {}",
         words.join(" ")
     )
 }

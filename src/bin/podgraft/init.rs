@@ -8,6 +8,7 @@ use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::edit::emit::plain_or_quoted;
 use podgraft::policy::read::{PolicyFile, read};
+use podgraft::wording::shell_word;
 
 use crate::args::PolicyArgs;
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
@@ -41,11 +42,10 @@ fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
             used.clone()
         }
         None => {
-            let text = policy(&args.answers)?;
-            let name = name_of(&args.answers);
-            let path = args.folder.join(FOLDER).join(format!("{name}.yaml"));
-            write_new(&path, &text)?;
-            format!("{FOLDER}/{name}.yaml")
+            let file = format!("{FOLDER}/{}.yaml", name_of(&args.answers));
+            let text = policy(&args.answers, &file)?;
+            write_new(&args.folder.join(&file), &text)?;
+            file
         }
     };
     write_new(&config, &configuration(&used))?;
@@ -144,16 +144,19 @@ fn name_of(answers: &StarterPolicyArgs) -> &str {
     name.map_or("policy", String::as_str)
 }
 
-/// The commented text of a first policy.
+/// The commented text of a first policy, for a file of its name in the current folder.
 ///
 /// # Errors
 /// If an answer is missing, or makes a policy that would be refused.
-pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
+pub fn policy_text(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
+    policy(answers, &format!("{}.yaml", name_of(answers)))
+}
+
+fn policy(answers: &StarterPolicyArgs, file: &str) -> Result<String, Diagnostic> {
     let label = |key: &str, value: &str| match &answers.label {
         Some((key, value)) => format!("{}: {}", plain_or_quoted(key), plain_or_quoted(value)),
         None => format!("{key}: {value}"),
     };
-    let file = format!("{}.yaml", name_of(answers));
     let name = &plain_or_quoted(name_of(answers));
     let (description, label, inject) = if answers.scrape.is_some() {
         let port = answers.port.unwrap_or(9090);
@@ -192,9 +195,9 @@ pub fn policy(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
         ("LABEL", &label),
         ("INJECT", inject.trim_end()),
         ("NAME", name),
-        ("FILE", &file),
+        ("FILE", &shell_word(file)),
     ];
-    accepted(&file, filled(HEAD, &answers))
+    accepted(file, filled(HEAD, &answers))
 }
 
 /// The policy's text, if podgraft takes it.

@@ -12,7 +12,7 @@ use memchr::memmem;
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::ownership::RecordedWorkload;
-use podgraft::record::lock::{LOCK_FILE, Lock, LockSet};
+use podgraft::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
 
 use crate::output::GraftedFile;
 use crate::texts::InputBytes;
@@ -336,9 +336,13 @@ fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {
         Ok(lock) => Ok((lock, Some(text))),
         Err((line, reason)) => {
             let message = format!("line {line} of `{name}` cannot be read: {reason}");
-            Err(Diagnostic::error(Code::BadRecord, message).help(
-                "restore the file from its history; after a merge keep the lines of both sides",
-            ))
+            let help = match &*reason {
+                LATER_VERSION => "use that podgraft",
+                _ => {
+                    "restore the file from its history; after a merge keep the lines of both sides"
+                }
+            };
+            Err(Diagnostic::error(Code::BadRecord, message).help(help))
         }
     }
 }

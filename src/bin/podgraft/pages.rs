@@ -30,7 +30,9 @@ pub fn policy(command: &PolicyCommand) -> Exit {
                     .map_err(|problem| *problem),
             )
         }
-        PolicyCommand::New(args) => print_page(init::policy(&args.answers).map(String::into_bytes)),
+        PolicyCommand::New(args) => {
+            print_page(init::policy_text(&args.answers).map(String::into_bytes))
+        }
         PolicyCommand::Convert(args) => convert(args),
         PolicyCommand::Lint(args) => lint::lint(args),
         PolicyCommand::Images(args) => lint::images(args),

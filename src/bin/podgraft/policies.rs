@@ -206,6 +206,24 @@ pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnosti
     }
 }
 
+/// The files of the policies that an operator offers to Applications.
+///
+/// # Errors
+/// The files that cannot be read, and what is wrong with their policies: an offer is checked before somebody chooses it.
+pub fn checked_offers(offers: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+    let files = offered_files(offers)?;
+    let reading = ReadOptions {
+        params_stay_open: true,
+        ..ReadOptions::default()
+    };
+    let (_, mut problems) = read_as(files.clone(), &[], reading);
+    problems.retain(Diagnostic::is_error);
+    match problems.is_empty() {
+        true => Ok(files),
+        false => Err(problems),
+    }
+}
+
 /// The policies that an Argo CD Application has chosen among those that the operator offers.
 pub struct OfferedPolicies {
     /// Files with a chosen policy, in the form that `-p` takes.
@@ -217,7 +235,7 @@ pub struct OfferedPolicies {
 /// Finds the chosen policies among the offered ones. A file without a chosen policy is left out.
 ///
 /// # Errors
-/// Chosen policies that are not offered.
+/// Chosen policies that are not offered, and what is wrong with the offered ones.
 pub fn choose_offered(
     offers: &[PathBuf],
     chosen: &[String],
@@ -226,6 +244,7 @@ pub fn choose_offered(
         files: Vec::new(),
         not_chosen: Vec::new(),
     };
+    checked_offers(offers)?;
     let mut known: Vec<String> = Vec::new();
     for offer in offers {
         let names = declared(&offered_files(std::slice::from_ref(offer))?)

@@ -8,7 +8,7 @@ use super::parameters::{PARAMS, POLICIES};
 use crate::args;
 use crate::diagnostics::Console;
 use crate::output::print;
-use crate::policies::offered_files;
+use crate::policies::{checked_offers, offered_files};
 use crate::run::Exit;
 use crate::settings::{Caller, complete};
 
@@ -18,7 +18,7 @@ pub fn announce(args: &args::ParametersArgs) -> Exit {
     let console = Console::new(&run.output);
     let found = complete(&run, Caller::Host).and_then(|run| {
         let mut files = offered_files(&run.policies.given)?;
-        let offered = offered_files(&args.offers.offered)?;
+        let offered = checked_offers(&args.offers.offered)?;
         let choice: Vec<String> = declared(&offered)
             .into_iter()
             .map(|policy| policy.identity)

@@ -1,0 +1,94 @@
+//! What podgraft says where something cannot be done: the real reason, and advice that works.
+
+use crate::program::{Place, failed, stderr_of, succeeded, with_stdin};
+
+const POLICY: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec: {inject: {env: [{name: J, value: abc}]}}
+";
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, namespace: shop}
+spec:
+  template:
+    spec:
+      containers:
+      - name: app
+        image: x/y:1
+";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("policy.yaml", POLICY);
+    place.write("r/a.yaml", DEPLOYMENT);
+    place
+}
+
+#[test]
+fn undo_names_the_key_that_stands_twice_and_not_a_lost_record() {
+    let place = place();
+    let apply = ["apply", "--no-config", "-i", "-p", "policy.yaml", "r"];
+    succeeded(&place.run(&apply));
+    let twice = place
+        .read("r/a.yaml")
+        .replace("image: x/y:1", "image: x/y:1\n        env: []");
+    place.write("r/a.yaml", twice);
+    let text = failed(&place.run(&["undo", "--no-config", "-i", "r"]));
+    assert!(text.contains("the key `env` stands twice"), "{text}");
+    assert!(!text.contains("no-record"), "{text}");
+}
+
+#[test]
+fn a_post_renderer_is_not_advised_to_take_a_path() {
+    let place = place();
+    let template = DEPLOYMENT.replace("name: a,", "name: {{ .Values.name }},");
+    let command = place.command(&["post-render", "-p", "policy.yaml", "--diagnostics", "short"]);
+    let text = failed(&with_stdin(command, &template));
+    let advice =
+        "helm template RELEASE CHART | podgraft post-render -p policy.yaml --diagnostics short\n";
+    assert!(text.contains(advice), "{text}");
+}
+
+#[test]
+fn an_offered_policy_that_is_wrong_is_refused_before_it_is_chosen() {
+    let place = place();
+    place.write("off.yaml", POLICY.replace("name: agent", "name: off"));
+    for command in [
+        &["argocd", "parameters"][..],
+        &["argocd", "generate", "-p", "policy.yaml", "r"],
+    ] {
+        let output = place.run(&[command, &["--offer", "off.yaml"]].concat());
+        let text = failed(&output);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text.contains("`name` must be a string"), "{text}");
+    }
+}
+
+#[test]
+fn the_command_in_a_first_policy_works_in_the_folder_of_the_configuration() {
+    let place = place();
+    succeeded(&place.run(&["init", "--sidecar", "shipper", "--image", "shipper:1"]));
+    let text = place.read("podgraft/shipper.yaml");
+    assert!(
+        text.contains("podgraft diff -p podgraft/shipper.yaml MANIFESTS;"),
+        "{text}"
+    );
+    succeeded(&place.run(&["diff", "-p", "podgraft/shipper.yaml", "r"]));
+}
+
+#[test]
+fn a_lock_of_a_later_version_is_for_that_podgraft() {
+    let place = place();
+    succeeded(&place.run(&["apply", "--no-config", "-i", "-p", "policy.yaml", "r"]));
+    place.write("r/podgraft.lock", "[\"version\",2]\n");
+    let output = place.run(&["apply", "--no-config", "-i", "-p", "policy.yaml", "r"]);
+    failed(&output);
+    assert!(
+        stderr_of(&output).contains("help: use that podgraft"),
+        "{}",
+        stderr_of(&output)
+    );
+}
