@@ -1,7 +1,7 @@
 //! Masks secrets in reports: a value is replaced by dots if its name says that it is a secret. The unified diff is not
 //! masked, because it is a patch.
 
-use regex_lite::Regex;
+use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,23 +13,49 @@ use crate::yaml::tree::{NodeId, Tree};
 pub(crate) const MASK: &str = "••••••";
 
 /// Names of variables, annotations and labels that hold secrets. `AUTH` is not among the words: it would also match
-/// `OAUTH_URL` and `AUTHOR`.
+/// `OAUTH_URL` and `AUTHOR`. `PWD` alone is the working directory.
 static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "TOKEN|PASSW(OR)?D|PASSPHRASE|SECRET|(API|PRIVATE|ACCESS|LICENSE)[_.-]?KEY|CREDENTIALS?|DSN";
-    Regex::new(&format!("(?i)(^|[_.-])(\\w*({words}))($|[_.-])")).expect("the pattern is constant")
+    let words = "TOKEN|PASSW(OR)?D|PASSPHRASE|SECRET|(API|PRIVATE|ACCESS|ACCOUNT|LICENSE)[_.-]?KEY|CREDENTIALS?|DSN";
+    let pattern =
+        format!(r"(?i)(^|[_.-])((\w*({words}))|PASS)($|[_.-]|\d)|[_.-](PASS|PWD)($|[_.-]|\d)");
+    Regex::new(&pattern).expect("the pattern is constant")
 });
 
-/// A secret in a flag or a setting: `-Dtoken=abc`, `password=abc`.
+/// The words that a flag or a setting with a secret ends in.
+const SECRET_WORDS: &str =
+    "token|passw(?:or)?d|passphrase|pwd|secret|(?:api|private|access|account)[_.-]?key";
+
+/// A secret in a flag or a setting: `-Dtoken=abc`, `password="abc"`.
 static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
-    let words =
-        "token|passw(?:or)?d|passphrase|secret|api[_.-]?key|private[_.-]?key|access[_.-]?key";
-    Regex::new(&format!(r"(?i)([\w.-]*(?:{words})=)([^\s,;&\x22']+)"))
+    let held = r#"\\?"[^"]*"?|'[^']*'?|[^\s,;&"']+"#;
+    Regex::new(&format!(r"(?i)([\w.-]*(?:{SECRET_WORDS})=)({held})"))
         .expect("the pattern is constant")
 });
 
-/// A password in a URL: `https://user:abc@host`.
+/// A flag whose secret is the next argument: `--token`.
+static FLAG_BEFORE_SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(&format!(r"(?i)^--?[\w.-]*(?:{SECRET_WORDS})$")).expect("the pattern is constant")
+});
+
+/// A secret in JSON: `"password": "abc"`.
+static SECRET_IN_JSON: LazyLock<Regex> = LazyLock::new(|| {
+    let json = format!(r#"["'](?:[\w.-]+/)?[\w.-]*(?:{SECRET_WORDS})\\?["']\s*:\s*"#);
+    let held = r#"\\?"[^"]*"?|'[^']*'?"#;
+    Regex::new(&format!(r"(?i)({json})({held})")).expect("the pattern is constant")
+});
+
+/// A token behind `Bearer`.
+static BEARER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)(\bbearer\s+)([\w.~+/=-]{4,})").expect("the pattern is constant")
+});
+
+/// A password in a URL: `https://user:abc@host`. It may hold `/` and `@`.
 static SECRET_IN_ADDRESS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(://[^/\s:@]*:)[^/\s@]+@").expect("the pattern is constant"));
+    LazyLock::new(|| Regex::new(r#"(://[^/\s:@]*:)([^\s"']+)@"#).expect("the pattern is constant"));
+
+/// A token in place of a user: `https://abc@host`.
+static TOKEN_IN_ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)(https?://)([^/\s:@]+)@").expect("the pattern is constant"));
 
 /// Whether a variable, an annotation or a label of this name holds a secret.
 pub(crate) fn is_secret_name(name: &str) -> bool {
@@ -52,28 +78,52 @@ pub(crate) fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     }
 }
 
-/// Masks secrets in a text, given as `token=...` or in a URL.
+/// Masks secrets in a text: `token=...`, `"token": "..."`, `Bearer ...`, and passwords and tokens in URLs.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
-    if !text.contains(['=', '@']) {
-        return Cow::Borrowed(text);
+    let mut shown = Cow::Borrowed(text);
+    if text.contains('=') {
+        shown = replaced(&SECRET_FLAG, shown, hide_setting);
     }
-    let hide = |found: &regex_lite::Captures<'_>| {
-        let is_reference = found[2].starts_with("$(");
-        format!(
-            "{}{}",
-            &found[1],
-            if is_reference { &found[2] } else { MASK }
-        )
-    };
-    let hidden = SECRET_FLAG.replace_all(text, hide);
-    if !hidden.contains("://") {
-        return hidden;
+    if text.contains(':') {
+        shown = replaced(&SECRET_IN_JSON, shown, hide_setting);
     }
-    Cow::Owned(
-        SECRET_IN_ADDRESS
-            .replace_all(&hidden, format!("${{1}}{MASK}@"))
-            .into_owned(),
-    )
+    if text.contains(['B', 'b']) {
+        shown = replaced(&BEARER, shown, hide_setting);
+    }
+    if text.contains("://") && text.contains('@') {
+        shown = replaced(&SECRET_IN_ADDRESS, shown, hide_password);
+        shown = replaced(&TOKEN_IN_ADDRESS, shown, |found| {
+            format!("{}{MASK}@", &found[1])
+        });
+    }
+    shown
+}
+
+fn replaced<'t>(
+    pattern: &Regex,
+    text: Cow<'t, str>,
+    by: fn(&Captures<'_>) -> String,
+) -> Cow<'t, str> {
+    match pattern.is_match(&text) {
+        true => Cow::Owned(pattern.replace_all(&text, by).into_owned()),
+        false => text,
+    }
+}
+
+/// A reference to another variable, `$(NAME)`, is no secret.
+fn hide_setting(found: &Captures<'_>) -> String {
+    let held = &found[2];
+    let is_reference = held.starts_with("$(") && held.find(')') == Some(held.len() - 1);
+    let is_masked = is_reference || held.contains(MASK);
+    format!("{}{}", &found[1], if is_masked { held } else { MASK })
+}
+
+/// What follows a host and a port may hold an `@`, too: `http://host:80/@scope`.
+fn hide_password(found: &Captures<'_>) -> String {
+    let held = &found[2];
+    let digits = held.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let is_port = digits.len() < held.len() && digits.starts_with('/');
+    format!("{}{}@", &found[1], if is_port { held } else { MASK })
 }
 
 /// The byte ranges of secrets in a piece of YAML, in order: values of variables, annotations and labels whose names say
@@ -99,6 +149,9 @@ pub(crate) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
 const NAMED_VALUES: [&str; 2] = ["annotations", "labels"];
 
 fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
+    if tree.kind(id).is_sequence() {
+        return secrets_behind_flags(tree, id);
+    }
     if !tree.kind(id).is_mapping() {
         return Vec::new();
     }
@@ -127,23 +180,78 @@ fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
     secrets.map(|(_, held)| tree.span(held)).collect()
 }
 
+/// The arguments behind flags such as `--token`.
+fn secrets_behind_flags(tree: &Tree<'_>, list: NodeId) -> Vec<Range<usize>> {
+    let items: Vec<NodeId> = tree.items(list).collect();
+    let is_flag = |item: NodeId| {
+        let text = tree.scalar(item);
+        text.is_some_and(|text| FLAG_BEFORE_SECRET.is_match(text))
+    };
+    let is_secret = |item: NodeId| {
+        let text = tree.scalar(item);
+        text.is_some_and(|text| !text.starts_with(['-', '$']))
+    };
+    items
+        .windows(2)
+        .filter(|pair| is_flag(pair[0]) && is_secret(pair[1]))
+        .map(|pair| tree.span(pair[1]))
+        .collect()
+}
+
 /// `name: X` followed by `value: y`, on one line or two.
 static NAME_AND_VALUE: LazyLock<Regex> = LazyLock::new(|| {
     let held = r#"("[^"]*"|'[^']*'|[^,}\s]+)"#;
     let pattern =
-        format!(r#"["']?name["']?:\s*["']?([\w.-]+)["']?\s*,?\s*["']?value["']?:\s*{held}"#);
+        format!(r#"["']?name["']?\s*:\s*["']?([\w.-]+)["']?\s*,?\s*["']?value["']?\s*:\s*{held}"#);
     Regex::new(&pattern).expect("the pattern is constant")
 });
 
-/// Finds secrets by pattern in a piece that is no YAML by itself.
+/// `value: y` followed by `name: X`.
+static VALUE_AND_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    let held = r#"("[^"]*"|'[^']*'|[^,}\s]+)"#;
+    let pattern =
+        format!(r#"["']?value["']?\s*:\s*{held}\s*,?\s*["']?name["']?\s*:\s*["']?([\w.-]+)["']?"#);
+    Regex::new(&pattern).expect("the pattern is constant")
+});
+
+/// The fields of `data` and `stringData`.
+static DATA: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"["']?(?:data|stringData)["']?\s*:\s*\{([^}]*)"#).expect("the pattern is constant")
+});
+
+/// A field of `data`.
+static DATA_FIELD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#":\s*("[^"]*"|'[^']*'|[^,\s]+)"#).expect("the pattern is constant")
+});
+
+/// Finds secrets by pattern in a piece that is no YAML by itself. If the piece does not say what the data is of, it may
+/// be that of a Secret.
 fn secrets_by_sight(text: &str) -> Vec<Range<usize>> {
-    let found = NAME_AND_VALUE
+    let variables = NAME_AND_VALUE
         .captures_iter(text)
-        .filter(|found| is_secret_name(&found[1]));
+        .map(|found| (found, 1, 2));
+    let reversed = VALUE_AND_NAME
+        .captures_iter(text)
+        .map(|found| (found, 2, 1));
+    let variables = variables
+        .chain(reversed)
+        .filter(|(found, name, _)| is_secret_name(&found[*name]))
+        .filter_map(|(found, _, held)| Some(found.get(held)?.range()));
+    let is_of_config_maps = text.contains("ConfigMap") && !text.contains("Secret");
+    let data = DATA
+        .captures_iter(text)
+        .filter(|_| !is_of_config_maps)
+        .filter_map(|found| found.get(1));
+    let fields = data.flat_map(|data| {
+        let fields = DATA_FIELD.captures_iter(data.as_str());
+        let held = fields.filter_map(|found| Some(found.get(1)?.range()));
+        held.map(move |held| data.start() + held.start..data.start() + held.end)
+            .collect::<Vec<_>>()
+    });
+    let mut found: Vec<Range<usize>> = variables.chain(fields).collect();
+    found.sort_by_key(|secret| secret.start);
+    found.dedup_by(|next, before| next.start < before.end);
     found
-        .filter_map(|found| found.get(2))
-        .map(|held| held.range())
-        .collect()
 }
 
 /// Masks the secrets in a line. `at` is the offset of the line in the piece in which `secrets` were found.
@@ -186,6 +294,10 @@ mod tests {
             "GITHUBTOKEN",
             "PASSWD",
             "auth/token",
+            "DB_PASS",
+            "MYSQL_PWD",
+            "TOKEN2",
+            "AccountKey",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -197,6 +309,9 @@ mod tests {
             "AUTHOR",
             "JAVA_TOOL_OPTIONS",
             "secret.example.com/port",
+            "PWD",
+            "BYPASS",
+            "OLDPWD",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }
@@ -215,5 +330,53 @@ mod tests {
         assert_eq!(value("URL", "https://host:80/x"), "https://host:80/x");
         assert_eq!(value("TOKEN", "$(OTHER)"), "$(OTHER)");
         assert_eq!(value("TOKEN", "abc"), MASK);
+        for (given, shown) in [
+            ("-Dpassword=\"a b\" -Dx=y", "-Dpassword=•••••• -Dx=y"),
+            ("-Dpassword='a b'", "-Dpassword=••••••"),
+            ("-Dpassword=$(A)b", "-Dpassword=••••••"),
+            ("-Dpassword=$(A)", "-Dpassword=$(A)"),
+            ("https://abc@host/x", "https://••••••@host/x"),
+            ("https://bob:a@b@host/x", "https://bob:••••••@host/x"),
+            ("https://bob:a/b@host/x", "https://bob:••••••@host/x"),
+            ("http://host:80/@scope/x", "http://host:80/@scope/x"),
+            (
+                "{\"password\": \"abc\", \"x\": 1}",
+                "{\"password\": ••••••, \"x\": 1}",
+            ),
+            ("AccountKey=abc;Pwd=def;", "AccountKey=••••••;Pwd=••••••;"),
+            (
+                "Authorization: Bearer abc.def",
+                "Authorization: Bearer ••••••",
+            ),
+        ] {
+            assert_eq!(text(given), shown);
+        }
+    }
+
+    fn shown(piece: &str) -> String {
+        hide(piece.as_bytes(), 0, &secrets_in(piece.as_bytes()))
+    }
+
+    #[test]
+    fn an_argument_behind_a_flag_is_hidden() {
+        assert_eq!(
+            shown("args: [run, --token, abc, --secret, $(X), -v]"),
+            "args: [run, --token, ••••••, --secret, $(X), -v]"
+        );
+        assert_eq!(shown("- --api-key\n- abc\n"), "- --api-key\n- ••••••\n");
+    }
+
+    #[test]
+    fn a_piece_that_does_not_parse_shows_no_secret() {
+        for piece in [
+            r#""data": {"a": "abc", "b": "abc"}, "kind": "Secret"}, {"kind": "#,
+            r#"}, {"stringData": {"a": "abc""#,
+            r#"}, {"value": "abc", "name": "MY_TOKEN"}, "#,
+            r#"}, { "value" : "abc", "name" : "MY_TOKEN" }, { "example.com/token" : "abc" }, "#,
+        ] {
+            assert!(!shown(piece).contains("abc"), "{}", shown(piece));
+        }
+        let piece = r#"}, {"kind": "ConfigMap", "data": {"a": "abc"}}, "#;
+        assert_eq!(shown(piece), piece);
     }
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::program::Place;
+
 fn diff(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
     let output = command
@@ -99,4 +101,39 @@ fn a_comment_has_no_more_than_github_takes() {
         comment.matches("<details>").count(),
         comment.matches("</details>").count()
     );
+}
+
+#[test]
+fn no_form_for_people_shows_the_secrets_of_other_items_on_the_same_lines() {
+    let place = Place::new();
+    place.write(
+        "policy.yaml",
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject: {podLabels: {zz: b}, annotations: {a/b: c}, env: [{name: NEW, value: x}]}
+",
+    );
+    place.write("list.json", r#"{
+  "apiVersion" : "v1",
+  "kind" : "List",
+  "items" : [ {
+    "apiVersion" : "v1", "kind" : "Secret", "metadata" : { "name" : "s" },
+    "stringData" : { "a" : "abc123def" } }, {
+    "apiVersion" : "apps/v1", "kind" : "Deployment", "metadata" : { "name" : "d",
+      "annotations" : { "example.com/token" : "abc123def" }
+    },
+    "spec" : { "template" : { "metadata" : { "labels" : { "app" : "d" } },
+        "spec" : { "containers" : [ { "name" : "app", "image" : "x:1", "env" : [ { "value" : "abc123def", "name" : "B_TOKEN" } ] } ] } } }
+  }, { "apiVersion" : "v1", "kind" : "Secret", "metadata" : { "name" : "t" }, "data" : { "a" : "abc123def" } } ]
+}
+"#);
+    for form in ["json", "markdown", "html", "summary"] {
+        let output = place.run(&["diff", "-q", "-o", form, "-p", "policy.yaml", "list.json"]);
+        assert_eq!(output.status.code(), Some(1));
+        let shown = String::from_utf8(output.stdout).expect("it is text");
+        assert!(shown.contains("zz"), "{shown}");
+        assert!(!shown.contains("abc123def"), "{shown}");
+    }
 }
