@@ -140,6 +140,7 @@ fi
 # krew itself validates the manifest and installs from it, out of a release that is served from a folder.
 (cd "$work/dist" && sha256sum -- *.tar.gz >SHA256SUMS)
 mkdir -p "$work/served" && ln -s "$work/dist" "$work/served/v$version"
+: >"$work/server.log"
 python3 -u -m http.server 0 --bind 127.0.0.1 --directory "$work/served" >"$work/server.log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
