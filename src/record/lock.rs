@@ -323,7 +323,7 @@ impl Lock {
     }
 
     /// Returns the generated objects that records of workloads name, with the files of these workloads.
-    pub fn generated(&self) -> impl Iterator<Item = (&str, LockedObject)> {
+    fn generated(&self) -> impl Iterator<Item = (&str, LockedObject)> {
         let policies = self.workloads.iter().flat_map(|(key, locked)| {
             let policies = locked.policies.iter();
             policies.map(|(policy, effects)| (&*key.file, policy, effects))

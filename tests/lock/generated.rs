@@ -17,6 +17,17 @@ spec:
     )
 }
 
+/// A run with both policies.
+const BOTH: [&str; 7] = [
+    "apply",
+    "-i",
+    "-p",
+    "first.yaml",
+    "-p",
+    "second.yaml",
+    "apps",
+];
+
 /// Two workloads in a file each.
 fn place() -> Place {
     let place = empty_repository();
@@ -42,45 +53,24 @@ fn a_second_object_of_a_name_is_refused_although_an_earlier_run_wrote_the_first(
     let place = place();
     succeeded(&place, &["apply", "-i", "-p", "first.yaml", "apps"]);
     let injected = place.read("apps/a.yaml");
-    let both: &[&str] = &["apply", "-i", "-p", "first.yaml", "-p", "other.yaml"];
-    let only: &[&str] = &["apply", "-i", "-p", "other.yaml"];
-    for args in [both, only] {
-        let refused = place.run(&[args, &["apps"]].concat());
+    for policies in [
+        &["-p", "first.yaml", "-p", "other.yaml"][..],
+        &["-p", "other.yaml"],
+    ] {
+        let refused = place.run(&[&["apply", "-i", "apps"], policies].concat());
         assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
         let messages = stderr_of(&refused);
         assert!(messages.contains("ConfigMap shared"), "{messages}");
         assert_eq!(place.read("apps/a.yaml"), injected);
     }
     // The same content is one object.
-    succeeded(
-        &place,
-        &[
-            "apply",
-            "-i",
-            "-p",
-            "first.yaml",
-            "-p",
-            "second.yaml",
-            "apps",
-        ],
-    );
+    succeeded(&place, &BOTH);
     // A new version that only one of them has is refused as well.
     place.write("first.yaml", generating("first", "new"));
-    let refused = place.run(&[both, &["apps"]].concat());
+    let refused = place.run(&BOTH);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
     place.write("second.yaml", generating("second", "new"));
-    succeeded(
-        &place,
-        &[
-            "apply",
-            "-i",
-            "-p",
-            "first.yaml",
-            "-p",
-            "second.yaml",
-            "apps",
-        ],
-    );
+    succeeded(&place, &BOTH);
     assert_eq!(
         place.read("apps/a.yaml").matches("kind: ConfigMap").count(),
         1
@@ -92,8 +82,7 @@ fn a_second_object_of_a_name_is_refused_although_an_earlier_run_wrote_the_first(
 #[test]
 fn an_object_stays_while_another_file_or_policy_needs_it() {
     let place = place();
-    let both = ["apply", "-i", "-p", "first.yaml", "-p", "second.yaml"];
-    succeeded(&place, &[&both[..], &["apps"]].concat());
+    succeeded(&place, &BOTH);
     // The object stands in the file of the first workload.
     assert!(place.read("apps/a.yaml").contains("kind: ConfigMap"));
     for args in [

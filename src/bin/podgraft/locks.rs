@@ -85,14 +85,11 @@ impl LockFiles {
                 locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
         }
-        for (index, (lock, file)) in locks.locks.iter().zip(&found.files).enumerate() {
-            let gone = lock
-                .generated()
-                .filter(|(name, _)| !file.folder.join(name).is_file());
-            locks
-                .gone
-                .extend(gone.map(|(name, _)| (index, name.to_owned())));
-        }
+        let elsewhere = locks.files_with_generated();
+        locks.gone = elsewhere
+            .into_iter()
+            .filter(|(index, file)| !found.files[*index].folder.join(file).is_file())
+            .collect();
         found.locks = Arc::new(locks);
         if problems.is_empty() {
             Ok(found)

@@ -30,6 +30,22 @@ impl LockSet {
         objects.map(|(_, object)| object)
     }
 
+    /// Returns the files that are not of this run and whose workloads need generated objects, each with the index of its
+    /// lock file.
+    pub fn files_with_generated(&self) -> HashSet<(usize, String)> {
+        let of_run: HashSet<(usize, &str)> = self
+            .files
+            .values()
+            .map(|(lock, file)| (*lock, file.as_str()))
+            .collect();
+        let locks = self.locks.iter().enumerate();
+        let files = locks.flat_map(|(at, lock)| lock.generated().map(move |(file, _)| (at, file)));
+        files
+            .filter(|file| !of_run.contains(file))
+            .map(|(lock, file)| (lock, file.to_owned()))
+            .collect()
+    }
+
     /// Returns the generated objects that workloads of other files need than those named here. Files that are gone
     /// need nothing.
     pub fn generated_elsewhere<'n>(
