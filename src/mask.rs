@@ -114,8 +114,8 @@ fn replaced<'t>(
 fn hide_setting(found: &Captures<'_>) -> String {
     let held = &found[2];
     let is_reference = held.starts_with("$(") && held.find(')') == Some(held.len() - 1);
-    let is_masked = is_reference || held.contains(MASK);
-    format!("{}{}", &found[1], if is_masked { held } else { MASK })
+    let is_shown = is_reference || held.contains(MASK);
+    format!("{}{}", &found[1], if is_shown { held } else { MASK })
 }
 
 /// What follows a host and a port may hold an `@`, too: `http://host:80/@scope`.
