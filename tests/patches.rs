@@ -272,3 +272,47 @@ fn text_and_values_are_patched_alike() {
         "{edited} edited, {refused} refused of {rounds}"
     );
 }
+
+/// Grafts a Deployment with a container `a` by two policies, `p0` and `p1`, with these `inject` and `variables` words.
+fn refusals(first: &str, second: &str) -> Vec<Code> {
+    let policy = |name: &str, words: &str| {
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: {name}}}\nspec: {{{words}}}\n"
+        )
+    };
+    let text = [policy("p0", first), policy("p1", second)].join("---\n");
+    let file = PolicyFile {
+        name: "p.yaml".into(),
+        text: text.into(),
+    };
+    let (policies, problems) = read(vec![file], &[]);
+    assert!(problems.is_empty(), "{problems:?}");
+    let manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {containers: [{name: a, image: i}]}}}\n";
+    let report = graft(
+        &"in.yaml".into(),
+        manifest.as_bytes(),
+        &policies,
+        &Options::default(),
+    );
+    let problems = report.diagnostics.into_iter();
+    problems.map(|problem| problem.code).collect()
+}
+
+/// A variable that one policy removes and another one sets has another position after a second run. That is so with and
+/// without a patch, and no fault of the patch.
+#[test]
+fn a_patch_is_not_blamed_for_what_two_policies_do_to_each_other() {
+    let patch = "patches: [{patchType: JSONPatch, scope: PodTemplate, patch: [{op: add, path: /spec/priorityClassName, value: high}]}]";
+    let removal = "env: [{name: A, op: Remove}]";
+    let setting = "env: [{name: A, value: x}, {name: B, value: z}]";
+    for (first, second) in [("", ""), ("", patch), (patch, ""), (patch, patch)] {
+        let first = format!("inject: {{{removal}, {first}}}");
+        let second = format!("inject: {{{setting}, {second}}}");
+        assert_eq!(refusals(&first, &second), [], "{second}");
+    }
+    // A value that grows with each run is refused all the same.
+    let grows = "variables: [{name: own, expression: \"container.?env.orValue([]).filter(e, e.name == 'A').map(e, e.value).join(' ')\"}], \
+                 inject: {env: [{name: A, value: '${variables.own} more'}, {name: B, value: z}]}";
+    let first = format!("inject: {{{removal}}}");
+    assert_eq!(refusals(&first, grows), [Code::NotIdempotent]);
+}

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 use serde_json::Value;
 
-use crate::change::{Change, list};
+use crate::change::{Change, Operation, list};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::yaml_document;
 use crate::manifest::object::{DocumentContent, find_objects};
@@ -15,13 +15,46 @@ use crate::outcome::{Outcome, PolicyReport};
 use crate::plan::draft::Draft;
 use crate::plan::plan;
 use crate::policy::Policy;
+use crate::record::restore_order;
 use crate::source::Source;
 use crate::yaml::parse::parse;
+use crate::yaml::value::is_equal;
 
 use super::document::DocumentTask;
 
 /// A policy that may read what it writes, and the range in its file that shows it.
 type SelfReadingPolicy<'p> = (&'p Policy, Range<usize>);
+
+/// What a second run over the result would do.
+#[derive(Default)]
+struct SecondRun {
+    reports: Vec<PolicyReport>,
+    /// Whether it gives the same values, perhaps in another order.
+    is_same: bool,
+}
+
+impl SecondRun {
+    /// The changes by which it differs from the first run; `None` if the policy injects nothing. Where one policy removes
+    /// what another one sets, a second run does both again, with the same result.
+    fn further_changes(&self, policy: &Policy) -> Option<Vec<Change>> {
+        let is_removal = |change: &Change| change.operation == Operation::Remove;
+        let is_reverted = |change: &Change| {
+            let others = self.reports.iter();
+            let mut others = others.filter(|report| *report.policy != *policy.identity);
+            let reverts = |report: &PolicyReport| {
+                let mut changes = changes_in(report).into_iter().flatten();
+                changes.any(|other| {
+                    other.target == change.target && is_removal(other) != is_removal(change)
+                })
+            };
+            self.is_same && others.any(reverts)
+        };
+        let report = report_of(policy, &self.reports)?;
+        let changes = changes_in(report)?.iter();
+        let further = changes.filter(|change| !change.is_generated() && !is_reverted(change));
+        Some(further.cloned().collect())
+    }
+}
 
 impl DocumentTask<'_> {
     /// Plans the result again if a policy that reads what it writes changed the workload. Returns a problem for each
@@ -36,16 +69,12 @@ impl DocumentTask<'_> {
         if doubtful.is_empty() {
             return Vec::new();
         }
-        let problem_of = draft
+        let second_run = draft
             .value(&draft.root())
             .and_then(|result| self.plan_result(&result))
             .unwrap_or_default();
         let repeated = |(policy, word): SelfReadingPolicy<'_>| {
-            let more = changes_of(policy, &problem_of)?.iter();
-            let more: Vec<Change> = more
-                .filter(|change| !change.is_generated())
-                .cloned()
-                .collect();
+            let more = second_run.further_changes(policy)?;
             (!more.is_empty()).then(|| not_idempotent(workload, policy, word, &more))
         };
         doubtful.into_iter().filter_map(repeated).collect()
@@ -56,12 +85,12 @@ impl DocumentTask<'_> {
         let policies = self.setting.policies.iter();
         policies
             .filter_map(|policy| Some((policy, self_reference(policy)?)))
-            .filter(|(policy, _)| changes_of(policy, reports).is_some())
+            .filter(|(policy, _)| report_of(policy, reports).and_then(changes_in).is_some())
             .collect()
     }
 
     /// Plans a workload with this value. `None` if the value is no workload.
-    fn plan_result(&self, value: &Value) -> Option<Vec<PolicyReport>> {
+    fn plan_result(&self, value: &Value) -> Option<SecondRun> {
         let text = yaml_document(value);
         let tree = parse(&text).ok()?;
         let source = Source::new(self.setting.name.clone(), &text);
@@ -72,17 +101,28 @@ impl DocumentTask<'_> {
         let result = self.read_workload(object, &tree, &source)?;
         let options = Options {
             details: true,
+            // Another name in the mark is no change by a policy.
+            marker: false,
             ..self.setting.options.clone()
         };
         let (policies, inventory) = (self.setting.policies, self.setting.inventory);
-        Some(plan(&result, policies, &options, inventory, None).policies)
+        let planned = plan(&result, policies, &options, inventory, None);
+        let mut wanted = planned.draft.value(&planned.draft.root())?;
+        restore_order(&mut wanted, value);
+        Some(SecondRun {
+            reports: planned.policies,
+            is_same: is_equal(&wanted, value),
+        })
     }
 }
 
-/// The changes of a policy; `None` if it injected nothing.
-fn changes_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r [Change]> {
+fn report_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r PolicyReport> {
     let mut reports = reports.iter();
-    let report = reports.find(|report| *report.policy == *policy.identity)?;
+    reports.find(|report| *report.policy == *policy.identity)
+}
+
+/// The changes of a policy; `None` if it injected nothing.
+fn changes_in(report: &PolicyReport) -> Option<&[Change]> {
     match &report.outcome {
         Outcome::Injected(changes) => Some(changes),
         Outcome::UpToDate | Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed => None,
