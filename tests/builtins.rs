@@ -33,6 +33,7 @@ fn policy(builtin: &Builtin) -> Policy {
             policy: None,
             name: (*name).to_owned(),
             value: (*value).to_owned(),
+            at: None,
         })
         .collect();
     let (mut policies, problems) = read(vec![builtin.file()], &params);

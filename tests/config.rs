@@ -163,7 +163,53 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
     );
     let stray = wrong("policies: [agents]\nparams:\n  agent: {prot: 1}\n");
     assert!(stray.contains("did you mean `port`?"), "{stray}");
-    assert!(wrong("policies: [nowhere.yaml]\n").contains("nowhere.yaml"));
+    for (config, place, message) in [
+        ("policies: [nowhere.yaml]", "3:12", "nowhere.yaml"),
+        (
+            "policies: ['builtin:jmx-exportr']",
+            "3:12",
+            "`builtin:jmx-exporter`",
+        ),
+        ("policies: [{use: nowhere.yaml}]", "3:12", "nowhere.yaml"),
+        ("policies: [agents]\ncontext: [nowhere]", "4:11", "nowhere"),
+        ("policies: [agents]\ninclude: ['[a']", "4:11", "is no glob"),
+        (
+            "policies: [agents]\nexclude: [b, '[a']",
+            "4:14",
+            "is no glob",
+        ),
+        (
+            "policies: [agents/other.yaml, {use: agents/other.yaml}]",
+            "3:31",
+            "`agents/other.yaml` is given twice",
+        ),
+    ] {
+        let refused = wrong(&format!("{config}\n"));
+        let place = format!("podgraft.yaml:{place}]");
+        assert!(
+            refused.contains(&place) && refused.contains(message),
+            "{config}: {refused}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_a_policy_does_not_accept_is_shown_in_the_configuration() {
+    let narrow = POLICY.replace("default: '9000'", "default: '9000', pattern: '\\d+'");
+    for (config, place) in [
+        ("policies: [agents]\nparams: {agent: {port: http}}", "4:24"),
+        (
+            "policies: [{use: agents/policy.yaml, params: {port: http}}]",
+            "3:53",
+        ),
+    ] {
+        let repository = Repository::new(&format!("{config}\n"));
+        repository.write("agents/policy.yaml", &narrow);
+        let refused = refusal(&repository.apply("", &["apps"]));
+        for place in [&format!("podgraft.yaml:{place}"), "agents/policy.yaml:7:12"] {
+            assert!(refused.contains(place), "{config}: {refused}");
+        }
+    }
 }
 
 #[test]

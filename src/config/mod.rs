@@ -34,8 +34,8 @@ pub struct Config {
     pub policies: Vec<PolicyUse>,
     /// Parameter values, each for one policy.
     pub params: Vec<ConfigParam>,
-    /// Paths of manifests that are only looked up, never changed.
-    pub context: Vec<String>,
+    /// Paths of manifests that are only looked up, never changed, with their places.
+    pub context: Vec<(String, Place)>,
     /// The name of this set of policies, for `--prune`.
     pub set: Option<String>,
     /// When and where the record of what was injected is written.
@@ -70,12 +70,12 @@ pub struct Config {
     pub allow_application_config: bool,
 }
 
-/// The value of a parameter and its place.
+/// A parameter of a configuration and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigParam {
     /// The policy, the name and the value.
     pub setting: ParamSetting,
-    /// The place in the configuration.
+    /// The place of the name; that of the value is in `setting`.
     pub at: Place,
 }
 

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::ConfigParam;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::read::PolicyFile;
 use crate::source::Place;
@@ -18,22 +19,17 @@ pub struct PolicyUse {
     pub given: String,
     /// The digest that the file must have, and its place.
     pub sha256: Option<(String, Place)>,
-    /// Name, value as written and place of each parameter.
-    pub params: Vec<(String, String, Place)>,
+    /// The parameters, for this policy only.
+    pub params: Vec<ConfigParam>,
     /// Fields that replace those of the policy's `match`.
     pub selects: Map<String, Value>,
     /// Fields that replace those of the policy's `containers`.
     pub containers: Map<String, Value>,
-    /// The place of the entry; `None` if it only names the policy.
+    /// The place of the entry.
     pub at: Option<Place>,
 }
 
 impl PolicyUse {
-    /// Whether the entry only names the policy.
-    pub fn is_plain(&self) -> bool {
-        self.at.is_none()
-    }
-
     /// Checks the digest and overlays the files of the policy.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, did_you_mean, nearest};
 use crate::policy::{PolicyText, stored_schemas, template};
+use crate::source::Place;
 use crate::yaml::parse::parse;
 use crate::yaml::value::{Path, to_value};
 
@@ -58,6 +59,8 @@ fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
         acknowledged: reader.acknowledged(&file.acknowledge, &root.key("acknowledge")),
         ..config
     };
+    reader.check_globs(&file.include, &root.key("include"));
+    reader.check_globs(&file.exclude, &root.key("exclude"));
     if !reader.problems.is_empty() {
         return Err(reader.problems);
     }
@@ -224,7 +227,7 @@ fn settings(
         image_mirrors: reader.image_mirrors(&settings, &at.key("imageMirrors")),
         opentelemetry: reader.opentelemetry(&settings.open_telemetry, &at.key("openTelemetry")),
         policies: reader.policies(&settings.policies, &at.key("policies")),
-        context: settings.context,
+        context: reader.paths(settings.context, &at.key("context")),
         set: settings.set,
         record: settings.record,
         forbid: reader.forbid(&settings.forbid, &at.key("forbid")),
@@ -279,31 +282,35 @@ impl ConfigReader<'_, '_> {
         let mut params = Vec::new();
         for (policy, values) in &settings.params {
             for name in values.keys() {
-                let path = at.key(policy).key(name);
-                let value = self.document.written(&path).unwrap_or_default().to_owned();
-                let setting = ParamSetting {
-                    policy: Some(policy.clone()),
-                    name: name.clone(),
-                    value,
-                };
-                params.push(ConfigParam {
-                    setting,
-                    at: self.document.key_place(&path),
-                });
+                params.push(self.param(Some(policy), name, &at.key(policy).key(name)));
             }
         }
         params
     }
 
+    fn param(&self, policy: Option<&String>, name: &str, path: &Path) -> ConfigParam {
+        ConfigParam {
+            setting: ParamSetting {
+                policy: policy.cloned(),
+                name: name.to_owned(),
+                value: self.document.written(path).unwrap_or_default().to_owned(),
+                at: Some(self.document.place(path)),
+            },
+            at: self.document.key_place(path),
+        }
+    }
+
     fn policies(&mut self, entries: &[PolicyEntry], at: &Path) -> Vec<PolicyUse> {
         let mut found = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
+            let at = at.index(index);
             found.push(match entry {
                 PolicyEntry::Given(given) => PolicyUse {
                     given: given.clone(),
+                    at: Some(self.document.place(&at)),
                     ..PolicyUse::default()
                 },
-                PolicyEntry::Changed(changed) => self.policy_use(changed, &at.index(index)),
+                PolicyEntry::Changed(changed) => self.policy_use(changed, &at),
             });
         }
         found
@@ -318,12 +325,9 @@ impl ConfigReader<'_, '_> {
                 .unwrap_or_default()
         };
         let (selects, containers) = (fields("match"), fields("containers"));
-        let mut params = Vec::new();
-        for name in changed.params.keys() {
-            let path = at.key("params").key(name);
-            let value = self.document.written(&path).unwrap_or_default().to_owned();
-            params.push((name.clone(), value, self.document.key_place(&path)));
-        }
+        let params = changed.params.keys();
+        let params = params.map(|name| self.param(None, name, &at.key("params").key(name)));
+        let params = params.collect();
         let digest = |text: &String| (text.clone(), self.document.place(&at.key("sha256")));
         let sha256 = changed.sha256.as_ref().map(digest);
         let is_digest =
@@ -341,6 +345,22 @@ impl ConfigReader<'_, '_> {
             selects,
             containers,
             at: Some(self.document.place(at)),
+        }
+    }
+
+    /// Reads paths, each with its place.
+    fn paths(&self, paths: Vec<String>, at: &Path) -> Vec<(String, Place)> {
+        let paths = paths.into_iter().enumerate();
+        let placed = |(index, path)| (path, self.document.place(&at.index(index)));
+        paths.map(placed).collect()
+    }
+
+    /// Checks globs that are compiled later, with those of the flags.
+    fn check_globs(&mut self, globs: &[String], at: &Path) {
+        for (index, text) in globs.iter().enumerate() {
+            if let Err(message) = glob::compile(text, GlobSubject::Path) {
+                self.report_error(&at.index(index), message);
+            }
         }
     }
 

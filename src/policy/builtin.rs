@@ -280,6 +280,7 @@ mod tests {
             policy: None,
             name: "image".into(),
             value: "registry.example.com/agent:1".into(),
+            at: None,
         };
         if builtin.text.contains("name: image") {
             vec![image]

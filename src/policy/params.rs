@@ -9,6 +9,7 @@ use super::native::types::Param;
 use super::schema::{did_you_mean, nearest};
 use super::template::ParamValues;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Place;
 use crate::yaml::value::Path;
 
 /// One `--param [POLICY:]name=value`.
@@ -20,6 +21,8 @@ pub struct ParamSetting {
     pub name: String,
     /// The value, always a text.
     pub value: String,
+    /// The place of the value in a configuration; `None` for a flag.
+    pub at: Option<Place>,
 }
 
 /// A policy and the parameters that it declares.
@@ -154,14 +157,9 @@ pub fn values(
             .as_ref()
             .and_then(|_| document.written(&path.key("default")));
         let value = setting.map(|setting| setting.value.as_str()).or(default);
-        let origin = if setting.is_some() {
-            path.key("name")
-        } else {
-            path.key("default")
-        };
         match value {
             Some(value) => {
-                problems.extend(check_value(document, param, &path, value, &origin).err())
+                problems.extend(check_value(document, param, &path, value, setting).err())
             }
             None if param.required && !given.reading.params_stay_open => {
                 problems.push(missing(document, param, &path))
@@ -223,9 +221,19 @@ fn check_value(
     param: &Param,
     path: &Path,
     value: &str,
-    origin: &Path,
+    setting: Option<&&ParamSetting>,
 ) -> Result<(), Diagnostic> {
     let name = &param.name;
+    let refuse = |message: String| {
+        let problem = Diagnostic::error(Code::BadParam, message);
+        match setting {
+            Some(ParamSetting { at: Some(at), .. }) => problem
+                .at(at.clone(), "here")
+                .at(document.place(&path.key("name")), "declared here"),
+            Some(_) => problem.at(document.place(&path.key("name")), "here"),
+            None => problem.at(document.place(&path.key("default")), "here"),
+        }
+    };
     if let Some(pattern) = &param.pattern {
         // Anchored, so that `\d+` does not accept `80; rm`.
         let regex = Regex::new(&format!("^(?:{pattern})$")).map_err(|error| {
@@ -238,7 +246,7 @@ fn check_value(
         if !regex.is_match(value) {
             let message =
                 format!("the value `{value}` of the parameter `{name}` does not match `{pattern}`");
-            return Err(document.error(Code::BadParam, origin, message));
+            return Err(refuse(message));
         }
     }
     let words: Vec<&str> = (0..param.r#enum.len())
@@ -249,10 +257,9 @@ fn check_value(
             "the value `{value}` of the parameter `{name}` is none of {}",
             words.join(", ")
         );
-        let problem = document.error(Code::BadParam, origin, message);
         return Err(match nearest(value, words.into_iter()) {
-            Some(near) => problem.help(did_you_mean(near)),
-            None => problem,
+            Some(near) => refuse(message).help(did_you_mean(near)),
+            None => refuse(message),
         });
     }
     Ok(())
@@ -281,6 +288,7 @@ mod tests {
             policy: policy.map(str::to_owned),
             name: name.to_owned(),
             value: "x".to_owned(),
+            at: None,
         }
     }
 

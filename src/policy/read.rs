@@ -329,6 +329,7 @@ fn debug_mode(reading: &ReadOptions) -> Option<ParamSetting> {
         policy: None,
         name: "debugMode".to_owned(),
         value: "Sidecar".to_owned(),
+        at: None,
     })
 }
 

@@ -27,6 +27,7 @@ fn setting(name: &str, value: &str) -> ParamSetting {
         policy: None,
         name: name.to_owned(),
         value: value.to_owned(),
+        at: None,
     }
 }
 

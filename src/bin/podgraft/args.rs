@@ -19,6 +19,7 @@ use podgraft::options::{
 };
 use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
+use podgraft::source::Place;
 
 use crate::shard::Shard;
 pub use apply::{ApplyArgs, ApplyFormat};
@@ -371,8 +372,10 @@ pub struct ResolvedConfig {
     pub application_params: Vec<ConfigParam>,
     /// Policies that stand in no file.
     pub inline: Vec<PolicyFile>,
-    /// The configuration's policies that say more than which, with their paths from here.
+    /// The entries of the configuration's policies, with their paths from here.
     pub uses: Vec<(PathBuf, PolicyUse)>,
+    /// The configuration's paths of `context`, and their places.
+    pub context: Vec<(PathBuf, Place)>,
     /// Namespaces by folder.
     pub namespaces: Option<FolderNamespaces>,
     /// What must be true of all workloads together.
@@ -437,6 +440,7 @@ fn parse_param(text: &str) -> Result<ParamSetting, String> {
         policy,
         name: name.to_owned(),
         value: value.to_owned(),
+        at: None,
     })
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
@@ -18,7 +17,7 @@ use podgraft::record::lock::LockSet;
 
 use crate::policies::InputText;
 use crate::threads::map_in_order;
-use crate::walk::{FileWalk, PathFilter, unreadable, walk};
+use crate::walk::{FileWalk, unreadable};
 
 /// The texts that may hold what policies look up.
 pub struct FactSources<'s> {
@@ -26,8 +25,8 @@ pub struct FactSources<'s> {
     pub manifests: Vec<Arc<dyn SourceText>>,
     /// The files of the policies.
     pub policy_files: &'s [PolicyFile],
-    /// `--context`.
-    pub context: &'s [PathBuf],
+    /// The files of `--context`. A missing path is an error even if no policy looks anything up.
+    pub context: FileWalk,
     /// The lock files of the manifests.
     pub locks: &'s Arc<LockSet>,
     /// The manifests are a stream and cannot be read ahead.
@@ -58,13 +57,8 @@ pub fn gather(
     options: &Options,
     threads: Option<NonZeroUsize>,
 ) -> RunFacts {
-    // A missing `--context` path is an error even if no policy looks anything up.
-    let context = match sources.context {
-        [] => FileWalk::default(),
-        paths => walk(paths, &PathFilter::default()),
-    };
     let mut facts = RunFacts {
-        problems: context.problems,
+        problems: sources.context.problems,
         ..RunFacts::default()
     };
     facts.inventory.add_locks(Arc::clone(sources.locks));
@@ -80,9 +74,11 @@ pub fn gather(
     let of_policy_files = sources.policy_files.iter();
     let of_policy_files =
         of_policy_files.map(|file| asking.read_context(&file.name, file.text.as_bytes()));
-    let of_context = map_in_order(&context.inputs, threads, |input| match input.read() {
-        Ok(text) => asking.read_context(&input.name, &text),
-        Err(problem) => (Inventory::default(), vec![problem]),
+    let of_context = map_in_order(&sources.context.inputs, threads, |input| {
+        match input.read() {
+            Ok(text) => asking.read_context(&input.name, &text),
+            Err(problem) => (Inventory::default(), vec![problem]),
+        }
     });
     let all = of_manifests.into_iter().chain(of_policy_files);
     for (found, part_problems) in all.chain(of_context) {

@@ -14,6 +14,7 @@ use podgraft::source::Place;
 
 use crate::args;
 use crate::manifests::policies_in;
+use crate::settings::at_entry;
 use crate::walk::{Input, PathFilter, walk};
 
 /// A manifest file, in which `-p @input` looks for policies.
@@ -106,26 +107,52 @@ fn given_files(
     inputs: &[InputText<'_>],
 ) -> (Vec<PolicyFile>, Vec<Diagnostic>) {
     let (mut files, mut problems) = (Vec::<PolicyFile>::new(), Vec::new());
+    let mut uses: Vec<_> = args.configured.uses.iter().collect();
+    // For each file, the entry of the configuration that names it.
+    let mut entries: Vec<Option<&Place>> = Vec::new();
     for given in &args.given {
-        match files_as_used(args, given, inputs) {
-            Ok(found) => files.extend(found),
-            Err(found) => problems.extend(found),
+        let at = uses.iter().position(|(path, _)| path == given);
+        let policy_use = at.map(|at| &uses.remove(at).1);
+        let entry = policy_use.and_then(|policy_use| policy_use.at.as_ref());
+        match files_as_used(policy_use, given, inputs) {
+            Ok(found) => {
+                let is_again = |known: &PolicyFile| found.iter().any(|new| new.name == known.name);
+                if let Some(first) = files.iter().position(is_again) {
+                    problems.push(given_twice(&files[first].name, entries[first], entry));
+                    continue;
+                }
+                entries.resize(entries.len() + found.len(), entry);
+                files.extend(found);
+            }
+            Err(found) => {
+                problems.extend(found.into_iter().map(|problem| at_entry(problem, entry)))
+            }
         }
     }
     files.extend(args.configured.inline.iter().cloned());
     (files, problems)
 }
 
+fn given_twice(name: &str, first: Option<&Place>, again: Option<&Place>) -> Diagnostic {
+    let message = format!("the policy file `{name}` is given twice");
+    let mut problem = Diagnostic::error(Code::DuplicatePolicy, message);
+    for (place, text) in [(again, "again here"), (first, "first here")] {
+        if let Some(place) = place {
+            problem = problem.at(place.clone(), text);
+        }
+    }
+    problem.help("name it once")
+}
+
 /// The files that a `-p` names, changed as its entry in the configuration says.
 fn files_as_used(
-    args: &args::PolicyArgs,
+    policy_use: Option<&PolicyUse>,
     given: &Path,
     inputs: &[InputText<'_>],
 ) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let files = files_of(given, inputs)?;
-    let policy_use = args.configured.uses.iter().find(|(path, _)| path == given);
     match policy_use {
-        Some((_, policy_use)) => policy_use.of_files(files).map_err(|problem| vec![problem]),
+        Some(policy_use) => policy_use.of_files(files).map_err(|problem| vec![problem]),
         None => Ok(files),
     }
 }
@@ -136,20 +163,19 @@ fn params_of(
     policy_use: &PolicyUse,
     inputs: &[InputText<'_>],
 ) -> Vec<(PolicySource, ConfigParam)> {
+    if policy_use.params.is_empty() {
+        return Vec::new();
+    }
     let Some(owner) = files_of(given, inputs)
         .ok()
         .and_then(|files| declared(&files).into_iter().next())
     else {
         return Vec::new();
     };
-    let param = |(name, value, at): &(String, String, Place)| {
-        let setting = ParamSetting {
-            policy: Some(owner.identity.clone()),
-            name: name.clone(),
-            value: value.clone(),
-        };
-        let at = at.clone();
-        (PolicySource::WithParams, ConfigParam { setting, at })
+    let param = |param: &ConfigParam| {
+        let mut param = param.clone();
+        param.setting.policy = Some(owner.identity.clone());
+        (PolicySource::WithParams, param)
     };
     policy_use.params.iter().map(param).collect()
 }

@@ -25,7 +25,7 @@ use crate::policies::files_of;
 use crate::run::Exit;
 use crate::stream::join;
 use crate::texts::{InputBytes, named, source_text};
-use crate::walk::{PathFilter, walk};
+use crate::walk::{FileWalk, PathFilter, walk};
 use crate::write::write_whole;
 
 /// `podgraft policy test PATH...`.
@@ -111,7 +111,10 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), 
     let sources = FactSources {
         manifests: texts.iter().map(source_text).collect(),
         policy_files: &files,
-        context: &context,
+        context: match &context[..] {
+            [] => FileWalk::default(),
+            paths => walk(paths, &PathFilter::default()),
+        },
         locks: &Arc::default(),
         is_stream: false,
     };

@@ -31,7 +31,7 @@ use crate::policies::{self, LoadedPolicies, builtin_names, stdin_readers};
 use crate::settings::{self, Caller};
 use crate::shard::Shard;
 use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_of};
-use crate::walk::{FileWalk, Input, PathFilter, reads_terminal, walk};
+use crate::walk::{FileWalk, Input, PathFilter, reads_terminal, walk, walk_context};
 use crate::{charts, progress};
 
 pub use conclude::{Exit, conclude, debug, refuse};
@@ -195,7 +195,7 @@ impl RunInput {
         FactSources {
             manifests,
             policy_files: &loaded.files,
-            context: &run.manifests.context,
+            context: walk_context(run),
             locks,
             is_stream,
         }

@@ -12,6 +12,7 @@ use podgraft::config::{
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::FolderNamespaces;
 use podgraft::policy::read::PolicyFile;
+use podgraft::source::Place;
 
 use crate::args;
 
@@ -66,9 +67,7 @@ pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
         for policy_use in std::mem::take(&mut config.policies) {
             let path = from_folder(folder, &policy_use.given);
             policies.given.push(path.clone());
-            if !policy_use.is_plain() {
-                policies.configured.uses.push((path, policy_use));
-            }
+            policies.configured.uses.push((path, policy_use));
         }
     }
     policies.set = policies.set.take().or(config.set.take());
@@ -91,11 +90,24 @@ pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
         let namespaces = std::mem::take(&mut config.namespaces);
         configured.namespaces = folder_namespaces(namespaces, folder);
     }
-    add_manifests(&mut run.manifests, config, folder);
+    for (path, at) in config.context.drain(..) {
+        let path = folder.join(path);
+        run.manifests.context.push(path.clone());
+        configured.context.push((path, at));
+    }
+    add_manifests(&mut run.manifests, config);
+}
+
+/// Adds the place of the entry in a configuration that names the file, unless the problem has a place in the file.
+pub fn at_entry(problem: Diagnostic, entry: Option<&Place>) -> Diagnostic {
+    match entry {
+        Some(at) if problem.labels.is_empty() => problem.at(at.clone(), "named here"),
+        _ => problem,
+    }
 }
 
 /// Adds the settings of a configuration about manifests.
-fn add_manifests(manifests: &mut args::ManifestArgs, config: Config, folder: &Path) {
+fn add_manifests(manifests: &mut args::ManifestArgs, config: Config) {
     manifests.is_include_configured |= manifests.include.is_empty();
     for (flags, words) in [
         (&mut manifests.include, config.include),
@@ -107,8 +119,6 @@ fn add_manifests(manifests: &mut args::ManifestArgs, config: Config, folder: &Pa
     }
     manifests.namespace = manifests.namespace.take().or(config.namespace);
     manifests.image_env.splice(0..0, config.image_env);
-    let context = config.context.iter().map(|path| folder.join(path));
-    manifests.context.extend(context);
     manifests.pod_templates.extend(config.pod_templates);
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
 }

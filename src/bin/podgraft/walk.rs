@@ -17,6 +17,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::args;
 use crate::charts::command_with_chart;
 use crate::kustomization;
+use crate::settings::at_entry;
 
 /// Files that kustomize, kpt and Helm keep beside manifests.
 const HOST_FILES: &[&str] = &["Kptfile", "Chart.yaml", "values.yaml"];
@@ -212,17 +213,7 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
         walk.add_stdin();
     }
     for path in paths {
-        if path.as_os_str() == "-" {
-            walk.add_stdin();
-            continue;
-        }
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => walk.add_folder(path, filter),
-            Ok(_) => walk.add(InputPlace::Named(path.clone()), Some(real(path))),
-            Err(error) => walk
-                .problems
-                .push(unreadable(&path.to_string_lossy(), &error)),
-        }
+        walk.add_path(path, filter);
     }
     if walk.has_folders {
         let unmet = filter.unmet();
@@ -232,6 +223,21 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
                 .retain(|problem| problem.code != Code::NoManifests);
         }
         walk.problems.extend(unmet);
+    }
+    walk
+}
+
+/// Finds the files of `--context`. For a path that comes from the configuration, problems have its place there.
+pub fn walk_context(run: &args::RunArgs) -> FileWalk {
+    let mut walk = FileWalk::default();
+    let configured = &run.policies.configured.context;
+    for path in &run.manifests.context {
+        let known = walk.problems.len();
+        walk.add_path(path, &PathFilter::default());
+        let entry = configured.iter().find(|(named, _)| named == path);
+        let found = walk.problems.split_off(known).into_iter();
+        let found = found.map(|problem| at_entry(problem, entry.map(|(_, at)| at)));
+        walk.problems.extend(found);
     }
     walk
 }
@@ -246,6 +252,19 @@ impl FileWalk {
     fn add(&mut self, place: InputPlace, real_path: Option<PathBuf>) {
         if self.seen.insert(real_path) {
             self.inputs.push(Input::new(place));
+        }
+    }
+
+    fn add_path(&mut self, path: &Path, filter: &PathFilter) {
+        if path.as_os_str() == "-" {
+            return self.add_stdin();
+        }
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => self.add_folder(path, filter),
+            Ok(_) => self.add(InputPlace::Named(path.to_path_buf()), Some(real(path))),
+            Err(error) => self
+                .problems
+                .push(unreadable(&path.to_string_lossy(), &error)),
         }
     }
 

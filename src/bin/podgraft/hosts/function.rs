@@ -118,6 +118,7 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String)>) {
                     policy,
                     name,
                     value,
+                    at: None,
                 },
             );
         }
@@ -168,6 +169,7 @@ pub fn unplaced(policy: Option<String>, name: String, value: String, origin: &st
             policy,
             name,
             value,
+            at: Some(at.clone()),
         },
         at,
     }
