@@ -13,6 +13,7 @@ mod layout;
 mod lint;
 mod marked_workloads;
 mod moves;
+mod object_refusals;
 mod objects;
 mod orphans;
 mod outline;

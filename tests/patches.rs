@@ -283,7 +283,7 @@ fn refusals(first: &str, second: &str) -> Vec<Code> {
     let text = [policy("p0", first), policy("p1", second)].join("---\n");
     let file = PolicyFile {
         name: "p.yaml".into(),
-        text: text.into(),
+        text,
     };
     let (policies, problems) = read(vec![file], &[]);
     assert!(problems.is_empty(), "{problems:?}");

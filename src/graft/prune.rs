@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Diagnostic;
 use crate::edit::companion::unwrap_list;
 use crate::inventory::written_name;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
@@ -16,7 +16,6 @@ use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
 use crate::record::lock::LockSet;
-use crate::record::words::forced_undo_command;
 use crate::record::{RECORD, Record, digest};
 use crate::source::{Place, Source};
 use crate::undo::{compose, read_record};
@@ -26,6 +25,8 @@ use crate::yaml::stream::{Chunk, chunks};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
+pub use super::object_refusals::not_taken_out;
+use super::object_refusals::{cannot_remove, changed_since, missing_object, missing_version};
 use super::record_refusals::unreadable;
 use super::removal::{merge_overlapping, remove, separator_of};
 use super::removed_objects::{add, describe, leave_out_needed, placed};
@@ -59,28 +60,24 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
         && files
             .iter()
             .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
-    // If a policy failed, it is unknown which objects it still needs. If nothing is to be pruned, this saves the
-    // search of all texts.
-    if is_refused(files) || dropped(files, &replaced, &needed).is_empty() && !has_room {
-        leave_out_needed(files, &needed);
-        return;
-    }
-    let kinds = PodKinds::of(options);
-    for (name, text, report) in files.iter_mut() {
-        match needed_by_others(name, text, &kinds) {
-            Ok(more) => needed.extend(more.iter().map(GeneratedRecord::key)),
-            Err(problem) => report.diagnostics.push(problem),
+    // If nothing is to be pruned, this saves the search of all texts.
+    if removable(files, &replaced, &needed, has_room).is_some() {
+        let kinds = PodKinds::of(options);
+        for (name, text, report) in files.iter_mut() {
+            match needed_by_others(name, text, &kinds) {
+                Ok(more) => needed.extend(more.iter().map(GeneratedRecord::key)),
+                Err(problem) => report.diagnostics.push(problem),
+            }
         }
     }
-    let dropped = dropped(files, &replaced, &needed);
     leave_out_needed(files, &needed);
-    if is_refused(files) || dropped.is_empty() && !has_room {
+    let Some(dropped) = removable(files, &replaced, &needed, has_room) else {
         return;
-    }
+    };
     let retiring = Pruner {
         dropped,
         needed: needed.into_iter().map(|(name, _)| name).collect(),
-        kinds,
+        kinds: PodKinds::of(options),
         options,
     };
     retiring.files(files);
@@ -89,6 +86,18 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
 fn is_refused(files: &[RunFile<'_>]) -> bool {
     let mut problems = files.iter().flat_map(|(.., report)| &report.diagnostics);
     problems.any(Diagnostic::is_error)
+}
+
+/// Returns the objects to prune, as [`dropped`]; `None` if nothing is to be done. If a policy failed, it is unknown which
+/// objects it still needs.
+fn removable(
+    files: &[RunFile<'_>],
+    replaced: &[GeneratedRecord],
+    needed: &BTreeSet<(String, String)>,
+    has_room: bool,
+) -> Option<BTreeMap<String, Vec<GeneratedRecord>>> {
+    let dropped = dropped(files, replaced, needed);
+    (!is_refused(files) && (has_room || !dropped.is_empty())).then_some(dropped)
 }
 
 /// Returns the generated objects that the records of the input name, or that are `replaced`, and that nothing needs, by
@@ -204,12 +213,23 @@ impl Pruner<'_> {
         }
         let of_files = files.iter().flat_map(|(.., report)| &report.dropped);
         let names: BTreeSet<String> = of_files.map(|object| object.name.clone()).collect();
-        let is_missing = |generated: &&GeneratedRecord| {
-            names.contains(&generated.name) && !found.contains(&generated.name)
-        };
-        let missing = self.dropped.values().filter_map(|same| same.first());
+        let companions = files.iter().flat_map(|(.., report)| &report.companions);
+        let written: BTreeSet<String> = companions
+            .map(|placed| placed.companion.name.to_string())
+            .collect();
+        let is_missing = |name: &String| names.contains(name) && !found.contains(name);
+        let missing = self.dropped.iter().filter(|(name, _)| is_missing(name));
+        let warnings = missing.filter_map(|(name, same)| {
+            let generated = same.first()?;
+            match self.needed.contains(name) {
+                false => Some(missing_object(generated)),
+                // The object stands among the files as it is wanted now.
+                true if !written.contains(name) => None,
+                true => Some(missing_version(generated)),
+            }
+        });
+        let warnings: Vec<Diagnostic> = warnings.collect();
         if let Some((.., report)) = files.first_mut() {
-            let warnings = missing.filter(is_missing).map(missing_object);
             report.diagnostics.extend(warnings);
         }
     }
@@ -430,47 +450,6 @@ fn offset_in_input(edits: &[Edit], at: usize) -> usize {
         text_offset = edit.at.end;
     }
     text_offset + at.saturating_sub(result_offset)
-}
-
-/// The error that an object to prune is in the part of a stream that was already written.
-pub fn not_taken_out(generated: &GeneratedRecord) -> Diagnostic {
-    let message = format!(
-        "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
-        generated.name, generated.policy
-    );
-    Diagnostic::error(Code::TooLate, message).help("leave out --stream")
-}
-
-fn changed_since(generated: &GeneratedRecord, file: &str) -> Diagnostic {
-    let message = format!(
-        "the {} was changed since policy `{}` generated it",
-        generated.name, generated.policy
-    );
-    let help = format!(
-        "to take it out all the same: {}, with the file of its workload if that is another",
-        forced_undo_command(&generated.policy, file)
-    );
-    Diagnostic::error(Code::ChangedSince, message).help(help)
-}
-
-/// The error that an object cannot be removed safely.
-fn cannot_remove(generated: &GeneratedRecord) -> Diagnostic {
-    let message = format!(
-        "the {}, which policy `{}` generated, cannot be taken out of where it stands",
-        generated.name, generated.policy
-    );
-    let problem = Diagnostic::error(Code::CannotEdit, message);
-    problem.help("write it as a document of its own, behind a line `---`, or take it out by hand")
-}
-
-/// The warning that no file contains an object to prune.
-fn missing_object(generated: &GeneratedRecord) -> Diagnostic {
-    let message = format!(
-        "the {}, which policy `{}` generated and nothing needs any more, is in none of these files",
-        generated.name, generated.policy
-    );
-    let problem = Diagnostic::warning(Code::MissingObject, message);
-    problem.help("if it stands in another file, take it out there")
 }
 
 /// The generated objects that a record names.

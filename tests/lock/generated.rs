@@ -114,3 +114,27 @@ fn a_file_that_is_gone_keeps_no_object() {
     assert_eq!(place.read("apps/a.yaml"), DEPLOYMENT.replace("orders", "a"));
     assert!(!place.path("podgraft.lock").exists());
 }
+
+#[test]
+fn a_new_version_says_what_is_true_of_an_earlier_one_that_is_not_found() {
+    let place = place();
+    let apply = ["apply", "-i", "-p", "first.yaml", "apps"];
+    succeeded(&place, &apply);
+    let (holder, second) = (place.read("apps/a.yaml"), place.read("apps/b.yaml"));
+    place.write("first.yaml", generating("first", "new"));
+    // Somebody changed the object to the new version already.
+    place.write("apps/a.yaml", holder.replace("k: v", "k: new"));
+    let messages = stderr_of(&succeeded(&place, &apply));
+    assert!(!messages.contains("none of these files"), "{messages}");
+    // The file that held the object is gone, and the new version stands in the other one.
+    place.write("first.yaml", generating("first", "newest"));
+    std::fs::remove_file(place.path("apps/a.yaml")).expect("it is there");
+    let messages = stderr_of(&succeeded(&place, &apply));
+    let wanted = "an earlier version of the ConfigMap shared, which policy `first` generated";
+    assert!(messages.contains(wanted), "{messages}");
+    assert!(!messages.contains("nothing needs"), "{messages}");
+    // It is not needed any more.
+    place.write("apps/b.yaml", second);
+    let messages = stderr_of(&succeeded(&place, &["undo", "-i", "apps"]));
+    assert!(messages.contains("nothing needs any more"), "{messages}");
+}
