@@ -1,6 +1,6 @@
 //! What podgraft says where something cannot be done: the real reason, and advice that works.
 
-use crate::program::{Place, failed, stderr_of, succeeded, with_stdin};
+use crate::program::{Place, failed, stderr_of, stdout_of, succeeded, with_stdin};
 
 const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1
@@ -50,6 +50,27 @@ fn a_post_renderer_is_not_advised_to_take_a_path() {
     let advice =
         "helm template RELEASE CHART | podgraft post-render -p policy.yaml --diagnostics short\n";
     assert!(text.contains(advice), "{text}");
+}
+
+#[test]
+fn a_gate_without_a_policy_is_refused() {
+    let place = place();
+    let given = ["--no-config", "-p", "policy.yaml", "r", "--skip", "agent"];
+    for command in ["check", "apply", "diff"] {
+        let text = failed(&place.run(&[&[command], &given[..]].concat()));
+        assert!(
+            text.contains("no-match") && text.contains("`--skip` leaves out all given policies"),
+            "{text}"
+        );
+    }
+    let both = [&["check"], &given[..], &["--only", "agent"]].concat();
+    let text = failed(&place.run(&both));
+    assert!(text.contains("`--only` and `--skip` leave out"), "{text}");
+    // Compared with nothing, all that the new policy does is new.
+    place.write("new.yaml", POLICY.replace("name: agent", "name: new"));
+    let against = [&["diff", "--against-policy", "policy.yaml"], &given[..]].concat();
+    let shown = stdout_of(&place.run(&[&against[..], &["-p", "new.yaml"]].concat()));
+    assert!(shown.contains("+        - name: J"), "{shown}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::policy::schema::{did_you_mean, nearest};
 use crate::source::Place;
 use crate::wording::count;
 use crate::yaml::value::Path;
@@ -120,6 +121,18 @@ impl CoverageRequirement {
         })
     }
 
+    fn not_given(&self, given: &[String]) -> Diagnostic {
+        let message = format!(
+            "the policy `{}` is required, and no given policy has this name",
+            self.policy
+        );
+        let help = match nearest(&self.policy, given.iter().map(String::as_str)) {
+            Some(near) => did_you_mean(near),
+            None => format!("the given policies are {}", given.join(", ")),
+        };
+        self.problem(message, None, &help)
+    }
+
     fn too_few(&self, wanted: usize, covered: &[String]) -> Diagnostic {
         let named = match covered {
             [] => String::new(),
@@ -153,8 +166,7 @@ impl CoverageRequirement {
             .find(|policy_report| *policy_report.policy == *self.policy);
         let reason = match policy_report.map(|policy_report| &policy_report.outcome) {
             Some(Outcome::Skipped(skip)) => format!(": {}", skip.reason),
-            Some(_) => String::new(),
-            None => ": the policy is not among the given ones".to_owned(),
+            Some(_) | None => String::new(),
         };
         let message = format!(
             "policy `{}` must be for all workloads with {selector}, and is not for {title}{reason}",
@@ -187,12 +199,17 @@ impl CoverageRequirement {
     }
 }
 
-/// Errors for all requirements that the files of a run miss.
-pub fn check(requirements: &[CoverageRequirement], files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
-    let found = requirements
-        .iter()
-        .flat_map(|requirement| requirement.check(files));
-    found.collect()
+/// Errors for all requirements that the files of a run miss. `given` are the identities of all given policies.
+pub fn check(
+    requirements: &[CoverageRequirement],
+    given: &[String],
+    files: &[ReportedFile<'_>],
+) -> Vec<Diagnostic> {
+    let check = |requirement: &CoverageRequirement| match given.contains(&requirement.policy) {
+        true => requirement.check(files),
+        false => vec![requirement.not_given(given)],
+    };
+    requirements.iter().flat_map(check).collect()
 }
 
 /// Whether labels match a selector. As in Kubernetes, `NotIn` also holds if the label is absent.

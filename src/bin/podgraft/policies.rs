@@ -434,7 +434,24 @@ fn pick(
         (args.only.is_empty() || args.only.contains(&policy.identity))
             && !args.skip.contains(&policy.identity)
     };
-    policies.into_iter().filter(is_chosen).collect()
+    let (chosen, others): (Vec<Policy>, Vec<Policy>) = policies.into_iter().partition(is_chosen);
+    if chosen.is_empty() && !others.is_empty() && !problems.iter().any(Diagnostic::is_error) {
+        problems.push(none_left(args, &others));
+    }
+    chosen
+}
+
+/// The error for `--only` and `--skip` that leave out every policy: `check` would pass whatever the manifests are.
+fn none_left(args: &args::PolicyArgs, policies: &[Policy]) -> Diagnostic {
+    let message = match args.only.is_empty() {
+        true => "`--skip` leaves out all given policies",
+        false => "`--only` and `--skip` leave out all given policies",
+    };
+    let names = policies.iter().map(|policy| policy.identity.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    Diagnostic::error(Code::NoMatch, message).help(format!(
+        "the given policies are {names}; keep at least one of them"
+    ))
 }
 
 fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {

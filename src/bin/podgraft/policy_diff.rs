@@ -87,6 +87,14 @@ fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs
     let is_known = |name: &String| known.iter().any(|policy| policy.identity == *name);
     policies.only.retain(is_known);
     policies.skip.retain(is_known);
+    // A comparison with nothing: all that the new policies do is new.
+    if known
+        .iter()
+        .all(|policy| policies.skip.contains(&policy.identity))
+    {
+        policies.given.clear();
+        policies.skip.clear();
+    }
     Ok(run)
 }
 

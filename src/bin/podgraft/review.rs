@@ -221,7 +221,11 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     let reported = grafted.reported();
     let demands = &grafted.demands;
     if demands.is_whole {
-        findings.extend(config::require::check(&demands.require, &reported));
+        findings.extend(config::require::check(
+            &demands.require,
+            &demands.given,
+            &reported,
+        ));
     }
     // A run over a part of the workloads or policies tells nothing about coverage, or about acknowledgements without a
     // finding.

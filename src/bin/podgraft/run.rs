@@ -36,6 +36,7 @@ use crate::{charts, progress};
 
 pub use conclude::{Exit, conclude, debug, refuse};
 pub use grafted::GraftOutcome;
+use grafted::RunRequirements;
 use request::options_of;
 pub use request::{Purpose, RunRequest};
 
@@ -259,6 +260,10 @@ fn graft_loaded(
         written_objects.write_companions(&mut file.report);
     }
     let grafted = GraftOutcome {
+        demands: RunRequirements {
+            given: loaded.given.clone(),
+            ..RunRequirements::of(run)
+        },
         files,
         piped,
         lock_files,

@@ -40,6 +40,8 @@ pub struct RunRequirements {
     pub is_strict: bool,
     /// Workloads that certain policies must cover.
     pub require: Vec<CoverageRequirement>,
+    /// The identities of all given policies.
+    pub given: Vec<String>,
     /// Findings that the configuration accepts.
     pub acknowledged: Vec<Acknowledgement>,
     /// All workloads and all policies took part: neither `--workload`, `--shard`, `--only` nor `--skip` left any out.
@@ -52,6 +54,7 @@ impl RunRequirements {
         RunRequirements {
             is_strict: run.output.strict,
             require: configured.require.clone(),
+            given: Vec::new(),
             acknowledged: configured.acknowledged.clone(),
             is_whole: run.manifests.workloads.is_empty()
                 && run.manifests.shard.is_none()
