@@ -53,6 +53,20 @@ fn a_post_renderer_is_not_advised_to_take_a_path() {
 }
 
 #[test]
+fn a_requirement_for_a_policy_that_is_not_given_names_the_one_that_is() {
+    let place = place();
+    let output = place.run(&["check", "--require", "agnt=1", "-p", "policy.yaml", "r"]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = stdout_of(&output);
+    assert!(
+        shown.contains("no given policy has this name")
+            && shown.contains("did you mean `agent`?")
+            && !shown.contains("podgraft explain"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_gate_without_a_policy_is_refused() {
     let place = place();
     let given = ["--no-config", "-p", "policy.yaml", "r", "--skip", "agent"];

@@ -287,13 +287,6 @@ fn a_policy_must_be_for_so_many_workloads_or_for_all_that_a_selector_finds() {
         status == Some(1) && shown.contains("there is none"),
         "{shown}"
     );
-    let (status, shown) = with("agnt=1");
-    assert!(
-        status == Some(1)
-            && shown.contains("no given policy has this name")
-            && shown.contains("did you mean `agent`?"),
-        "{shown}"
-    );
     refused(
         &place,
         &["check", "--require", "agent", "-p", "policy.yaml", "apps"],

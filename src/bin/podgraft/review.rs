@@ -220,13 +220,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
     let demands = &grafted.demands;
-    if demands.is_whole {
-        findings.extend(config::require::check(
-            &demands.require,
-            &demands.given,
-            &reported,
-        ));
-    }
+    findings.extend(demands.missed(&reported));
     // A run over a part of the workloads or policies tells nothing about coverage, or about acknowledgements without a
     // finding.
     let mut checked = CheckedRun::new(&reported, &findings);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use podgraft::config::CoverageRequirement;
+use podgraft::config::{CoverageRequirement, require};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::{Acknowledgement, WorkloadPattern};
 use podgraft::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
@@ -60,6 +60,14 @@ impl RunRequirements {
                 && run.manifests.shard.is_none()
                 && policies.only.is_empty()
                 && policies.skip.is_empty(),
+        }
+    }
+
+    /// Errors for the workloads that miss a requirement. A part of the workloads or policies tells nothing.
+    pub fn missed(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
+        match self.is_whole {
+            true => require::check(&self.require, &self.given, files),
+            false => Vec::new(),
         }
     }
 }
