@@ -52,8 +52,13 @@ impl<'a> DocumentTask<'a> {
             let DocumentContent::Object(object) = found else {
                 continue;
             };
-            match self.read_record(object, tree, source) {
-                Ok(Some(mut recorded_object)) if self.is_looked_at(object, tree, source) => {
+            let workload = self.read_workload(object, tree, source);
+            let is_selected = || {
+                let workload = workload.as_ref();
+                workload.is_some_and(|workload| self.is_wanted(workload))
+            };
+            match self.read_record(tree, object.node, workload.as_ref()) {
+                Ok(Some(mut recorded_object)) if is_selected() => {
                     self.rename(&mut recorded_object.record);
                     records.dropped.extend(generated(&recorded_object.record));
                     if !recorded_object.record.room.is_nothing() {
@@ -84,18 +89,14 @@ impl<'a> DocumentTask<'a> {
     /// Returns the record of an object, from its annotation, else from the lock file.
     fn read_record<'t>(
         &self,
-        object: &Object,
         tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
-    ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)>
-    where
-        'a: 't,
-    {
-        if let Some(annotated) = read_record(tree, object.node)? {
+        object: NodeId,
+        workload: Option<&Workload<'t>>,
+    ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
+        if let Some(annotated) = read_record(tree, object)? {
             return Ok(Some(annotated));
         }
-        let workload = self.read_workload(object, tree, source);
-        workload.map_or(Ok(None), |workload| self.locked_record(&workload))
+        workload.map_or(Ok(None), |workload| self.locked_record(workload))
     }
 
     /// Returns the lock file's record of a workload, under its current or an earlier name. With `adopt` an ambiguous
@@ -144,13 +145,5 @@ impl<'a> DocumentTask<'a> {
         let kind = self.setting.kinds.find(&object.api_version, &object.kind)?;
         let namespace = self.setting.options.namespace_in(self.setting.name);
         Workload::read(tree, source, object.clone(), kind, namespace).ok()
-    }
-
-    fn is_looked_at<'t>(&self, object: &Object, tree: &'t Tree<'t>, source: &'t Source<'t>) -> bool
-    where
-        'a: 't,
-    {
-        let workload = self.read_workload(object, tree, source);
-        workload.is_some_and(|workload| self.is_wanted(&workload))
     }
 }
