@@ -296,7 +296,11 @@ fn graft_document<'t>(
         Ok(pair) => pair,
         Err(problem) => return FileReport::of_problems(vec![problem]),
     };
-    let mut plan = document.plan_all(&pair, found);
+    let stripped = match pair.parse_stripped() {
+        Ok(stripped) => stripped,
+        Err(problem) => return FileReport::of_problems(vec![problem]),
+    };
+    let mut plan = document.plan_all(&pair, stripped.as_ref(), found);
     let edits = document.write_all(&pair, &plan, &mut memory.written);
     let proven = document.prove_all(&pair, &mut plan, edits, &mut memory.written);
     let mut layout = document.lay_out(&pair, plan, proven, &mut memory.lines);

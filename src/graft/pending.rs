@@ -22,8 +22,7 @@ use crate::record::{Record, RecordedValue, restore_order};
 use crate::source::Source;
 use crate::undo::RecordedObject;
 use crate::verify::is_drafted;
-use crate::yaml::parse::reparse;
-use crate::yaml::splice::changes_of;
+use crate::yaml::tree::Tree;
 use crate::yaml::value::is_equal;
 
 use super::adopt::not_adopted;
@@ -123,10 +122,11 @@ impl<'t> PendingWorkload<'t> {
 }
 
 impl<'a> DocumentTask<'a> {
-    /// Plans every workload.
+    /// Plans every workload. `base_tree` is that of the stripped form, if the document has records.
     pub(super) fn plan_all<'t>(
         &self,
         pair: &RecordedDocument<'t>,
+        base_tree: Option<&Tree<'_>>,
         found: Vec<DocumentContent>,
     ) -> Plan<'t>
     where
@@ -135,12 +135,6 @@ impl<'a> DocumentTask<'a> {
         let mut plan = Plan {
             pending: Vec::new(),
             others: Vec::new(),
-        };
-        let stripped = &pair.stripped;
-        let parsed = (!pair.recorded.is_empty())
-            .then(|| reparse(pair.tree, &stripped.text, &changes_of(&stripped.edits)));
-        let Ok(base_tree) = parsed.as_ref().map(Result::as_ref).transpose() else {
-            return plan;
         };
         let base_source = Source {
             text: &pair.stripped.text,

@@ -25,7 +25,7 @@ pub(super) struct RecordedDocument<'t> {
     pub tree: &'t Tree<'t>,
     pub source: &'t Source<'t>,
     pub recorded: Vec<RecordedObject<'t>>,
-    pub stripped: StrippedDocument,
+    pub stripped: StrippedDocument<'t>,
     /// The text that undo must restore, if it differs from the stripped one.
     original: Option<String>,
     /// The ambiguity that keeps the document from being edited, computed on first use.
@@ -33,6 +33,20 @@ pub(super) struct RecordedDocument<'t> {
 }
 
 impl RecordedDocument<'_> {
+    /// Parses the stripped form and proves it. `None` if there are no records.
+    ///
+    /// # Errors
+    /// If the recorded changes cannot be removed from the document.
+    pub(super) fn parse_stripped(&self) -> Result<Option<Tree<'_>>, Diagnostic> {
+        if self.recorded.is_empty() {
+            return Ok(None);
+        }
+        match self.stripped.parse(self.tree, &self.recorded) {
+            Ok(tree) => Ok(Some(tree)),
+            Err(obstacle) => Err(explain(obstacle, self.tree, self.source, &self.recorded)),
+        }
+    }
+
     /// The text that undo must restore.
     pub(super) fn original(&self) -> &str {
         self.original.as_ref().unwrap_or(&self.stripped.text)
@@ -117,12 +131,12 @@ impl<'a> DocumentTask<'a> {
         })
     }
 
-    fn strip_adopting(
+    fn strip_adopting<'t>(
         &self,
-        tree: &Tree<'_>,
+        tree: &'t Tree<'t>,
         source: &Source<'_>,
         recorded: &mut Vec<RecordedObject<'_>>,
-    ) -> Result<StrippedDocument, RemovalObstacle> {
+    ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
         // Each step changes the records, so the document is stripped again.
         let mut stripped = self.strip(tree, recorded)?;
         if self.adopt_changed(source, tree, recorded, &stripped) {
@@ -134,13 +148,13 @@ impl<'a> DocumentTask<'a> {
         Ok(stripped)
     }
 
-    fn strip(
+    fn strip<'t>(
         &self,
-        tree: &Tree<'_>,
+        tree: &'t Tree<'t>,
         recorded: &[RecordedObject<'_>],
-    ) -> Result<StrippedDocument, RemovalObstacle> {
+    ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        strip(tree, kinds, recorded, has_more, None, |policy| {
+        strip(tree, kinds, recorded, has_more, |policy| {
             self.leniency(policy)
         })
     }
@@ -170,7 +184,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         tree: &Tree<'_>,
         recorded: &[RecordedObject<'_>],
-        stripped: &StrippedDocument,
+        stripped: &StrippedDocument<'_>,
     ) -> Result<Option<String>, RemovalObstacle> {
         let strictly = |policy: &str| match self.is_dropped(policy) && self.setting.options.force {
             true => DriftHandling::Force,
@@ -181,7 +195,8 @@ impl<'a> DocumentTask<'a> {
             return Ok(None);
         }
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        let original = strip(tree, kinds, recorded, has_more, None, strictly)?;
+        let original = strip(tree, kinds, recorded, has_more, strictly)?;
+        original.parse(tree, recorded)?;
         Ok(Some(original.text))
     }
 }

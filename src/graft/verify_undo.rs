@@ -208,10 +208,11 @@ impl<'a> DocumentTask<'a> {
         pending: &[Option<&PendingWorkload<'_>>],
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        let known = Some(pair.original());
-        let undone = strip(tree, kinds, recorded, has_more, known, |_| {
-            DriftHandling::Leave
-        })?;
+        let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
+        // The text that undo must restore is proven already.
+        if undone.text != pair.original() {
+            undone.parse(tree, recorded)?;
+        }
         let is_new = |changed: &&Drift| {
             !changed_in(&pair.stripped)
                 .any(|drift| (&drift.policy, &drift.path) == (&changed.policy, &changed.path))
@@ -255,7 +256,7 @@ fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> RecordedObje
     }
 }
 
-fn changed_in(stripped: &StrippedDocument) -> impl Iterator<Item = &Drift> {
+fn changed_in<'s>(stripped: &'s StrippedDocument<'_>) -> impl Iterator<Item = &'s Drift> {
     stripped.taken.iter().flat_map(|taken| &taken.changed)
 }
 

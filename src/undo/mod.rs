@@ -16,7 +16,7 @@ use crate::plan::removal::{DriftHandling, RemovalResult, take_out};
 use crate::record::lock::LockSet;
 use crate::record::{MARKER, RECORD, Record, RecordError, RecordPaths, RecordedValue};
 use crate::verify::{Difference, verify};
-use crate::yaml::parse::{ParseError, ParseErrorKind, ReplacedRange, parse, reparse};
+use crate::yaml::parse::{ParseErrorKind, parse, reparse};
 use crate::yaml::splice::{Edit, changes_of, splice};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
@@ -45,8 +45,7 @@ pub(crate) struct RecordedObject<'t> {
 }
 
 /// A document without its recorded changes: the stripped document.
-#[derive(Debug, Clone)]
-pub(crate) struct StrippedDocument {
+pub(crate) struct StrippedDocument<'t> {
     /// The edits that remove the changes from the document.
     pub edits: Vec<Edit>,
     /// The text of the stripped document.
@@ -55,6 +54,8 @@ pub(crate) struct StrippedDocument {
     pub taken: Vec<RemovalResult>,
     /// Somebody changed an object since, so not every byte may be restored.
     pub is_inexact: bool,
+    /// What the text must say of each recorded object; empty if that is proven.
+    unproven: Vec<(NodeId, Draft<'t>)>,
 }
 
 /// Why the recorded changes cannot be removed from a document.
@@ -159,25 +160,24 @@ pub(crate) fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
 }
 
 /// Removes all recorded changes, as if nothing had ever been injected. If more text follows the document, its last
-/// line end stays, even if it had none when it was the last document. The result is checked, unless it is byte for
-/// byte the `known` text.
+/// line end stays, even if it had none when it was the last document. [`StrippedDocument::parse`] proves the result.
 ///
 /// # Errors
 /// See [`RemovalObstacle`].
-pub(crate) fn strip(
-    tree: &Tree<'_>,
+pub(crate) fn strip<'t>(
+    tree: &'t Tree<'t>,
     kinds: &PodKinds,
     recorded: &[RecordedObject<'_>],
     has_more: bool,
-    known: Option<&str>,
     leniency: impl Fn(&str) -> DriftHandling,
-) -> Result<StrippedDocument, RemovalObstacle> {
+) -> Result<StrippedDocument<'t>, RemovalObstacle> {
     if recorded.is_empty() {
         return Ok(StrippedDocument {
             edits: Vec::new(),
             text: tree.text().to_owned(),
             taken: Vec::new(),
             is_inexact: false,
+            unproven: Vec::new(),
         });
     }
     let (mut edits, mut taken, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
@@ -192,35 +192,84 @@ pub(crate) fn strip(
     }
     // At the same offset, insertions go before replacements.
     edits.sort_by_key(|edit: &Edit| (edit.at.start, !edit.at.is_empty()));
-    let text = spliced(tree.text(), &edits)?;
-    if known != Some(&text) {
-        let changes = changes_of(&edits);
-        check(tree, &text, &changes, &drafts, recorded)?;
-    }
     let stripped = StrippedDocument {
+        text: spliced(tree.text(), &edits)?,
         edits,
-        text,
         taken,
         is_inexact: false,
+        unproven: drafts,
     };
     match recorded
         .iter()
         .find(|recorded_object| recorded_object.record.text.is_some())
     {
-        Some(noted) => give_back_text(tree, kinds, recorded, has_more, stripped, noted.at),
+        Some(noted) => {
+            stripped.parse(tree, recorded)?;
+            let proven = StrippedDocument {
+                unproven: Vec::new(),
+                ..stripped
+            };
+            give_back_text(tree, kinds, recorded, has_more, proven, noted.at)
+        }
         None => Ok(stripped),
     }
 }
 
+impl StrippedDocument<'_> {
+    /// Parses the text, and proves that it says what the drafts say. `tree` is that of the document with the recorded
+    /// changes.
+    ///
+    /// # Errors
+    /// See [`RemovalObstacle`].
+    pub(crate) fn parse(
+        &self,
+        tree: &Tree<'_>,
+        recorded: &[RecordedObject<'_>],
+    ) -> Result<Tree<'_>, RemovalObstacle> {
+        let output = match reparse(tree, &self.text, &changes_of(&self.edits)) {
+            Ok(output) => output,
+            Err(error) if error.kind == ParseErrorKind::TooDeep => {
+                return Err(RemovalObstacle::TooDeep(self.deepest(tree, recorded)));
+            }
+            Err(error) => {
+                let message = format!("it cannot be parsed ({:?})", error.kind);
+                return Err(RemovalObstacle::Wrong(message));
+            }
+        };
+        if !self.unproven.is_empty() {
+            verify(&output, tree, &self.unproven, &[])
+                .map_err(|difference| RemovalObstacle::Wrong(described(&difference, &output)))?;
+        }
+        Ok(output)
+    }
+
+    /// The place of the record with the deepest values. Each record fits into a document by itself, but its object may
+    /// be too deep in its document for it.
+    fn deepest(&self, tree: &Tree<'_>, recorded: &[RecordedObject<'_>]) -> NodeId {
+        let depth_of = |draft: &Draft<'_>| draft.value(&draft.root()).as_ref().map_or(0, depth);
+        let objects = recorded.iter().zip(&self.unproven);
+        let deepest = objects.max_by_key(|(_, (_, draft))| depth_of(draft));
+        deepest.map_or(tree.roots()[0], |(recorded_object, _)| recorded_object.at)
+    }
+}
+
+fn described(difference: &Difference, output: &Tree<'_>) -> String {
+    let Difference { node, description } = difference;
+    let at = node.map_or(String::new(), |node| {
+        format!(" at `{}`", output.slice(node))
+    });
+    format!("there is {description}{at}")
+}
+
 /// Restores the recorded text differences. `noted` is the place of the first record that has some.
-fn give_back_text(
+fn give_back_text<'t>(
     tree: &Tree<'_>,
     kinds: &PodKinds,
     recorded: &[RecordedObject<'_>],
     has_more: bool,
-    stripped: StrippedDocument,
+    stripped: StrippedDocument<'t>,
     noted: NodeId,
-) -> Result<StrippedDocument, RemovalObstacle> {
+) -> Result<StrippedDocument<'t>, RemovalObstacle> {
     let nodes = objects_of(tree, kinds);
     let records: Vec<(usize, &Record)> = recorded
         .iter()
@@ -318,41 +367,5 @@ fn depth(value: &Value) -> usize {
             .map_or(0, |inner| inner + 1),
         Value::Array(items) => items.iter().map(depth).max().map_or(0, |inner| inner + 1),
         _ => 0,
-    }
-}
-
-fn check(
-    tree: &Tree<'_>,
-    text: &str,
-    changes: &[ReplacedRange],
-    drafts: &[(NodeId, Draft<'_>)],
-    recorded: &[RecordedObject<'_>],
-) -> Result<(), RemovalObstacle> {
-    match reparse(tree, text, changes) {
-        Err(ParseError {
-            kind: ParseErrorKind::TooDeep,
-            ..
-        }) => {
-            // The record fits into a document by itself, but this object is too deep in its document for it.
-            let deepest = recorded.iter().zip(drafts).max_by_key(|(_, (_, draft))| {
-                let value = draft.value(&draft.root());
-                value.map_or(0, |value| depth(&value))
-            });
-            Err(RemovalObstacle::TooDeep(
-                deepest.map_or(tree.roots()[0], |(recorded_object, _)| recorded_object.at),
-            ))
-        }
-        Err(error) => Err(RemovalObstacle::Wrong(format!(
-            "it cannot be parsed ({:?})",
-            error.kind
-        ))),
-        Ok(output) => {
-            verify(&output, tree, drafts, &[]).map_err(|Difference { node, description }| {
-                let at = node.map_or(String::new(), |node| {
-                    format!(" at `{}`", output.slice(node))
-                });
-                RemovalObstacle::Wrong(format!("there is {description}{at}"))
-            })
-        }
     }
 }
