@@ -36,11 +36,12 @@ impl<'m> OffsetMap<'m> {
         }
     }
 
-    /// Returns the place in the document of a place in the base.
+    /// Returns the place in the document of a place in the base. A place that is not in the base, such as that of an
+    /// object in another document of the file, stays.
     pub(super) fn place_before(&self, place: &Place) -> Place {
-        let line = place.line.saturating_sub(self.base.first_line);
-        let start = self.lines.get(line).copied();
-        let line_start = start.unwrap_or(self.base.text.len());
+        let Some(line_start) = self.line_start(place) else {
+            return place.clone();
+        };
         let column: usize = self.base.text[line_start..]
             .chars()
             .take(place.column - 1)
@@ -57,5 +58,14 @@ impl<'m> OffsetMap<'m> {
         let at = document_end + wanted.saturating_sub(base_end);
         let span = at..at + (place.end - place.start);
         self.source.place_near(span, &self.counted)
+    }
+
+    /// The offset of the line of a place in the base; `None` if the place is not in the base. Two documents of a file
+    /// may have the same line numbers, as the base is shorter or longer than the document. The excerpt tells.
+    fn line_start(&self, place: &Place) -> Option<usize> {
+        let line = place.line.checked_sub(self.base.first_line)?;
+        let start = *self.lines.get(line)?;
+        let text = self.base.text[start..].lines().next().unwrap_or_default();
+        text.contains(&place.excerpt).then_some(start)
     }
 }
