@@ -85,15 +85,21 @@ impl InventoryNeeds {
 
     /// The names of all kinds that are needed.
     fn kinds(&self) -> impl Iterator<Item = &str> {
+        let generated = self.generated.iter().map(|(_, kind)| kind.as_str());
+        self.kinds_of_facts().chain(generated)
+    }
+
+    /// The names of the kinds of which policies read something. Of the kinds that they generate, only the existence of
+    /// an object matters.
+    fn kinds_of_facts(&self) -> impl Iterator<Item = &str> {
         let namespaces = self.namespaces.then_some("Namespace");
         let data = self
             .data
             .then_some(["ConfigMap", "Secret"])
             .into_iter()
             .flatten();
-        let objects = self.generated.iter().chain(&self.looked_up);
-        let objects = objects.map(|(_, kind)| kind.as_str());
-        namespaces.into_iter().chain(data).chain(objects)
+        let looked_up = self.looked_up.iter().map(|(_, kind)| kind.as_str());
+        namespaces.into_iter().chain(data).chain(looked_up)
     }
 }
 

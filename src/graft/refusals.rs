@@ -1,10 +1,10 @@
 //! Diagnostics for documents and workloads that are refused.
 
 use serde_json::{Map, Value};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::object::find_template_line;
 use crate::manifest::pod::Workload;
 use crate::source::{Place, Source};
 use crate::yaml::parse::{ParseError, ParseErrorKind};
@@ -190,19 +190,6 @@ pub(super) fn is_other_json(text: &str) -> bool {
         object.is_ok_and(|object| !object.contains_key("kind"))
     };
     text.trim_start().starts_with('{') && objects.all(is_other)
-}
-
-/// Finds the first `{{` that begins a line or a value.
-fn find_template_line(text: &str) -> Option<Range<usize>> {
-    let begins = |at: &usize| {
-        let line = text[..*at].rfind('\n').map_or(0, |found| found + 1);
-        let before = text[line..*at].trim_end();
-        before.is_empty() || before.ends_with(':') || before.ends_with('-')
-    };
-    text.match_indices("{{")
-        .map(|(at, _)| at)
-        .find(begins)
-        .map(|at| at..at + 2)
 }
 
 /// Refuses text that looks like UTF-16: kubectl reads that encoding and could find workloads in it.

@@ -1,12 +1,13 @@
 //! Reads the needed objects of a text. Documents that cannot hold such an object are not parsed.
 
 use memchr::memmem::{self, Finder};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::object::data_of;
 use super::{Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, add, name_in};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::object::{DocumentContent, Object, find_objects};
+use crate::manifest::object::{DocumentContent, Object, find_objects, find_template_line};
 use crate::manifest::prefilter::{DocumentScan, classify};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
@@ -54,12 +55,28 @@ pub fn read_part(
         counted = chunk.start;
         reader.document(chunk.text, line, &kinds);
     }
-    let problems = reader.unreadable.into_iter().map(|place| {
-        let message = "a policy asks for ConfigMaps, Secrets or Namespaces, and what looks like one cannot be read";
-        let problem = Diagnostic::error(Code::NotYaml, message).at(place, "here");
-        problem.help("mend it, or leave the file out")
-    });
+    let problems = reader.unreadable.into_iter().map(unreadable);
     (reader.found, problems.collect())
+}
+
+fn unreadable(place: Place) -> Diagnostic {
+    let is_template = place.excerpt[place.start..].starts_with("{{");
+    let (code, reason, help) = match is_template {
+        true => (
+            Code::NotRendered,
+            "is a template that has not been rendered",
+            "render it first (`helm template`), or leave the file out",
+        ),
+        false => (
+            Code::NotYaml,
+            "cannot be read",
+            "mend it, or leave the file out",
+        ),
+    };
+    let message = format!("a policy asks for objects, and what may be one of them {reason}");
+    Diagnostic::error(code, message)
+        .at(place, "here")
+        .help(help)
 }
 
 /// Reads documents into an inventory.
@@ -98,14 +115,14 @@ impl<'r> InventoryReader<'r> {
     pub(super) fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
         let has_record =
             !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
-        let (is_asked_for, is_read_elsewhere) = match classify(bytes, kinds) {
+        let (kind, is_asked_for, is_read_elsewhere) = match classify(bytes, kinds) {
             DocumentScan::LetThrough {
                 kind, is_object, ..
-            } => (
-                is_object && (has_record || kind.is_some_and(|kind| self.asks_for(kind))),
-                false,
-            ),
-            DocumentScan::Parse => (true, self.standing == SourceRole::Manifest),
+            } => {
+                let is_asked_for = has_record || kind.is_some_and(|kind| self.asks_for(kind));
+                (kind, is_object && is_asked_for, false)
+            }
+            DocumentScan::Parse => (None, true, self.standing == SourceRole::Manifest),
         };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else {
             return;
@@ -130,7 +147,7 @@ impl<'r> InventoryReader<'r> {
             }
             // The pipeline parses this document as well and reports a better error.
             Err(_) if is_read_elsewhere => {}
-            Err(error) => self.refuse(&source, error.at),
+            Err(error) => self.refuse(&source, error.at, kind),
         }
     }
 
@@ -157,9 +174,16 @@ impl<'r> InventoryReader<'r> {
             .any(|wanted| wanted.as_bytes() == kind.as_ref())
     }
 
-    /// Notes an unreadable document: it may hold an object that a policy needs, so it cannot be skipped silently.
-    fn refuse(&mut self, source: &Source<'_>, at: std::ops::Range<usize>) {
-        self.unreadable.push(source.place(at));
+    /// Notes an unreadable document: it may hold an object that a policy needs, so it cannot be skipped silently. A
+    /// template of a kind that policies only generate is skipped: no earlier run wrote it.
+    fn refuse(&mut self, source: &Source<'_>, at: Range<usize>, kind: Option<&[u8]>) {
+        let template = find_template_line(source.text);
+        let mut kinds_of_facts = self.needs.kinds_of_facts();
+        let may_be_read =
+            kind.is_none_or(|kind| kinds_of_facts.any(|wanted| wanted.as_bytes() == kind));
+        if may_be_read || template.is_none() {
+            self.unreadable.push(source.place(template.unwrap_or(at)));
+        }
     }
 
     fn object(&mut self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) {
@@ -169,7 +193,7 @@ impl<'r> InventoryReader<'r> {
         let place = source.place(tree.span(name.unwrap_or(object.node)));
         let value = match to_value(tree, object.node) {
             Ok(value) => value,
-            Err(error) => return self.refuse(source, error.at),
+            Err(error) => return self.refuse(source, error.at, Some(object.kind.as_bytes())),
         };
         let Some(name) = name_in(&value, &source.name, self.options) else {
             return;

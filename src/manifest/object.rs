@@ -1,6 +1,7 @@
 //! Finds the Kubernetes objects of a document: the root, or the items of a List.
 
 use memchr::memmem::Finder;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
@@ -159,4 +160,17 @@ pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
     BRACES.find(tree.slice(within).as_bytes())?;
     tree.within(within)
         .find(|&id| tree.kind(id) == NodeKind::FlowMapping && tree.slice(id).starts_with("{{"))
+}
+
+/// Finds the first `{{` that begins a line or a value, as in an unrendered template.
+pub fn find_template_line(text: &str) -> Option<Range<usize>> {
+    let begins = |at: &usize| {
+        let line = text[..*at].rfind('\n').map_or(0, |found| found + 1);
+        let before = text[line..*at].trim_end();
+        before.is_empty() || before.ends_with(':') || before.ends_with('-')
+    };
+    text.match_indices("{{")
+        .map(|(at, _)| at)
+        .find(begins)
+        .map(|at| at..at + 2)
 }
