@@ -66,6 +66,85 @@ fn a_requirement_for_a_policy_that_is_not_given_names_the_one_that_is() {
     );
 }
 
+const GENERATES: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: maker}
+spec:
+  inject: {podLabels: {maker: 'yes'}}
+  generate:
+  - resource:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: shared, namespace: shop}
+      data: {k: v}
+";
+
+#[test]
+fn a_generated_object_that_somebody_changed_is_shown_at_its_line() {
+    let place = place();
+    place.write("maker.yaml", GENERATES);
+    place.write("r/b.yaml", DEPLOYMENT.replace("name: a,", "name: b,"));
+    let apply = ["apply", "--no-config", "-i", "-p", "maker.yaml", "r"];
+    succeeded(&place.run(&apply));
+    let changed = place.read("r/a.yaml").replace("k: v", "k: other");
+    place.write("r/a.yaml", changed);
+    let text = failed(&place.run(&apply));
+    assert_eq!(text.matches("r/a.yaml:17:9").count(), 2, "{text}");
+}
+
+#[test]
+fn a_template_beside_a_policy_that_generates_objects_is_passed_over() {
+    let place = place();
+    place.write("maker.yaml", GENERATES);
+    let template =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: {{ .Values.a }}\n";
+    place.write("r/c.yaml", template);
+    for p in ["policy.yaml", "maker.yaml"] {
+        succeeded(&place.run(&["apply", "--no-config", "-i", "-p", p, "r"]));
+    }
+    assert_eq!(place.read("r/c.yaml"), template);
+    // A policy that reads ConfigMaps cannot do without it.
+    let reads = GENERATES.replace(
+        "podLabels: {maker: 'yes'}",
+        "checksums: [{annotation: checksum/c, configMaps: [c]}]",
+    );
+    place.write("maker.yaml", reads);
+    let context = ["apply", "--no-config", "-p", "maker.yaml"];
+    let text = failed(&place.run(&[&context[..], &["--context", "r/c.yaml", "r/a.yaml"]].concat()));
+    assert!(
+        text.contains("not-rendered") && text.contains("r/c.yaml:5:6"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_function_config_that_is_wrong_is_shown_at_its_place() {
+    let place = place();
+    for (config, at, message) in [
+        ("abc", "4:17", "must be an object"),
+        ("{kind: A}", "4:17", "states no `apiVersion`"),
+        (
+            "{apiVersion: v1, kind: ConfigMap, data: {polic: 'builtin:debug-tools'}}",
+            "4:58",
+            "did you mean `policy`?",
+        ),
+        (
+            "{apiVersion: v1, kind: ConfigMap, data: {policy: 'builtin:debug-tools', imag: a}}",
+            "4:89",
+            "did you mean `image`?",
+        ),
+    ] {
+        let list = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n";
+        let list = format!("{list}functionConfig: {config}\n");
+        let text = failed(&with_stdin(place.command(&["fn"]), &list));
+        assert!(
+            text.contains(&format!("<stdin>:{at}")) && text.contains(message),
+            "{config}: {text}"
+        );
+    }
+}
+
 #[test]
 fn a_gate_without_a_policy_is_refused() {
     let place = place();

@@ -14,7 +14,7 @@ use crate::config::FUNCTION_KIND;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::format;
 use crate::policy::read::PolicyFile;
-use crate::source::Source;
+use crate::source::{Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
@@ -61,8 +61,8 @@ pub enum FunctionConfig {
     Policy(PolicyFile),
     /// A `PodgraftFunction`.
     Function(PolicyFile),
-    /// A ConfigMap, as kpt makes it of `-- key=value`: its data.
-    Values(Vec<(String, String)>),
+    /// A ConfigMap, as kpt makes it of `-- key=value`: its data, with the places of the entries.
+    Values(Vec<(String, String, Place)>),
 }
 
 impl<'a> ResourceList<'a> {
@@ -136,9 +136,14 @@ impl<'a> ResourceList<'a> {
         if api_version.starts_with("podgraft.dev/") || format::is_policy(api_version, kind) {
             return Ok(FunctionConfig::Policy(file()));
         }
-        let message = format!(
-            "the functionConfig is a `{kind}` of `{api_version}`, which podgraft does not know"
-        );
+        let message = match (api_version, kind) {
+            _ if !tree.kind(node).is_mapping() => "the functionConfig must be an object".to_owned(),
+            ("", _) => "the functionConfig states no `apiVersion`".to_owned(),
+            (_, "") => "the functionConfig states no `kind`".to_owned(),
+            _ => format!(
+                "the functionConfig is a `{kind}` of `{api_version}`, which podgraft does not know"
+            ),
+        };
         let help = format!(
             "write an InjectionPolicy, a {FUNCTION_KIND}, or a ConfigMap whose `policy` names files or `builtin:` policies"
         );
@@ -170,7 +175,7 @@ impl<'a> ResourceList<'a> {
             .unwrap_or_default()
     }
 
-    fn values(&self, node: NodeId) -> Result<Vec<(String, String)>, Box<Diagnostic>> {
+    fn values(&self, node: NodeId) -> Result<Vec<(String, String, Place)>, Box<Diagnostic>> {
         let tree = &self.tree;
         let Some(values) = tree
             .get(node, "data")
@@ -181,7 +186,10 @@ impl<'a> ResourceList<'a> {
         let mut found = Vec::new();
         for (key, value) in tree.entries(tree.follow(values)) {
             match (tree.scalar(key), tree.scalar(value)) {
-                (Some(key), Some(value)) => found.push((key.to_owned(), value.to_owned())),
+                (Some(name), Some(text)) => {
+                    let at = tree.span(key).start..tree.span(value).end;
+                    found.push((name.to_owned(), text.to_owned(), self.source.place(at)));
+                }
                 _ => {
                     let problem =
                         Diagnostic::error(Code::BadResourceList, "values of a ConfigMap are texts");

@@ -81,10 +81,17 @@ fn a_policy_is_cut_out_with_its_lines() {
 fn kpts_config_map_is_keys_and_values() {
     let text = "apiVersion: config.kubernetes.io/v1beta1\nkind: ResourceList\nitems: []\nfunctionConfig:\n  apiVersion: v1\n  \
                 kind: ConfigMap\n  data: {policy: 'a.yaml', port: 9404}\n";
-    let values = list(text).function_config().unwrap();
-    let wanted = [("policy", "a.yaml"), ("port", "9404")]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()));
-    assert_eq!(values, FunctionConfig::Values(wanted.to_vec()));
+    let FunctionConfig::Values(values) = list(text).function_config().unwrap() else {
+        panic!("it is a ConfigMap")
+    };
+    let values = values.iter();
+    let values: Vec<_> = values
+        .map(|(key, value, at)| (&**key, &**value, at.line, at.column))
+        .collect();
+    assert_eq!(
+        values,
+        [("policy", "a.yaml", 7, 10), ("port", "9404", 7, 28)]
+    );
 }
 
 #[test]

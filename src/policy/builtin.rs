@@ -239,10 +239,20 @@ impl Builtin {
     }
 }
 
-/// The names of the policies without `source`, which apply without a resource of an operator.
-pub fn standalone_names() -> Vec<&'static str> {
-    let standalone = BUILTINS.iter().filter(|builtin| builtin.source().is_none());
-    standalone.map(|builtin| builtin.name).collect()
+/// The names of the built-in policies for a message. Those with `source` need a resource of an operator and come last.
+pub fn list_names() -> String {
+    let (of_resources, standalone): (Vec<&Builtin>, Vec<&Builtin>) = BUILTINS
+        .iter()
+        .partition(|builtin| builtin.source().is_some());
+    let list = |builtins: &[&Builtin]| {
+        let names = builtins.iter().map(|builtin| builtin.name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "{}; and for the resources of operators {}",
+        list(&standalone),
+        list(&of_resources)
+    )
 }
 
 /// The built-in policy of a name, or an error with the nearest name.
@@ -253,10 +263,7 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     let names = || BUILTINS.iter().map(|builtin| builtin.name);
     let help = match nearest(name, names()) {
         Some(near) => did_you_mean(&format!("builtin:{near}")),
-        None => format!(
-            "the built-in policies are {}",
-            standalone_names().join(", ")
-        ),
+        None => format!("the built-in policies are {}", list_names()),
     };
     Err(Box::new(
         Diagnostic::error(

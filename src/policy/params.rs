@@ -51,7 +51,10 @@ pub fn assign<'s>(
     for setting in settings {
         match owner(setting, declared) {
             Ok(at) => assigned[at].push(setting),
-            Err(problem) => problems.push(*problem),
+            Err(problem) => problems.push(match &setting.at {
+                Some(at) => problem.at(at.clone(), "here"),
+                None => *problem,
+            }),
         }
     }
     (assigned, problems)

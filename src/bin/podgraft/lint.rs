@@ -11,6 +11,7 @@ use podgraft::manifest::workload::PodKinds;
 use podgraft::options::Options;
 use podgraft::outcome::needs::{Need, NeedKind};
 use podgraft::policy::Policy;
+use podgraft::policy::builtin::list_names;
 use podgraft::policy::needs::needs_of;
 use podgraft::report::json::render_diagnostic;
 use podgraft::wording::lines;
@@ -20,7 +21,7 @@ use crate::args::tools::{ImagesArgs, LintArgs, LintFormat};
 use crate::args::{PolicyArgs, RunArgs};
 use crate::diagnostics::show_in;
 use crate::output::print;
-use crate::policies::{builtin_names, load_to_look_at};
+use crate::policies::load_to_look_at;
 use crate::run::Exit;
 use crate::settings::{Caller, complete};
 
@@ -93,7 +94,7 @@ fn read(
         let message = "no policy is given";
         let help = format!(
             "name a file, a folder or builtin:NAME, or name them in podgraft.yaml; the built-in policies are {}",
-            builtin_names()
+            list_names()
         );
         let problem = Diagnostic::error(Code::UnknownPolicy, message).help(help);
         return (run, Vec::new(), vec![problem]);

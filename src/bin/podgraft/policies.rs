@@ -6,7 +6,7 @@ use std::sync::Arc;
 use podgraft::config::{ConfigParam, PolicySource, PolicyUse, choose};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
-use podgraft::policy::builtin::{Builtin, find, standalone_names};
+use podgraft::policy::builtin::{Builtin, find};
 use podgraft::policy::conversion::{DebugMode, ReadOptions};
 use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
 use podgraft::policy::schema::nearest;
@@ -406,11 +406,6 @@ fn read_file(input: &Input) -> Result<PolicyFile, Diagnostic> {
 
 fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
     find(name).map(Builtin::file).map_err(|problem| *problem)
-}
-
-/// The names of the built-in policies for a message: `jmx-exporter, rookout-java`.
-pub fn builtin_names() -> String {
-    standalone_names().join(", ")
 }
 
 /// Applies `--only` and `--skip`.

@@ -16,6 +16,7 @@ use podgraft::inventory::{Inventory, SourceText};
 use podgraft::manifest::workload::PodKinds;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
+use podgraft::policy::builtin::list_names;
 use podgraft::record::lock::LockSet;
 use podgraft::report::merge_repeated;
 use podgraft::select::kinds::unknown_kinds;
@@ -27,7 +28,7 @@ use crate::grafting::{GraftedText, graft_texts, pipe_text};
 use crate::locks::LockFiles;
 use crate::output::{GraftedFile, OutputTarget};
 use crate::pipeline::{OpenedInput, OutputTiming, PipedText};
-use crate::policies::{self, LoadedPolicies, builtin_names, stdin_readers};
+use crate::policies::{self, LoadedPolicies, stdin_readers};
 use crate::settings::{self, Caller};
 use crate::shard::Shard;
 use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_of};
@@ -72,7 +73,7 @@ pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter,
         let message = format!(
             "no policy is given: add -p FILE, -p FOLDER or -p builtin:NAME, or name them in podgraft.yaml\n\nThe built-in policies are {} \
              (see `podgraft policy list`)",
-            builtin_names()
+            list_names()
         );
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     }

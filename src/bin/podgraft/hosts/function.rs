@@ -9,6 +9,8 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
 use podgraft::outcome::WorkloadReport;
 use podgraft::policy::read::ParamSetting;
+use podgraft::policy::schema::{did_you_mean, nearest};
+use podgraft::source::Place;
 use podgraft::yaml::splice::{Edit, splice};
 
 use super::{complete, fail, read_stdin};
@@ -55,6 +57,7 @@ fn configure(
     list: &ResourceList<'_>,
 ) -> Result<(args::RunArgs, FunctionMode), Vec<Diagnostic>> {
     let mut mode = FunctionMode::default();
+    let mut misspelt = None;
     match list.function_config().map_err(|problem| vec![*problem])? {
         FunctionConfig::Absent => {}
         FunctionConfig::Policy(file) => run.policies.configured.inline.push(file),
@@ -63,9 +66,12 @@ fn configure(
             add(&mut run, config, Path::new(""));
             mode = wanted;
         }
-        FunctionConfig::Values(values) => add_values(&mut run, values),
+        FunctionConfig::Values(values) => misspelt = add_values(&mut run, values),
     }
-    let mut run = complete(&run)?;
+    let mut run = complete(&run).map_err(|problems| match misspelt {
+        Some(problem) => vec![problem],
+        None => problems,
+    })?;
     // `@input` means the items of the list. The list itself is no policy file, so its policies are read here.
     let asked = run.policies.given.len();
     run.policies
@@ -97,10 +103,20 @@ fn not_up_to_date(list: &ResourceList<'_>, workload: &WorkloadReport) -> Diagnos
         .help("apply the policies before this check: is their function left out, or run later?")
 }
 
-/// Adds the values of kpt's `-- key=value`: `policy` is a list of policies, any other key a parameter.
-fn add_values(run: &mut args::RunArgs, values: Vec<(String, String)>) {
-    for (key, value) in values {
-        if key == "policy" {
+/// The key of kpt's `-- key=value` that names policies.
+const POLICY_KEY: &str = "policy";
+
+/// Adds the values of kpt's `-- key=value`: `policy` is a list of policies, any other key a parameter. Returns the error
+/// for a key that was probably meant as `policy`, for a run without a policy.
+fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> Option<Diagnostic> {
+    let mut misspelt = None;
+    for (key, value, at) in values {
+        if nearest(&key, [POLICY_KEY].into_iter()).is_some() {
+            let message = format!("no policy is given, and `{key}` is taken for a parameter");
+            let problem = Diagnostic::error(Code::BadPolicy, message).at(at.clone(), "here");
+            misspelt = Some(problem.help(did_you_mean(POLICY_KEY)));
+        }
+        if key == POLICY_KEY {
             let policies = value
                 .split([',', '\n'])
                 .map(str::trim)
@@ -118,11 +134,12 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String)>) {
                     policy,
                     name,
                     value,
-                    at: None,
+                    at: Some(at),
                 },
             );
         }
     }
+    misspelt
 }
 
 /// Prints the list with its results. On failure the items are unchanged, but the list is printed all the same:
