@@ -40,6 +40,25 @@ pub enum Operation {
     TakeOut,
     /// Takes over something that was already as the policy wants it.
     Adopt,
+    /// Changes only what is recorded of the policy.
+    Record(RecordCause),
+}
+
+/// Why the record of a policy changes although nothing that it injects does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordCause {
+    /// The policy had this name before.
+    Renamed(String),
+    /// These policies inject the same.
+    SharedWith(Vec<String>),
+    /// It applies before this policy now.
+    MovedBefore(String),
+    /// It is of another version of the policy, with the same result.
+    Version,
+    /// It goes from an annotation into the lock file.
+    IntoLock,
+    /// Not known.
+    Other,
 }
 
 /// How a text is joined to a variable.
@@ -130,6 +149,8 @@ pub enum ChangeTarget {
     Field(Vec<String>),
     /// A generated object, such as `ConfigMap shop/orders-agent`.
     Object(String),
+    /// What is recorded of the policy, and nothing else.
+    Record,
 }
 
 /// The kind of an item in a list of the pod spec.
@@ -168,6 +189,11 @@ impl Change {
         Change { operation, target }
     }
 
+    /// Returns a change of a policy's record, and of nothing else.
+    pub fn of_record(cause: RecordCause) -> Self {
+        Change::new(Operation::Record(cause), ChangeTarget::Record)
+    }
+
     /// Returns the verb for the operation.
     pub fn verb(&self) -> ChangeVerb {
         match self.operation {
@@ -180,6 +206,7 @@ impl Change {
             | Operation::Patch(_)
             | Operation::Update
             | Operation::Reclassify { .. }
+            | Operation::Record(_)
             | Operation::Remove => ChangeVerb::Change,
         }
     }
@@ -215,6 +242,7 @@ impl fmt::Display for Change {
             }
             Operation::Patch(operations) => write!(f, "{target}: {}", operations.join(" and ")),
             Operation::Join(join) => join.write(target, f),
+            Operation::Record(cause) => write!(f, "{target}{cause}"),
         }
     }
 }
@@ -241,6 +269,26 @@ impl Join {
         };
         let source = if *is_of_env_from { " of envFrom" } else { "" };
         write!(f, "{source}, which is {name} now")
+    }
+}
+
+impl fmt::Display for RecordCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordCause::Renamed(before) => write!(f, ": the policy was called {before}"),
+            RecordCause::SharedWith(others) => {
+                let verb = if others.len() == 1 {
+                    "injects"
+                } else {
+                    "inject"
+                };
+                write!(f, ": {} {verb} the same", others.join(", "))
+            }
+            RecordCause::MovedBefore(other) => write!(f, ": applies before {other} now"),
+            RecordCause::Version => f.write_str(": another version, with the same result"),
+            RecordCause::IntoLock => f.write_str(": it goes into podgraft.lock"),
+            RecordCause::Other => Ok(()),
+        }
     }
 }
 
@@ -384,6 +432,7 @@ impl fmt::Display for ChangeTarget {
             } => write!(f, "patch {number}"),
             ChangeTarget::Field(path) => f.write_str(&path.join(".")),
             ChangeTarget::Object(name) => f.write_str(name),
+            ChangeTarget::Record => f.write_str("only the record"),
         }
     }
 }

@@ -21,6 +21,7 @@ mod pending;
 pub mod policy_diff;
 pub mod prune;
 mod read_records;
+mod record_changes;
 mod record_refusals;
 mod recorded;
 mod refusals;

@@ -7,6 +7,7 @@ use crate::program::{Place, stderr_of, stdout_of};
 
 mod generated;
 mod renamed;
+mod reported;
 mod shared;
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1

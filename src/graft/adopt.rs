@@ -2,7 +2,7 @@
 //! that podgraft injected something there before. So ownership does not change when a bot raises an image in both the
 //! policy and the manifest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -89,6 +89,7 @@ impl<'a> DocumentTask<'a> {
             at: mark.unwrap_or(object.node),
             is_annotated: false,
             from: None,
+            renamed: BTreeMap::new(),
             adopted: policies
                 .iter()
                 .map(|report| report.policy.clone())

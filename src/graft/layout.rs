@@ -20,6 +20,7 @@ use super::document::DocumentTask;
 use super::objects::OtherObject;
 use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::prune::generated;
+use super::record_changes::report_record_changes;
 use super::recorded::RecordedDocument;
 use super::reported::once;
 use super::verify_undo::ProvenEdits;
@@ -79,7 +80,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         layout: &mut DocumentLayout<'t>,
         pair: &RecordedDocument<'t>,
-        pending: PendingWorkload<'t>,
+        mut pending: PendingWorkload<'t>,
         mut writing: WrittenWorkload<'t>,
         lines: &mut LineCounter<'_>,
     ) where
@@ -90,6 +91,9 @@ impl<'a> DocumentTask<'a> {
             layout.given_back.push(edits.clone());
         }
         layout.add_record(self.recorded_workload(pair, &pending), &pending, &edits);
+        if !edits.is_empty() {
+            report_record_changes(pair, &mut pending);
+        }
         let mut described = self
             .setting
             .options

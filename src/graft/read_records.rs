@@ -1,5 +1,7 @@
 //! Reads the records of a document's workloads, from annotations or the lock file.
 
+use std::collections::BTreeMap;
+
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{DocumentContent, Object};
 use crate::manifest::pod::Workload;
@@ -59,7 +61,7 @@ impl<'a> DocumentTask<'a> {
             };
             match self.read_record(tree, object.node, workload.as_ref()) {
                 Ok(Some(mut recorded_object)) if is_selected() => {
-                    self.rename(&mut recorded_object.record);
+                    recorded_object.renamed = self.rename(&mut recorded_object.record);
                     records.dropped.extend(generated(&recorded_object.record));
                     if !recorded_object.record.room.is_nothing() {
                         let at = self.place.start + tree.span(object.node).start;
@@ -117,8 +119,10 @@ impl<'a> DocumentTask<'a> {
         })
     }
 
-    /// Renames policies in a record: what a policy did under its earlier name is its own.
-    fn rename(&self, record: &mut Record) {
+    /// Renames policies in a record: what a policy did under its earlier name is its own. Returns the earlier names, by
+    /// the new ones.
+    fn rename(&self, record: &mut Record) -> BTreeMap<String, String> {
+        let mut renamed = BTreeMap::new();
         let policies = self.setting.policies;
         for at in 0..record.policies.len() {
             let old = &record.policies[at].policy;
@@ -128,9 +132,12 @@ impl<'a> DocumentTask<'a> {
                 continue;
             };
             if record.policy(&policy.identity).is_none() {
-                record.policies[at].policy.clone_from(&policy.identity);
+                let name = &mut record.policies[at].policy;
+                let before = std::mem::replace(name, policy.identity.clone());
+                renamed.insert(policy.identity.clone(), before);
             }
         }
+        renamed
     }
 
     pub(super) fn read_workload<'t>(

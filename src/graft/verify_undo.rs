@@ -2,6 +2,7 @@
 //! together if objects are generated beside workloads.
 
 use memchr::memmem;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -251,6 +252,7 @@ fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> RecordedObje
         from: None,
         record: record.clone(),
         adopted: Vec::new(),
+        renamed: BTreeMap::new(),
         // Only objects with a value have a record.
         value: RecordedValue::known(tree, node),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foldhash::HashSet;
 
-use crate::change::{Change, ChangeTarget, Operation};
+use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::policy::Policy;
@@ -77,10 +77,15 @@ fn removals(
         .filter(|(path, _)| !stays_changed(&policy.policy, path, earlier))
         .map(|(_, target)| Change::new(Operation::TakeOut, target));
     let objects = policy.generated.keys();
-    items
+    let removals: Vec<Change> = items
         .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
         .chain(emptied_collections(&policy.effects, current, &workload))
-        .collect()
+        .collect();
+    let owners = current.map_or_else(Vec::new, |record| record.owners_of(policy));
+    match removals.is_empty() && !owners.is_empty() {
+        true => vec![Change::of_record(RecordCause::SharedWith(owners))],
+        false => removals,
+    }
 }
 
 /// The removal of collections that a policy created, that are empty now, and that no policy of the new record creates.
@@ -201,6 +206,13 @@ fn changes(
         if is_there && text_at(before, path) == text_at(after, path) {
             continue;
         }
+        // Another policy had put it there, and comes later now.
+        if is_present(path)
+            && before.shared.contains_key(path)
+            && before.shared.get(path) == after.added.get(path)
+        {
+            continue;
+        }
         let operation = match is_there {
             true => Operation::Update,
             false => Operation::Add,
@@ -209,7 +221,8 @@ fn changes(
     }
     let removed = old
         .into_iter()
-        .filter(|(path, _)| !is_new.contains(path) && can_undo(&workload, before, path))
+        .filter(|(path, _)| !is_new.contains(path) && !after.shared.contains_key(*path))
+        .filter(|(path, _)| can_undo(&workload, before, path))
         .filter(|(path, _)| !stays_changed(policy, path, earlier));
     changes.extend(removed.map(|(_, target)| Change::new(Operation::TakeOut, target)));
     changes.extend(emptied_collections(before, current, &workload));

@@ -113,11 +113,38 @@ impl Record {
         )
     }
 
+    /// The other policies that inject something that a policy injects, too.
+    pub fn owners_of(&self, policy: &PolicyRecord) -> Vec<String> {
+        let others = self.policies.iter();
+        let others = others.filter(|other| other.policy != policy.policy && policy.shares(other));
+        others.map(|other| other.policy.clone()).collect()
+    }
+
     /// The record of the policy with this identity.
     pub fn policy(&self, identity: &str) -> Option<&PolicyRecord> {
         self.policies
             .iter()
             .find(|policy| policy.policy == identity)
+    }
+}
+
+impl PolicyRecord {
+    /// Whether another policy injects something that this one injects, too.
+    fn shares(&self, other: &PolicyRecord) -> bool {
+        let (own, others) = (&self.effects, &other.effects);
+        let mut items = own.added.keys().chain(own.shared.keys());
+        let mut texts = own.joined.iter();
+        items.any(|path| others.added.contains_key(path))
+            || texts.any(|(path, text)| {
+                others
+                    .joined
+                    .get(path)
+                    .is_some_and(|other| other.text == text.text)
+            })
+            || self
+                .generated
+                .keys()
+                .any(|name| other.generated.contains_key(name))
     }
 }
 

@@ -4,6 +4,7 @@ mod compose;
 mod text_differences;
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 use crate::edit::{LoweringError, TextCache, lower};
 use crate::manifest::object::{DocumentContent, find_objects};
@@ -40,6 +41,8 @@ pub(crate) struct RecordedObject<'t> {
     pub record: Record,
     /// The policies in the record that this run adopts.
     pub adopted: Vec<String>,
+    /// The earlier names of policies, by their names in the record.
+    pub renamed: BTreeMap<String, String>,
     /// The object's value.
     pub value: RecordedValue<'t>,
 }
@@ -100,6 +103,7 @@ pub(crate) fn read_record<'t>(
         from: None,
         record,
         adopted: Vec::new(),
+        renamed: BTreeMap::new(),
         value,
     }))
 }
@@ -146,6 +150,7 @@ pub(crate) fn locked_record<'t>(
         from: Some(from),
         record,
         adopted: Vec::new(),
+        renamed: BTreeMap::new(),
         value,
     }))
 }

@@ -8,7 +8,7 @@ pub mod sarif;
 pub mod text;
 
 use super::statuses;
-use crate::change::in_sentence;
+use crate::change::{Operation, RecordCause, in_sentence};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
@@ -172,7 +172,7 @@ fn out_of_date(workload: &WorkloadReport) -> Diagnostic {
         .filter_map(pending_changes)
         .collect();
     let by = match by.as_slice() {
-        [] => "its record would be another".to_owned(),
+        [] => "only its record would change".to_owned(),
         by => by.join("; "),
     };
     let message = format!("{} is not up to date: {by}", workload.title());
@@ -183,30 +183,24 @@ fn out_of_date(workload: &WorkloadReport) -> Diagnostic {
 
 /// What a policy would still change in a workload, in words; `None` if nothing.
 fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
-    let older = if policy_report.is_older {
-        "injected by another version of "
-    } else {
-        ""
+    let policy = &policy_report.policy;
+    let (Outcome::Injected(changes) | Outcome::TakenOut(changes)) = &policy_report.outcome else {
+        return None;
     };
-    match &policy_report.outcome {
-        Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
-            let joiner = if policy_report.is_older {
-                ", which"
-            } else {
-                ""
-            };
-            Some(format!(
-                "{older}{}{joiner} would {}",
-                policy_report.policy,
-                in_sentence(changes)
-            ))
+    let cause = changes.iter().find_map(|change| match &change.operation {
+        Operation::Record(cause) => Some(cause),
+        _ => None,
+    });
+    let changes = in_sentence(changes);
+    Some(match (policy_report.is_older, cause) {
+        (_, Some(RecordCause::Version)) => {
+            format!("injected by another version of {policy}, with the same result")
         }
-        Outcome::UpToDate if policy_report.is_older => Some(format!(
-            "{older}{}, with the same result",
-            policy_report.policy
-        )),
-        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-    }
+        (true, None) => {
+            format!("injected by another version of {policy}, which would {changes}")
+        }
+        (false, None) | (_, Some(_)) => format!("{policy} would {changes}"),
+    })
 }
 
 fn near_miss(title: &str, policy: &str, skip: &Skip) -> Diagnostic {

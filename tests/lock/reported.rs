@@ -1,0 +1,105 @@
+//! What reports say where only the record of a workload changes, and of objects beside it.
+
+use super::{DEPLOYMENT, empty_repository, succeeded};
+use crate::program::{Place, stderr_of, stdout_of};
+
+/// A policy that adds the pod label `label`. `more` is added to its metadata.
+fn labelling(policy: &str, label: &str, more: &str) -> String {
+    format!(
+        "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {{name: {policy}{more}}}
+spec:
+  inject: {{podLabels: {{{label}: set}}}}
+"
+    )
+}
+
+/// The Deployment of this name in the namespace `shop`.
+fn deployment(name: &str) -> String {
+    let named = DEPLOYMENT.replace("orders", name);
+    named.replacen("metadata:\n", "metadata:\n  namespace: shop\n", 1)
+}
+
+/// `apply -i` with these policies, in this order.
+fn apply<'a>(policies: &[&'a str]) -> Vec<&'a str> {
+    let given = policies.iter().flat_map(|policy| ["-p", policy]);
+    ["apply", "-i", "apps"].into_iter().chain(given).collect()
+}
+
+/// A workload into which `one.yaml` and `three.yaml` were injected.
+fn labelled() -> Place {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("orders"));
+    place.write("one.yaml", labelling("one", "l", ""));
+    place.write("same.yaml", labelling("same", "l", ""));
+    place.write("three.yaml", labelling("three", "m", ""));
+    let renamed = ", annotations: {podgraft.dev/renamed-from: one}";
+    place.write("renamed.yaml", labelling("uno", "l", renamed));
+    succeeded(&place, &apply(&["one.yaml", "three.yaml"]));
+    place
+}
+
+#[test]
+fn a_change_of_the_record_alone_has_its_cause() {
+    let cases: [(&[&str], &str); 3] = [
+        (
+            &["renamed.yaml", "three.yaml"],
+            "uno (only the record: the policy was called one)",
+        ),
+        (
+            &["one.yaml", "same.yaml", "three.yaml"],
+            "same (only the record: one injects the same)",
+        ),
+        (
+            &["three.yaml", "one.yaml"],
+            "three (only the record: applies before one now)",
+        ),
+    ];
+    for (policies, cause) in cases {
+        let place = labelled();
+        let policies = apply(policies);
+        let checked = [&["check"], &policies[2..]].concat();
+        let found = stdout_of(&place.run(&checked));
+        let (policy, words) = cause.split_once(" (").expect("it has both");
+        let wanted = format!("{policy} would change {}", words.trim_end_matches(')'));
+        assert!(found.contains(&wanted), "{wanted} in {found}");
+        let diff = stdout_of(&place.run(&[&["diff"], &policies[2..]].concat()));
+        assert!(diff.contains(&format!(": {cause}\n")), "{diff}");
+        let summary = [&["diff", "-o", "summary"], &policies[2..]].concat();
+        let summary = stdout_of(&place.run(&summary));
+        let wanted = format!("    ~ {}\n", words.trim_end_matches(')'));
+        assert!(summary.contains(&wanted), "{summary}");
+        let messages = stderr_of(&succeeded(&place, &policies));
+        let wanted = format!("deployment shop/orders: injected by {cause}\n");
+        assert!(messages.contains(&wanted), "{messages}");
+        // Nothing is left to be said.
+        let messages = stderr_of(&succeeded(&place, &policies));
+        assert!(!messages.contains("injected by"), "{messages}");
+    }
+}
+
+#[test]
+fn a_record_that_goes_into_the_lock_file_is_said() {
+    let place = labelled();
+    succeeded(&place, &["undo", "-i", "apps"]);
+    let policies = apply(&["one.yaml", "three.yaml"]);
+    succeeded(&place, &[&policies[..], &["--record"]].concat());
+    let messages = stderr_of(&succeeded(&place, &policies));
+    let wanted = "injected by one (only the record: it goes into podgraft.lock)\n";
+    assert!(messages.contains(wanted), "{messages}");
+}
+
+#[test]
+fn what_two_policies_inject_stays_when_one_of_them_goes_or_comes_later() {
+    let place = labelled();
+    succeeded(&place, &apply(&["one.yaml", "same.yaml"]));
+    let swapped = succeeded(&place, &apply(&["same.yaml", "one.yaml"]));
+    let messages = stderr_of(&swapped);
+    let wanted = "same (only the record: applies before one now)\n";
+    assert!(messages.contains(wanted), "{messages}");
+    let undone = succeeded(&place, &["undo", "-i", "--only", "one", "apps"]);
+    let messages = stderr_of(&undone);
+    let wanted = "taken out one (only the record: same injects the same)\n";
+    assert!(messages.contains(wanted), "{messages}");
+}
