@@ -27,6 +27,7 @@ impl WrittenObjects {
         if report.companions.iter().all(|placed| placed.text.is_none()) {
             return;
         }
+        report_written(report);
         let (edits, added) = merge(&report.edits, 0, report.companions.iter());
         report.edits = edits;
         report
@@ -41,6 +42,26 @@ impl WrittenObjects {
                 before += added;
             }
             workload.edits = start..workload.edits.end + before;
+        }
+    }
+}
+
+/// Reports the written objects of policies that were up to date before, because the file that held the object is gone.
+fn report_written(report: &mut FileReport) {
+    for placed in report
+        .companions
+        .iter()
+        .filter(|placed| placed.text.is_some())
+    {
+        let companion = &placed.companion;
+        let workload = report.workloads.get_mut(placed.workload);
+        let policies = workload
+            .into_iter()
+            .flat_map(|workload| &mut workload.policies);
+        let mut policies =
+            policies.filter(|policy_report| policy_report.policy == companion.policy);
+        if let Some(policy_report) = policies.next() {
+            policy_report.add_object(companion.name.to_string());
         }
     }
 }

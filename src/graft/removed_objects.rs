@@ -75,6 +75,9 @@ pub(super) fn leave_out_needed(files: &mut [RunFile<'_>], needed: &BTreeSet<(Str
         if let Outcome::Injected(changes) | Outcome::TakenOut(changes) = &mut policy.outcome {
             changes.retain(|change| !is_removal(change));
         }
+        if policy.outcome == Outcome::Injected(Vec::new()) {
+            policy.outcome = Outcome::UpToDate;
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::change::{Change, ChangeVerb};
+use crate::change::{Change, ChangeTarget, ChangeVerb, Operation};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ownership::{RecordedWorkload, TextAdjustment};
 use crate::yaml::splice::Edit;
@@ -232,6 +232,20 @@ impl PolicyReport {
         };
         let mut changes = changes.iter();
         changes.any(|change| change.verb() == ChangeVerb::Adopt)
+    }
+
+    /// Adds that an object was generated, unless the changes name the object already.
+    pub fn add_object(&mut self, name: String) {
+        let target = ChangeTarget::Object(name);
+        let is_named = |changes: &[Change]| changes.iter().any(|change| change.target == target);
+        match &mut self.outcome {
+            Outcome::Injected(changes) if is_named(changes) => {}
+            Outcome::Injected(changes) => changes.push(Change::new(Operation::Add, target)),
+            outcome @ Outcome::UpToDate => {
+                *outcome = Outcome::Injected(vec![Change::new(Operation::Add, target)]);
+            }
+            Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed => {}
+        }
     }
 }
 

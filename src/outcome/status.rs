@@ -8,9 +8,9 @@ const MAX_LISTED: usize = 20_000;
 /// The status of a workload over all policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkloadStatus {
-    /// Changed.
+    /// Changed, or an object beside it is.
     Injected,
-    /// Changed, but only by removing what an earlier run injected.
+    /// The same, but only by removing what an earlier run injected.
     TakenOut,
     /// A policy adopted something that was there.
     Adopted,
@@ -20,6 +20,18 @@ pub enum WorkloadStatus {
     Failed,
     /// No policy selected it.
     NotSelected,
+}
+
+impl WorkloadStatus {
+    /// Whether something of the workload changes.
+    pub fn is_change(self) -> bool {
+        match self {
+            WorkloadStatus::Injected | WorkloadStatus::TakenOut | WorkloadStatus::Adopted => true,
+            WorkloadStatus::Unchanged | WorkloadStatus::Failed | WorkloadStatus::NotSelected => {
+                false
+            }
+        }
+    }
 }
 
 impl FileReport {
@@ -46,19 +58,18 @@ impl WorkloadReport {
                 .iter()
                 .any(|policy_report| is(&policy_report.outcome))
         };
-        let is_only_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)))
-            && !any(|outcome| matches!(outcome, Outcome::Injected(_)));
+        let is_injected = any(|outcome| matches!(outcome, Outcome::Injected(_)));
+        let is_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)));
+        let has_failed = any(|outcome| *outcome == Outcome::Failed);
         if self.is_adopted() {
             WorkloadStatus::Adopted
-        } else if self.is_changed() {
-            if is_only_taken_out {
-                WorkloadStatus::TakenOut
-            } else {
-                WorkloadStatus::Injected
-            }
-        } else if any(|outcome| *outcome == Outcome::Failed) {
+        } else if has_failed && !self.is_changed() {
             WorkloadStatus::Failed
-        } else if any(|outcome| matches!(outcome, Outcome::UpToDate | Outcome::Injected(_))) {
+        } else if is_taken_out && !is_injected {
+            WorkloadStatus::TakenOut
+        } else if is_injected || self.is_changed() {
+            WorkloadStatus::Injected
+        } else if any(|outcome| *outcome == Outcome::UpToDate) {
             WorkloadStatus::Unchanged
         } else {
             WorkloadStatus::NotSelected

@@ -192,7 +192,7 @@ fn totals(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> DiffT
     let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
     DiffTotals {
         workloads: statuses.len(),
-        changed: with(WorkloadStatus::Injected) + with(WorkloadStatus::TakenOut),
+        changed: statuses.iter().filter(|status| status.is_change()).count(),
         unchanged: with(WorkloadStatus::Unchanged),
         not_selected: with(WorkloadStatus::NotSelected),
         left_alone: with(WorkloadStatus::Failed),

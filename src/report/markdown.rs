@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::grouping::{and_more, group_alike};
 use super::hunks::Hunk;
 use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
-use super::without_record;
+use super::{statuses, without_record};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use crate::wording::{self, count, one_line};
@@ -90,14 +90,9 @@ fn warnings(problems: &[Diagnostic]) -> String {
 }
 
 fn head(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> String {
-    let seen: usize = files
-        .iter()
-        .map(|file| file.report.input_workloads().count())
-        .sum();
-    let changed = reviews
-        .iter()
-        .filter(|review| !review.workload.is_generated)
-        .count();
+    let statuses = statuses(files);
+    let seen = statuses.len();
+    let changed = statuses.iter().filter(|status| status.is_change()).count();
     let insertions: usize = reviews.iter().map(|review| review.insertions).sum();
     let deletions: usize = reviews.iter().map(|review| review.deletions).sum();
     if reviews.is_empty() {

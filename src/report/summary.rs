@@ -12,7 +12,7 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let (mut changed, mut unchanged) = (0, 0);
     for file in files {
         for workload in file.report.input_workloads() {
-            if !workload.is_changed() {
+            if !workload.status().is_change() {
                 unchanged += 1;
                 continue;
             }

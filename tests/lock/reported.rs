@@ -103,3 +103,68 @@ fn what_two_policies_inject_stays_when_one_of_them_goes_or_comes_later() {
     let wanted = "taken out one (only the record: same injects the same)\n";
     assert!(messages.contains(wanted), "{messages}");
 }
+
+/// Three workloads in a file each, which need a generated object. It stands in the first.
+fn generated() -> Place {
+    let place = empty_repository();
+    for name in ["a", "b", "c"] {
+        place.write(format!("apps/{name}.yaml"), deployment(name));
+    }
+    let object = "  generate:\n  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: shared, namespace: shop}, data: {k: v}}\n";
+    place.write("label.yaml", labelling("one", "l", ""));
+    place.write("one.yaml", labelling("one", "l", "") + object);
+    succeeded(&place, &apply(&["one.yaml"]));
+    place
+}
+
+#[test]
+fn an_object_that_is_written_again_is_named() {
+    let place = generated();
+    std::fs::remove_file(place.path("apps/a.yaml")).expect("it is there");
+    let found = stdout_of(&place.run(&["check", "-p", "one.yaml", "apps"]));
+    let wanted = "shop/b is not up to date: one would add ConfigMap shop/shared\n";
+    assert!(found.contains(wanted), "{found}");
+    let summary = stdout_of(&place.run(&["diff", "-o", "summary", "-p", "one.yaml", "apps"]));
+    assert!(
+        summary.contains("    + ConfigMap shop/shared\n"),
+        "{summary}"
+    );
+    let messages = stderr_of(&succeeded(&place, &apply(&["one.yaml"])));
+    let wanted = "deployment shop/b (apps/b.yaml:1): injected by one (ConfigMap shop/shared)\n";
+    assert!(messages.contains(wanted), "{messages}");
+    assert!(
+        messages.contains("2 workloads: 1 injected, 1 unchanged;"),
+        "{messages}"
+    );
+}
+
+#[test]
+fn an_object_that_goes_is_named_and_its_workloads_are_not_called_unchanged() {
+    let place = generated();
+    let diff = place.run(&["diff", "-o", "summary", "-p", "label.yaml", "apps"]);
+    assert_eq!(diff.status.code(), Some(1), "{}", stderr_of(&diff));
+    let summary = stdout_of(&diff);
+    let removal = "Deployment shop/b (apps/b.yaml:1)\n  one\n    - ConfigMap shop/shared\n";
+    assert!(summary.contains(removal), "{summary}");
+    let counts = "Plan: 3 workloads to change, 0 unchanged.\n";
+    assert!(summary.ends_with(counts), "{summary}");
+    let checked = place.run(&["check", "-p", "label.yaml", "apps"]);
+    assert_eq!(checked.status.code(), Some(1));
+    let found = stdout_of(&checked) + &stderr_of(&checked);
+    assert!(
+        found.contains("3 workloads, 0 injected and up to date"),
+        "{found}"
+    );
+    // Where others need the object, nothing is said to go.
+    let one = ["apply", "-i", "-p", "label.yaml", "apps/b.yaml"];
+    let messages = stderr_of(&succeeded(&place, &one));
+    assert!(
+        messages.starts_with("1 workload: 1 unchanged;"),
+        "{messages}"
+    );
+    let messages = stderr_of(&succeeded(&place, &apply(&["label.yaml"])));
+    assert!(
+        messages.contains("3 workloads: 2 injected, 1 unchanged;"),
+        "{messages}"
+    );
+}
