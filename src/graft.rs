@@ -67,7 +67,7 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
             name: Arc::clone(name),
             text: Arc::new(text.to_vec()),
         };
-        DataIndex::of(vec![Arc::new(text)], options)
+        DataIndex::of(vec![Arc::new(text)], NonZeroUsize::MIN, options)
     });
     // A policy may look up objects anywhere in the run, also generated ones, so the inventory is complete before the
     // first workload is planned.

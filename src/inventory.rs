@@ -8,6 +8,7 @@ mod nearest;
 mod object;
 mod read;
 mod recorded;
+mod source_text;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use crate::policy::{GenerateEntry, OptFrom, Policy, Rule, WorkloadFilter};
 use crate::record::lock::LockSet;
 use crate::source::Place;
 pub use checksum::sum;
-pub use index::{DataIndex, InMemoryText, OptionalIndex, SourceText, TextPart};
+pub use index::{DataIndex, OptionalIndex};
 pub use lookups::InventoryKey;
 use lookups::RequestedKeys;
 use nearest::{in_nearest_folder, is_another_answer, nearest};
@@ -32,6 +33,7 @@ pub use object::{
 pub use read::{read, read_part};
 use recorded::RecordedObjects;
 pub use recorded::RecordedPolicy;
+pub use source_text::{InMemoryText, SourceText, TextPart, TextParts, map_parts};
 
 /// The kinds of objects that the policies of a run need. If there are none, no text is read for the inventory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

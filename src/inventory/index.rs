@@ -4,11 +4,11 @@
 use memchr::memmem::Finder;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::ops::Range;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::{fmt, io};
 
 use super::read::InventoryReader;
+use super::source_text::{SourceText, TextPart, map_parts};
 use super::{
     DataKind, DataName, DataResult, Inventory, InventoryNeeds, KnownObject, SourceRole,
     UnclearObject, add,
@@ -20,63 +20,6 @@ use crate::source::Place;
 use quick_name::plain_name;
 
 mod quick_name;
-
-/// A text of manifests that can be read repeatedly.
-pub trait SourceText: fmt::Debug + Send + Sync {
-    /// The name of the text in places.
-    fn name(&self) -> &Arc<str>;
-
-    /// Calls `each` with the consecutive parts of the whole text.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()>;
-
-    /// Returns the bytes of a range.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>>;
-}
-
-/// Consecutive documents of a text.
-#[derive(Debug, Clone, Copy)]
-pub struct TextPart<'t> {
-    /// The byte offset in the text.
-    pub start: usize,
-    /// The line of the text on which the part begins, from 1.
-    pub first_line: usize,
-    /// Its bytes.
-    pub text: &'t [u8],
-}
-
-/// A text in memory.
-#[derive(Debug)]
-pub struct InMemoryText {
-    /// The name of the text in places.
-    pub name: Arc<str>,
-    /// The whole text.
-    pub text: Arc<Vec<u8>>,
-}
-
-impl SourceText for InMemoryText {
-    fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()> {
-        each(TextPart {
-            start: 0,
-            first_line: 1,
-            text: &self.text,
-        });
-        Ok(())
-    }
-
-    fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
-        Ok(self.text[range].to_vec())
-    }
-}
 
 /// The index of a run, if its policies need data. It does not count in comparisons of inventories.
 #[derive(Debug, Clone, Default)]
@@ -103,6 +46,7 @@ const KEPT_ANSWERS: usize = 256;
 #[derive(Debug)]
 pub struct DataIndex {
     texts: Vec<Arc<dyn SourceText>>,
+    threads: NonZeroUsize,
     options: Options,
     kinds: PodKinds,
     found: OnceLock<ScanResult>,
@@ -123,6 +67,15 @@ struct ScanResult {
     unreadable: Vec<Place>,
     /// The message about a text that could not be read.
     failed: Option<String>,
+}
+
+impl ScanResult {
+    /// Adds the result of the next part.
+    fn append(&mut self, part: ScanResult) {
+        self.documents.extend(part.documents);
+        self.parsed.add(part.parsed);
+        self.unreadable.extend(part.unreadable);
+    }
 }
 
 /// A document that holds one ConfigMap or Secret, and nothing else.
@@ -146,10 +99,11 @@ fn hash(kind: DataKind, namespace: Option<&str>, name: &str) -> u64 {
 }
 
 impl DataIndex {
-    /// Returns an index of these texts. Nothing is read until the first lookup.
-    pub fn of(texts: Vec<Arc<dyn SourceText>>, options: &Options) -> Self {
+    /// Returns an index of these texts. Nothing is read until the first lookup, and then on up to `threads` threads.
+    pub fn of(texts: Vec<Arc<dyn SourceText>>, threads: NonZeroUsize, options: &Options) -> Self {
         DataIndex {
             texts,
+            threads,
             options: options.clone(),
             kinds: PodKinds::of(options),
             found: OnceLock::new(),
@@ -217,31 +171,40 @@ impl DataIndex {
     }
 
     fn scan(&self) -> ScanResult {
-        let needs = InventoryNeeds::of_data();
         let mut found = ScanResult::default();
-        for (index, text) in self.texts.iter().enumerate() {
-            let mut scan = TextScan {
-                text: index,
-                kinds: &self.kinds,
-                reader: InventoryReader::new(
-                    text.name(),
-                    SourceRole::Manifest,
-                    &needs,
-                    &self.options,
-                ),
-                documents: &mut found.documents,
-            };
-            let scanned = text.scan(&mut |part| scan.part(part));
-            let (parsed, unreadable) = scan.reader.into_found();
-            found.parsed.add(parsed);
-            found.unreadable.extend(unreadable);
-            if let Err(error) = scanned {
-                found.failed = Some(format!("`{}` cannot be read again: {error}", text.name()));
-                return found;
+        let scanned = map_parts(&self.texts, self.threads, |text, part| {
+            self.scan_part(text, &part)
+        });
+        for (text, part) in scanned {
+            match part {
+                Ok(part) => found.append(part),
+                Err(error) => {
+                    let name = self.texts[text].name();
+                    found.failed = Some(format!("`{name}` cannot be read again: {error}"));
+                }
             }
         }
         found.documents.sort_unstable();
         found
+    }
+
+    /// Scans a part of the text with this index.
+    fn scan_part(&self, text: usize, part: &TextPart<'_>) -> ScanResult {
+        let (name, needs) = (self.texts[text].name(), InventoryNeeds::of_data());
+        let mut scan = PartScan {
+            text,
+            kinds: &self.kinds,
+            reader: InventoryReader::new(name, SourceRole::Manifest, &needs, &self.options),
+            documents: Vec::new(),
+        };
+        scan.part(part);
+        let (parsed, unreadable) = scan.reader.into_found();
+        ScanResult {
+            documents: scan.documents,
+            parsed,
+            unreadable,
+            failed: None,
+        }
     }
 
     fn parse(
@@ -306,20 +269,20 @@ fn not_read(message: String) -> UnclearObject {
     }
 }
 
-/// A scan of one text.
-struct TextScan<'s, 'd> {
+/// A scan of a part of a text.
+struct PartScan<'s> {
     text: usize,
     kinds: &'s PodKinds,
     reader: InventoryReader<'s>,
-    documents: &'d mut Vec<IndexedDocument>,
+    documents: Vec<IndexedDocument>,
 }
 
-impl TextScan<'_, '_> {
-    fn part(&mut self, part: TextPart<'_>) {
+impl PartScan<'_> {
+    fn part(&mut self, part: &TextPart<'_>) {
         let words = [DataKind::ConfigMap, DataKind::Secret].map(|kind| kind.to_string());
         let finders = words.each_ref().map(|word| Finder::new(word.as_bytes()));
         let (mut line, mut counted) = (part.first_line, 0);
-        for (chunk, class) in ScannedDocuments::of(part.text, self.kinds) {
+        for (chunk, class) in ScannedDocuments::of(&part.text, self.kinds) {
             let kind = match class {
                 DocumentScan::LetThrough {
                     kind: Some(kind),
@@ -361,14 +324,19 @@ impl TextScan<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::InMemoryText;
     use super::*;
 
     fn index(text: &str) -> DataIndex {
+        index_on(NonZeroUsize::MIN, text)
+    }
+
+    fn index_on(threads: NonZeroUsize, text: &str) -> DataIndex {
         let text = InMemoryText {
             name: "a.yaml".into(),
             text: Arc::new(text.as_bytes().to_vec()),
         };
-        DataIndex::of(vec![Arc::new(text)], &Options::default())
+        DataIndex::of(vec![Arc::new(text)], threads, &Options::default())
     }
 
     fn name(name: &str) -> DataName {
@@ -426,6 +394,27 @@ items:
         assert_eq!(value(&index, "other"), None);
         let found = index.found().expect("it was read");
         assert_eq!((found.documents.len(), found.parsed.data.len()), (1, 3));
+    }
+
+    #[test]
+    fn the_parts_of_a_long_text_are_one_index_on_any_number_of_threads() {
+        let filler = "# a comment\n".repeat(5_000);
+        let document = |number: usize| {
+            let object = format!("metadata: {{name: m{number}, namespace: shop}}");
+            format!("kind: ConfigMap\napiVersion: v1\n{object}\ndata: {{k: '{number}'}}\n{filler}")
+        };
+        let documents: Vec<String> = (0..40).map(document).collect();
+        let text = documents.join("---\n");
+        for threads in [1, 2, 5] {
+            let index = index_on(NonZeroUsize::new(threads).expect("not 0"), &text);
+            let found = index.data(&name("m39")).expect("it is clear");
+            let known = found.values().next().expect("it is there");
+            assert_eq!(known.place.line, 39 * (4 + 5_000 + 1) + 3);
+            for number in 0..40 {
+                let wanted = super::super::DataValue::Text(number.to_string());
+                assert_eq!(value(&index, &format!("m{number}")), Some(wanted));
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::{Options, generated_companions};
 use podgraft::inventory::{
-    DataIndex, Inventory, InventoryNeeds, SourceRole, SourceText, read, read_part,
+    DataIndex, Inventory, InventoryNeeds, SourceRole, SourceText, map_parts, read, read_part,
 };
 use podgraft::outcome::ObjectName;
 use podgraft::policy::Policy;
@@ -16,7 +16,7 @@ use podgraft::policy::read::PolicyFile;
 use podgraft::record::lock::LockSet;
 
 use crate::policies::InputText;
-use crate::threads::map_in_order;
+use crate::threads::{map_in_order, number};
 use crate::walk::{FileWalk, unreadable};
 
 /// The texts that may hold what policies look up.
@@ -86,7 +86,8 @@ pub fn gather(
         facts.problems.extend(part_problems);
     }
     if asking.needs.data && !sources.is_stream {
-        facts.inventory.index = Some(DataIndex::of(sources.manifests, options)).into();
+        facts.inventory.index =
+            Some(DataIndex::of(sources.manifests, number(threads), options)).into();
     }
     facts.add_companions(texts, policies, options, threads);
     facts
@@ -148,24 +149,17 @@ impl InventoryRequest<'_> {
         if needs.is_nothing() {
             return Vec::new();
         }
-        map_in_order(manifests, self.threads, |text| {
-            read_manifest(&**text, &needs, self.options)
-        })
+        let standing = SourceRole::Manifest;
+        let parts = map_parts(manifests, number(self.threads), |index, part| {
+            let (name, first_line) = (manifests[index].name(), part.first_line);
+            read_part(name, &part.text, first_line, standing, &needs, self.options)
+        });
+        let facts = parts.into_iter().map(|(index, facts)| {
+            facts.unwrap_or_else(|error| {
+                let problem = unreadable(manifests[index].name(), &error);
+                (Inventory::default(), vec![problem])
+            })
+        });
+        facts.collect()
     }
-}
-
-fn read_manifest(
-    manifest: &dyn SourceText,
-    needs: &InventoryNeeds,
-    options: &Options,
-) -> SourceFacts {
-    let (mut found, mut problems) = SourceFacts::default();
-    let (name, standing) = (manifest.name(), SourceRole::Manifest);
-    let scanned = manifest.scan(&mut |part| {
-        let (facts, wrong) = read_part(name, part.text, part.first_line, standing, needs, options);
-        found.add(facts);
-        problems.extend(wrong);
-    });
-    problems.extend(scanned.err().map(|error| unreadable(name, &error)));
-    (found, problems)
 }

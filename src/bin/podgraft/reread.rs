@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::iter;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
@@ -9,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 use std::time::SystemTime;
 
-use podgraft::inventory::{SourceText, TextPart};
+use podgraft::inventory::{SourceText, TextPart, TextParts};
 use podgraft::yaml::splice::Edit;
 
-use crate::blocks::{DocumentBlock, DocumentBlocks};
+use crate::blocks::DocumentBlocks;
 use crate::edits::SpooledEdits;
 
 /// Bytes of a piece in which a text is read and written: small enough to stay in the cache in between.
@@ -75,21 +76,19 @@ impl SourceText for OriginalFile {
         &self.name
     }
 
-    fn scan(&self, each: &mut dyn FnMut(TextPart<'_>)) -> io::Result<()> {
-        let mut blocks = DocumentBlocks::new(FileReader::of(self));
-        let mut buffer = Vec::new();
-        while let Some(block) = blocks.next(buffer)? {
-            let DocumentBlock {
-                start, first_line, ..
-            } = block;
-            each(TextPart {
-                start,
-                first_line,
-                text: &block.text,
-            });
-            buffer = block.text;
-        }
-        Ok(())
+    fn parts(&self) -> TextParts<'_> {
+        let mut blocks = Some(DocumentBlocks::new(FileReader::of(self)));
+        Box::new(iter::from_fn(move || {
+            let block = blocks.as_mut()?.next(Vec::new()).transpose()?;
+            if block.is_err() {
+                blocks = None;
+            }
+            Some(block.map(|block| TextPart {
+                start: block.start,
+                first_line: block.first_line,
+                text: block.text.into(),
+            }))
+        }))
     }
 
     fn read(&self, range: Range<usize>) -> io::Result<Vec<u8>> {
