@@ -1,7 +1,11 @@
 //! What a policy did to a workload, as data: an operation and its target. Reports turn it into words.
 
+mod record_cause;
+
 use std::borrow::Cow;
 use std::fmt;
+
+pub use record_cause::RecordCause;
 
 /// One change that a policy made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,23 +46,6 @@ pub enum Operation {
     Adopt,
     /// Changes only what is recorded of the policy.
     Record(RecordCause),
-}
-
-/// Why the record of a policy changes although nothing that it injects does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordCause {
-    /// The policy had this name before.
-    Renamed(String),
-    /// These policies inject the same.
-    SharedWith(Vec<String>),
-    /// It applies before this policy now.
-    MovedBefore(String),
-    /// It is of another version of the policy, with the same result.
-    Version,
-    /// It goes from an annotation into the lock file.
-    IntoLock,
-    /// Not known.
-    Other,
 }
 
 /// How a text is joined to a variable.
@@ -269,26 +256,6 @@ impl Join {
         };
         let source = if *is_of_env_from { " of envFrom" } else { "" };
         write!(f, "{source}, which is {name} now")
-    }
-}
-
-impl fmt::Display for RecordCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecordCause::Renamed(before) => write!(f, ": the policy was called {before}"),
-            RecordCause::SharedWith(others) => {
-                let verb = if others.len() == 1 {
-                    "injects"
-                } else {
-                    "inject"
-                };
-                write!(f, ": {} {verb} the same", others.join(", "))
-            }
-            RecordCause::MovedBefore(other) => write!(f, ": applies before {other} now"),
-            RecordCause::Version => f.write_str(": another version, with the same result"),
-            RecordCause::IntoLock => f.write_str(": it goes into podgraft.lock"),
-            RecordCause::Other => Ok(()),
-        }
     }
 }
 

@@ -417,7 +417,10 @@ impl<'a> DocumentTask<'a> {
                 || is_given && !is_gone && !has_failed
             {
                 let warning = problem().with_severity(Severity::Warning);
-                problems.push(warning.help("what it was changed to stays"));
+                problems.push(warning.help(match is_gone {
+                    true => "what it was changed to stays, and is no longer recorded",
+                    false => "what it was changed to stays",
+                }));
             }
         }
         problems

@@ -30,10 +30,15 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
 }
 
 /// The note that undo may not restore every byte: the object was changed since it was recorded, so the recorded
-/// places in its text may have moved.
-pub(super) fn changed_form() -> Diagnostic {
-    let message = "undo gives back every value here and not every byte: somebody changed the object since, and what podgraft noted \
-                   of its text is not found again";
+/// places in its text may have moved. `has_left`: values that somebody changed stay.
+pub(super) fn changed_form(has_left: bool) -> Diagnostic {
+    let extent = match has_left {
+        true => "does not give back every byte here",
+        false => "gives back every value here and not every byte",
+    };
+    let message = format!(
+        "undo {extent}: somebody changed the object since, and what podgraft noted of its text is not found again"
+    );
     Diagnostic::note(Code::InexactUndo, message)
         .help("the quotes, the order of keys or the place of a comment may be others than before the injection")
 }

@@ -67,7 +67,9 @@ impl RecordedDocument<'_> {
 
     /// The note that the stripped form may be inexact.
     pub(super) fn notes(&self) -> Option<Diagnostic> {
-        let note = || changed_form().at(self.source.place(0..0), "in this document");
+        let mut changed = self.stripped.taken.iter().flat_map(|taken| &taken.changed);
+        let has_left = changed.any(|drift| drift.handling == DriftHandling::Leave);
+        let note = || changed_form(has_left).at(self.source.place(0..0), "in this document");
         self.stripped.is_inexact.then(note)
     }
 }

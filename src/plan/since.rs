@@ -81,11 +81,18 @@ fn removals(
         .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
         .chain(emptied_collections(&policy.effects, current, &workload))
         .collect();
-    let owners = current.map_or_else(Vec::new, |record| record.owners_of(policy));
-    match removals.is_empty() && !owners.is_empty() {
-        true => vec![Change::of_record(RecordCause::SharedWith(owners))],
-        false => removals,
+    if !removals.is_empty() {
+        return removals;
     }
+    let owners = current.map_or_else(Vec::new, |record| record.owners_of(policy));
+    let mut paths = all_paths(&policy.effects);
+    let cause = match owners.is_empty() {
+        false => Some(RecordCause::SharedWith(owners)),
+        true => paths
+            .any(|path| stays_changed(&policy.policy, path, earlier))
+            .then_some(RecordCause::Left),
+    };
+    cause.into_iter().map(Change::of_record).collect()
 }
 
 /// The removal of collections that a policy created, that are empty now, and that no policy of the new record creates.

@@ -168,3 +168,24 @@ fn an_object_that_goes_is_named_and_its_workloads_are_not_called_unchanged() {
         "{messages}"
     );
 }
+
+#[test]
+fn a_changed_text_that_undo_leaves_is_not_said_to_be_gone() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("orders"));
+    let variable = "env: [{name: J, value: -agent, op: Append}]";
+    let policy = labelling("one", "l", "").replace("podLabels: {l: set}", variable);
+    place.write("one.yaml", policy);
+    succeeded(&place, &apply(&["one.yaml"]));
+    let edited = place.read("apps/a.yaml").replace("-agent", "-agent-2");
+    place.write("apps/a.yaml", edited);
+    let messages = stderr_of(&succeeded(&place, &["undo", "-i", "--force", "apps"]));
+    for wanted in [
+        "what it was changed to stays, and is no longer recorded",
+        "taken out one (only the record: what somebody changed stays)\n",
+    ] {
+        assert!(messages.contains(wanted), "{messages}");
+    }
+    assert!(!messages.contains("every value"), "{messages}");
+    assert!(place.read("apps/a.yaml").contains("-agent-2"));
+}
