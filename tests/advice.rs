@@ -146,6 +146,15 @@ fn a_function_config_that_is_wrong_is_shown_at_its_place() {
 }
 
 #[test]
+fn the_manual_page_refers_to_its_own_sections() {
+    let page = succeeded(&place().run(&["man"]));
+    assert!(
+        page.contains("\npodgraft post\\-render\n") && page.contains("\npodgraft policy crd\n")
+    );
+    assert!(!page.contains("(1)"), "{page}");
+}
+
+#[test]
 fn a_gate_without_a_policy_is_refused() {
     let place = place();
     let given = ["--no-config", "-p", "policy.yaml", "r", "--skip", "agent"];

@@ -30,7 +30,7 @@ pub fn functions() -> impl Iterator<Item = &'static Function> {
 
 /// The root names and what each stands for.
 pub const NAMES: &[(&str, &str)] = &[
-    ("params", "the parameters, texts all: `params.NAME`"),
+    ("params", "the parameters, always texts: `params.NAME`"),
     ("variables", "the variables above: `variables.NAME`"),
     (
         "workload",
@@ -49,11 +49,11 @@ pub const NAMES: &[(&str, &str)] = &[
     ("namespaceObject", "the Namespace of the workload, or null"),
     (
         "source",
-        "the resource that the policy is for, where it has a `source`",
+        "the resource that the policy is for, if the policy has a `source`",
     ),
     (
         "sources",
-        "all resources that the policy is for, by name; with `scope: Namespaced` those of the resource's namespace",
+        "all resources that the policy is for, by name; with `scope: Namespaced`, those in the namespace of the resource",
     ),
     (
         "ref",
@@ -64,15 +64,13 @@ pub const NAMES: &[(&str, &str)] = &[
 /// The text of docs/expressions.md.
 pub fn page() -> String {
     let mut page = "# Expressions\n\nExpressions are [CEL](https://cel.dev), as in Kubernetes. `podgraft policy functions` prints \
-        this page; it is made of\nthe table that the program checks names against.\n\n## Names\n\n| name | what it stands for \
+        this page, which is made\nof the table against which the program checks names.\n\n## Names\n\n| name | meaning \
         |\n|---|---|\n"
         .to_owned();
     for (name, text) in NAMES {
         page.push_str(&format!("| `{name}` | {text} |\n"));
     }
-    page.push_str(
-        "\n## Functions\n\n| function | what it comes to | example | result |\n|---|---|---|---|\n",
-    );
+    page.push_str("\n## Functions\n\n| function | value | example | result |\n|---|---|---|---|\n");
     for function in functions() {
         let Function {
             signature,
@@ -87,9 +85,9 @@ pub fn page() -> String {
     }
     page.push_str(
         "\n## Bounds\n\n`orValue`, `or`, `&&`, `||` and `?:` evaluate only what they need. An expression has at most 16,384 \
-        characters, a list that\nis walked at most 1,024 entries, lists are walked within lists two deep (a list that the policy \
-        writes out, or makes of its own text, aside),\nand all expressions of a policy over one container take at most two \
-        million steps, about a second: an expression always ends.\n",
+        characters. A list\nthat is iterated has at most 1,024 entries, and iterations nest at most two deep; lists that the \
+        policy writes out, or makes\nof its own text, do not count. All expressions of a policy take at most two million steps \
+        for one container, about a second,\nso an expression always ends.\n",
     );
     page
 }

@@ -39,10 +39,10 @@ Examples:
   podgraft policy list
 
 Exit status:
-  0   done: diff found no difference, check and policy lint found nothing, all tests of policy test passed
-  1   diff found differences; check or policy lint found something; a test of policy test failed
-  2   refused, failed or wrong usage (nothing was written)
-  70  an internal check failed: a bug of podgraft (nothing was written)";
+  0   success: no differences (diff), no findings (check, policy lint), no failed tests
+  1   differences (diff), findings (check, policy lint), or failed tests (policy test)
+  2   refused, failed or wrong usage; nothing was written
+  70  an internal check failed, which is a bug of podgraft; nothing was written";
 
 const UNDO_EXAMPLES: &str = "\
 Examples:
@@ -50,18 +50,18 @@ Examples:
   podgraft undo --only jmx-exporter --in-place manifests/
   podgraft undo deployment.yaml | diff deployment.yaml -
 
-Reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`, and gives
-back the bytes that were there before. Exit status: 0 done; 2 refused, failed or nothing to undo (nothing was written).";
+Reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record, which `apply --record` writes,
+and restores the original bytes. Exit status: 0 success; 2 refused, failed or nothing to undo (nothing was written).";
 
 const ADOPT_EXAMPLES: &str = "\
 Examples:
   podgraft adopt -p agents.yaml manifests/
   podgraft adopt -p agents.yaml --in-place manifests/
 
-For manifests that were injected by hand or by another tool, or whose podgraft.lock was lost. A workload in which a policy
-has nothing left to do is marked and recorded as injected by this policy; nothing else is changed. From then on `apply
---in-place` keeps it up to date, and `undo` takes it out.
-Exit status: 0 done; 2 refused, failed or nothing to adopt (nothing was written).";
+For manifests that were injected by hand or by another tool, or whose podgraft.lock was lost. If a policy would change
+nothing in a workload, the workload is marked and recorded as injected by this policy; nothing else changes. From then
+on, `apply --in-place` keeps the injection up to date, and `undo` removes it.
+Exit status: 0 success; 2 refused, failed or nothing to adopt (nothing was written).";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -70,8 +70,7 @@ Examples:
   podgraft diff -p agents.yaml manifests/ | git apply
   podgraft diff --against-policy agents-1.yaml -p agents-2.yaml -o summary manifests/
 
-The unified form is a patch for `patch -p1` and `git apply`; it gives the manifests that
-`apply --in-place` writes.
+The unified format is a patch for `patch -p1` and `git apply`. Its result is what `apply --in-place` writes.
 Exit status: 0 no differences; 1 differences; 2 refused, failed or wrong usage.";
 
 const DEBUG_EXAMPLES: &str = "\
@@ -80,8 +79,8 @@ Examples:
   podgraft debug -p debug.yaml -o kubectl deployment.yaml
   podgraft debug -p debug.yaml -o json deployment.yaml | jq '.[0].patch'
 
-Ephemeral containers go into pods that run, through the subresource pods/ephemeralcontainers; nothing is written into
-a workload. POD in a line stands for the name of one of its pods.";
+Ephemeral containers go into running pods, through the subresource pods/ephemeralcontainers; no workload is changed.
+In the kubectl commands, POD stands for the name of one of the workload's pods.";
 
 /// Puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
 #[derive(Debug, Parser)]
@@ -96,43 +95,43 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Inject: patched manifests to stdout, in place, or into a folder
+    /// Apply policies to manifests: to stdout, in place, or into a folder
     #[command(after_help = apply::EXAMPLES)]
     Apply(ApplyArgs),
     /// Show what apply would change
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArgs),
-    /// CI gate: are the manifests up to date and free of problems?
+    /// Check that manifests are up to date and free of problems, as a CI gate
     #[command(after_help = review::CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// For each workload and policy: does it apply, and if not, why; or the page of a diagnostic code
+    /// Explain why policies apply to workloads or do not, or explain a diagnostic code
     #[command(after_help = review::EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
-    /// Ephemeral containers for pods that run: patch bodies and kubectl debug lines
+    /// Print ephemeral containers for running pods: patch bodies or kubectl debug commands
     #[command(after_help = DEBUG_EXAMPLES)]
     Debug(DebugArgs),
-    /// Take injections out again
+    /// Remove injections again
     #[command(after_help = UNDO_EXAMPLES)]
     Undo(UndoArgs),
-    /// Take over what stands in the manifests as the policies want it, as if podgraft had put it there
+    /// Record injections that are already in the manifests, as if podgraft had made them
     #[command(after_help = ADOPT_EXAMPLES)]
     Adopt(AdoptArgs),
-    /// For kustomize and kpt: a ResourceList on stdin, the same with the policies applied on stdout
+    /// For kustomize and kpt: apply policies to a ResourceList, from stdin to stdout
     #[command(name = "fn", after_help = hosts::FUNCTION_EXAMPLES)]
     Fn(HostArgs),
-    /// For Helm: rendered manifests on stdin, the same with the policies applied on stdout
+    /// For Helm: apply policies to rendered manifests, from stdin to stdout
     #[command(after_help = hosts::POST_RENDER_EXAMPLES)]
     PostRender(HostArgs),
-    /// For Argo CD: the commands of a config management plugin
+    /// For Argo CD: commands for a config management plugin
     #[command(subcommand)]
     Argocd(ArgocdCommand),
-    /// Show what the workloads are made of
+    /// Show the workloads and their containers
     #[command(after_help = review::INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
-    /// Policies: list and show the built-in ones, write, lint, test and convert your own
+    /// List and show the built-in policies; write, lint, test and convert your own
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Write a commented podgraft.yaml and a first policy into this folder
+    /// Write a commented podgraft.yaml and a first policy into a folder
     #[command(after_help = tools::INIT_EXAMPLES)]
     Init(tools::InitArgs),
     /// Print a completion script for a shell
@@ -154,7 +153,7 @@ pub struct DebugArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// The form of the result
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = DebugFormat::Yaml, value_name = "FORMAT", help_heading = "Output")]
     pub output: DebugFormat,
 }
@@ -162,11 +161,11 @@ pub struct DebugArgs {
 /// The forms of ephemeral containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DebugFormat {
-    /// The patch body for each workload, with the kubectl debug line as a comment
+    /// A patch body for each workload, with the kubectl debug command as a comment
     Yaml,
-    /// A list of workloads, patch bodies and lines
+    /// A list of workloads, each with its patch body and command
     Json,
-    /// The kubectl debug lines
+    /// The kubectl debug commands
     Kubectl,
 }
 
@@ -176,7 +175,7 @@ pub struct AdoptArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// Write it down, in podgraft.lock and as an annotation of the workloads; without it, only say what would be adopted
+    /// Write the record to podgraft.lock and mark the workloads; without this flag, only report what would be adopted
     #[arg(short, long, help_heading = "Output")]
     pub in_place: bool,
 }
@@ -184,19 +183,19 @@ pub struct AdoptArgs {
 /// `podgraft undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
+    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Take out only this policy; the others stay; repeatable
+    /// Remove only this policy and keep the others; repeatable
     #[arg(long, value_name = "POLICY")]
     pub only: Vec<String>,
-    /// Take out what somebody changed since it was injected, too
+    /// Also remove what somebody changed since it was injected
     #[arg(long)]
     pub force: bool,
-    /// Replace the files that change, each atomically; an error leaves all as they were
+    /// Replace changed files, each atomically; if anything fails, no file is changed
     #[arg(short, long, conflicts_with = "output_dir", help_heading = "Output")]
     pub in_place: bool,
-    /// Write all manifests, changed or not, into this folder; named folders are mirrored
+    /// Write all manifests, changed or not, into this folder, with the structure of the given folders
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
     /// The configuration.
@@ -215,35 +214,35 @@ pub struct UndoArgs {
 pub enum PolicyCommand {
     /// List the built-in policies
     List,
-    /// Say which built-in policies the annotations, labels and resources of manifests ask for
+    /// Suggest built-in policies for the annotations, labels and resources in manifests
     #[command(after_help = tools::SUGGEST_EXAMPLES)]
     Suggest(tools::SuggestArgs),
     /// Print a built-in policy
     Show {
-        /// Its name, with or without `builtin:`
+        /// The name of the policy, with or without `builtin:`
         name: String,
     },
-    /// Print a first policy, to adapt
+    /// Print a first policy to adapt
     #[command(after_help = tools::NEW_EXAMPLES)]
     New(tools::NewArgs),
-    /// Print the InjectionPolicy that another operator's resource becomes
+    /// Convert resources of other operators to InjectionPolicies
     #[command(after_help = tools::CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
-    /// Say what is wrong or dangerous in policies, and what they need from a cluster; no manifest needed
+    /// Report mistakes and risks in policies, and what they need from a cluster; takes no manifests
     #[command(after_help = tools::LINT_EXAMPLES)]
     Lint(tools::LintArgs),
-    /// List the images that policies inject, for a mirror
+    /// List the images that policies inject, for mirroring
     #[command(after_help = tools::IMAGES_EXAMPLES)]
     Images(tools::ImagesArgs),
-    /// Run tests of policies: what they are expected to do to manifests
+    /// Run policy tests, which state what policies do to manifests
     #[command(after_help = tools::TEST_EXAMPLES)]
     Test(tools::TestArgs),
     /// Print the JSON Schema of a kind, for editors
     #[command(after_help = tools::SCHEMA_EXAMPLES)]
     Schema(tools::SchemaArgs),
-    /// List what expressions know: every name and function, with an example each
+    /// List all names and functions of expressions, with an example of each function
     Functions,
-    /// Print the CustomResourceDefinition of InjectionPolicy, for clusters that keep policies
+    /// Print the CustomResourceDefinition of InjectionPolicy, for clusters that store policies
     #[command(after_help = tools::CRD_EXAMPLES)]
     Crd(tools::CrdArgs),
 }
@@ -251,16 +250,16 @@ pub enum PolicyCommand {
 /// `podgraft policy convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// Resources: files, folders, or `-` (stdin)
+    /// Resources: files, folders, or `-` for stdin
     #[arg(value_name = "FILE", required_unless_present = "given")]
     pub files: Vec<PathBuf>,
     /// The same as FILE; repeatable
     #[arg(short = 'p', long = "policy", value_name = "FILE")]
     pub given: Vec<PathBuf>,
-    /// Set a parameter of the resources; repeatable
+    /// Set a policy parameter; repeatable
     #[arg(long = "param", value_name = "[POLICY:]NAME=VALUE", value_parser = parse_param)]
     pub params: Vec<ParamSetting>,
-    /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
+    /// How to apply a Podbuggertool: as ephemeral containers for `podgraft debug`, or as a sidecar
     #[arg(long, value_enum, default_value_t = DebugModeArg::Ephemeral, value_name = "MODE")]
     pub debug_mode: DebugModeArg,
     /// The OpenTelemetry Operator.
@@ -271,7 +270,7 @@ pub struct ConvertArgs {
 /// What `apply` and `diff` have in common.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
+    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The policies.
@@ -305,41 +304,42 @@ impl RunArgs {
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Policies")]
 pub struct PolicyArgs {
-    /// A policy: a file, a folder, builtin:NAME, `-` (stdin) or @input (found among the manifests); repeatable
+    /// A policy: a file, a folder, builtin:NAME, `-` (stdin) or @input (policies among the manifests); repeatable
     #[arg(short = 'p', long = "policy", value_name = "POLICY")]
     pub given: Vec<PathBuf>,
-    /// Set a parameter of the policies; repeatable
+    /// Set a policy parameter; repeatable
     #[arg(long = "param", value_name = "[POLICY:]NAME=VALUE", value_parser = parse_param)]
     pub params: Vec<ParamSetting>,
-    /// Of the given policies, apply only this one; repeatable
+    /// Apply only this one of the given policies; repeatable
     #[arg(long, value_name = "POLICY")]
     pub only: Vec<String>,
-    /// Of the given policies, leave this one out; repeatable
+    /// Leave out this one of the given policies; repeatable
     #[arg(long, value_name = "POLICY")]
     pub skip: Vec<String>,
-    /// What a Podbuggertool becomes: ephemeral containers for `podgraft debug`, or a sidecar of the workload
+    /// How to apply a Podbuggertool: as ephemeral containers for `podgraft debug`, or as a sidecar
     #[arg(long, value_enum, default_value_t = DebugModeArg::Ephemeral, value_name = "MODE")]
     pub debug_mode: DebugModeArg,
     /// The OpenTelemetry Operator.
     #[command(flatten)]
     pub opentelemetry: OpenTelemetryArgs,
-    /// Do not note the applied policies in the annotation podgraft.dev/applied, and write no record
+    /// Write neither the annotation podgraft.dev/applied nor a record
     #[arg(long)]
     pub no_marker: bool,
-    /// Note in the annotation podgraft.dev/record what was done, so that it can be undone; --in-place notes it in
-    /// podgraft.lock without this
+    /// Record injections in the annotation podgraft.dev/record, for undo; by default, --in-place records them in
+    /// podgraft.lock
     #[arg(long, overrides_with = "no_record", conflicts_with = "no_marker")]
     pub record: bool,
-    /// Write no record; one that is there is kept up to date
+    /// Write no record; an existing record is kept up to date
     #[arg(long, overrides_with = "record")]
     pub no_record: bool,
-    /// The set that the policies belong to, noted in the record
+    /// The name of this set of policies, stored in the record; for --prune
     #[arg(long = "policy-set", alias = "set", value_name = "NAME", value_parser = parse_set)]
     pub set: Option<String>,
-    /// Take out policies that an earlier run of this --policy-set applied and that are not given any more
+    /// Remove the injections of policies that an earlier run with this --policy-set applied and that are no longer
+    /// given
     #[arg(long)]
     pub prune: bool,
-    /// Refuse policies that would put such things anywhere: privileged, host-path, latest-tag ...; separated by commas
+    /// Refuse policies that inject any of these: privileged, host-path, latest-tag ...; separated by commas
     #[arg(long, value_name = "DANGER,...", value_delimiter = ',', value_parser = tools::parse_danger)]
     pub forbid: Vec<Danger>,
     /// Where the settings of the place are.
@@ -353,7 +353,7 @@ pub struct PolicyArgs {
 /// `podgraft.yaml`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {
-    /// Read this podgraft.yaml [default: $PODGRAFT_CONFIG, else the nearest upward to the repository's root]
+    /// Read this podgraft.yaml [default: $PODGRAFT_CONFIG, else the nearest one up to the repository's root]
     #[arg(long, value_name = "FILE", help_heading = "Policies")]
     pub config: Option<PathBuf>,
     /// Read no podgraft.yaml
@@ -395,34 +395,35 @@ pub struct ManifestArgs {
     /// The namespace of objects that state none
     #[arg(short, long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
-    /// Touch only these workloads, globs such as deploy/orders or sts/shop/*; repeatable
+    /// Change only workloads that match this glob, such as deploy/orders or sts/shop/*; repeatable
     #[arg(long = "workload", value_name = "KIND/[NAMESPACE/]NAME", value_parser = WorkloadPattern::parse)]
     pub workloads: Vec<WorkloadPattern>,
-    /// One more kind that holds a pod template, such as argoproj.io/v1alpha1/Rollout=spec.template; repeatable
+    /// An additional kind with a pod template, such as argoproj.io/v1alpha1/Rollout=spec.template; repeatable
     #[arg(long = "pod-template", value_name = "[GROUP/]VERSION/KIND=PATH", value_parser = PodTemplatePath::parse)]
     pub pod_templates: Vec<PodTemplatePath>,
-    /// The version of the cluster that the manifests are for, such as 1.33
+    /// The Kubernetes version of the cluster that the manifests are for, such as 1.33
     #[arg(long, value_name = "VERSION", value_parser = parse_kube_version)]
     pub kube_version: Option<u32>,
     /// A variable that a container's image sets, such as app:JAVA_TOOL_OPTIONS=-Xmx1g; repeatable
     #[arg(long = "image-env", value_name = "CONTAINER:NAME=VALUE", value_parser = ImageEnv::parse)]
     pub image_env: Vec<ImageEnv>,
-    /// Manifests that are read for facts only (Namespaces, ConfigMaps, Secrets) and never written; repeatable
+    /// More manifests in which policies look up Namespaces, ConfigMaps and other objects; never written; repeatable
     #[arg(long, value_name = "PATH")]
     pub context: Vec<PathBuf>,
-    /// In folders, read only files that fit this glob; without a `/` it is compared with the file's name; repeatable
+    /// In folders, read only files that match this glob; a glob without a `/` is matched against the file name;
+    /// repeatable
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
     /// The globs are the configuration's, which is for more than the folders of this run.
     #[arg(skip)]
     pub is_include_configured: bool,
-    /// In folders, leave out files and folders that fit this glob; repeatable
+    /// In folders, skip files and folders that match this glob; repeatable
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
-    /// Check documents that no policy can concern, too
+    /// Also parse documents that no policy can change, to find errors in them
     #[arg(long)]
     pub parse_all: bool,
-    /// Work on every N-th file only, from the I-th on; facts are read from all files
+    /// Process only every N-th file, beginning with the I-th; lookups still use all files
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
 }

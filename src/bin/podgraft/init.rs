@@ -103,35 +103,35 @@ fn configuration(used: &str) -> String {
     let schema = "podgraft policy schema Config > config.schema.json";
     format!(
         "\
-# What is the same in every run of podgraft in this repository; paths are from this folder, and flags win.
+# Settings for all runs of podgraft in this repository. Paths are relative to this folder. Flags override settings.
 # For editors: `{schema}`, and as the first line
 # yaml-language-server: $schema=config.schema.json
 apiVersion: podgraft.dev/v1alpha1
 kind: Config
 
-# As -p takes them. An entry may change a policy:
+# The policies, as for -p. An entry may change a policy:
 # - use: {used}
 #   params: {{}}
 #   match: {{selector: {{matchLabels: {{runtime: java}}}}}}
 policies:
 - {used}
 
-# Warnings fail, as in a gate they should.
+# Treat warnings as errors, as a CI gate should.
 # strict: true
 
-# The namespace of objects that state none, by folder; the first that fits counts.
+# The namespace of objects that state none, by folder. The first match counts.
 # namespaces:
 #   apps/*/prod: prod
 
-# What must be true of all workloads together, or `podgraft check` fails.
+# The workloads that a policy must apply to, or `podgraft check` fails.
 # require:
 # - {{policy: NAME, atLeast: 1}}
 
-# Findings that somebody has looked at and accepted.
+# Findings that were reviewed and accepted.
 # acknowledge:
 # - {{code: hidden-env, workload: deploy/NAMESPACE/NAME, reason: WHY}}
 
-# Other places for the images that policies inject.
+# Mirrors for the images that policies inject.
 # imageMirrors:
 # - {{name: docker.io/library/busybox, newName: registry.example.com/busybox}}
 "

@@ -120,7 +120,7 @@ pub fn completions(shell: clap_complete::Shell) -> Exit {
     print_page(Ok(script))
 }
 
-/// `podgraft man`: one page, a section for each command.
+/// `podgraft man`: one page with a section for each command.
 pub fn man() -> Exit {
     let mut command = relevant_flags::command();
     command.build();
@@ -133,7 +133,19 @@ pub fn man() -> Exit {
     {
         add_command(part, &mut page);
     }
-    print_page(Ok(page))
+    let page = refer_to_sections(&command, String::from_utf8_lossy(&page).into_owned());
+    print_page(Ok(page.into_bytes()))
+}
+
+/// The lists of subcommands refer to pages such as podgraft-apply(1). Each command is a section of this page instead.
+fn refer_to_sections(command: &clap::Command, mut page: String) -> String {
+    for part in command.get_subcommands() {
+        let full = part.get_bin_name().unwrap_or_default();
+        let reference = format!("{}(1)", full.replace([' ', '-'], "\\-"));
+        page = page.replace(&reference, &full.replace('-', "\\-"));
+        page = refer_to_sections(part, page);
+    }
+    page
 }
 
 fn add_command(command: &clap::Command, page: &mut Vec<u8>) {

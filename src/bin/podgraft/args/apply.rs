@@ -14,7 +14,7 @@ Examples:
   podgraft apply -p agents.yaml --param tracing:endpoint=http://collector:4317 deployment.yaml
   kustomize build base | podgraft apply -p agents.yaml -o kustomize --output-dir agents/
 
-Bytes that no policy touches are the input's bytes. Nothing is written when anything failed.";
+Bytes that no policy touches stay as they are. If anything fails, nothing is written, except with --stream.";
 
 /// `podgraft apply`.
 #[derive(Debug, Args)]
@@ -22,17 +22,16 @@ pub struct ApplyArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// The form of the result
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = ApplyFormat::Manifests, value_name = "FORMAT", help_heading = "Output")]
     pub output: ApplyFormat,
-    /// Replace the files that change, each atomically; an error leaves all as they were
+    /// Replace changed files, each atomically; if anything fails, no file is changed
     #[arg(short, long, conflicts_with = "output_dir", help_heading = "Output")]
     pub in_place: bool,
-    /// Write all manifests, changed or not, into this folder; named folders are mirrored
+    /// Write all manifests, changed or not, into this folder, with the structure of the given folders
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Let the result through as it comes instead of at the end, for a text that is larger than the machine; an error
-    /// then ends it in the middle
+    /// Write the result while it is produced, for input larger than the memory; an error then cuts the result short
     #[arg(long, conflicts_with_all = ["in_place", "output_dir", "report"], help_heading = "Output")]
     pub stream: bool,
 }
@@ -40,9 +39,9 @@ pub struct ApplyArgs {
 /// The forms of what is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ApplyFormat {
-    /// The manifests with it
+    /// The manifests with what is injected
     Manifests,
-    /// A list of targets and RFC 6902 patches
+    /// A list of RFC 6902 patches and their targets
     JsonPatch,
     /// A kustomize Component in --output-dir, for pipelines without podgraft
     Kustomize,

@@ -13,24 +13,25 @@ Examples:
   kustomize build --enable-alpha-plugins --enable-exec overlays/prod     # with an entry under `transformers:`
 
 The functionConfig is an InjectionPolicy, a PodgraftFunction (spec.policies, spec.params, ... as in podgraft.yaml), or
-kpt's ConfigMap: the key `policy` is a list of policies with commas, every other key is a parameter. A podgraft.yaml is
-read only where --config or PODGRAFT_CONFIG names one. Errors are among the results, on stderr, and in the exit status.";
+kpt's ConfigMap, whose key `policy` is a list of policies separated by commas, and whose other keys are parameters.
+A podgraft.yaml is read only if --config or PODGRAFT_CONFIG names it. Errors are reported in the results of the
+ResourceList, on stderr, and by the exit status.";
 
 pub(super) const POST_RENDER_EXAMPLES: &str = "\
 Examples:
   PODGRAFT_POLICY=agents.yaml helm upgrade --install shop ./chart --post-renderer podgraft --post-renderer-args post-render
   helm upgrade --install shop ./chart --post-renderer podgraft     # Helm 4, with the plugin of hosts/helm
 
-The policies are those of -p, else of PODGRAFT_POLICY, else of the file that --config or PODGRAFT_CONFIG names.
-PODGRAFT_LOG_FILE names a file that gets everything that goes to stderr, too: Helm 4 does not show a plugin's stderr.";
+The policies come from -p, else from PODGRAFT_POLICY, else from the file that --config or PODGRAFT_CONFIG names.
+If PODGRAFT_LOG_FILE names a file, what goes to stderr is also written there: Helm 4 does not show a plugin's stderr.";
 
 pub(super) const GENERATE_EXAMPLES: &str = "\
 Examples, in a plugin's plugin.yaml:
   generate: {command: [podgraft, argocd, generate]}
   generate: {command: [sh, -ec], args: ['rendered=$(kustomize build .); echo \"$rendered\" | podgraft argocd generate -']}
 
-Paths must be in the folder that it runs in. The namespace is $ARGOCD_APP_NAMESPACE, the cluster's version $KUBE_VERSION;
-$ARGOCD_APP_PARAMETERS are what `podgraft argocd parameters` announces.";
+Paths must be within the working directory. The defaults of --namespace and --kube-version are $ARGOCD_APP_NAMESPACE and
+$KUBE_VERSION. $ARGOCD_APP_PARAMETERS sets the parameters that `podgraft argocd parameters` announces.";
 
 /// A command that reads stdin and writes stdout for another program.
 #[derive(Debug, Args)]
@@ -65,16 +66,16 @@ pub enum ArgocdCommand {
     /// Print the application's manifests with the policies applied
     #[command(after_help = GENERATE_EXAMPLES)]
     Generate(Box<GenerateArgs>),
-    /// Print what makes the folder one for this plugin; nothing when it is none
+    /// Print the file that makes the plugin responsible for the current folder, or nothing if it is not
     #[command(
         after_help = "Example, in a plugin's plugin.yaml:\n  discover: {find: {command: [podgraft, argocd, discover, helm]}}"
     )]
     Discover {
         /// What the plugin renders
         #[arg(value_enum, default_value_t = PluginKind::Plain)]
-        sort: PluginKind,
+        kind: PluginKind,
     },
-    /// Print the parameters that an Application may set, as Argo CD's plugins announce them
+    /// Print the parameters that an Application may set, in the form that Argo CD reads
     #[command(
         after_help = "Example, in a plugin's plugin.yaml:\n  parameters: {dynamic: {command: [podgraft, argocd, parameters]}}"
     )]
@@ -90,7 +91,7 @@ pub struct GenerateArgs {
     /// What an Application may choose.
     #[command(flatten)]
     pub offers: OfferArgs,
-    /// A parameter of the Application that is for another program of the plugin; repeatable
+    /// An Application parameter that another program of the plugin uses; repeatable
     #[arg(long, value_name = "NAME", help_heading = "Argo CD")]
     pub other_parameter: Vec<String>,
 }
@@ -109,7 +110,7 @@ pub struct ParametersArgs {
 /// What an Application may choose.
 #[derive(Debug, Clone, Args)]
 pub struct OfferArgs {
-    /// A policy that an Application may choose with its parameter `policies`; given as -p; repeatable
+    /// A policy that an Application may choose with its parameter `policies`; takes the same values as -p; repeatable
     #[arg(long = "offer", value_name = "POLICY", help_heading = "Argo CD")]
     pub offered: Vec<PathBuf>,
 }
@@ -117,10 +118,10 @@ pub struct OfferArgs {
 /// What a plugin renders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PluginKind {
-    /// Manifests as they are
+    /// Plain manifests
     Plain,
     /// A kustomization
     Kustomize,
-    /// A chart
+    /// A Helm chart
     Helm,
 }

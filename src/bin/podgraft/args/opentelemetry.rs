@@ -7,16 +7,18 @@ use podgraft::policy::opentelemetry::release::{OperatorFeature, OperatorSettings
 /// The operator's release and its flags.
 #[derive(Debug, Default, Clone, Args)]
 pub struct OpenTelemetryArgs {
-    /// The release of the OpenTelemetry Operator whose images an Instrumentation gets [default: 0.158.0]
+    /// The OpenTelemetry Operator release whose images an Instrumentation uses [default: 0.158.0]
     #[arg(long = "otel-operator-release", value_name = "VERSION", value_parser = Release::parse, help_heading = "Policies")]
     pub release: Option<&'static Release>,
-    /// What is on in that operator beside its defaults: go, nginx; separated by commas
+    /// Features of that operator to switch on: go, nginx; separated by commas
     #[arg(long = "otel-enable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = OperatorFeature::parse, help_heading = "Policies")]
     pub enable: Vec<OperatorFeature>,
-    /// What is off in that operator: java, nodejs, python, dotnet, apache-httpd, multi-instrumentation; separated by commas
+    /// Features of that operator to switch off: java, nodejs, python, dotnet, apache-httpd, multi-instrumentation;
+    /// separated by commas
     #[arg(long = "otel-disable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = OperatorFeature::parse, help_heading = "Policies")]
     pub disable: Vec<OperatorFeature>,
-    /// The image of that operator for a language whose Instrumentation states none, such as java=registry.example.com/java:2; repeatable
+    /// The image for a language if the Instrumentation states none, such as java=registry.example.com/java:2;
+    /// repeatable
     #[arg(long = "otel-image", value_name = "LANGUAGE=IMAGE", value_parser = parse_image, help_heading = "Policies")]
     pub images: Vec<(Language, String)>,
     /// What the configuration says.

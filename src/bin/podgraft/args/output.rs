@@ -9,22 +9,22 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Fail on warnings
+    /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// No report and no warnings on stderr, only errors
+    /// Print only errors to stderr, no report and no warnings
     #[arg(short, long)]
     pub quiet: bool,
-    /// Also write the report to this file, as JSON
+    /// Also write the report to this file as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// How problems are shown; json: one object a line on stderr and nothing else there [default: text]
+    /// How to print diagnostics; with json, stderr has one object per line and nothing else [default: text]
     #[arg(long, value_enum, value_name = "FORM")]
     pub diagnostics: Option<DiagnosticsFormat>,
-    /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    /// When to use colours; auto honours NO_COLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub color: ColorWhen,
-    /// Threads to use [default: all cores]
+    /// The number of threads [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub threads: Option<NonZeroUsize>,
 }
@@ -37,7 +37,7 @@ fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
 /// `--debug-mode`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DebugModeArg {
-    /// For pods that run; the workload stays as it is
+    /// For running pods; the workload stays as it is
     #[default]
     Ephemeral,
     /// A container of the workload
@@ -47,11 +47,11 @@ pub enum DebugModeArg {
 /// `--diagnostics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DiagnosticsFormat {
-    /// With the source line, for people
+    /// With source lines, for people
     Text,
-    /// Without source lines, for logs that others read
+    /// Without source lines, for logs that other people can read
     Short,
-    /// For machines
+    /// JSON, for programs
     Json,
 }
 
@@ -59,10 +59,10 @@ pub enum DiagnosticsFormat {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorWhen {
     #[default]
-    /// When a terminal is there
+    /// In a terminal
     Auto,
-    /// In files and pipes, too
+    /// Also in files and pipes
     Always,
-    /// Not at all
+    /// Never
     Never,
 }

@@ -15,9 +15,9 @@ Examples:
   podgraft check -p agents.yaml -o junit manifests/ > podgraft.xml
   kubectl get deploy,sts,ds -A -o yaml | podgraft check -p agents.yaml -
 
-Found is what the policies would still change, what an older policy injected, workloads that opt in or nearly fit and
-are not selected, conflicts, and all that apply warns of. Exit status: 0 no errors (with --strict: and no warnings);
-1 errors were found; 2 the input or a policy cannot be used.";
+Reports what the policies would still change, injections of policies that are no longer given, workloads that opt in or
+nearly match but are not selected, conflicts, and the warnings of apply. Exit status: 0 no errors (with --strict, also
+no warnings); 1 errors were found; 2 the input or a policy cannot be used.";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -37,17 +37,16 @@ pub struct DiffArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// The form of the result
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = DiffFormat::Unified, value_name = "FORMAT", help_heading = "Output")]
     pub output: DiffFormat,
-    /// Show what changes when the policies take the place of this one: from the manifests with the old policies to those
-    /// with the new; a file, a folder or builtin:NAME; repeatable
+    /// Show what changes when the given policies replace this one: a file, a folder or builtin:NAME; repeatable
     #[arg(long, value_name = "OLD", help_heading = "Policies")]
     pub against_policy: Vec<PathBuf>,
-    /// Name files from this folder instead of from the repository's root
+    /// Show file names relative to the current folder instead of the repository's root
     #[arg(long, help_heading = "Output")]
     pub relative: bool,
-    /// Split json and markdown into parts
+    /// Split the formats json and markdown into parts
     #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
     pub group_by: Option<GroupByArg>,
 }
@@ -59,13 +58,13 @@ pub enum DiffFormat {
     Unified,
     /// What each policy adds to each workload
     Summary,
-    /// The number of lines that change in each file
+    /// The number of changed lines in each file
     Stat,
-    /// For machines; `schemas/diff.schema.json` describes it
+    /// JSON, for programs; described by `schemas/diff.schema.json`
     Json,
-    /// A comment on a pull request, within the size that GitHub takes
+    /// A comment for a pull request, within GitHub's size limit
     Markdown,
-    /// One page for a browser: search, filters, pictures of the pods
+    /// A page for a browser, with search, filters and pictures of the pods
     Html,
     /// SARIF 2.1.0, for code scanning
     Sarif,
@@ -74,11 +73,11 @@ pub enum DiffFormat {
 /// `--group-by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GroupByArg {
-    /// The workload's namespace
+    /// By the workload's namespace
     Namespace,
-    /// The file's folder
+    /// By the file's folder
     Dir,
-    /// Who owns the file: CODEOWNERS of the repository
+    /// By the file's owner, as in the repository's CODEOWNERS
     Codeowners,
 }
 
@@ -88,10 +87,10 @@ pub struct CheckArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// The form of the result
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = CheckFormat::Text, value_name = "FORMAT", help_heading = "Output")]
     pub output: CheckFormat,
-    /// Fail unless this policy is for so many workloads, or for all whose pod template has such labels; repeatable
+    /// Fail unless this policy applies to so many workloads, or to all whose pod template labels match; repeatable
     #[arg(long, value_name = "POLICY=NUMBER|POLICY:SELECTOR", value_parser = CoverageRequirement::parse, help_heading = "Policies")]
     pub require: Vec<CoverageRequirement>,
 }
@@ -99,13 +98,13 @@ pub struct CheckArgs {
 /// The forms of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
-    /// One finding a line, for people
+    /// One finding per line, for people
     Text,
-    /// For machines
+    /// JSON, for programs
     Json,
-    /// JUnit XML, a test case a workload
+    /// JUnit XML with a test case for each workload
     Junit,
-    /// Annotations of a GitHub Actions run
+    /// Annotations for GitHub Actions
     Github,
     /// SARIF 2.1.0, for code scanning
     Sarif,
@@ -115,13 +114,13 @@ pub enum CheckFormat {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ExplainArgs {
-    /// Print the page of a diagnostic code instead; `podgraft explain CODE` is the same
+    /// Print the page of a diagnostic code instead; the same as `podgraft explain CODE`
     #[arg(long, value_name = "CODE", exclusive = true)]
     pub code: Option<String>,
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// The form of the result
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text, value_name = "FORMAT", help_heading = "Output")]
     pub output: ExplainFormat,
 }
@@ -147,16 +146,16 @@ impl ExplainArgs {
 /// The forms of an explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExplainFormat {
-    /// For people
+    /// Text, for people
     Text,
-    /// For machines
+    /// JSON, for programs
     Json,
 }
 
 /// `podgraft inspect`.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
-    /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin [default: stdin]
+    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The manifests.
@@ -165,16 +164,16 @@ pub struct InspectArgs {
     /// The output.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// The form of the result
+    /// The output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t = InspectFormat::Table, value_name = "FORMAT", help_heading = "Output")]
     pub format: InspectFormat,
-    /// Group by namespace, with a column for it
+    /// Group by namespace, and add a column for it
     #[arg(short = 'A', long, help_heading = "Output")]
     pub all_namespaces: bool,
-    /// The order [default: that of the files; with -A by namespace]
+    /// The sort order [default: as in the files; with -A, by namespace]
     #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
     pub sort_by: Option<SortByArg>,
-    /// No line of headings
+    /// Omit the header line
     #[arg(long, help_heading = "Output")]
     pub no_headers: bool,
 }
@@ -182,13 +181,13 @@ pub struct InspectArgs {
 /// The forms of the view of workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum InspectFormat {
-    /// One row a workload
+    /// A table with a row for each workload
     Table,
-    /// With images and places
+    /// The table with images and places
     Wide,
-    /// For machines: containers, mounts, variables, metrics endpoints
+    /// JSON, for programs: containers, mounts, variables, metrics endpoints
     Json,
-    /// The same as YAML
+    /// The same in YAML
     Yaml,
     /// A FarmPodList of farm.example.com/v1alpha
     Farmpods,
@@ -197,13 +196,13 @@ pub enum InspectFormat {
 /// `--sort-by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SortByArg {
-    /// Namespace, kind, name
+    /// By namespace, kind and name
     Namespace,
-    /// Kind, name
+    /// By kind and name
     Kind,
-    /// Name
+    /// By name
     Name,
-    /// The most containers first
+    /// By number of containers, most first
     Containers,
 }
 

@@ -28,7 +28,7 @@ Examples:
   podgraft policy convert rookout.yaml > policy.yaml
   kubectl get prometheusjmxexporters -o yaml | podgraft policy convert --param image=jmx-agent:1.6.0 -
 
-The policy does what the resource does; what it cannot say stands in a comment.";
+The policy has the same effect as the resource. What a policy cannot express is noted in a comment.";
 
 /// Of `podgraft policy lint`.
 pub const LINT_EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ Examples:
   podgraft policy lint agents.yaml
   podgraft policy lint agents/ -o json | jq '.policies[].images'
 
-Exit status: 0 nothing to look at; 1 warnings; 2 a policy is refused.";
+Exit status: 0 no warnings; 1 warnings; 2 a policy is refused.";
 
 /// Of `podgraft policy images`.
 pub const IMAGES_EXAMPLES: &str = "\
@@ -46,19 +46,19 @@ Example:
 /// `podgraft policy lint`.
 #[derive(Debug, Args)]
 pub struct LintArgs {
-    /// Policies: files, folders, builtin:NAME; the same as -p
+    /// Policies: files, folders or builtin:NAME; the same as -p
     #[arg(value_name = "POLICY")]
     pub files: Vec<PathBuf>,
     /// The policies.
     #[command(flatten)]
     pub policies: PolicyArgs,
-    /// The form of the result
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = LintFormat::Text, value_name = "FORMAT")]
     pub output: LintFormat,
-    /// Fail on notes, too
+    /// Also fail on notes
     #[arg(long)]
     pub strict: bool,
-    /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    /// When to use colours; auto honours NO_COLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub color: ColorWhen,
 }
@@ -66,16 +66,16 @@ pub struct LintArgs {
 /// The forms of what `lint` finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LintFormat {
-    /// For people: needs on stdout, findings on stderr
+    /// Text, for people: needs on stdout, findings on stderr
     Text,
-    /// One object with both, on stdout
+    /// JSON, for programs: one object with both, on stdout
     Json,
 }
 
 /// `podgraft policy images`.
 #[derive(Debug, Args)]
 pub struct ImagesArgs {
-    /// Policies: files, folders, builtin:NAME; the same as -p
+    /// Policies: files, folders or builtin:NAME; the same as -p
     #[arg(value_name = "POLICY")]
     pub files: Vec<PathBuf>,
     /// The policies.
@@ -89,12 +89,12 @@ Examples:
   podgraft policy suggest manifests/
   helm template shop chart/ | podgraft policy suggest -
 
-Exit status: 0 said, also where nothing is asked for; 2 something cannot be read.";
+Exit status: 0 success, even without a suggestion; 2 some input cannot be read.";
 
 /// `podgraft policy suggest`.
 #[derive(Debug, Args)]
 pub struct SuggestArgs {
-    /// Manifests: files, folders (recursive: .yaml .yml .json), `-` for stdin
+    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
 }
@@ -114,13 +114,13 @@ pub struct TestArgs {
     /// Tests (kind PolicyTest): files and folders
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// Write what comes out into the files of `expect.output`, for you to review, instead of comparing
+    /// Write the actual output into the files of `expect.output`, for you to review, instead of comparing it
     #[arg(long)]
     pub update: bool,
-    /// The form of the result
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = TestFormat::Table, value_name = "FORMAT")]
     pub output: TestFormat,
-    /// Colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    /// When to use colours; auto honours NO_COLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub color: ColorWhen,
 }
@@ -128,9 +128,9 @@ pub struct TestArgs {
 /// The forms of the result of tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TestFormat {
-    /// For people
+    /// A table, for people
     Table,
-    /// XML for CI systems
+    /// JUnit XML, for CI systems
     Junit,
 }
 
@@ -154,22 +154,22 @@ pub struct NewArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The policy")]
 pub struct StarterPolicyArgs {
-    /// An agent of this name: an init container copies it into a volume, and a variable loads it
+    /// Make a policy for an agent of this name: an init container copies it into a volume, and a variable loads it
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub agent: Option<String>,
-    /// A sidecar of this name beside the application's containers
+    /// Make a policy for a sidecar of this name
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub sidecar: Option<String>,
-    /// Scrape annotations for Prometheus, as a policy of this name
+    /// Make a policy of this name that adds scrape annotations for Prometheus
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub scrape: Option<String>,
     /// The image of the agent or the sidecar
     #[arg(long, value_name = "IMAGE", conflicts_with = "scrape")]
     pub image: Option<String>,
-    /// The port that is scraped
+    /// The port to scrape
     #[arg(long, value_name = "PORT", requires = "scrape", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// A label of the pod template by which workloads are chosen [default: runtime=java, logs=ship or metrics=scrape]
+    /// The pod template label that selects workloads [default: runtime=java, logs=ship or metrics=scrape]
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label)]
     pub label: Option<(String, String)>,
 }
@@ -208,7 +208,7 @@ Examples:
   podgraft init --agent java-agent --image registry.example.com/java-agent:2.9.0
   podgraft init --use builtin:jmx-exporter
 
-Writes podgraft.yaml and, unless --use names a policy, podgraft/NAME.yaml; a file that is there is left alone.";
+Writes podgraft.yaml and, unless --use names a policy, podgraft/NAME.yaml. Existing files are not overwritten.";
 
 /// `podgraft init`.
 #[derive(Debug, Args)]
@@ -217,7 +217,7 @@ pub struct InitArgs {
     /// What the first policy is to be.
     #[command(flatten)]
     pub answers: StarterPolicyArgs,
-    /// A policy that is there: a file, a folder or builtin:NAME
+    /// Use an existing policy: a file, a folder or builtin:NAME
     #[arg(long = "use", id = "used", value_name = "POLICY", conflicts_with_all = ["image", "label"], help_heading = "The policy")]
     pub used: Option<String>,
     /// The folder to write into
@@ -252,7 +252,7 @@ pub struct SchemaArgs {
 /// `podgraft policy crd`.
 #[derive(Debug, Args)]
 pub struct CrdArgs {
-    /// Whether policies belong to a namespace there
+    /// Whether the policies in the cluster are namespaced
     #[arg(long, value_enum, default_value_t = CrdScopeArg::Namespaced, value_name = "SCOPE")]
     pub scope: CrdScopeArg,
 }
@@ -260,10 +260,10 @@ pub struct CrdArgs {
 /// Whether policies belong to a namespace in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CrdScopeArg {
-    /// Each touches its own namespace
+    /// Each policy affects its own namespace
     #[value(name = "Namespaced", alias = "namespaced")]
     Namespaced,
-    /// Each touches all namespaces
+    /// Each policy affects all namespaces
     #[value(name = "Cluster", alias = "cluster")]
     Cluster,
 }

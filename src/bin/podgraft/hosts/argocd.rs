@@ -26,7 +26,7 @@ pub fn argocd(command: &ArgocdCommand) -> Exit {
     log_to_file();
     match command {
         ArgocdCommand::Generate(args) => generate(args),
-        ArgocdCommand::Discover { sort } => discover(*sort),
+        ArgocdCommand::Discover { kind } => discover(*kind),
         ArgocdCommand::Parameters(args) => announce(args),
     }
 }
@@ -180,7 +180,7 @@ fn first_manifest() -> Option<String> {
 }
 
 /// Prints a file name if the plugin is for this folder, otherwise nothing: Argo CD takes any output for a yes.
-fn discover(sort: PluginKind) -> Exit {
+fn discover(kind: PluginKind) -> Exit {
     let first_existing = |names: &[&str]| {
         names
             .iter()
@@ -190,7 +190,7 @@ fn discover(sort: PluginKind) -> Exit {
     let kustomization =
         || first_existing(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
     let chart = || first_existing(&["Chart.yaml"]);
-    let found = match sort {
+    let found = match kind {
         PluginKind::Kustomize => kustomization(),
         PluginKind::Helm => chart(),
         PluginKind::Plain if kustomization().or_else(chart).is_some() => None,
