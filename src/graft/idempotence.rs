@@ -89,7 +89,7 @@ impl DocumentTask<'_> {
             .collect()
     }
 
-    /// Plans a workload with this value. `None` if the value is no workload.
+    /// Plans a workload with this value. `None` if the value is no workload, or no policy changes it.
     fn plan_result(&self, value: &Value) -> Option<SecondRun> {
         let text = yaml_document(value);
         let tree = parse(&text).ok()?;
@@ -107,6 +107,14 @@ impl DocumentTask<'_> {
         };
         let (policies, inventory) = (self.setting.policies, self.setting.inventory);
         let planned = plan(&result, policies, &options, inventory, None);
+        // Mostly nothing changes. Then the values need not be compared.
+        if planned
+            .policies
+            .iter()
+            .all(|report| changes_in(report).is_none())
+        {
+            return None;
+        }
         let mut wanted = planned.draft.value(&planned.draft.root())?;
         restore_order(&mut wanted, value);
         Some(SecondRun {
