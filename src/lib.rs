@@ -17,6 +17,7 @@ pub mod dangers;
 pub mod debug;
 pub mod diagnostic;
 pub mod edit;
+pub mod excerpt;
 pub mod glob;
 pub mod graft;
 pub mod inventory;

@@ -155,6 +155,38 @@ fn the_manual_page_refers_to_its_own_sections() {
 }
 
 #[test]
+fn no_secret_is_shown_beside_a_fault_in_json_on_one_line() {
+    let place = place();
+    place.write(
+        "hides.yaml",
+        POLICY.replace("value: abc", "op: Append, value: -Da=b"),
+    );
+    for length in [1, 200] {
+        let secret = "leak".repeat(length);
+        let secret = format!(
+            r#"{{"apiVersion":"v1","kind":"Secret","metadata":{{"name":"s"}},"stringData":{{"k":"{secret}"}}}}"#
+        );
+        let workload = r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"template":{"spec":{"containers":[{"name":"app","image":"x:1"}]}}}}"#;
+        let list = format!(
+            r#"{{"apiVersion":"v1","kind":"List","items":[{secret},{workload},{secret}]}}"#
+        );
+        place.write("list.json", list);
+        let run = [
+            "diff",
+            "-o",
+            "stat",
+            "--no-config",
+            "-p",
+            "hides.yaml",
+            "list.json",
+        ];
+        let text = stderr_of(&place.run(&run));
+        assert!(!text.contains("leak"), "{text}");
+        assert!(text.contains(r#"{"name":"app","image":"x:1"}"#), "{text}");
+    }
+}
+
+#[test]
 fn a_gate_without_a_policy_is_refused() {
     let place = place();
     let given = ["--no-config", "-p", "policy.yaml", "r", "--skip", "agent"];

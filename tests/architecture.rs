@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 const ORDER: &[&str] = &[
     "threads",
     "source",
+    "excerpt",
     "glob",
     "diagnostic",
     "yaml",

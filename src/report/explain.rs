@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use super::workload_head::WorkloadHeader;
 use crate::change::{Change, list, list_removed};
 use crate::diagnostic::Label;
+use crate::excerpt::narrowed;
 use crate::mask;
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
 use crate::wording::{self, Paint, count, one_line};
@@ -91,7 +92,7 @@ fn policy(policy_report: &PolicyReport, paint: Paint, text: &mut String) {
 }
 
 fn excerpt(label: &Label) -> String {
-    let line = one_line(&mask::text(label.place.excerpt.trim()));
+    let line = one_line(&mask::text(narrowed(&label.place).excerpt.trim()));
     match line.char_indices().nth(EXCERPT) {
         Some((at, _)) => format!("{}...", &line[..at]),
         None => line,

@@ -1,10 +1,13 @@
 //! A diagnostic as miette renders it, with excerpts of its sources.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use podgraft::diagnostic::{Diagnostic, Severity};
+use podgraft::excerpt::narrowed;
+use podgraft::source::Place;
 use podgraft::wording::one_line;
 
 use super::{sentence, without_unsafe};
@@ -13,6 +16,7 @@ use super::{sentence, without_unsafe};
 #[derive(Debug)]
 pub(super) struct DiagnosticView<'a> {
     diagnostic: &'a Diagnostic,
+    labels: Vec<(Cow<'a, Place>, &'a str)>,
     excerpts: Excerpts,
     pub(super) message: String,
     help: Option<String>,
@@ -46,12 +50,17 @@ impl Excerpt {
 impl<'a> DiagnosticView<'a> {
     pub(super) fn of(diagnostic: &'a Diagnostic) -> Self {
         let mut excerpts = Excerpts::default();
-        for label in &diagnostic.labels {
-            excerpts.add(&label.place);
+        let labels = diagnostic.labels.iter();
+        let labels: Vec<_> = labels
+            .map(|label| (narrowed(&label.place), &*label.text))
+            .collect();
+        for (place, _) in &labels {
+            excerpts.add(place);
         }
         let help = diagnostic.help.as_deref().map(sentence);
         DiagnosticView {
             diagnostic,
+            labels,
             excerpts,
             message: sentence(&diagnostic.message),
             help,
@@ -59,15 +68,14 @@ impl<'a> DiagnosticView<'a> {
     }
 
     fn spans(&self) -> impl Iterator<Item = LabeledSpan> {
-        self.diagnostic
-            .labels
+        self.labels
             .iter()
             .enumerate()
-            .filter_map(|(index, label)| {
-                let piece = self.excerpts.piece_of(&label.place)?;
-                let text = (!label.text.is_empty()).then(|| sentence(&label.text));
-                let len = label.place.end.saturating_sub(label.place.start);
-                let start = piece.start + label.place.start.min(piece.text.len() - 1);
+            .filter_map(|(index, (place, text))| {
+                let piece = self.excerpts.piece_of(place)?;
+                let text = (!text.is_empty()).then(|| sentence(text));
+                let len = place.end.saturating_sub(place.start);
+                let start = piece.start + place.start.min(piece.text.len() - 1);
                 Some(match index {
                     0 => LabeledSpan::new_primary_with_span(text, (start, len)),
                     _ => LabeledSpan::new(text, start, len),
@@ -77,7 +85,7 @@ impl<'a> DiagnosticView<'a> {
 }
 
 impl Excerpts {
-    fn piece_of(&self, place: &podgraft::source::Place) -> Option<&Excerpt> {
+    fn piece_of(&self, place: &Place) -> Option<&Excerpt> {
         let is_same = |piece: &&Excerpt| {
             piece.source == place.source
                 && piece.line == place.line
@@ -86,7 +94,7 @@ impl Excerpts {
         self.pieces.iter().find(is_same)
     }
 
-    fn add(&mut self, place: &podgraft::source::Place) {
+    fn add(&mut self, place: &Place) {
         if self.piece_of(place).is_some() {
             return;
         }
