@@ -79,10 +79,14 @@ fn show_level(text: &str, span: Range<usize>) -> (String, Range<usize>) {
     (shown, start.unwrap_or(end)..end)
 }
 
-/// Whether the line looks like JSON that may hold several objects, or names a Secret.
+/// Whether the line looks like JSON that may hold several objects, or holds a Secret. `{{` begins a template.
 fn may_hold_objects(line: &str, is_cut: bool) -> bool {
-    let is_json = line.trim_start().starts_with(['{', '[']);
-    is_json || line.contains("Secret") || is_cut && line.contains("\":")
+    let text = line.trim_start();
+    let is_json = text.starts_with(['{', '[']) && !text.starts_with("{{");
+    let has_secret = ["\"Secret\"", "kind: Secret"]
+        .iter()
+        .any(|kind| line.contains(kind));
+    is_json || has_secret || is_cut && line.contains("\":")
 }
 
 /// The offset of the innermost bracket that is open at the end of a text. If there is none, the offset behind the last
@@ -206,6 +210,8 @@ mod tests {
             r#"  {"name": "a", "value": "b"},"#,
             "  - {name: a, env: [{name: b}]}",
             "metadata: {name: it's}",
+            "    imagePullSecrets: [{name: a}]",
+            "    {{ include }}",
             "x: [",
         ] {
             let place = Source::new("a.yaml", line).place(5..6);
