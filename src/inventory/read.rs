@@ -222,7 +222,7 @@ impl<'r> InventoryReader<'r> {
             );
         }
         let kind = (name.group.clone(), name.kind.clone());
-        let is_generated = self.needs.generated.contains(&kind) && standing == SourceRole::Manifest;
+        let is_generated = self.needs.generated.contains(&kind) && standing != SourceRole::Context;
         if is_generated || self.needs.looked_up.contains(&kind) {
             add(
                 &mut self.found.objects,

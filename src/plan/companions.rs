@@ -210,6 +210,14 @@ impl RuleContext<'_, '_> {
                 Err(Box::new(problem))
             }
             (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
+            (SourceRole::RecordedFile, None) if self.is_replaceable(&known.value) => {
+                let file = &known.place.source;
+                let message = format!("an earlier version of the {name} stands in `{file}`");
+                let help =
+                    format!("give that file, too, so that the new version takes its place: {file}");
+                let problem = self.conflict(companion, message, &help);
+                Err(Box::new(problem.at(known.place.clone(), "stands here")))
+            }
             // An earlier run generated it with other content: the new object replaces it.
             (_, None) if self.is_replaceable(&known.value) => Ok(false),
             (_, None) => {

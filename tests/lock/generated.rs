@@ -138,3 +138,58 @@ fn a_new_version_says_what_is_true_of_an_earlier_one_that_is_not_found() {
     let messages = stderr_of(&succeeded(&place, &["undo", "-i", "apps"]));
     assert!(messages.contains("nothing needs any more"), "{messages}");
 }
+
+#[test]
+fn an_object_in_a_file_that_is_not_given_is_not_written_again() {
+    let place = place();
+    let apply = ["apply", "-i", "-p", "first.yaml"];
+    succeeded(&place, &[&apply[..], &["apps"]].concat());
+    let (holder, second) = (place.read("apps/a.yaml"), place.read("apps/b.yaml"));
+    assert!(holder.contains("kind: ConfigMap"));
+    // As a pre-commit hook gives the files that changed, from any folder.
+    for (folder, file) in [
+        ("", "apps/b.yaml"),
+        ("apps", "b.yaml"),
+        ("apps/..", "apps/b.yaml"),
+    ] {
+        let policy = place.path("first.yaml").display().to_string();
+        let output = place
+            .command(&["check", "-p", &policy, file])
+            .current_dir(place.path(folder))
+            .output();
+        let output = output.expect("it runs");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{folder}: {}",
+            stderr_of(&output)
+        );
+    }
+    let output = succeeded(&place, &[&apply[..], &["apps/b.yaml"]].concat());
+    let messages = stderr_of(&output);
+    assert!(!messages.contains("inexact-undo"), "{messages}");
+    assert_eq!(place.read("apps/b.yaml"), second);
+    // A new file takes part.
+    place.write("apps/c.yaml", DEPLOYMENT.replace("orders", "c"));
+    succeeded(&place, &[&apply[..], &["apps/c.yaml"]].concat());
+    assert!(!place.read("apps/c.yaml").contains("kind: ConfigMap"));
+    // A new version cannot take the place of the old one in a file that is not given.
+    place.write("first.yaml", generating("first", "new"));
+    let refused = place.run(&[&apply[..], &["apps/b.yaml"]].concat());
+    let messages = stderr_of(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{messages}");
+    assert!(messages.contains("stands in `apps/a.yaml`"), "{messages}");
+    succeeded(&place, &[&apply[..], &["apps"]].concat());
+    let count = |file: &str| place.read(file).matches("kind: ConfigMap").count();
+    assert_eq!(
+        [
+            count("apps/a.yaml"),
+            count("apps/b.yaml"),
+            count("apps/c.yaml")
+        ],
+        [1, 0, 0]
+    );
+    std::fs::remove_file(place.path("apps/c.yaml")).expect("it is there");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_untouched(&place);
+}

@@ -2,6 +2,7 @@
 //! files.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use podgraft::inventory::{
 use podgraft::outcome::ObjectName;
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
-use podgraft::record::lock::LockSet;
 
+use crate::locks::{LockFiles, RecordedFile};
 use crate::policies::InputText;
 use crate::threads::{map_in_order, number};
 use crate::walk::{FileWalk, unreadable};
@@ -27,8 +28,8 @@ pub struct FactSources<'s> {
     pub policy_files: &'s [PolicyFile],
     /// The files of `--context`. A missing path is an error even if no policy looks anything up.
     pub context: FileWalk,
-    /// The lock files of the manifests.
-    pub locks: &'s Arc<LockSet>,
+    /// The lock files of the manifests, and the files beside them.
+    pub lock_files: &'s LockFiles,
     /// The manifests are a stream and cannot be read ahead.
     pub is_stream: bool,
 }
@@ -61,7 +62,9 @@ pub fn gather(
         problems: sources.context.problems,
         ..RunFacts::default()
     };
-    facts.inventory.add_locks(Arc::clone(sources.locks));
+    facts
+        .inventory
+        .add_locks(Arc::clone(&sources.lock_files.locks));
     let asking = InventoryRequest {
         needs: &InventoryNeeds::of(policies),
         options,
@@ -80,8 +83,9 @@ pub fn gather(
             Err(problem) => (Inventory::default(), vec![problem]),
         }
     });
+    let of_other_files = asking.read_recorded_files(&sources.lock_files.other_files);
     let all = of_manifests.into_iter().chain(of_policy_files);
-    for (found, part_problems) in all.chain(of_context) {
+    for (found, part_problems) in all.chain(of_context).chain(of_other_files) {
         facts.inventory.add(found);
         facts.problems.extend(part_problems);
     }
@@ -137,6 +141,22 @@ type SourceFacts = (Inventory, Vec<Diagnostic>);
 impl InventoryRequest<'_> {
     fn read_context(&self, name: &Arc<str>, text: &[u8]) -> SourceFacts {
         read(name, text, SourceRole::Context, self.needs, self.options)
+    }
+
+    /// Reads the files that are not of this run, for the objects that earlier runs generated: there must not be two.
+    fn read_recorded_files(&self, files: &[RecordedFile]) -> Vec<SourceFacts> {
+        let needs = self.needs.only_generated();
+        if needs.is_nothing() {
+            return Vec::new();
+        }
+        let standing = SourceRole::RecordedFile;
+        map_in_order(files, self.threads, |file| match fs::read(&file.path) {
+            Ok(text) => read_part(&file.name, &text, 1, standing, &needs, self.options),
+            Err(error) => {
+                let problem = unreadable(&file.name, &error);
+                (Inventory::default(), vec![problem])
+            }
+        })
     }
 
     /// Reads the manifests, but not the data of their ConfigMaps and Secrets: that is read lazily, through

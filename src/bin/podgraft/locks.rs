@@ -25,6 +25,17 @@ pub struct LockFiles {
     files: Vec<LockFile>,
     /// Their content, and which lock each input belongs to.
     pub locks: Arc<LockSet>,
+    /// The files that are not of this run and whose workloads need generated objects.
+    pub other_files: Vec<RecordedFile>,
+}
+
+/// A file that is not of this run and that a lock file names.
+#[derive(Debug)]
+pub struct RecordedFile {
+    /// Its name in messages, from the folder from which the inputs have their names.
+    pub name: Arc<str>,
+    /// Its path.
+    pub path: PathBuf,
 }
 
 /// The folder of an input, and the folder that was walked to find it.
@@ -85,11 +96,18 @@ impl LockFiles {
                 locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
         }
-        let elsewhere = locks.files_with_generated();
-        locks.gone = elsewhere
-            .into_iter()
-            .filter(|(index, file)| !found.files[*index].folder.join(file).is_file())
-            .collect();
+        for (index, file) in locks.files_with_generated() {
+            let path = found.files[index].folder.join(&file);
+            if path.is_file() {
+                let name = name_beside(texts, &locks, index, &file);
+                found.other_files.push(RecordedFile { name, path });
+            } else {
+                locks.gone.insert((index, file));
+            }
+        }
+        found
+            .other_files
+            .sort_by(|file, other| file.path.cmp(&other.path));
         found.locks = Arc::new(locks);
         if problems.is_empty() {
             Ok(found)
@@ -159,6 +177,34 @@ impl LockFiles {
             .filter_map(|(file, lock)| new_lock(file, lock))
             .collect())
     }
+}
+
+/// Returns the name of a file of a lock file, as an input of the same lock file would have it.
+fn name_beside(texts: &[InputBytes], locks: &LockSet, index: usize, file: &str) -> Arc<str> {
+    let of_lock = |(input, _): &InputBytes| {
+        let (lock, input_file) = locks.files.get(&input.name)?;
+        (*lock == index).then(|| (input.path(), input_file))
+    };
+    let Some((Some(path), input_file)) = texts.iter().find_map(of_lock) else {
+        return file.into();
+    };
+    // What the path and the lock file's path of the input have in common at their ends is below both folders.
+    let (mut folder, mut below) = (path.as_path(), Path::new(input_file));
+    while let (Some(name), Some(step)) = (folder.file_name(), below.file_name())
+        && name == step
+    {
+        folder = folder.parent().unwrap_or(Path::new(""));
+        below = below.parent().unwrap_or(Path::new(""));
+    }
+    let mut name = folder.to_path_buf();
+    match Path::new(file).strip_prefix(below) {
+        Ok(rest) => name.push(rest),
+        Err(_) => {
+            name.extend(below.iter().map(|_| ".."));
+            name.push(file);
+        }
+    }
+    name.to_string_lossy().into()
 }
 
 /// Errors about the workloads of a file that have the same name and different records.

@@ -20,6 +20,7 @@ use podgraft::yaml::splice::splice;
 use crate::args::tools::{TestArgs, TestFormat, parse_setting};
 use crate::diagnostics::{inform, show_in, stdout_paint};
 use crate::gather_inventory::{FactSources, gather};
+use crate::locks::LockFiles;
 use crate::output::print;
 use crate::policies::files_of;
 use crate::run::Exit;
@@ -115,7 +116,7 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), 
             [] => FileWalk::default(),
             paths => walk(paths, &PathFilter::default()),
         },
-        locks: &Arc::default(),
+        lock_files: &LockFiles::default(),
         is_stream: false,
     };
     let facts = gather(sources, &named(&texts), &policies, &options, None);

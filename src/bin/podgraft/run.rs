@@ -17,7 +17,6 @@ use podgraft::manifest::workload::PodKinds;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
 use podgraft::policy::builtin::list_names;
-use podgraft::record::lock::LockSet;
 use podgraft::report::merge_repeated;
 use podgraft::select::kinds::unknown_kinds;
 
@@ -184,7 +183,7 @@ impl RunInput {
         &self,
         run: &'s args::RunArgs,
         loaded: &'s LoadedPolicies,
-        locks: &'s Arc<LockSet>,
+        lock_files: &'s LockFiles,
     ) -> FactSources<'s> {
         let is_stream = self.is_stream();
         let manifests = match &self.opened {
@@ -198,7 +197,7 @@ impl RunInput {
             manifests,
             policy_files: &loaded.files,
             context: walk_context(run),
-            locks,
+            lock_files,
             is_stream,
         }
     }
@@ -233,7 +232,7 @@ fn graft_loaded(
         LockFiles::default()
     });
     let facts = gather(
-        work.sources(run, loaded, &lock_files.locks),
+        work.sources(run, loaded, &lock_files),
         &named(&work.texts),
         &loaded.policies,
         &options,
