@@ -29,6 +29,8 @@ pub(super) struct PendingTemplates {
     pub of_each: Vec<(Path, Arc<Template>)>,
     /// The paths of values that were filled in when the policy was read.
     pub evaluated: Vec<Path>,
+    /// The paths of lists that had items and are empty, since every item evaluated to nothing.
+    pub emptied: Vec<Path>,
 }
 
 impl PendingTemplates {
@@ -61,11 +63,25 @@ pub(super) fn fill_in(
     let filled: Vec<Path> = outcomes.iter().map(|(path, _)| path.clone()).collect();
     let moves = document.put_all(outcomes);
     unfilled.evaluated = moves.all_new_paths(&filled);
+    unfilled.emptied = emptied_lists(&document.value, &filled);
     unfilled.move_by(&moves);
     let found = SCHEMA.check(&document.value, TemplateMode::Filled);
     write_as_text(&mut document.value, &found, &unfilled.evaluated);
     problems.extend(check_filled(document, &unfilled));
     unfilled
+}
+
+/// The lists that are empty after their items, or the whole list, were filled in.
+fn emptied_lists(value: &Value, filled: &[Path]) -> Vec<Path> {
+    let list_of = |path: &Path| match path.0.split_last() {
+        Some((Step::Index(_), list)) => Path(list.to_vec()),
+        _ => path.clone(),
+    };
+    let is_empty = |path: &Path| {
+        let list = path.get(value).and_then(Value::as_array);
+        list.is_some_and(Vec::is_empty)
+    };
+    filled.iter().map(list_of).filter(is_empty).collect()
 }
 
 /// Every text with an expression, once.

@@ -213,6 +213,7 @@ impl PolicyReader<'_, '_> {
         at: &Path,
     ) -> ContainerChoice {
         let include: Vec<ContainerList> = containers.include.clone();
+        let is_emptied = self.unfilled.emptied.contains(&at.key("names"));
         let names = [&containers.names, &containers.exclude_names];
         let keys = ["names", "excludeNames"].map(|key| at.key(key));
         let computed_names = [0, 1].map(|index| self.computed_names(names[index], &keys[index]));
@@ -241,10 +242,11 @@ impl PolicyReader<'_, '_> {
             names_from_annotation: containers.names_from_annotation.clone().inspect(|key| {
                 self.report_invalid(&at.key("namesFromAnnotation"), names::check_key(key));
             }),
-            include: if include.is_empty() {
-                vec![ContainerList::Containers]
-            } else {
-                include
+            include: match include.is_empty() {
+                // An empty list of names would match all containers, but here it means that none is chosen.
+                _ if is_emptied => Vec::new(),
+                true => vec![ContainerList::Containers],
+                false => include,
             },
             mode: containers.mode,
         }
