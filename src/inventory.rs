@@ -27,7 +27,7 @@ use nearest::{in_nearest_folder, is_another_answer, nearest};
 pub use needs::InventoryNeeds;
 use object::data_of;
 pub use object::{
-    DataEntries, DataKind, DataName, DataValue, NamespaceMeta, name_in, written_name,
+    DataEntries, DataKind, DataName, DataValue, NamespaceMeta, data_fault, name_in, written_name,
 };
 pub use read::{read, read_part};
 use recorded::RecordedObjects;

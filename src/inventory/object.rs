@@ -9,6 +9,7 @@ use std::fmt;
 use crate::manifest::workload::group_of;
 use crate::options::Options;
 use crate::outcome::ObjectName;
+use crate::policy::names::check_config_key;
 use crate::source::folder_of;
 
 /// The labels and annotations of a Namespace.
@@ -183,6 +184,19 @@ pub(super) fn data_of(
         folder: name.folder.clone(),
     };
     Some((data_name, entries_of(kind, object)))
+}
+
+/// Returns what an API server would refuse in the data of a ConfigMap or Secret. `None` for right data and other kinds.
+pub fn data_fault(name: &ObjectName, object: &Value) -> Option<String> {
+    let (_, entries) = data_of(name, object)?;
+    let fault = |key: &String| {
+        let rule = check_config_key(key).err()?;
+        Some(format!("the key `{key}` of its data {rule}"))
+    };
+    match entries {
+        Ok(entries) => entries.keys().find_map(fault),
+        Err(reason) => Some(reason),
+    }
 }
 
 /// The keys and texts of a field. A null is an empty text, as for an API server.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{RecordedPolicy, SourceRole, name_in, written_name};
+use crate::inventory::{RecordedPolicy, SourceRole, data_fault, name_in, written_name};
 use crate::manifest::workload::group_of;
 use crate::outcome::GeneratedObject;
 use crate::policy::GenerateEntry;
@@ -91,6 +91,13 @@ impl RuleContext<'_, '_> {
         self.complete(&mut object);
         let name = name_in(&object, &self.workload.source.name, self.options)
             .expect("its name was checked when it was expanded");
+        if let Some(fault) = data_fault(&name, &object) {
+            let message = format!("no API server takes the generated {name}: {fault}");
+            let problem = Diagnostic::error(Code::Invalid, message);
+            let label = format!("policy `{}` generates this", self.policy.identity);
+            let problem = problem.at(self.policy.text.place(generate.at.clone()), label);
+            return Err(vec![in_place(problem)]);
+        }
         let companion = GeneratedObject {
             policy: Arc::from(self.policy.identity.as_str()),
             name,
