@@ -231,6 +231,45 @@ fn what_cannot_be_run_exits_2() {
 }
 
 #[test]
+fn an_update_overwrites_no_file_that_is_read() {
+    for name in ["input.yaml", "policy.yaml", "test.yaml", "./input.yaml"] {
+        let folder = folder(&format!("  expect: {{output: {name}}}\n"));
+        let before = fs::read(folder.path().join(name)).expect("it is there");
+        let output = run(folder.path(), &["--update", "test.yaml"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("is read by this run"), "{text}");
+        assert!(fs::read(folder.path().join(name)).expect("it is there") == before);
+    }
+    // The output of the first test is the input of the second one, which expects no change.
+    let folder = folder("  expect: {output: out.yaml}\n");
+    let path = folder.path().join("test.yaml");
+    let first = fs::read_to_string(&path).expect("it is there");
+    let second = first.replace("[input.yaml]", "[out.yaml]");
+    fs::write(&path, format!("{first}---\n{second}")).expect("it is writable");
+    let output = run(folder.path(), &["--update", "test.yaml"]);
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn two_tests_do_not_overwrite_each_others_output() {
+    let folder = folder("  expect: {output: out.yaml}\n");
+    let path = folder.path().join("test.yaml");
+    let first = fs::read_to_string(&path).expect("it is there");
+    let second = format!("{first}  params: ['team=web']\n").replace("name: t}", "name: u}");
+    fs::write(&path, format!("{first}---\n{second}")).expect("it is writable");
+    let output = run(folder.path(), &["--update", "test.yaml"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("the expected output of the test `t`"),
+        "{text}"
+    );
+    let written = fs::read_to_string(folder.path().join("out.yaml")).expect("it is there");
+    assert_eq!(written, expected());
+}
+
+#[test]
 fn manifests_say_which_built_in_policies_they_ask_for() {
     let suggest = |path: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_podgraft"))

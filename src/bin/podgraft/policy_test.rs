@@ -1,6 +1,7 @@
 //! `podgraft policy test`: runs the policies of each test on its manifests and compares the result with what is
 //! expected.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,18 +24,20 @@ use crate::gather_inventory::{FactSources, gather};
 use crate::locks::LockFiles;
 use crate::output::print;
 use crate::policies::files_of;
+use crate::protected_inputs::{InputFiles, overwrites};
 use crate::run::Exit;
 use crate::stream::join;
 use crate::texts::{InputBytes, named, source_text};
-use crate::walk::{FileWalk, PathFilter, walk};
+use crate::walk::{FileWalk, Input, PathFilter, real, walk};
 use crate::write::write_whole;
 
 /// `podgraft policy test PATH...`.
 pub fn test(args: &TestArgs) -> Exit {
     let (tests, mut problems) = find(&args.paths);
     let mut judged = Vec::new();
+    let mut updates = args.update.then(|| Updates::of(&tests));
     for test in tests {
-        match run(&test, args.update) {
+        match run(&test, updates.as_mut()) {
             Ok((test_result, expected)) => {
                 let verdicts = judge(&test.spec, &test_result, expected.as_deref());
                 judged.push(TestResult { test, verdicts });
@@ -98,24 +101,25 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
 }
 
 /// Runs a test, and reads its expected output unless that is to be updated.
-fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), Vec<Diagnostic>> {
+fn run(
+    test: &PolicyTest,
+    updates: Option<&mut Updates>,
+) -> Result<(TestRun, Option<String>), Vec<Diagnostic>> {
     let folder = Path::new(&*test.file).parent().unwrap_or(Path::new(""));
     let spec = &test.spec;
-    let expected = spec.expect.output.as_ref().filter(|_| !is_update);
+    let expected = spec.expect.output.as_ref().filter(|_| updates.is_none());
     let expected = expected.map(|name| read_text(&folder.join(name)));
     let expected = expected.transpose()?;
     let files = policy_files(&spec.policies, folder)?;
     let (settings, options) = (settings(test)?, options(test)?);
     let texts = read_inputs(&spec.inputs, folder)?;
     let (policies, mut problems) = read(files.clone(), &settings);
-    let context: Vec<PathBuf> = spec.context.iter().map(|path| folder.join(path)).collect();
+    let context = context(&spec.context, folder);
+    let reads = updates.is_some().then(|| reads(&texts, &files, &context));
     let sources = FactSources {
         manifests: texts.iter().map(source_text).collect(),
         policy_files: &files,
-        context: match &context[..] {
-            [] => FileWalk::default(),
-            paths => walk(paths, &PathFilter::default()),
-        },
+        context,
         lock_files: &LockFiles::default(),
         is_stream: false,
     };
@@ -131,10 +135,28 @@ fn run(test: &PolicyTest, is_update: bool) -> Result<(TestRun, Option<String>), 
         result.output = None;
     }
     result.problems = merge_repeated(problems);
-    if is_update && let (Some(name), Some(output)) = (&spec.expect.output, &result.output) {
-        update(&folder.join(name), output).map_err(|problem| vec![problem])?;
+    if let (Some(name), Some(output)) = (&spec.expect.output, &result.output)
+        && let (Some(updates), Some(reads)) = (updates, reads)
+    {
+        let updated = updates.update(&test.name, &folder.join(name), output, &reads);
+        updated.map_err(|problem| vec![problem])?;
     }
     Ok((result, expected))
+}
+
+fn context(paths: &[String], folder: &Path) -> FileWalk {
+    let paths: Vec<PathBuf> = paths.iter().map(|path| folder.join(path)).collect();
+    match &paths[..] {
+        [] => FileWalk::default(),
+        paths => walk(paths, &PathFilter::default()),
+    }
+}
+
+/// The files that a test reads.
+fn reads(texts: &[InputBytes], policies: &[PolicyFile], context: &FileWalk) -> InputFiles {
+    let inputs = texts.iter().map(|(input, _)| input).chain(&context.inputs);
+    let policies = policies.iter().map(|file| PathBuf::from(&*file.name));
+    InputFiles::of(inputs.filter_map(Input::path).chain(policies))
 }
 
 /// The files of a test's policies: `builtin:NAME`, or paths relative to the test's folder.
@@ -194,17 +216,59 @@ fn graft_all(
     (ran, problems)
 }
 
-/// Writes the output to the file of the expected output, unless they are equal.
-fn update(path: &Path, output: &[u8]) -> Result<(), Diagnostic> {
-    if std::fs::read(path).is_ok_and(|existing| existing == output) {
-        return Ok(());
+/// The expected outputs that a run with `--update` writes.
+struct Updates {
+    /// The files that hold the tests.
+    tests: InputFiles,
+    /// The outputs so far by their real paths, with the names of their tests.
+    outputs: BTreeMap<PathBuf, String>,
+}
+
+impl Updates {
+    fn of(tests: &[PolicyTest]) -> Self {
+        Updates {
+            tests: InputFiles::of(tests.iter().map(|test| PathBuf::from(&*test.file))),
+            outputs: BTreeMap::new(),
+        }
     }
-    let name = path.display();
-    write_whole(path, output).map_err(|error| {
-        Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
-    })?;
-    inform(&format!("wrote {name}\n"));
-    Ok(())
+
+    /// Writes the output of a test to its file, unless they are equal.
+    ///
+    /// # Errors
+    /// If the file is one that the run reads, or that another test has its output in, or if it cannot be written.
+    fn update(
+        &mut self,
+        test: &str,
+        path: &Path,
+        output: &[u8],
+        reads: &InputFiles,
+    ) -> Result<(), Diagnostic> {
+        if !std::fs::read(path).is_ok_and(|existing| existing == output) {
+            self.check(test, path, reads)?;
+            let name = path.display();
+            write_whole(path, output).map_err(|error| {
+                Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
+            })?;
+            inform(&format!("wrote {name}\n"));
+        }
+        self.outputs.insert(real(path), test.to_owned());
+        Ok(())
+    }
+
+    fn check(&self, test: &str, path: &Path, reads: &InputFiles) -> Result<(), Diagnostic> {
+        let help = format!("name another file in `expect.output` of the test `{test}`");
+        if reads.holds(path) || self.tests.holds(path) {
+            return Err(overwrites(path).help(help));
+        }
+        let Some(other) = self.outputs.get(&real(path)) else {
+            return Ok(());
+        };
+        let message = format!(
+            "`{}` is the expected output of the test `{other}`, and the output of `{test}` is another one",
+            path.display()
+        );
+        Err(Diagnostic::error(Code::File, message).help(help))
+    }
 }
 
 fn read_text(path: &Path) -> Result<String, Vec<Diagnostic>> {

@@ -84,6 +84,15 @@ impl RunInputs {
 }
 
 impl InputFiles {
+    /// These files, as far as they exist now.
+    pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut files = InputFiles::default();
+        for path in paths {
+            files.add(&path);
+        }
+        files
+    }
+
     fn add(&mut self, path: &Path) {
         // Writing to a terminal or a pipe loses nothing.
         if let Ok(real) = fs::canonicalize(path)

@@ -297,7 +297,7 @@ impl FileWalk {
 }
 
 /// The path without links. The path itself where there is none, as for a file that was removed meanwhile.
-fn real(path: &Path) -> PathBuf {
+pub fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
