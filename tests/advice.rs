@@ -247,3 +247,38 @@ fn a_lock_of_a_later_version_is_for_that_podgraft() {
         stderr_of(&output)
     );
 }
+
+#[test]
+fn a_type_that_no_schema_has_is_a_mistake_of_the_policy() {
+    let place = place();
+    let policy = |kind: &str| {
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {{name: agents}}
+spec:
+  source:
+    apiVersion: example.com/v1
+    kind: Agent
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {{type: object, properties: {{type: {{type: {kind}, default: d}}}}}}
+  inject: {{podLabels: {{hit: set}}}}
+"
+        )
+    };
+    place.write("agents.yaml", policy("strng"));
+    let output = place.run(&["policy", "lint", "agents.yaml"]);
+    failed(&output);
+    let messages = stderr_of(&output) + &stdout_of(&output);
+    assert!(messages.contains("`strng` is no type"), "{messages}");
+    assert!(
+        messages.contains("integer, number, object, string"),
+        "{messages}"
+    );
+    // A field of this name is no type.
+    place.write("agents.yaml", policy("string"));
+    succeeded(&place.run(&["policy", "lint", "agents.yaml"]));
+}

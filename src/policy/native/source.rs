@@ -367,12 +367,15 @@ pub(super) fn check(document: &Document<'_>) -> Vec<Diagnostic> {
     let at = Path::of(&["spec", "source", "schema", "openAPIV3Schema"]);
     let mut problems = Vec::new();
     if let Some(schema) = at.get(&document.value) {
-        check_patterns(document, schema, &at, &mut problems);
+        check_schema(document, schema, &at, &mut problems);
     }
     problems
 }
 
-fn check_patterns(
+/// The types of a CustomResourceDefinition's schema.
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
+fn check_schema(
     document: &Document<'_>,
     schema: &Value,
     at: &Path,
@@ -384,9 +387,17 @@ fn check_patterns(
         let message = format!("`{pattern}` is no regular expression: {error}");
         problems.push(document.error(Code::BadPolicy, &at.key("pattern"), message));
     }
+    if let Some(name) = schema.get("type").and_then(Value::as_str)
+        && !TYPES.contains(&name)
+    {
+        let message = format!("`{name}` is no type of a schema");
+        let problem = document.error(Code::BadPolicy, &at.key("type"), message);
+        problems.push(problem.help(format!("the types are {}", TYPES.join(", "))));
+    }
     let inner = schema.as_object().into_iter().flatten();
-    for (key, value) in inner.filter(|(_, value)| value.is_object()) {
-        check_patterns(document, value, &at.key(key), problems);
+    // A default is a value, not a schema.
+    for (key, value) in inner.filter(|(key, value)| value.is_object() && *key != "default") {
+        check_schema(document, value, &at.key(key), problems);
     }
 }
 
