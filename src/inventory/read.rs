@@ -55,7 +55,15 @@ pub fn read_part(
         counted = chunk.start;
         reader.document(chunk.text, line, &kinds);
     }
-    let problems = reader.unreadable.into_iter().map(unreadable);
+    let problems = reader.unreadable.into_iter().map(|place| {
+        let problem = unreadable(place);
+        match standing {
+            SourceRole::Manifest | SourceRole::Companion | SourceRole::Context => problem,
+            SourceRole::RecordedFile => problem.help(
+                "mend it: podgraft.lock says that this file needs generated objects, and they may stand here",
+            ),
+        }
+    });
     (reader.found, problems.collect())
 }
 

@@ -193,3 +193,24 @@ fn an_object_in_a_file_that_is_not_given_is_not_written_again() {
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_untouched(&place);
 }
+
+#[test]
+fn a_line_of_the_lock_file_that_leads_out_of_its_folder_is_not_followed() {
+    let place = place();
+    let apply = ["apply", "-i", "-p", "first.yaml", "apps/b.yaml"];
+    place.write(
+        "outside.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: [\n",
+    );
+    succeeded(&place, &["apply", "-i", "-p", "first.yaml", "apps"]);
+    let lock = place.read("podgraft.lock");
+    let outside = place.path("outside.yaml").display().to_string();
+    for file in ["apps/../outside.yaml", outside.as_str()] {
+        place.write("podgraft.lock", lock.replace("apps/a.yaml", file));
+        let messages = stderr_of(&succeeded(&place, &apply));
+        assert!(!messages.contains("outside"), "{messages}");
+    }
+    place.write("podgraft.lock", lock.replace("apps/a.yaml", "outside.yaml"));
+    let refused = place.run(&apply);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
+}

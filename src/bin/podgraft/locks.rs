@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -98,11 +98,11 @@ impl LockFiles {
         }
         for (index, file) in locks.files_with_generated() {
             let path = found.files[index].folder.join(&file);
-            if path.is_file() {
+            if !path.is_file() {
+                locks.gone.insert((index, file));
+            } else if is_below(&file) {
                 let name = name_beside(texts, &locks, index, &file);
                 found.other_files.push(RecordedFile { name, path });
-            } else {
-                locks.gone.insert((index, file));
             }
         }
         found
@@ -177,6 +177,12 @@ impl LockFiles {
             .filter_map(|(file, lock)| new_lock(file, lock))
             .collect())
     }
+}
+
+/// Whether a path leads to a file below its folder. A line that somebody wrote into a lock file may lead elsewhere.
+fn is_below(file: &str) -> bool {
+    let mut steps = Path::new(file).components();
+    steps.all(|step| matches!(step, Component::Normal(_)))
 }
 
 /// Returns the name of a file of a lock file, as an input of the same lock file would have it.
