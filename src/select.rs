@@ -247,7 +247,7 @@ impl BaselineView<'_, '_> {
         if self.base.left_out.contains(&value) {
             None
         } else {
-            self.workload.tree.scalar(value)
+            self.workload.tree.string(value)
         }
     }
 }

@@ -126,7 +126,7 @@ fn labels_of(workload: &Workload<'_>) -> BTreeMap<String, String> {
         .pod_metadata()
         .and_then(|metadata| tree.get(metadata, "labels"));
     let entries = labels.into_iter().flat_map(|labels| tree.entries(labels));
-    let text = |node| tree.scalar(node).map(str::to_owned);
+    let text = |node| tree.string(node).map(str::to_owned);
     entries
         .filter_map(|(key, value)| Some((text(key)?, text(value)?)))
         .collect()

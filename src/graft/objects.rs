@@ -139,7 +139,7 @@ impl<'a> DocumentTask<'a> {
     ) -> WorkloadReport {
         let name = tree
             .get(object.node, "metadata")
-            .and_then(|metadata| tree.scalar(tree.get(metadata, "name")?));
+            .and_then(|metadata| tree.string(tree.get(metadata, "name")?));
         let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
         let document = self.place.start..self.place.start + self.bytes.len();
         WorkloadReport {

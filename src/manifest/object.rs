@@ -99,7 +99,7 @@ fn collect(
 
 fn as_object(tree: &Tree<'_>, node: NodeId) -> Option<Object> {
     let text = |key| {
-        Some(tree.scalar(tree.get(node, key)?)?.to_owned()).filter(|text: &String| !text.is_empty())
+        Some(tree.string(tree.get(node, key)?)?.to_owned()).filter(|text: &String| !text.is_empty())
     };
     Some(Object {
         node,

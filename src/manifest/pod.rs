@@ -147,7 +147,7 @@ impl<'t> Workload<'t> {
         let metadata = tree.get(object.node, "metadata");
         let text = |key| {
             metadata
-                .and_then(|metadata| tree.scalar(tree.get(metadata, key)?))
+                .and_then(|metadata| tree.string(tree.get(metadata, key)?))
                 .filter(|text| !text.is_empty())
         };
         let name = match (text("name"), text("generateName")) {
@@ -179,7 +179,7 @@ impl<'t> Workload<'t> {
     pub fn stated_namespace(&self) -> &'t str {
         let metadata = self.metadata();
         let stated =
-            metadata.and_then(|metadata| self.tree.scalar(self.tree.get(metadata, "namespace")?));
+            metadata.and_then(|metadata| self.tree.string(self.tree.get(metadata, "namespace")?));
         stated.unwrap_or_default()
     }
 
@@ -339,7 +339,7 @@ fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t
         };
         for (index, node) in tree.items(sequence).enumerate() {
             if tree.kind(node).is_mapping() {
-                let text = |key: &str| tree.get(node, key).and_then(|value| tree.scalar(value));
+                let text = |key: &str| tree.get(node, key).and_then(|value| tree.string(value));
                 containers.push(Container::of(node, list, index, text));
             }
         }

@@ -65,9 +65,9 @@ fn container_views(
 
 /// The text under a key; empty if there is none.
 fn text(tree: &Tree<'_>, mapping: NodeId, key: &str) -> String {
-    let value = tree.get(mapping, key).filter(|&value| !tree.is_null(value));
+    let value = tree.get(mapping, key);
     value
-        .and_then(|value| tree.scalar(value))
+        .and_then(|value| tree.string(value))
         .unwrap_or_default()
         .to_owned()
 }
@@ -172,7 +172,7 @@ fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<Metadata
         return Vec::new();
     };
     let pair = |(key, value)| {
-        let (key, value) = (tree.scalar(key)?, tree.scalar(value).unwrap_or_default());
+        let (key, value) = (tree.scalar(key)?, tree.string(value).unwrap_or_default());
         Some(MetadataView {
             key: key.to_owned(),
             value: mask::value(key, value).into_owned(),

@@ -317,7 +317,7 @@ fn leave_out_texts(workload: &Workload<'_>, inject: &Injection, base: &mut Basel
         for (key, item) in policy_texts {
             let found = workload.tree.get(mapping, key);
             let has_policy_value =
-                |node: &NodeId| workload.tree.scalar(*node) == item.value.as_str();
+                |node: &NodeId| workload.tree.string(*node) == item.value.as_str();
             base.left_out.extend(found.filter(has_policy_value));
         }
     }

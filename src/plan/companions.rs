@@ -173,7 +173,7 @@ impl RuleContext<'_, '_> {
             .and_then(|metadata| self.workload.tree.get(metadata, "annotations"));
         let ordering = ORDERING.iter().filter_map(|&key| {
             let tree = self.workload.tree;
-            Some((key, tree.scalar(tree.get(workload_annotations?, key)?)?))
+            Some((key, tree.string(tree.get(workload_annotations?, key)?)?))
         });
         let ordering: Vec<(&str, &str)> = ordering.collect();
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {

@@ -49,7 +49,7 @@ impl<'t> RecordedValue<'t> {
         let found = keys.try_fold(self.node, |node, key| tree.get(node, key));
         let containers = found.into_iter().flat_map(|list| tree.items(list));
         containers
-            .filter_map(|container| tree.scalar(tree.get(container, "name")?))
+            .filter_map(|container| tree.string(tree.get(container, "name")?))
             .collect()
     }
 }

@@ -182,7 +182,7 @@ impl BaselineView<'_, '_> {
             return false;
         };
         let is_match =
-            |entry| tree.get(entry, "name").and_then(|node| tree.scalar(node)) == Some(name);
+            |entry| tree.get(entry, "name").and_then(|node| tree.string(node)) == Some(name);
         tree.items(env)
             .any(|entry| !self.base.left_out.contains(&entry) && is_match(entry))
     }

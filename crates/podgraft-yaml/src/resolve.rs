@@ -157,6 +157,19 @@ impl Tree<'_> {
         }
     }
 
+    /// The text that Kubernetes reads where it wants a string: that of a scalar, and the empty text for null. `None`
+    /// for collections.
+    #[inline]
+    pub fn string(&self, id: NodeId) -> Option<&str> {
+        let text = self.scalar(id)?;
+        // A value that is not written is the empty text already.
+        let may_be_null = matches!(text.as_bytes().first(), Some(b'n' | b'N' | b'~'));
+        Some(match may_be_null && self.is_null(id) {
+            true => "",
+            false => text,
+        })
+    }
+
     /// The items of a sequence, aliases followed; empty for anything else.
     pub fn items(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let id = self.follow(id);
