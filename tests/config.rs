@@ -320,3 +320,41 @@ fn the_opentelemetry_operator_is_set_up_once_and_flags_win() {
         "{none:?}"
     );
 }
+
+#[test]
+fn globs_of_paths_count_from_the_folder_of_the_file() {
+    let repository = Repository::new(
+        "policies: [agents/policy.yaml]\nexclude: [apps/shop/off, 'apps/old/**']\n",
+    );
+    for name in ["apps/shop/off/a.yaml", "apps/old/b.yaml"] {
+        repository.write(name, &DEPLOYMENT.replace("name: a\n", "name: left-out\n"));
+    }
+    for (folder, path) in [
+        ("", "apps"),
+        ("", "apps/shop"),
+        ("apps", "."),
+        ("agents", "../apps"),
+    ] {
+        let output = stdout(&repository.apply(folder, &[path]));
+        assert!(
+            output.contains("name: a\n") && !output.contains("left-out"),
+            "{folder} {path}: {output}"
+        );
+    }
+    for path in ["apps/old", "apps/shop/off"] {
+        let output = refusal(&repository.apply("", &[path]));
+        assert!(output.contains("there is no manifest"), "{output}");
+    }
+    // Globs of the command line count from the folder that is named.
+    let output = stdout(&repository.apply("", &["--exclude", "shop/off", "apps"]));
+    assert_eq!(output.matches("left-out").count(), 1, "{output}");
+    // So do those of the file, for folders outside of its own.
+    repository.write("elsewhere/c.yaml", &format!("{HEAD}exclude: [shop/off]\n"));
+    let flags = ["--config", "elsewhere/c.yaml", "-p", "agents/policy.yaml"];
+    let output = stdout(&repository.apply("", &[&flags[..], &["apps"]].concat()));
+    assert_eq!(output.matches("left-out").count(), 1, "{output}");
+    let include = "policies: [agents/policy.yaml]\ninclude: [apps/shop/*]\n";
+    repository.write("podgraft.yaml", &format!("{HEAD}{include}"));
+    let output = stdout(&repository.apply("apps", &["."]));
+    assert!(!output.contains("left-out"), "{output}");
+}

@@ -414,12 +414,15 @@ pub struct ManifestArgs {
     /// repeatable
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
-    /// The globs are the configuration's, which is for more than the folders of this run.
+    /// The folder of the configuration that the globs of `include` are from.
     #[arg(skip)]
-    pub is_include_configured: bool,
+    pub include_root: Option<PathBuf>,
     /// In folders, skip files and folders that match this glob; repeatable
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
+    /// The folder of the configuration that the globs of `exclude` are from.
+    #[arg(skip)]
+    pub exclude_root: Option<PathBuf>,
     /// Also parse documents that no policy can change, to find errors in them
     #[arg(long)]
     pub parse_all: bool,

@@ -20,6 +20,7 @@ mod manifests;
 mod output;
 mod owners;
 mod pages;
+mod path_filter;
 mod pipeline;
 mod policies;
 mod policy_diff;

@@ -14,8 +14,9 @@ use podgraft::source::Place;
 
 use crate::args;
 use crate::manifests::policies_in;
+use crate::path_filter::PathFilter;
 use crate::settings::at_entry;
-use crate::walk::{Input, PathFilter, walk};
+use crate::walk::{Input, walk};
 
 /// A manifest file, in which `-p @input` looks for policies.
 pub struct InputText<'a> {

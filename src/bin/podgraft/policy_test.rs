@@ -23,12 +23,13 @@ use crate::diagnostics::{inform, show_in, stdout_paint};
 use crate::gather_inventory::{FactSources, gather};
 use crate::locks::LockFiles;
 use crate::output::print;
+use crate::path_filter::PathFilter;
 use crate::policies::files_of;
 use crate::protected_inputs::{InputFiles, overwrites};
 use crate::run::Exit;
 use crate::stream::join;
 use crate::texts::{InputBytes, named, source_text};
-use crate::walk::{FileWalk, Input, PathFilter, real, walk};
+use crate::walk::{FileWalk, Input, real, walk};
 use crate::write::write_whole;
 
 /// `podgraft policy test PATH...`.

@@ -10,8 +10,9 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::report::json::HEADER;
 
 use crate::args;
+use crate::path_filter::PathFilter;
 use crate::settings::{Caller, find_file};
-use crate::walk::{PathFilter, walk};
+use crate::walk::walk;
 use crate::write::{FileIdentity, identity_of};
 
 /// The input paths of a run as given. They are resolved only when something is to be written.

@@ -26,12 +26,13 @@ use crate::gather_inventory::{FactSources, Writers, gather};
 use crate::grafting::{GraftedText, graft_texts, pipe_text};
 use crate::locks::LockFiles;
 use crate::output::{GraftedFile, OutputTarget};
+use crate::path_filter::PathFilter;
 use crate::pipeline::{OpenedInput, OutputTiming, PipedText};
 use crate::policies::{self, LoadedPolicies, stdin_readers};
 use crate::settings::{self, Caller};
 use crate::shard::Shard;
 use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_of};
-use crate::walk::{FileWalk, Input, PathFilter, reads_terminal, walk, walk_context};
+use crate::walk::{FileWalk, Input, reads_terminal, walk, walk_context};
 use crate::{charts, progress};
 
 pub use conclude::{Exit, conclude, debug, refuse};

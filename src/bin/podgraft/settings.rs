@@ -95,7 +95,7 @@ pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
         run.manifests.context.push(path.clone());
         configured.context.push((path, at));
     }
-    add_manifests(&mut run.manifests, config);
+    add_manifests(&mut run.manifests, config, folder);
 }
 
 /// Adds the place of the entry in a configuration that names the file, unless the problem has a place in the file.
@@ -107,14 +107,22 @@ pub fn at_entry(problem: Diagnostic, entry: Option<&Place>) -> Diagnostic {
 }
 
 /// Adds the settings of a configuration about manifests.
-fn add_manifests(manifests: &mut args::ManifestArgs, config: Config) {
-    manifests.is_include_configured |= manifests.include.is_empty();
-    for (flags, words) in [
-        (&mut manifests.include, config.include),
-        (&mut manifests.exclude, config.exclude),
+fn add_manifests(manifests: &mut args::ManifestArgs, config: Config, folder: &Path) {
+    for (flags, root, words) in [
+        (
+            &mut manifests.include,
+            &mut manifests.include_root,
+            config.include,
+        ),
+        (
+            &mut manifests.exclude,
+            &mut manifests.exclude_root,
+            config.exclude,
+        ),
     ] {
         if flags.is_empty() {
             *flags = words;
+            *root = Some(folder.to_path_buf());
         }
     }
     manifests.namespace = manifests.namespace.take().or(config.namespace);

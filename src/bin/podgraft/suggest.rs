@@ -14,8 +14,9 @@ use podgraft::wording::lines;
 use crate::args::tools::SuggestArgs;
 use crate::diagnostics::show_plainly;
 use crate::output::print;
+use crate::path_filter::PathFilter;
 use crate::run::Exit;
-use crate::walk::{PathFilter, walk};
+use crate::walk::walk;
 
 /// The most objects, or files, that are named for each policy.
 const SHOWN: usize = 3;

@@ -1,7 +1,6 @@
 //! Finds the files that the paths of the command line name: folders are walked, sorted and filtered. Nothing is parsed
 //! here.
 
-use std::cell::Cell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -9,14 +8,13 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::GlobMatcher;
-use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::glob::{self, GlobSubject};
+use podgraft::diagnostic::{Code, Diagnostic};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::args;
 use crate::charts::command_with_chart;
 use crate::kustomization;
+use crate::path_filter::{FolderFilter, PathFilter};
 use crate::settings::at_entry;
 
 /// Files that kustomize, kpt and Helm keep beside manifests.
@@ -102,108 +100,6 @@ pub struct FileWalk {
     has_folders: bool,
     /// The real paths of `inputs`, so that a file is read once; `None` stands for stdin.
     seen: HashSet<Option<PathBuf>>,
-}
-
-/// `--include` and `--exclude`.
-#[derive(Debug, Default)]
-pub struct PathFilter {
-    include: Vec<PathGlob>,
-    exclude: Vec<PathGlob>,
-    /// `include` comes from the configuration, so a glob that matches no file is no mistake of this command line.
-    is_lenient: bool,
-}
-
-/// A glob of `--include` or `--exclude`. With a `/` it is matched against the path relative to the folder, otherwise
-/// against the file name.
-#[derive(Debug)]
-struct PathGlob {
-    text: String,
-    matcher: GlobMatcher,
-    is_path: bool,
-    /// Whether a file that was found matches it.
-    is_met: Cell<bool>,
-}
-
-impl PathFilter {
-    /// Compiles the globs.
-    pub fn new(manifests: &args::ManifestArgs) -> Result<Self, String> {
-        let compile = |globs: &[String]| {
-            globs
-                .iter()
-                .map(|glob| PathGlob::new(glob))
-                .collect::<Result<_, _>>()
-        };
-        Ok(PathFilter {
-            include: compile(&manifests.include)?,
-            exclude: compile(&manifests.exclude)?,
-            is_lenient: manifests.is_include_configured,
-        })
-    }
-
-    fn excludes(&self, relative: &Path) -> bool {
-        self.exclude.iter().any(|glob| glob.fits(relative))
-    }
-
-    fn includes(&self, relative: &Path) -> bool {
-        // `count` and not `any`: every glob has to see the file, because a glob that matches none is reported.
-        self.include.is_empty()
-            || self
-                .include
-                .iter()
-                .filter(|glob| glob.fits(relative))
-                .count()
-                > 0
-    }
-
-    /// Diagnostics for the `--include` globs that match no file of the folders.
-    fn unmet(&self) -> Vec<Diagnostic> {
-        // A folder may have files for other globs only, so a single unmatched glob is a warning. It is an error if no
-        // glob matches.
-        let is_all = self.include.iter().all(|glob| !glob.is_met.get());
-        let severity = match is_all {
-            true => Severity::Error,
-            false => Severity::Warning,
-        };
-        let unmet = self
-            .include
-            .iter()
-            .filter(|glob| !self.is_lenient && !glob.is_met.get());
-        unmet
-            .map(|glob| glob.unmet().with_severity(severity))
-            .collect()
-    }
-}
-
-impl PathGlob {
-    fn new(text: &str) -> Result<Self, String> {
-        let plain = text
-            .strip_prefix("./")
-            .unwrap_or(text)
-            .trim_end_matches('/');
-        Ok(PathGlob {
-            text: text.to_owned(),
-            is_met: Cell::default(),
-            matcher: glob::compile(plain, GlobSubject::Path)?,
-            is_path: plain.contains('/'),
-        })
-    }
-
-    fn unmet(&self) -> Diagnostic {
-        let message = format!("`--include {}` fits no file of the folders", self.text);
-        Diagnostic::warning(Code::NoMatch, message).help(
-            "a glob without a `/` is compared with the file's name, one with a `/` with the path from the folder that is \
-             named; `**` stands for any folders",
-        )
-    }
-
-    fn fits(&self, relative: &Path) -> bool {
-        let fits = match relative.file_name() {
-            Some(name) if !self.is_path => self.matcher.is_match(name),
-            _ => self.matcher.is_match(relative),
-        };
-        self.is_met.set(self.is_met.get() || fits);
-        fits
-    }
 }
 
 /// Finds the files that the paths name. Without a path, it is stdin.
@@ -313,6 +209,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         Ok(root) => root,
         Err(error) => return (found, vec![unreadable(&folder.to_string_lossy(), &error)]),
     };
+    let filter = filter.in_folder(&root);
     let (mut left_out, mut templates, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new());
     let mut has_links = false;
     let walked = WalkDir::new(folder)
@@ -342,7 +239,7 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
                 }
             }
             Ok(_) => {}
-            Err(error) => problems.extend(walk_problem(&error, folder, filter)),
+            Err(error) => problems.extend(walk_problem(&error, folder, &filter)),
         }
     }
     if has_links {
@@ -468,7 +365,11 @@ fn link_outside_warning(path: &Path) -> Diagnostic {
 
 /// The error for an entry that cannot be read; `None` if nothing is lost. A link that leads to one of its parent
 /// folders holds nothing new, and an entry that the walk would leave out is no loss.
-fn walk_problem(error: &walkdir::Error, folder: &Path, filter: &PathFilter) -> Option<Diagnostic> {
+fn walk_problem(
+    error: &walkdir::Error,
+    folder: &Path,
+    filter: &FolderFilter<'_>,
+) -> Option<Diagnostic> {
     if error.loop_ancestor().is_some() {
         return None;
     }

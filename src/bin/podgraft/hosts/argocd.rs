@@ -17,9 +17,10 @@ use crate::args::{self, ArgocdCommand, DiagnosticsFormat, PluginKind};
 use crate::diagnostics::{Console, log_to_file};
 use crate::manifests::manifests_of;
 use crate::output::print;
+use crate::path_filter::PathFilter;
 use crate::policies::choose_offered;
 use crate::run::{Exit, conclude, graft_host};
-use crate::walk::{Input, PathFilter, walk};
+use crate::walk::{Input, walk};
 
 /// `podgraft argocd ...`.
 pub fn argocd(command: &ArgocdCommand) -> Exit {
