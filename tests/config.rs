@@ -358,3 +358,20 @@ fn globs_of_paths_count_from_the_folder_of_the_file() {
     let output = stdout(&repository.apply("apps", &["."]));
     assert!(!output.contains("left-out"), "{output}");
 }
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_passed_over() {
+    let repository = Repository::new("forbid: [privileged]\n");
+    fs::remove_file(repository.0.path("podgraft.yaml")).unwrap();
+    fs::create_dir(repository.0.path("podgraft.yaml")).unwrap();
+    let args = ["-p", "agents/policy.yaml", "apps"];
+    assert!(refusal(&repository.apply("", &args)).contains("`podgraft.yaml` cannot be read"));
+    let below = ["-p", "../agents/policy.yaml", "."];
+    assert!(refusal(&repository.apply("apps", &below)).contains("`../podgraft.yaml` cannot"));
+    #[cfg(unix)]
+    {
+        fs::remove_dir(repository.0.path("podgraft.yaml")).unwrap();
+        std::os::unix::fs::symlink("gone.yaml", repository.0.path("podgraft.yaml")).unwrap();
+        assert!(refusal(&repository.apply("", &args)).contains("`podgraft.yaml` cannot be read"));
+    }
+}

@@ -197,7 +197,10 @@ fn find_nearest(start: &Path) -> Option<PathBuf> {
             .collect::<PathBuf>()
             .join(FILE_NAME)
     };
-    (0..=depth).map(up).find(|path| path.is_file())
+    // Also a folder, or a link to nothing: reading it fails, where passing it over would lose its settings.
+    (0..=depth)
+        .map(up)
+        .find(|path| path.symlink_metadata().is_ok())
 }
 
 /// Reads the parameters of the application's `podgraft.yaml` in the current folder, unless that file is the operator's
