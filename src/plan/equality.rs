@@ -40,8 +40,9 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
         }
         _ if existing == wanted => true,
         // `0.5` and `500m` are the same quantity.
-        _ if matches!(key, QUANTITY | "sizeLimit" | "divisor") => quantity::parse(existing)
-            .is_some_and(|quantity| quantity::parse(wanted) == Some(quantity)),
+        _ if matches!(key, QUANTITY | "sizeLimit" | "divisor") => {
+            quantity::is_same(existing, wanted)
+        }
         _ if matches!(key, "containerPort" | "hostPort" | "port") => {
             as_number(existing).is_some() && as_number(existing) == as_number(wanted)
         }

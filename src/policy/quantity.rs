@@ -8,36 +8,55 @@ use crate::yaml::view::View;
 /// The number of nano-units in one unit.
 pub(crate) const NANO_UNITS: i128 = 1_000_000_000;
 
-/// The factor of a suffix in nano-units, the smallest unit of a quantity.
-fn factor_of(suffix: &str) -> Option<i128> {
-    Some(match suffix {
-        "n" => 1,
-        "u" => 1_000,
-        "m" => 1_000_000,
-        "" => NANO_UNITS,
-        "k" => NANO_UNITS * 1_000,
-        "M" => NANO_UNITS * 1_000_000,
-        "G" => NANO_UNITS * 1_000_000_000,
-        "T" => NANO_UNITS * 1_000_000_000_000,
-        "P" => NANO_UNITS * 1_000_000_000_000_000,
-        "E" => NANO_UNITS * 1_000_000_000_000_000_000,
-        "Ki" => NANO_UNITS << 10,
-        "Mi" => NANO_UNITS << 20,
-        "Gi" => NANO_UNITS << 30,
-        "Ti" => NANO_UNITS << 40,
-        "Pi" => NANO_UNITS << 50,
-        "Ei" => NANO_UNITS << 60,
-        _ => return None,
-    })
+/// What Kubernetes makes of more with a binary suffix, in nano-units.
+const BINARY_LIMIT: i128 = i64::MAX as i128 * NANO_UNITS;
+
+/// What a suffix multiplies a number by.
+enum Scale {
+    /// A power of ten.
+    Decimal(i32),
+    /// A power of two.
+    Binary(u32),
+}
+
+impl Scale {
+    fn of(suffix: &str) -> Option<Self> {
+        Some(match suffix {
+            "n" => Scale::Decimal(-9),
+            "u" => Scale::Decimal(-6),
+            "m" => Scale::Decimal(-3),
+            "" => Scale::Decimal(0),
+            "k" => Scale::Decimal(3),
+            "M" => Scale::Decimal(6),
+            "G" => Scale::Decimal(9),
+            "T" => Scale::Decimal(12),
+            "P" => Scale::Decimal(15),
+            // `E` alone is the suffix exa; with digits behind it, it is a decimal exponent.
+            "E" => Scale::Decimal(18),
+            "Ki" => Scale::Binary(10),
+            "Mi" => Scale::Binary(20),
+            "Gi" => Scale::Binary(30),
+            "Ti" => Scale::Binary(40),
+            "Pi" => Scale::Binary(50),
+            "Ei" => Scale::Binary(60),
+            _ => {
+                let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+                // Kubernetes reads 64 bits and keeps the lower 32.
+                Scale::Decimal(exponent as i32)
+            }
+        })
+    }
 }
 
 /// Whether two quantities have the same value, in whatever notation.
 pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
-    left == right || parse(left).is_some_and(|quantity| parse(right) == Some(quantity))
+    let is_same_amount =
+        |quantity: i128| quantity.abs() < i128::MAX && parse(right) == Some(quantity);
+    left == right || parse(left).is_some_and(is_same_amount)
 }
 
 /// A quantity in nano-units; `None` if it is not a quantity. As in Kubernetes, what is smaller than a nano-unit is rounded
-/// away from zero.
+/// away from zero. What is too large for the type is its largest value, which is more than any machine has.
 pub(crate) fn parse(value: &Value) -> Option<i128> {
     of_view(&View::from(value))
 }
@@ -57,37 +76,58 @@ pub(crate) fn of_text(text: &str) -> Option<i128> {
         .bytes()
         .position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'+' | b'-'))
         .unwrap_or(text.len());
-    // `E` alone is the suffix exa; with digits behind it, it is a decimal exponent.
     let (number, suffix) = text.split_at(digits_end);
-    if let Some(exponent) = suffix
-        .strip_prefix(['e', 'E'])
-        .and_then(|exponent| exponent.parse::<u32>().ok())
-    {
-        return scaled(number, NANO_UNITS)?.checked_mul(10i128.checked_pow(exponent)?);
-    }
-    scaled(number, factor_of(suffix)?)
-}
-
-fn scaled(number: &str, factor: i128) -> Option<i128> {
+    let scale = Scale::of(suffix)?;
     let (sign, unsigned) = match number.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, number.strip_prefix('+').unwrap_or(number)),
     };
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    if whole.is_empty() && fraction.is_empty() {
+    let mut digits = whole.bytes().chain(fraction.bytes());
+    if unsigned.len() == unsigned.matches('.').count() || !digits.all(|byte| byte.is_ascii_digit())
+    {
         return None;
     }
-    let whole = if whole.is_empty() {
-        0
-    } else {
-        whole.parse::<i128>().ok()?
-    };
+    Some(match scale {
+        Scale::Decimal(power) => sign * decimal(whole, fraction, power),
+        Scale::Binary(power) => sign * binary(whole, fraction, power).min(BINARY_LIMIT),
+    })
+}
+
+/// The digits of a number times a power of ten, in nano-units.
+fn decimal(whole: &str, fraction: &str, power: i32) -> i128 {
+    // How many digits count whole nano-units; the digits behind them are rounded up.
+    let counted = whole.len() as i64 + i64::from(power) + 9;
+    let (mut value, mut index, mut has_rest) = (0i128, 0i64, false);
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        match index < counted {
+            true => value = append_digit(value, digit),
+            false => has_rest |= digit != b'0',
+        }
+        index += 1;
+    }
+    while index < counted && !matches!(value, 0 | i128::MAX) {
+        value = append_digit(value, b'0');
+        index += 1;
+    }
+    value.saturating_add(i128::from(has_rest))
+}
+
+fn append_digit(value: i128, digit: u8) -> i128 {
+    value
+        .saturating_mul(10)
+        .saturating_add(i128::from(digit - b'0'))
+}
+
+/// The digits of a number times a power of two, in nano-units.
+fn binary(whole: &str, fraction: &str, power: u32) -> i128 {
+    let factor = NANO_UNITS << power;
+    let whole = whole.bytes().fold(0, append_digit);
     // From the last digit on, each rounded up: that is the whole fraction rounded up.
-    let fraction = fraction.chars().rev().try_fold(0i128, |below, digit| {
-        let digit_value = i128::from(digit.to_digit(10)?).checked_mul(factor)?;
-        Some((digit_value.checked_add(below)? + 9) / 10)
-    })?;
-    Some(sign * whole.checked_mul(factor)?.checked_add(fraction)?)
+    let fraction = fraction.bytes().rev().fold(0, |below, digit| {
+        (i128::from(digit - b'0') * factor + below + 9) / 10
+    });
+    whole.saturating_mul(factor).saturating_add(fraction)
 }
 
 #[cfg(test)]
@@ -109,12 +149,34 @@ mod tests {
             (json!("-0.1n"), json!("-1n")),
             (json!("0.50n"), json!("1n")),
             (json!("1.000n"), json!("1n")),
+            // The exponent may be negative and have a sign.
+            (json!("5e-1"), json!("500m")),
+            (json!("1E+3"), json!("1k")),
+            (json!(1e99), json!("1e99")),
+            (json!("0.0000000001e3"), json!("100n")),
+            (json!("1e-99"), json!("1n")),
+            (json!("-1e-99"), json!("-1n")),
+            (json!("0e99"), json!("0")),
+            (json!(".5e1"), json!("5.")),
+            // What has a binary suffix is capped.
+            (json!("9Ei"), json!("9223372036854775807")),
+            (json!("-9Ei"), json!("-9223372036854775807")),
         ] {
             assert_eq!(parse(&left), parse(&right), "{left} {right}");
             assert!(parse(&left).is_some());
         }
-        for text in ["", "x", "1Q", "."] {
+        for text in [
+            "", "x", "1Q", ".", "1e", "1e+", "1e1k", "--1", "+-1", "1.2.3",
+        ] {
             assert_eq!(parse(&json!(text)), None, "{text}");
         }
+    }
+
+    #[test]
+    fn quantities_beyond_the_type_are_more_than_others_and_not_the_same() {
+        let (large, larger) = (json!("1e98"), json!("1e99"));
+        assert!(parse(&larger) > parse(&json!("1e20")));
+        assert!(parse(&json!("-1e99")) < parse(&json!("-1e20")));
+        assert!(is_same(&larger, &larger) && !is_same(&large, &larger));
     }
 }

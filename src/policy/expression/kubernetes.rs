@@ -411,6 +411,14 @@ impl Val for Quantity {
 
 impl StaticVal for Quantity {}
 
+impl Quantity {
+    /// The value, if it is a whole number of 64 bits.
+    fn as_integer(&self) -> Option<i64> {
+        let is_whole = self.0 % NANO == 0;
+        i64::try_from(self.0 / NANO).ok().filter(|_| is_whole)
+    }
+}
+
 fn quantity_of(text: &str) -> Option<Quantity> {
     quantity::of_text(text).map(Quantity)
 }
@@ -458,12 +466,10 @@ fn add_quantities(env: &mut Env) -> Result<(), DeclarationError> {
             returned(i64::try_from(quantity_arg(&args, 0)?.0.signum()).unwrap_or(0))
         }),
         ("isInteger", "podgraft_is_integer", vec![], |args| {
-            returned(quantity_arg(&args, 0)?.0 % NANO == 0)
+            returned(quantity_arg(&args, 0)?.as_integer().is_some())
         }),
         ("asInteger", "podgraft_as_integer", vec![], |args| {
-            let nano = quantity_arg(&args, 0)?.0;
-            let whole = (nano % NANO == 0).then(|| i64::try_from(nano / NANO).ok());
-            let whole = whole.flatten();
+            let whole = quantity_arg(&args, 0)?.as_integer();
             returned(whole.ok_or_else(|| failed("asInteger", "it is no whole number"))?)
         }),
         ("add", "podgraft_add", other(), |args| {
