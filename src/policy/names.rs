@@ -30,6 +30,17 @@ pub(crate) fn check_dns_subdomain(text: &str) -> RuleCheck {
     Ok(())
 }
 
+/// Checks a segment of a path, which is the name of a Role, a ClusterRole and their bindings.
+pub(crate) fn check_path_segment(text: &str) -> RuleCheck {
+    if text.is_empty() {
+        return Err("must not be empty");
+    }
+    if matches!(text, "." | "..") || text.contains(['/', '%']) {
+        return Err("must have no `/` and no `%`, and be neither `.` nor `..`");
+    }
+    Ok(())
+}
+
 fn is_label(text: &str) -> bool {
     let is_body = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && text.bytes().all(is_body) && !text.starts_with('-') && !text.ends_with('-')
@@ -137,6 +148,16 @@ mod tests {
     fn names_of_objects_may_have_dots() {
         assert!(check_dns_subdomain("a.b-c.d").is_ok());
         assert!(check_dns_subdomain("a..b").is_err());
+    }
+
+    #[test]
+    fn names_of_roles_are_segments_of_a_path() {
+        for good in ["system:agent", "Agent_x", "..."] {
+            assert!(check_path_segment(good).is_ok(), "{good}");
+        }
+        for bad in ["", ".", "..", "a/b", "a%b"] {
+            assert!(check_path_segment(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::evaluate::write_as_text;
 use super::expressions::compile;
 use super::{PolicyReader, rules, source, types};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::workload::group_of;
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression};
 use crate::policy::objects::schema_of;
@@ -186,11 +187,12 @@ impl ResourceTemplate {
     /// schema wants a string.
     fn check(&self, document: &mut Document<'_>, moves: &ItemMoves) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
-        const NAMES: [(&str, NameCheck); 2] = [
-            ("name", names::check_dns_subdomain),
-            ("namespace", names::check_dns_label),
-        ];
-        for (word, check) in NAMES {
+        let (api_version, kind) = self.type_of();
+        let check_name: NameCheck = match group_of(api_version) {
+            "rbac.authorization.k8s.io" => names::check_path_segment,
+            _ => names::check_dns_subdomain,
+        };
+        for (word, check) in [("name", check_name), ("namespace", names::check_dns_label)] {
             let path = self.at.key("metadata").key(word);
             match path.get(&document.value) {
                 None if word == "namespace" => {}
@@ -203,7 +205,6 @@ impl ResourceTemplate {
                 }
             }
         }
-        let (api_version, kind) = self.type_of();
         let (schema, of) = match schema_of(api_version, kind) {
             Some(schema) => (schema, self.at.clone()),
             None => (&METADATA, self.at.key("metadata")),
