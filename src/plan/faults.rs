@@ -255,8 +255,9 @@ impl FaultCollector {
             || at.path(),
             validation::of_container(container, role),
         );
-        // Containers of both lists share one name space.
-        if !names.insert(name) {
+        // Containers of both lists share one name space. Knative names those without a name itself.
+        let is_named_later = role == ContainerRole::Knative && name.is_empty();
+        if !names.insert(name) && !is_named_later {
             self.add(at.path(), format!("two containers are called `{name}`"));
         }
     }
