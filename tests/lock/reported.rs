@@ -189,3 +189,17 @@ fn a_changed_text_that_undo_leaves_is_not_said_to_be_gone() {
     assert!(!messages.contains("every value"), "{messages}");
     assert!(place.read("apps/a.yaml").contains("-agent-2"));
 }
+
+#[test]
+fn adopting_what_a_record_names_is_no_mistake() {
+    let place = labelled();
+    let adopt = ["adopt", "-i", "-p", "one.yaml", "apps"];
+    succeeded(&place, &adopt);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    succeeded(&place, &[&apply(&["one.yaml"])[..], &["--record"]].concat());
+    let messages = stderr_of(&succeeded(&place, &adopt));
+    let wanted = "injected by one (only the record: it goes into podgraft.lock)";
+    assert!(messages.contains(wanted), "{messages}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), deployment("orders"));
+}

@@ -24,7 +24,12 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(&args.run, request)?;
     let is_refused = grafted.problems.iter().any(Diagnostic::is_error);
     let is_known = grafted.outcomes().any(|policy_report| {
-        policy_report.is_adopted() || policy_report.outcome == Outcome::UpToDate
+        // A policy of an earlier record may only get another record.
+        let is_recorded = matches!(
+            policy_report.outcome,
+            Outcome::UpToDate | Outcome::Injected(_)
+        );
+        policy_report.is_adopted() || is_recorded
     });
     if !is_refused && !is_known {
         let message =
