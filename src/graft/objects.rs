@@ -3,6 +3,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, Object, find_pod_template, find_template_braces};
 use crate::manifest::pod::{PodTemplateError, Workload};
+use crate::manifest::workload::group_of;
 use crate::outcome::{FileReport, Outcome, PlacedObject, Skip, SkipCause, WorkloadReport};
 use crate::plan;
 use crate::source::{LineCounter, Source};
@@ -64,7 +65,10 @@ impl<'a> DocumentTask<'a> {
         match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
             Ok(workload) => ObjectClass::Workload(Box::new(workload)),
             Err(PodTemplateError::Absent) => ObjectClass::Other(OtherObject {
-                problems: Vec::new(),
+                problems: self
+                    .misplaced_template(&object, tree, source)
+                    .into_iter()
+                    .collect(),
                 without_template: Some(object),
             }),
             Err(PodTemplateError::WrongShape(node)) => {
@@ -87,6 +91,29 @@ impl<'a> DocumentTask<'a> {
             problems: mistake.flatten().into_iter().chain(unknown).collect(),
             without_template: None,
         }
+    }
+
+    /// A warning if `--pod-template` has the kind with a path that leads nowhere, and the object has something like a pod
+    /// template in another place. An object without one may be right.
+    fn misplaced_template(
+        &self,
+        object: &Object,
+        tree: &Tree<'_>,
+        source: &Source<'_>,
+    ) -> Option<Diagnostic> {
+        let mut declared = self.setting.options.pod_templates.iter();
+        let declared = declared.find(|row| {
+            row.kind == object.kind && group_of(&row.api_version) == group_of(&object.api_version)
+        })?;
+        let path = path_of_template(tree, object)?;
+        let given = declared.path.join(".");
+        let message = format!(
+            "this {} has nothing at `{given}`, where `--pod-template` expects its pod template",
+            object.kind
+        );
+        let help = format!("did you mean `{path}`?");
+        let problem = Diagnostic::warning(Code::UnknownKind, message).help(help);
+        Some(problem.at(source.place(tree.span(object.node)), "left as it is"))
     }
 
     /// Reports the objects that policies would generate for the workloads of a document. Writes nothing.
@@ -164,13 +191,17 @@ impl<'a> DocumentTask<'a> {
     }
 }
 
-fn unknown_kind(object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
+/// The path of what looks like a pod template in the object.
+fn path_of_template(tree: &Tree<'_>, object: &Object) -> Option<String> {
     let path = find_pod_template(tree, object.node)?;
-    let path = if path.is_empty() {
-        ".".to_owned()
-    } else {
-        path.join(".")
-    };
+    Some(match path.is_empty() {
+        true => ".".to_owned(),
+        false => path.join("."),
+    })
+}
+
+fn unknown_kind(object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
+    let path = path_of_template(tree, object)?;
     let message = format!(
         "a {} of {} holds something like a pod template, and podgraft does not know this kind",
         object.kind, object.api_version
