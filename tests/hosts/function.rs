@@ -170,6 +170,9 @@ fn policies_among_the_items_count_only_when_asked_for() {
         policy_in(&input),
         "the policy itself is not edited"
     );
+    let without = list(&[&deployment()], "");
+    let output = with_stdin(place.podgraft(&["fn", "-p", "@input"]), &without);
+    assert!(failed(&output).contains("there is no policy among the manifests"));
 }
 
 #[test]

@@ -309,7 +309,8 @@ fn not_offered(name: &str, known: &[String]) -> Diagnostic {
     Diagnostic::error(Code::UnknownPolicy, message).help(help)
 }
 
-fn no_policy(names: &[Arc<str>]) -> Diagnostic {
+/// The error for a run whose files hold no policy; without names, for `@input`.
+pub fn no_policy(names: &[Arc<str>]) -> Diagnostic {
     let message = match names {
         [] => "there is no policy among the manifests".to_owned(),
         [name] => format!("there is no policy in `{name}`"),

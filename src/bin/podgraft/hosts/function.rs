@@ -17,6 +17,7 @@ use super::{complete, fail, read_stdin};
 use crate::args;
 use crate::diagnostics::{Console, log_to_file};
 use crate::output::print;
+use crate::policies::no_policy;
 use crate::run::{Exit, GraftOutcome, graft_read, refuse};
 use crate::settings::add;
 use crate::walk::Input;
@@ -80,6 +81,9 @@ fn configure(
     if run.policies.given.len() < asked {
         // `-p @input` may be the only policy given, so the check for a policy in `complete` comes before this.
         run.policies.configured.inline.extend(list.policies());
+        if run.policies.given.is_empty() && run.policies.configured.inline.is_empty() {
+            return Err(vec![no_policy(&[])]);
+        }
     }
     Ok((run, mode))
 }
