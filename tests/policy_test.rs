@@ -319,5 +319,5 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
     );
     let how = format!("  podgraft diff -p {resources} ...\n");
     assert!(run_tests.contains(&how), "{run_tests}");
-    assert_eq!(suggest("no-such-file.yaml").0, Some(2));
+    assert_eq!(suggest("no-such-file.yaml"), (Some(2), String::new()));
 }

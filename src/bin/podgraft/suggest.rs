@@ -42,7 +42,7 @@ pub fn suggest(args: &SuggestArgs) -> Exit {
         .iter()
         .filter_map(|(policy, suggestions)| paragraph(policy, suggestions))
         .collect();
-    if text.is_empty() {
+    if text.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         text = "nothing asks for a policy; `podgraft policy list` shows them\n".into();
     }
     if let Err(problem) = print(lines(&text).as_bytes()) {
