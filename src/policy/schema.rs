@@ -214,7 +214,7 @@ impl SchemaWalk {
             .filter(|&at| has_type_of(choices[at], value))
             .collect();
         if let [only] = fitting[..]
-            && value.is_object()
+            && (value.is_object() || value.is_array())
         {
             self.problems.extend(outcomes[only].iter().cloned());
             return;

@@ -156,6 +156,20 @@ fn names_and_numbers_are_what_kubernetes_takes() {
 }
 
 #[test]
+fn a_problem_of_an_item_of_labels_or_annotations_has_its_place() {
+    for field in ["podLabels", "podAnnotations", "labels", "annotations"] {
+        for (item, code, text) in [
+            ("{key: a, op: Apend, value: x}", Code::WrongType, "Apend"),
+            ("{key: a, value: x, valu: x}", Code::UnknownField, "valu"),
+            ("{key: a, value: 5}", Code::WrongType, "5"),
+        ] {
+            let list = format!("{field}: [{{key: ok, value: ok}}, {item}]");
+            assert_eq!(inject(&list), single(code, text), "{list}");
+        }
+    }
+}
+
+#[test]
 fn an_identity_stands_once() {
     assert_eq!(
         inject("volumes: [{name: a, emptyDir: {}}, {name: 'a', emptyDir: {}}]"),
