@@ -40,7 +40,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::inventory::{self, DataIndex, InMemoryText, Inventory, InventoryNeeds, SourceRole};
-use crate::manifest::object::find_objects;
+use crate::manifest::object::{find_objects, has_empty_list};
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
@@ -308,6 +308,7 @@ fn graft_document<'t>(
     layout.check(tree, source);
     let mut report = layout.into_report(&document, source);
     report.list_metadata = document.list_metadata(tree);
+    report.has_empty_list = has_empty_list(tree);
     report.dropped = records.dropped;
     report.rooms = records.rooms;
     report.needed.extend(records.needed);

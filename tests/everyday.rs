@@ -563,3 +563,15 @@ fn a_file_that_is_named_by_two_paths_is_one_input() {
         assert_eq!(succeeded(&place.run(&args)), once);
     }
 }
+
+#[test]
+fn a_list_without_items_is_no_mistake() {
+    let place = shop();
+    let list = "apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n";
+    place.write("list.yaml", list);
+    let args = ["apply", "--strict", "-p", "policy.yaml", "list.yaml"];
+    let output = place.run(&args);
+    assert_eq!(stdout_of(&output), list);
+    assert!(!stderr_of(&output).contains("no-manifests"));
+    succeeded(&output);
+}

@@ -30,6 +30,7 @@ pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileRepor
     let mut report = FileReport {
         documents: new.documents,
         objects: new.objects,
+        has_empty_list: new.has_empty_list,
         list_metadata: new.list_metadata.clone(),
         is_hypothetical: true,
         ..FileReport::default()

@@ -56,6 +56,17 @@ pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<DocumentContent> {
     found
 }
 
+/// Whether a document of a tree is a List without items.
+pub fn has_empty_list(tree: &Tree<'_>) -> bool {
+    let is_empty_list = |root: &NodeId| {
+        let items = tree.get(*root, "items").filter(|&items| {
+            tree.kind(items).is_sequence() && tree.children(items).next().is_none()
+        });
+        items.is_some() && as_object(tree, *root).is_some_and(|list| list.kind.ends_with("List"))
+    };
+    tree.roots().iter().any(is_empty_list)
+}
+
 fn collect(
     tree: &Tree<'_>,
     node: NodeId,

@@ -46,6 +46,8 @@ pub struct FileReport {
     pub documents: usize,
     /// The number of Kubernetes objects: documents with an apiVersion and a kind.
     pub objects: usize,
+    /// Some document is a List without items, which `kubectl get` prints for an empty namespace.
+    pub has_empty_list: bool,
     /// The numbers of workloads that are not listed because there are too many, by status.
     pub unlisted: BTreeMap<WorkloadStatus, usize>,
     /// What injections need from a cluster, if the run's options ask for it.
@@ -80,6 +82,7 @@ impl FileReport {
         self.needed.extend(next.needed);
         self.records.extend(next.records);
         self.has_unrecorded |= next.has_unrecorded;
+        self.has_empty_list |= next.has_empty_list;
         self.companions
             .extend(next.companions.into_iter().map(|mut placed| {
                 placed.workload += workloads_before;

@@ -74,7 +74,8 @@ fn fits_no_container(env: &ImageEnv) -> Diagnostic {
 /// meant.
 pub fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
     let has_text = files.iter().any(|file| file.report.documents > 0);
-    if !has_text || files.iter().any(|file| file.report.objects > 0) {
+    let has_object = |file: &GraftedFile| file.report.objects > 0 || file.report.has_empty_list;
+    if !has_text || files.iter().any(has_object) {
         return None;
     }
     let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
