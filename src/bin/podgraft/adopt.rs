@@ -23,12 +23,13 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
     };
     let mut grafted = graft_all(&args.run, request)?;
     let is_refused = grafted.problems.iter().any(Diagnostic::is_error);
+    let is_given = |policy: &str| grafted.demands.given.iter().any(|given| given == policy);
     let is_known = grafted.outcomes().any(|policy_report| {
-        // A policy of an earlier record may only get another record.
-        let is_recorded = matches!(
-            policy_report.outcome,
-            Outcome::UpToDate | Outcome::Injected(_)
-        );
+        // Of a given policy that is recorded already, only the record may change.
+        let is_recorded = match policy_report.outcome {
+            Outcome::Injected(_) => is_given(&policy_report.policy),
+            _ => policy_report.outcome == Outcome::UpToDate,
+        };
         policy_report.is_adopted() || is_recorded
     });
     if !is_refused && !is_known {
