@@ -96,7 +96,9 @@ impl BaselineView<'_, '_> {
         // A value that does not clearly mean no is probably meant as yes.
         let is_no =
             value.is_empty() || NEGATIVE_VALUES.contains(&value.to_ascii_lowercase().as_str());
-        let near = opt.values.first().filter(|_| !is_no);
+        // A value with `*` in it can stand in a policy, but is no value of a label.
+        let mut values = opt.values.iter();
+        let near = values.find(|near| !is_no && !near.contains('*'));
         let hint = near.map(|near| format!("did you mean `{}: \"{near}\"`?", key_of(opt)));
         Skip::because(SkipCause::NotOptedIn, reason)
             .found_at(self.mark_span(from, &opt.mark))
