@@ -117,6 +117,8 @@ pub struct ExpressionUses {
     pub reference: bool,
     /// Something outside of the policy's own text: a parameter, the resource or the workload.
     pub outside: bool,
+    /// A variable that is wrong, which was reported.
+    pub broken: bool,
 }
 
 impl ExpressionUses {
@@ -127,6 +129,7 @@ impl ExpressionUses {
             container: self.container || other.container,
             reference: self.reference || other.reference,
             outside: self.outside || other.outside,
+            broken: self.broken || other.broken,
         }
     }
 }

@@ -128,7 +128,7 @@ fn evaluate(
             }
             uses if uses.reference => no_reference(),
             uses if uses.workload && chooses && !vocabulary.is_open() => chosen_by_workload(),
-            uses if uses.workload => {
+            uses if uses.workload || uses.broken => {
                 unfilled.templates.push((path, template));
                 continue;
             }

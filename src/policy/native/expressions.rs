@@ -9,7 +9,7 @@ use crate::policy::document::Document;
 use crate::policy::expression::{Expression, PolicyVariable, VariableBody};
 use crate::policy::params::is_name;
 use crate::policy::template::{self, TemplateError, ValueTemplate};
-use crate::policy::vocabulary::Vocabulary;
+use crate::policy::vocabulary::{ExpressionUses, Vocabulary};
 use crate::yaml::value::Path;
 
 /// A bound, because each variable may depend on the one before it.
@@ -66,7 +66,11 @@ pub(super) fn read_variables(
             Err(found) => {
                 problems.extend(found);
                 // The name stays known, so that its uses are not reported as well.
-                vocabulary.variables.insert(entry.name, Default::default());
+                let uses = ExpressionUses {
+                    broken: true,
+                    ..ExpressionUses::default()
+                };
+                vocabulary.variables.insert(entry.name, uses);
             }
         }
     }

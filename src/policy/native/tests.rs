@@ -170,6 +170,13 @@ fn a_problem_of_an_item_of_labels_or_annotations_has_its_place() {
 }
 
 #[test]
+fn a_wrong_variable_is_reported_once() {
+    let spec = "  variables: [{name: v, expression: wrong('1h')}, {name: w, expression: variables.v}]\n  \
+                inject: {podAnnotations: {r: '${variables.v}', s: '${variables.w}'}}\n";
+    assert_eq!(shown(spec), single(Code::BadExpression, "wrong('1h')"));
+}
+
+#[test]
 fn an_identity_stands_once() {
     assert_eq!(
         inject("volumes: [{name: a, emptyDir: {}}, {name: 'a', emptyDir: {}}]"),
