@@ -164,13 +164,18 @@ impl<'a> DocumentTask<'a> {
         tree: &Tree<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
-        let name = tree
-            .get(object.node, "metadata")
-            .and_then(|metadata| tree.string(tree.get(metadata, "name")?));
+        let metadata = tree.get(object.node, "metadata");
+        let text = |key| {
+            metadata
+                .and_then(|metadata| tree.string(tree.get(metadata, key)?))
+                .filter(|text| !text.is_empty())
+        };
+        let of_run = || self.setting.options.namespace_in(self.setting.name);
         let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
         let document = self.place.start..self.place.start + self.bytes.len();
         WorkloadReport {
-            name: name.unwrap_or_default().to_owned(),
+            name: text("name").unwrap_or_default().to_owned(),
+            namespace: text("namespace").or_else(of_run).map(str::to_owned),
             line: self.line_of(tree, object.node, lines),
             api_version: object.api_version,
             kind: object.kind,
