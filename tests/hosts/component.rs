@@ -164,7 +164,7 @@ spec:
     patches:
     - {patchType: JSONPatch, scope: Workload, patch: [{op: add, path: /metadata/annotations/a~0b~1c~01, value: x}]}
   generate:
-  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: '${workload.name}-agent'}, data: {'a/b~c': '0444'}}
+  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: '${workload.name}-agent'}, data: {a.b-c: '0444'}}
 ";
 
 #[test]
