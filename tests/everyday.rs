@@ -387,6 +387,17 @@ fn a_configuration_says_namespaces_by_folder_variables_of_images_and_strictness(
         let flag = place.run(&["apply", "-n", "elsewhere", "-p", "of.yaml", file]);
         assert!(!stdout_of(&flag).contains("agent: \"on\""), "the flag wins");
     }
+    for (wrong, line) in [
+        ("namespace: Shop\n", 3),
+        ("namespaces:\n  apps/prod: 'a b'\n", 4),
+    ] {
+        place.write("podgraft.yaml", format!("{HEAD}{wrong}"));
+        let words = [
+            &*format!("podgraft.yaml:{line}"),
+            "the name of a namespace must be lower-case letters",
+        ];
+        refused(&place, &["apply", "-p", "of.yaml", "lib"], &words);
+    }
     place.write(
         "podgraft.yaml",
         format!("{HEAD}strict: true\nimageEnv: ['app:JAVA_TOOL_OPTIONS=-Xmx1g']\n"),

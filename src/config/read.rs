@@ -11,7 +11,7 @@ use super::{Config, ConfigParam, PolicyUse};
 use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::glob::{self, GlobSubject};
-use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
+use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version, parse_namespace};
 use crate::policy::document::{Document, Places};
 use crate::policy::images::ImageMirror;
 use crate::policy::opentelemetry::language::Language;
@@ -52,7 +52,9 @@ fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
     let root = Path::default();
     let config = Config {
         namespaces: reader.namespaces(&root.key("namespaces")),
-        namespace: file.namespace,
+        namespace: file
+            .namespace
+            .and_then(|text| reader.namespace(&text, &root.key("namespace"))),
         image_env: reader.image_env(&file.image_env, &root.key("imageEnv")),
         strict: file.strict,
         require: reader.requirements(file.require, &root.key("require")),
@@ -370,12 +372,20 @@ impl ConfigReader<'_, '_> {
         let mut found = Vec::new();
         for (folder, namespace) in entries.into_iter().flatten() {
             let plain = folder.trim_start_matches("./").trim_end_matches('/');
+            let namespace = namespace.as_str().unwrap_or_default();
+            let namespace = self.namespace(namespace, &at.key(folder));
             match glob::compile(plain, GlobSubject::Path) {
-                Ok(glob) => found.push((glob, namespace.as_str().unwrap_or_default().to_owned())),
+                Ok(glob) => found.extend(namespace.map(|namespace| (glob, namespace))),
                 Err(message) => self.report_error(&at.key(folder), message),
             }
         }
         found
+    }
+
+    fn namespace(&mut self, text: &str, at: &Path) -> Option<String> {
+        parse_namespace(text)
+            .map_err(|message| self.report_error(at, message))
+            .ok()
     }
 
     fn image_env(&mut self, entries: &[String], at: &Path) -> Vec<ImageEnv> {

@@ -15,7 +15,7 @@ use podgraft::config::{ConfigParam, CoverageRequirement, PolicySource, PolicyUse
 use podgraft::dangers::Danger;
 use podgraft::options::{
     Acknowledgement, FolderNamespaces, ImageEnv, PodTemplatePath, WorkloadPattern,
-    parse_kube_version,
+    parse_kube_version, parse_namespace,
 };
 use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
@@ -393,7 +393,7 @@ pub struct ResolvedConfig {
 #[command(next_help_heading = "Manifests")]
 pub struct ManifestArgs {
     /// The namespace of objects that state none
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = parse_namespace)]
     pub namespace: Option<String>,
     /// Change only workloads that match this glob, such as deploy/orders or sts/shop/*; repeatable
     #[arg(long = "workload", value_name = "KIND/[NAMESPACE/]NAME", value_parser = WorkloadPattern::parse)]
