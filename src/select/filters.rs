@@ -163,7 +163,7 @@ impl BaselineView<'_, '_> {
             );
             Skip::because(SkipCause::Match("names"), reason)
                 .found_at(self.workload_field("name"))
-                .hint(near_miss::glob(names, &self.workload.name))
+                .hint(near_miss::name(names, &self.workload.name))
         })
     }
 

@@ -35,7 +35,7 @@ impl BaselineView<'_, '_> {
         if !matches_any(&filter.namespaces, namespace) {
             let wanted = list(&filter.namespaces);
             let reason = format!("namespaces wants {wanted}, the workload is in `{namespace}`");
-            let hint = near_miss::glob(&filter.namespaces, namespace);
+            let hint = near_miss::name(&filter.namespaces, namespace);
             return FilterResult::Fails(Box::new(
                 Skip::because(SkipCause::Match("namespaces"), reason)
                     .found_at(self.workload_field("namespace"))

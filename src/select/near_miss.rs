@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::ops::Range;
 
 use crate::outcome::{Skip, SkipCause};
+use crate::policy::names::check_dns_subdomain;
 use crate::policy::{Policy, SelectorOperator, SelectorRequirement, WorkloadFilter};
 use crate::yaml::scalar::resolve;
 use crate::yaml::tree::NodeId;
@@ -38,11 +39,24 @@ fn as_string(text: &str) -> String {
     }
 }
 
+/// A hint if the name of an object is nearly one of the globs without wildcards. A glob that no name can match is the
+/// mistake itself.
+pub(super) fn name(globs: &[GlobMatcher], name: &str) -> Option<String> {
+    let near = near_word(globs, name)?;
+    Some(match check_dns_subdomain(near) {
+        Ok(()) => format!("did you mean `{near}`?"),
+        Err(rule) => format!("no object has the name `{near}`: a name {rule}"),
+    })
+}
+
 /// A hint if a text is nearly one of the globs without wildcards.
 pub(super) fn glob(globs: &[GlobMatcher], text: &str) -> Option<String> {
+    near_word(globs, text).map(|near| format!("did you mean `{near}`?"))
+}
+
+fn near_word<'g>(globs: &'g [GlobMatcher], text: &str) -> Option<&'g str> {
     let mut words = globs.iter().map(|glob| glob.glob().glob());
-    let near = words.find(|word| !word.contains(['*', '?', '[', '{']) && is_nearly(word, text))?;
-    Some(format!("did you mean `{near}`?"))
+    words.find(|word| !word.contains(['*', '?', '[', '{']) && is_nearly(word, text))
 }
 
 impl BaselineView<'_, '_> {
@@ -155,7 +169,19 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use super::is_nearly;
+    use super::{is_nearly, name};
+    use crate::glob::{GlobSubject, compile};
+
+    #[test]
+    fn a_name_that_no_object_has_is_not_proposed() {
+        let hint = |word: &str| name(&[compile(word, GlobSubject::Text).unwrap()], "orders");
+        assert_eq!(hint("order").unwrap(), "did you mean `order`?");
+        for word in ["ORDERS", "!orders"] {
+            let hint = hint(word).unwrap();
+            assert!(hint.starts_with("no object has the name"), "{hint}");
+        }
+        assert_eq!(hint("orders-*"), None);
+    }
 
     #[test]
     fn a_slip_of_the_pen_is_near_and_another_word_is_not() {
