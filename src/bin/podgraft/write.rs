@@ -439,7 +439,9 @@ fn indistinct(message: String) -> Diagnostic {
 fn check_not_an_input(file: &NewFile<'_>, originals: &InputFiles) -> Result<(), Diagnostic> {
     match originals.holds(&file.path) {
         true => {
-            Err(overwrites(&file.path).help("give --output-dir another folder, or use --in-place"))
+            Err(overwrites(&file.path).help(
+                "give --output-dir another folder, leave this one out with --exclude, or use --in-place",
+            ))
         }
         false => Ok(()),
     }
