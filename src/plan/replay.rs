@@ -62,18 +62,12 @@ impl From<Refusal> for ReplayError {
 
 impl Replay {
     pub(super) fn new(policy: &PolicyRecord) -> Self {
-        let PolicyRecord {
-            policy,
-            digest,
-            set,
-            generated,
-            ..
-        } = policy.clone();
+        // Not `policy.clone()`: the effects are most of it, and become the steps.
         Replay {
-            policy,
-            digest,
-            set,
-            generated,
+            policy: policy.policy.clone(),
+            digest: policy.digest.clone(),
+            set: policy.set.clone(),
+            generated: policy.generated.clone(),
             steps: Vec::new(),
         }
     }
