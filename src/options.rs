@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dangers::Danger;
-use crate::policy::names::check_dns_label;
 
 pub use acknowledge::Acknowledgement;
 pub use namespaces::FolderNamespaces;
@@ -200,16 +199,6 @@ impl PodTemplatePath {
             path,
         })
     }
-}
-
-/// Checks the name of a Namespace: an RFC 1123 label.
-///
-/// # Errors
-/// If the text is no such name.
-pub fn parse_namespace(text: &str) -> Result<String, String> {
-    check_dns_label(text)
-        .map(|()| text.to_owned())
-        .map_err(|rule| format!("the name of a namespace {rule}"))
 }
 
 /// Parses a Kubernetes version `1.N` and returns `N`. Clusters and providers write it in several ways (`1.29+`,

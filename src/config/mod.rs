@@ -13,6 +13,7 @@ use globset::GlobMatcher;
 use crate::dangers::Danger;
 use crate::options::{Acknowledgement, ImageEnv, PodTemplatePath};
 use crate::policy::images::ImageMirror;
+use crate::policy::names::check_dns_label;
 use crate::policy::opentelemetry::release;
 use crate::policy::params::ParamSetting;
 use crate::source::Place;
@@ -77,6 +78,16 @@ pub struct ConfigParam {
     pub setting: ParamSetting,
     /// The place of the name; that of the value is in `setting`.
     pub at: Place,
+}
+
+/// Checks the name of a Namespace: an RFC 1123 label.
+///
+/// # Errors
+/// If the text is no such name.
+pub fn parse_namespace(text: &str) -> Result<String, String> {
+    check_dns_label(text)
+        .map(|()| text.to_owned())
+        .map_err(|rule| format!("the name of a namespace {rule}"))
 }
 
 #[cfg(test)]

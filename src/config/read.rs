@@ -5,13 +5,14 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use super::types::{
-    ChangedPolicy, ConfigFile, FunctionFile, FunctionMode, OpenTelemetry, PolicyEntry, Settings,
+    ChangedPolicy, ConfigFile, FunctionFile, FunctionMode, Image, OpenTelemetry, PolicyEntry,
+    Settings,
 };
-use super::{Config, ConfigParam, PolicyUse};
+use super::{Config, ConfigParam, PolicyUse, parse_namespace};
 use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::glob::{self, GlobSubject};
-use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version, parse_namespace};
+use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
 use crate::policy::document::{Document, Places};
 use crate::policy::images::ImageMirror;
 use crate::policy::opentelemetry::language::Language;
@@ -112,16 +113,6 @@ fn refuse_other_fields(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
         Ok(())
     } else {
         Err(refused)
-    }
-}
-
-fn image_mirror(image: &super::types::Image) -> ImageMirror {
-    ImageMirror {
-        name: image.name.clone(),
-        new_name: image.new_name.clone(),
-        new_tag: image.new_tag.clone(),
-        tag_suffix: image.tag_suffix.clone(),
-        digest: image.digest.clone(),
     }
 }
 
@@ -442,7 +433,7 @@ impl ConfigReader<'_, '_> {
                 );
             }
         }
-        settings.image_mirrors.iter().map(image_mirror).collect()
+        settings.image_mirrors.iter().map(Image::mirror).collect()
     }
 
     fn opentelemetry(&mut self, stated: &OpenTelemetry, at: &Path) -> release::OperatorSettings {

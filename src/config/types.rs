@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+use crate::policy::images::ImageMirror;
 use crate::policy::native::types::{Containers, Filter, Scalar};
 
 /// `podgraft.yaml`: what holds wherever podgraft runs in a repository, or on a host.
@@ -224,4 +225,16 @@ pub struct Image {
     pub tag_suffix: Option<String>,
     /// Instead of tag and digest, such as `sha256:...`.
     pub digest: Option<String>,
+}
+
+impl Image {
+    pub(super) fn mirror(&self) -> ImageMirror {
+        ImageMirror {
+            name: self.name.clone(),
+            new_name: self.new_name.clone(),
+            new_tag: self.new_tag.clone(),
+            tag_suffix: self.tag_suffix.clone(),
+            digest: self.digest.clone(),
+        }
+    }
 }

@@ -11,11 +11,13 @@ pub mod tools;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use podgraft::config::{ConfigParam, CoverageRequirement, PolicySource, PolicyUse};
+use podgraft::config::{
+    ConfigParam, CoverageRequirement, PolicySource, PolicyUse, parse_namespace,
+};
 use podgraft::dangers::Danger;
 use podgraft::options::{
     Acknowledgement, FolderNamespaces, ImageEnv, PodTemplatePath, WorkloadPattern,
-    parse_kube_version, parse_namespace,
+    parse_kube_version,
 };
 use podgraft::policy::images::ImageMirror;
 use podgraft::policy::read::{ParamSetting, PolicyFile};
