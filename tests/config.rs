@@ -183,6 +183,16 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
             "3:31",
             "`agents/other.yaml` is given twice",
         ),
+        (
+            "policies: [agents/other.yaml, ./agents/other.yaml]",
+            "3:31",
+            "`agents/other.yaml` is given twice",
+        ),
+        (
+            "policies: [agents/othre.yaml]",
+            "3:12",
+            "did you mean `agents/other.yaml`?",
+        ),
     ] {
         let refused = wrong(&format!("{config}\n"));
         let place = format!("podgraft.yaml:{place}]");

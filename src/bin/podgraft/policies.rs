@@ -16,7 +16,7 @@ use crate::args;
 use crate::manifests::policies_in;
 use crate::path_filter::PathFilter;
 use crate::settings::at_entry;
-use crate::walk::{Input, walk};
+use crate::walk::{Input, is_same_path, walk};
 
 /// A manifest file, in which `-p @input` looks for policies.
 pub struct InputText<'a> {
@@ -117,7 +117,9 @@ fn given_files(
         let entry = policy_use.and_then(|policy_use| policy_use.at.as_ref());
         match files_as_used(policy_use, given, inputs) {
             Ok(found) => {
-                let is_again = |known: &PolicyFile| found.iter().any(|new| new.name == known.name);
+                let is_again = |known: &PolicyFile| {
+                    found.iter().any(|new| is_same_path(&new.name, &known.name))
+                };
                 if let Some(first) = files.iter().position(is_again) {
                     problems.push(given_twice(&files[first].name, entries[first], entry));
                     continue;

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::policy::schema::{did_you_mean, nearest};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::args;
@@ -394,7 +395,48 @@ fn walk_problem(
     ))
 }
 
-/// The error for a file that cannot be read.
+/// The error for a file that cannot be read. If it is not there, a file or folder beside it with a similar name is
+/// proposed.
 pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
-    Diagnostic::error(Code::File, format!("`{name}` cannot be read: {error}"))
+    let problem = Diagnostic::error(Code::File, format!("`{name}` cannot be read: {error}"));
+    let similar =
+        || (error.kind() == io::ErrorKind::NotFound).then(|| similar_path(Path::new(name)));
+    match similar().flatten() {
+        Some(path) => problem.help(did_you_mean(&path.to_string_lossy())),
+        None => problem,
+    }
+}
+
+/// The folder, or the file with the name of a manifest, whose name is most like that of a path which is not there.
+fn similar_path(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let searched = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let entries = fs::read_dir(searched).ok()?.flatten();
+    let mut names: Vec<PathBuf> = entries
+        .filter(|entry| entry.path().is_dir() || is_manifest_name(&entry.path()))
+        .map(|entry| PathBuf::from(entry.file_name()))
+        .collect();
+    names.sort();
+    let stem = |path: &Path| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    let stems: Vec<String> = names.iter().filter_map(|name| stem(name)).collect();
+    let near = nearest(&stem(path)?, stems.iter().map(String::as_str))?;
+    let index = stems.iter().position(|stem| stem == near)?;
+    Some(folder.join(&names[index]))
+}
+
+/// Whether two names are one path, perhaps with `./` in front of it.
+pub fn is_same_path(name: &str, other: &str) -> bool {
+    let keys = |name| {
+        Path::new(name)
+            .components()
+            .filter(|part| *part != Component::CurDir)
+    };
+    keys(name).eq(keys(other))
 }
