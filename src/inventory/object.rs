@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::manifest::pod::Workload;
 use crate::manifest::workload::group_of;
 use crate::options::Options;
 use crate::outcome::ObjectName;
@@ -61,6 +62,16 @@ pub struct DataName {
 }
 
 impl DataName {
+    /// The identity of an object in the namespace of a workload.
+    pub fn beside(workload: &Workload<'_>, kind: DataKind, name: &str) -> Self {
+        DataName {
+            kind,
+            namespace: workload.namespace.clone(),
+            name: name.to_owned(),
+            folder: workload.folder(),
+        }
+    }
+
     /// Whether kind, namespace and name are the same.
     pub(super) fn is_same_except_folder(&self, other: &Self) -> bool {
         (self.kind, &self.namespace, &self.name) == (other.kind, &other.namespace, &other.name)
@@ -90,14 +101,9 @@ pub type DataEntries = BTreeMap<String, DataValue>;
 impl NamespaceMeta {
     /// Reads a Namespace object.
     pub(super) fn of(object: &Value) -> Self {
-        let texts = |field: &str| {
-            let map = object["metadata"][field].as_object().into_iter().flatten();
-            map.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-                .collect()
-        };
         NamespaceMeta {
-            labels: texts("labels"),
-            annotations: texts("annotations"),
+            labels: strings_of(&object["metadata"]["labels"]),
+            annotations: strings_of(&object["metadata"]["annotations"]),
         }
     }
 }
@@ -149,19 +155,27 @@ pub fn name_in(object: &Value, file: &str, options: &Options) -> Option<ObjectNa
 /// The identity of an object, without a folder. `namespace` is used if the object states none. `None` if it lacks
 /// `apiVersion`, `kind` or `metadata.name`.
 pub(super) fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    };
+    let metadata = &object["metadata"];
     Some(ObjectName {
-        group: group_of(text("/apiVersion")?).to_owned(),
-        kind: text("/kind")?.to_owned(),
-        namespace: text("/metadata/namespace").or(namespace).map(str::to_owned),
-        name: text("/metadata/name")?.to_owned(),
+        group: group_of(filled(&object["apiVersion"])?).to_owned(),
+        kind: filled(&object["kind"])?.to_owned(),
+        namespace: filled(&metadata["namespace"])
+            .or(namespace)
+            .map(str::to_owned),
+        name: filled(&metadata["name"])?.to_owned(),
         folder: None,
     })
+}
+
+fn strings_of(map: &Value) -> BTreeMap<String, String> {
+    let entries = map.as_object().into_iter().flatten();
+    let texts = entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    texts.collect()
+}
+
+/// The text of a value, unless there is none in it.
+fn filled(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| !text.is_empty())
 }
 
 /// The name of an object in records. It has only what the object states, so it does not depend on the run's namespace.

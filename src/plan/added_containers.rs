@@ -108,14 +108,14 @@ pub(super) fn base_of(
     let Some(planned) = planned_without(workload, policies, inventory, &base, &doubtful) else {
         return base;
     };
-    let is_theirs = |container: &&Container<'_>| {
-        let existing = to_value(workload.tree, container.node).ok();
-        let pair = existing.zip(value_in(&planned.draft, workload, container));
-        !unlike.contains(&container.node) || pair.is_some_and(|(item, made)| is_same(&item, &made))
-    };
-    let injected_containers: Vec<&Container<'_>> = doubtful.into_iter().filter(is_theirs).collect();
     base = Baseline::without(base.left_out);
-    for existing in injected_containers {
+    for existing in doubtful {
+        let value = to_value(workload.tree, existing.node).ok();
+        let pair = value.zip(value_in(&planned.draft, workload, existing));
+        let is_equal = pair.is_some_and(|(value, made)| is_same(&value, &made));
+        if unlike.contains(&existing.node) && !is_equal {
+            continue;
+        }
         base.left_out.insert(existing.node);
         let injected = injected(workload, existing, policies, &planned);
         base.injected.insert(existing.node, injected);

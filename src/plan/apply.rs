@@ -204,27 +204,17 @@ fn generated_by_us(
     if !subject.is_recording {
         return BTreeMap::new();
     }
-    let named = companions.iter().map(|(companion, is_present)| {
-        (
-            written_name(&companion.object),
-            digest(&companion.object),
-            is_present,
-        )
-    });
-    // An object that another workload's record names is podgraft's as well; now this workload needs it, too.
-    let is_new = |(name, digest, is_present): &(String, String, &bool)| {
-        !**is_present
-            || subject.earlier_digest(name).is_some()
-            || subject
-                .inventory
-                .recorded_policies(name, digest)
-                .next()
-                .is_some()
-    };
-    named
-        .filter(is_new)
-        .map(|(name, digest, _)| (name, digest))
-        .collect()
+    let mut generated = BTreeMap::new();
+    for (GeneratedObject { object, .. }, is_present) in companions {
+        let (name, digest) = (written_name(object), digest(object));
+        let inventory = subject.inventory;
+        let is_recorded = inventory.recorded_policies(&name, &digest).next().is_some();
+        // An object that another workload's record names is podgraft's as well; now this workload needs it, too.
+        if !is_present || is_recorded || subject.earlier_digest(&name).is_some() {
+            generated.insert(name, digest);
+        }
+    }
+    generated
 }
 
 fn apply_rule<'p, 't>(

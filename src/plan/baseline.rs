@@ -8,7 +8,7 @@ use crate::manifest::pod::{Container, Workload};
 use crate::policy::template::has_expression;
 use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
 use crate::select::{Baseline, choose_containers};
-use crate::yaml::tree::NodeId;
+use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
 use super::equality::is_same;
@@ -69,21 +69,17 @@ pub(super) fn base_of(
 
 /// Whether a policy can see list items other than containers: by an expression, or by the names of variables.
 fn looks_at_items(policy: &Policy) -> bool {
-    let by_expression = |rule: &Rule| {
-        let choice = &rule.containers;
-        rule.template.is_some()
-            || !rule.match_conditions.is_empty()
-            || !choice.match_conditions.is_empty()
-            || choice.computed_names.iter().any(Option::is_some)
-    };
-    let by_env = |rule: &Rule| {
-        !rule.containers.with_env.is_empty() || !rule.containers.without_env.is_empty()
-    };
-    !policy.match_conditions.is_empty()
-        || policy
-            .rules
-            .iter()
-            .any(|rule| by_expression(rule) || by_env(rule))
+    !policy.match_conditions.is_empty() || policy.rules.iter().any(does_rule_look_at_items)
+}
+
+fn does_rule_look_at_items(rule: &Rule) -> bool {
+    let choice = &rule.containers;
+    rule.template.is_some()
+        || !rule.match_conditions.is_empty()
+        || !choice.match_conditions.is_empty()
+        || choice.computed_names.iter().any(Option::is_some)
+        || !choice.with_env.is_empty()
+        || !choice.without_env.is_empty()
 }
 
 /// Whether a pass looks at what goes into the pod or into its containers.
@@ -143,32 +139,35 @@ fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> 
                 .any(|list| holds(container.node, list))
         });
     }
-    let mut is_present = |item: &Value| match item.get("name").and_then(Value::as_str) {
-        Some(name) if !has_expression(name) => {
-            containers.clone().any(|container| container.name == name)
-        }
-        Some(_) | None => true,
-    };
     let lists = ["initContainers", "sidecars"];
     let mut lists = lists.iter().filter_map(|list| inject.get(list));
     let mut texts = texts_of(workload).into_iter();
-    lists.any(|list| {
-        list.as_array()
-            .is_none_or(|items| items.iter().any(&mut is_present))
-    }) || POD_LISTS.iter().any(|list| holds(workload.pod_spec, list))
+    lists.any(|list| may_have_container(workload, list))
+        || POD_LISTS.iter().any(|list| holds(workload.pod_spec, list))
         || texts.any(|(word, metadata, field)| {
-            let Some(entries) = inject.get(word) else {
-                return false;
-            };
-            let mapping = metadata.and_then(|metadata| tree.get(metadata, field));
-            let is_present = |mapping: NodeId, key: &str| {
-                has_expression(key) || tree.get(mapping, key).is_some()
-            };
-            mapping.is_some_and(|mapping| {
-                let entries = entries.as_object();
-                entries.is_none_or(|entries| entries.keys().any(|key| is_present(mapping, key)))
-            })
+            let mapping = metadata.filter(|_| inject.get(word).is_some());
+            let mapping = mapping.and_then(|metadata| tree.get(metadata, field));
+            mapping.is_some_and(|mapping| may_have_entry(tree, mapping, &inject[word]))
         })
+}
+
+fn may_have_container(workload: &Workload<'_>, injected: &Value) -> bool {
+    let mut items = injected.as_array().into_iter().flatten();
+    !injected.is_array()
+        || items.any(|item| match item.get("name").and_then(Value::as_str) {
+            Some(name) if !has_expression(name) => workload
+                .containers()
+                .iter()
+                .any(|container| container.name == name),
+            Some(_) | None => true,
+        })
+}
+
+fn may_have_entry(tree: &Tree<'_>, mapping: NodeId, injected: &Value) -> bool {
+    let is_present = |key: &String| has_expression(key) || tree.get(mapping, key).is_some();
+    injected
+        .as_object()
+        .is_none_or(|entries| entries.keys().any(is_present))
 }
 
 /// The fields of `inject` for labels and annotations, each with the metadata and the field that it is for.

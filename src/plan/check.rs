@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
 use crate::policy::PolicyValue;
-use crate::yaml::value::{Path, field};
+use crate::yaml::value::{Path, field, field_at};
 
 use super::containers::{port_of, text_of};
 use super::draft::{Draft, DraftValue};
@@ -17,11 +17,7 @@ use crate::policy::quantity;
 
 /// Whether a container has a field that is valid only together with other parts of the pod.
 fn references_other_parts(container: &Value) -> bool {
-    let has = |path: &[&str]| {
-        let mut keys = path.iter();
-        keys.try_fold(container, |value, key| field(value, key))
-            .is_some()
-    };
+    let has = |path: &[&str]| field_at(container, path).is_some();
     let variables = field(container, "env").and_then(Value::as_array);
     has(&["volumeDevices"])
         || has(&["resizePolicy"])
@@ -74,11 +70,6 @@ impl<'c> Planner<'c, '_> {
 
     /// The first item that may conflict with other parts of the pod. `None` if the whole pod need not be checked.
     fn item_with_wide_effect(&self) -> Option<&'c PolicyValue> {
-        let has_field = |item: &&PolicyValue| {
-            pod_rules::FIELDS
-                .iter()
-                .any(|field| item.value.get(field).is_some())
-        };
         let has_host_port = |port: &Value| port.get("hostPort").is_some();
         let has_host_ports = |item: &&PolicyValue| {
             let ports = item.value.get("ports").and_then(Value::as_array);
@@ -114,7 +105,10 @@ impl<'c> Planner<'c, '_> {
         let defaults = injects
             .filter_map(|inject| inject.container_defaults.as_ref())
             .filter(|item| references_other_parts(&item.value) || is_limited());
-        let of_pod = inject.pod_spec.iter().filter(has_field);
+        let of_pod = inject.pod_spec.iter().filter(|item| {
+            let mut fields = pod_rules::FIELDS.iter();
+            fields.any(|field| item.value.get(field).is_some())
+        });
         let mut effects = of_pod
             .chain(new)
             .chain(ports)

@@ -140,13 +140,7 @@ impl ChecksumContext<'_, '_> {
 
     /// The objects to sum, each with whether it is optional: whether the pod also starts without it.
     fn names(&self) -> BTreeMap<DataName, bool> {
-        let namespace = &self.subject.workload.namespace;
-        let named = |kind, name: &str| DataName {
-            kind,
-            namespace: namespace.clone(),
-            name: name.to_owned(),
-            folder: self.subject.workload.folder(),
-        };
+        let named = |kind, name: &str| DataName::beside(self.subject.workload, kind, name);
         let checksum = self.checksum;
         let mut names = BTreeMap::new();
         let asks_references = checksum.all_config_maps || checksum.all_secrets;
@@ -253,13 +247,10 @@ impl ChecksumContext<'_, '_> {
     fn missing(&self, name: &DataName) -> Diagnostic {
         let inventory = self.subject.inventory;
         let known = inventory.entries(name).ok().flatten();
-        let absent = |key: &&String| {
-            known
-                .as_ref()
-                .is_some_and(|entries| !entries.contains_key(*key))
-        };
+        let known = known.as_ref();
+        let is_absent = |key: &&String| known.is_some_and(|entries| !entries.contains_key(*key));
         let (message_end, help) = match (
-            self.checksum.keys.iter().find(absent),
+            self.checksum.keys.iter().find(is_absent),
             inventory.namesake(name),
         ) {
             (Some(key), _) => (
@@ -307,6 +298,14 @@ impl ChecksumContext<'_, '_> {
             .at(policy.text.place(self.checksum.at.clone()), policy_label)
     }
 
+    fn not_evaluated(&self, fault: TemplateError) -> Diagnostic {
+        let problem = self.labelled(Diagnostic::error(fault.code, fault.message));
+        match fault.help {
+            Some(help) => problem.help(help),
+            None => problem,
+        }
+    }
+
     /// Evaluates the template of the annotation's key for one object.
     fn key_of(&self, template: &Template, name: &DataName) -> Result<String, Diagnostic> {
         let RuleContext {
@@ -325,16 +324,9 @@ impl ChecksumContext<'_, '_> {
                 inventory,
             },
         };
-        let failed = |fault: TemplateError| {
-            let problem = self.labelled(Diagnostic::error(fault.code, fault.message));
-            match fault.help {
-                Some(help) => problem.help(help),
-                None => problem,
-            }
-        };
         let key = match template
             .evaluate(&Evaluator::new(&policy.params, &policy.variables, &facts))
-            .map_err(failed)?
+            .map_err(|fault| self.not_evaluated(fault))?
         {
             ExpressionResult::Value(value) => {
                 crate::policy::template::as_text(&value).unwrap_or_default()

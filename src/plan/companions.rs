@@ -153,16 +153,17 @@ impl RuleContext<'_, '_> {
     /// still needs it as it is.
     fn is_replaceable(&self, object: &Value) -> bool {
         let (name, digest) = (written_name(object), digest(&as_created(object)));
-        let is_kept = |recorded: &RecordedPolicy| {
-            let is_given = self.policies.iter().any(|policy| {
-                policy.identity == recorded.name
-                    || policy.renamed_from.as_ref() == Some(&recorded.name)
-            });
-            !is_given && !is_named_dropped(&recorded.name, recorded.set.as_ref(), self.options)
-        };
         let recorded = || self.inventory.recorded_policies(&name, &digest);
         let earlier_digest = self.earlier_digest(&name);
-        (earlier_digest == Some(&digest) || recorded().next().is_some()) && !recorded().any(is_kept)
+        (earlier_digest == Some(&digest) || recorded().next().is_some())
+            && !recorded().any(|policy| self.is_kept(policy))
+    }
+
+    fn is_kept(&self, recorded: &RecordedPolicy) -> bool {
+        let is_given = self.policies.iter().any(|policy| {
+            policy.identity == recorded.name || policy.renamed_from.as_ref() == Some(&recorded.name)
+        });
+        !is_given && !is_named_dropped(&recorded.name, recorded.set.as_ref(), self.options)
     }
 
     /// Adds podgraft's label, and the workload's annotations that decide the order of creation.
@@ -268,6 +269,15 @@ fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<Str
     metadata[key].as_object_mut().expect("it is a mapping now")
 }
 
+fn has_metadata(existing: &Value, generated: &Value, field: &str) -> bool {
+    let existing = &existing["metadata"][field];
+    let mut wanted = generated["metadata"][field]
+        .as_object()
+        .into_iter()
+        .flatten();
+    wanted.all(|(key, value)| key == MANAGED_BY.0 || existing.get(key) == Some(value))
+}
+
 /// Whether an object equals the generated one, except for what a cluster or its tools add: metadata, `status`,
 /// defaults.
 fn is_same_object(existing: &Value, generated: &Value) -> bool {
@@ -276,23 +286,9 @@ fn is_same_object(existing: &Value, generated: &Value) -> bool {
         return false;
     };
     let is_data = |key: &&String| !matches!(key.as_str(), "apiVersion" | "metadata" | "status");
-    let has_all = |field: &str| {
-        let of = |object: &Value| object.pointer(&format!("/metadata/{field}")).cloned();
-        let existing_fields = of(existing).unwrap_or_default();
-        let wanted = of(generated).unwrap_or_default();
-        let mut wanted = wanted.as_object().into_iter().flatten();
-        wanted.all(|(key, value)| key == MANAGED_BY.0 || existing_fields.get(key) == Some(value))
-    };
-    let version = |object: &Value| {
-        object
-            .get("apiVersion")
-            .and_then(Value::as_str)
-            .map(group_of)
-            .map(str::to_owned)
-    };
-    version(existing) == version(generated)
-        && has_all("labels")
-        && has_all("annotations")
+    existing["apiVersion"].as_str().map(group_of) == generated["apiVersion"].as_str().map(group_of)
+        && has_metadata(existing, generated, "labels")
+        && has_metadata(existing, generated, "annotations")
         && existing_fields
             .keys()
             .filter(is_data)

@@ -407,12 +407,12 @@ pub(crate) fn joined_values(draft: &Draft<'_>, record: &Record) -> BTreeMap<Stri
     let paths = DraftPaths::of(record.paths());
     let policies = record.policies.iter();
     let joined = policies.flat_map(|policy| policy.effects.joined.keys());
-    let value = |path: &String| {
+    let values = joined.filter_map(|path| {
         let variable = paths.get(draft, path)?;
         let value = draft.string_at(&variable, "value")?;
         Some((path.clone(), value.into_owned()))
-    };
-    joined.filter_map(value).collect()
+    });
+    values.collect()
 }
 
 /// The field or item at an index, which the segment names. [`Draft::field`] gives a field that only a merge key brings

@@ -353,6 +353,10 @@ impl<'t> Planner<'_, 't> {
         self.report(join, || env_of(container, change));
     }
 
+    fn positions_of(&self, env: Option<&DraftValue>, name: &str) -> Vec<usize> {
+        env.map_or_else(Vec::new, |env| self.draft.positions_by(env, "name", name))
+    }
+
     /// The index of a new variable: its position in the policy, but behind all variables that it refers to.
     pub(super) fn index_of_new(
         &self,
@@ -362,17 +366,9 @@ impl<'t> Planner<'_, 't> {
     ) -> Result<usize, Box<Diagnostic>> {
         let env = self.env_list(container);
         let at = self.index_for(&change.position, env.as_ref(), &change.item)?;
-        let last_of = |name| {
-            self.draft
-                .positions_by(env.as_ref()?, "name", name)
-                .last()
-                .copied()
-        };
-        let needed = references(value)
-            .into_iter()
-            .filter_map(last_of)
-            .max()
-            .map_or(0, |at| at + 1);
+        let used = references(value).into_iter();
+        let needed = used.filter_map(|name| self.positions_of(env.as_ref(), name).last().copied());
+        let needed = needed.max().map_or(0, |at| at + 1);
         let at = match change.position {
             Position::First | Position::Last => at.max(needed),
             Position::Before(_) | Position::After(_) => at,
@@ -395,19 +391,13 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         }
         let list = self.env_list(container);
-        let first_of = |name| {
-            self.draft
-                .positions_by(list.as_ref()?, "name", name)
-                .first()
-                .copied()
-        };
         let has_sources = self
             .container_part(container)
             .is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
         let from_policy = value_of(change).map(references).unwrap_or_default();
         for name in used.into_iter().filter(|name| from_policy.contains(name)) {
-            let is_set = match first_of(name) {
-                Some(at) => at < index,
+            let is_set = match self.positions_of(list.as_ref(), name).first() {
+                Some(at) => *at < index,
                 None => has_sources || is_service_variable(name),
             };
             if !is_set {

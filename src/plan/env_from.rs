@@ -87,7 +87,7 @@ impl Planner<'_, '_> {
                     continue;
                 };
                 sources.push(EnvFromCandidate {
-                    name: self.data_name(kind, &object),
+                    name: DataName::beside(self.workload, kind, &object),
                     key: key.to_owned(),
                     key_reference,
                 });
@@ -96,30 +96,15 @@ impl Planner<'_, '_> {
         sources
     }
 
-    fn data_name(&self, kind: DataKind, name: &str) -> DataName {
-        DataName {
-            kind,
-            namespace: self.workload.namespace.clone(),
-            name: name.to_owned(),
-            folder: self.workload.folder(),
-        }
-    }
-
     /// Whether the key that a `valueFrom` names is among the manifests.
     pub(super) fn has_key(&self, value_from: &Value) -> Result<bool, UnclearObject> {
         for (_, key_reference, kind) in SOURCES {
             let Some(reference) = value_from.get(key_reference) else {
                 continue;
             };
-            let text = |key: &str| {
-                reference
-                    .get(key)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-            };
-            let entries = self
-                .inventory
-                .entries(&self.data_name(kind, text("name")))?;
+            let text = |key: &str| reference[key].as_str().unwrap_or_default();
+            let name = DataName::beside(self.workload, kind, text("name"));
+            let entries = self.inventory.entries(&name)?;
             return Ok(entries.is_some_and(|entries| entries.contains_key(text("key"))));
         }
         Ok(false)

@@ -9,7 +9,7 @@ use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKind;
 use crate::policy::validation::{self, ContainerRole, ValidationError};
 use crate::record::RECORD;
-use crate::yaml::value::{Path, field, find};
+use crate::yaml::value::{Path, field_at, find};
 use crate::yaml::view::View;
 
 use super::draft::{Draft, DraftValue};
@@ -41,22 +41,14 @@ pub(super) fn faults(
     kind: &PodKind,
     origin: FaultOrigin,
 ) -> Vec<ApiFault> {
-    let found = |part: &DraftValue, path: &[&str]| {
-        let mut keys = path.iter();
-        let part = keys.try_fold(part.clone(), |part, key| draft.get(&part, key));
-        part.and_then(|part| draft.view(&part))
-    };
+    let found = |part: &DraftValue, path: &[&str]| draft.view(&draft.get_in(part, path)?);
     let of_object = |path: &[&str]| found(&draft.root(), path);
     faults_by(kind, origin, of_object, |path| found(template, path))
 }
 
 /// Returns all faults of a workload given as a value.
 pub(super) fn faults_of(object: &Value, kind: &PodKind) -> Vec<ApiFault> {
-    let found = |path: &[&str]| {
-        let mut keys = path.iter();
-        let value = keys.try_fold(object, |value, key| field(value, key));
-        value.map(View::from)
-    };
+    let found = |path: &[&str]| field_at(object, path).map(View::from);
     let keys: Vec<&str> = kind.path.iter().map(String::as_str).collect();
     let of_template = |path: &[&str]| found(&[&keys, path].concat());
     faults_by(kind, FaultOrigin::Manifest, found, of_template)
@@ -119,20 +111,22 @@ pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diag
     let after = faults(planned, &template, workload.pod_kind, FaultOrigin::Manifest);
     let after: BTreeSet<&str> = after.iter().map(|fault| fault.message.as_str()).collect();
     found.retain(|fault| after.contains(fault.message.as_str()));
-    let warning = |fault: &ApiFault| {
-        let message = format!(
-            "{} was not valid before the injection: {}",
-            workload.title(),
-            fault.message
-        );
-        let place = match fault.at.0.is_empty() {
-            true => workload.name_place(),
-            false => workload.place(find(workload.tree, workload.pod_spec, &fault.at).value),
-        };
-        let warning = Diagnostic::warning(Code::InvalidBefore, message).at(place, "here");
-        warning.help("no API server takes it, with the injection or without: mend the manifest")
+    let warnings = found.iter().map(|fault| invalid_before(workload, fault));
+    warnings.collect()
+}
+
+fn invalid_before(workload: &Workload<'_>, fault: &ApiFault) -> Diagnostic {
+    let message = format!(
+        "{} was not valid before the injection: {}",
+        workload.title(),
+        fault.message
+    );
+    let place = match fault.at.0.is_empty() {
+        true => workload.name_place(),
+        false => workload.place(find(workload.tree, workload.pod_spec, &fault.at).value),
     };
-    found.iter().map(warning).collect()
+    let warning = Diagnostic::warning(Code::InvalidBefore, message).at(place, "here");
+    warning.help("no API server takes it, with the injection or without: mend the manifest")
 }
 
 /// Whether the object's annotations are too long together only because of this run, with marker and record.
@@ -197,17 +191,11 @@ impl FaultCollector {
     }
 
     fn pod(&mut self, spec: &View<'_>, claims: BTreeSet<&str>, role: ContainerRole) {
-        let list = |key: &str| {
-            spec.get(key)
-                .and_then(View::as_array)
-                .map(Vec::as_slice)
-                .unwrap_or_default()
-        };
         let mut names = BTreeSet::new();
-        for (at, container) in entries("containers", list("containers")) {
+        for (at, container) in entries(spec, "containers") {
             self.container(container, at, role, &mut names);
         }
-        for (at, container) in entries("initContainers", list("initContainers")) {
+        for (at, container) in entries(spec, "initContainers") {
             let is_sidecar = container
                 .get("restartPolicy")
                 .is_some_and(|policy| policy == "Always");
@@ -219,7 +207,7 @@ impl FaultCollector {
             self.container(container, at, role, &mut names);
         }
         let (mut volumes, mut volume_names) = (claims, BTreeSet::new());
-        for (at, volume) in entries("volumes", list("volumes")) {
+        for (at, volume) in entries(spec, "volumes") {
             let name = name_of(volume);
             self.add_all(
                 format_args!("volume `{name}`"),
@@ -233,7 +221,7 @@ impl FaultCollector {
             volumes.insert(name);
         }
         for key in ["containers", "initContainers"] {
-            for (at, container) in entries(key, list(key)) {
+            for (at, container) in entries(spec, key) {
                 self.mounts(container, at, &volumes);
             }
         }
@@ -291,13 +279,8 @@ impl FaultCollector {
 
     /// Finds host ports that two containers want (`checkHostPortConflicts`), and port names that the pod has twice.
     fn ports(&mut self, spec: &View<'_>) {
-        let containers = spec
-            .get("containers")
-            .and_then(View::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
         let (mut hosts, mut names) = (BTreeSet::new(), BTreeSet::new());
-        for (at, container) in entries("containers", containers) {
+        for (at, container) in entries(spec, "containers") {
             let ports = container
                 .get("ports")
                 .and_then(View::as_array)
@@ -361,12 +344,12 @@ impl FaultCollector {
 }
 
 fn entries<'v>(
+    spec: &'v View<'v>,
     key: &'static str,
-    list: &'v [View<'v>],
 ) -> impl Iterator<Item = (FieldPlace, &'v View<'v>)> {
-    list.iter()
-        .enumerate()
-        .map(move |(index, entry)| (FieldPlace(key, index), entry))
+    let entries = spec.get(key).and_then(View::as_array);
+    let entries = entries.into_iter().flatten().enumerate();
+    entries.map(move |(index, entry)| (FieldPlace(key, index), entry))
 }
 
 fn name_of<'v>(value: &'v View<'_>) -> &'v str {

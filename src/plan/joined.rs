@@ -32,18 +32,16 @@ pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
     }
 }
 
+fn key_of(pair: &str) -> &str {
+    pair.split_once('=').map_or(pair, |(key, _)| key).trim()
+}
+
 /// Merges `k=v` pairs; existing keys keep their values.
 fn merged(old: &str, addition: &str, separator: &str) -> String {
-    let key = |pair: &str| {
-        pair.split_once('=')
-            .map_or(pair, |(key, _)| key)
-            .trim()
-            .to_owned()
-    };
-    let old_keys: Vec<String> = old.split(separator).map(key).collect();
+    let old_keys: Vec<&str> = old.split(separator).map(key_of).collect();
     let added = addition
         .split(separator)
-        .filter(|pair| !pair.is_empty() && !old_keys.contains(&key(pair)));
+        .filter(|pair| !pair.is_empty() && !old_keys.contains(&key_of(pair)));
     added.fold(old.to_owned(), |text, pair| {
         if text.ends_with(separator) {
             text + pair

@@ -10,7 +10,7 @@ use crate::record::words::undo_command;
 use crate::yaml::value::to_value;
 
 use super::draft::Draft;
-use super::faults::{ApiFault, faults_of};
+use super::faults::faults_of;
 use super::recording::{EarlierRun, kept};
 
 /// Returns faults that only kept policies cause: neither the manifest without injections has them, nor the workload
@@ -54,14 +54,12 @@ pub fn faults_of_kept(
         true => Severity::Warning,
         false => Severity::Error,
     };
-    let refuse = |fault: &ApiFault| {
-        let message = format!(
-            "no API server would take {} with what an earlier run put there for {names}: {}",
-            base.title(),
-            fault.message
-        );
+    let title = base.title();
+    let problems = found.iter().map(|fault| {
+        let fault = &fault.message;
+        let message = format!("no API server would take {title} with what an earlier run put there for {names}: {fault}");
         let problem = Diagnostic::error(Code::Invalid, message);
         problem.with_severity(severity).help(&*help)
-    };
-    found.iter().map(refuse).collect()
+    });
+    problems.collect()
 }

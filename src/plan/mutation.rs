@@ -107,13 +107,7 @@ fn run_mutation(
     })?;
     let template = subject.template_in(&planned.draft);
     let spec = || planned.draft.value(&planned.draft.get(&template, "spec")?);
-    let has_object = |is_config_map: bool, name: &str| {
-        let kind = match is_config_map {
-            true => DataKind::ConfigMap,
-            false => DataKind::Secret,
-        };
-        has_object(subject, kind, name)
-    };
+    let has_object = |kind: &str, name: &str| has_object(subject, kind, name);
     let facts = PodFacts {
         kind: &workload.object.kind,
         name: Some(workload.name.as_str()).filter(|name| !name.is_empty() && !name.ends_with('*')),
@@ -131,14 +125,11 @@ fn run_mutation(
 }
 
 /// Whether an object is in the namespace of the workload. One that cannot be read counts as present.
-fn has_object(subject: RuleContext<'_, '_>, kind: DataKind, name: &str) -> bool {
-    let name = DataName {
-        kind,
-        namespace: subject.workload.namespace.clone(),
-        name: name.to_owned(),
-        folder: subject.workload.folder(),
-    };
-    !matches!(subject.inventory.entries(&name), Ok(None))
+fn has_object(subject: RuleContext<'_, '_>, kind: &str, name: &str) -> bool {
+    DataKind::of(kind.as_bytes()).is_none_or(|kind| {
+        let name = DataName::beside(subject.workload, kind, name);
+        !matches!(subject.inventory.entries(&name), Ok(None))
+    })
 }
 
 /// Whether the workload is marked as injected by a policy of the same kind.
@@ -156,14 +147,17 @@ fn texts(workload: &Workload<'_>, metadata: Option<NodeId>, key: &str) -> BTreeM
     let value = metadata.and_then(|metadata| to_value(tree, tree.get(metadata, key)?).ok());
     let pairs = value.as_ref().and_then(Value::as_object);
     let pairs = pairs.into_iter().flatten();
-    let text = |value: &Value| match value {
+    pairs
+        .map(|(key, value)| (key.clone(), metadata_text(value)))
+        .collect()
+}
+
+fn metadata_text(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
-    };
-    pairs
-        .map(|(key, value)| (key.clone(), text(value)))
-        .collect()
+    }
 }
 
 /// Remarks as diagnostics of the workload.

@@ -22,12 +22,7 @@ pub(super) fn collect(
         return;
     }
     let in_running_pods = subject.options.ephemeral_containers;
-    let in_namespace = |mut need: Need| {
-        if !matches!(need.kind, NeedKind::Image | NeedKind::Privilege) {
-            need.namespace.clone_from(&subject.workload.namespace);
-        }
-        need
-    };
+
     let of_containers = expanded.of_containers.iter();
     let mut of_workload: Vec<BTreeSet<Need>> = of_containers
         .map(|inject| inject.needs(in_running_pods))
@@ -40,8 +35,12 @@ pub(super) fn collect(
             &BTreeSet::new()
         }
     };
-    let all = of_workload.iter().flatten().chain(common);
-    needs.extend(all.cloned().map(in_namespace));
+    for mut need in of_workload.iter().flatten().chain(common).cloned() {
+        if !matches!(need.kind, NeedKind::Image | NeedKind::Privilege) {
+            need.namespace.clone_from(&subject.workload.namespace);
+        }
+        needs.insert(need);
+    }
 }
 
 /// Adds the needs of all rules to the plan, except for objects that the policy generates itself.

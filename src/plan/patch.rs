@@ -35,13 +35,10 @@ impl Patcher<'_, '_> {
             DraftValue::Instead { of, value } => {
                 // The patch must fail if the replaced text is no longer the one that was planned with.
                 let before = to_value(self.draft.tree, *of).ok().filter(Value::is_string);
-                let test = |value| {
-                    PatchOperation::Test(TestOperation {
-                        path: pointer(path),
-                        value,
-                    })
-                };
-                self.operations.extend(before.map(test));
+                self.operations.extend(before.map(|value| {
+                    let path = pointer(path);
+                    PatchOperation::Test(TestOperation { path, value })
+                }));
                 self.replace(path, (**value).clone());
             }
             DraftValue::Open(id) => match self.draft.opened(*id).clone() {

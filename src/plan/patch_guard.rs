@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::borrow::Cow;
 
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PatchEntry;
 use crate::policy::objects::schema_of;
 use crate::policy::schema::{POD_TEMPLATE, TemplateMode};
@@ -165,17 +165,17 @@ impl<'t> Planner<'_, 't> {
             .filter(|fault| !before.contains(fault))
             .collect();
         let Some(last) = new.pop() else { return Ok(()) };
-        let refuse = |planner: &Self, fault: String| {
-            let message = format!(
-                "no API server would take {} with this patch: {fault}",
-                planner.workload.title()
-            );
-            planner.problem(Code::Invalid, message, &entry.item)
-        };
         for fault in new {
-            let problem = refuse(self, fault);
-            self.problems.push(problem);
+            self.problems.push(self.refuse_fault(&fault, entry));
         }
-        Err(Box::new(refuse(self, last)))
+        Err(Box::new(self.refuse_fault(&last, entry)))
+    }
+
+    fn refuse_fault(&self, fault: &str, entry: &PatchEntry) -> Diagnostic {
+        let message = format!(
+            "no API server would take {} with this patch: {fault}",
+            self.workload.title()
+        );
+        self.problem(Code::Invalid, message, &entry.item)
     }
 }

@@ -117,14 +117,12 @@ impl<'t> Planner<'_, 't> {
         let claims = claims
             .map(|claims| self.draft.items(&claims))
             .unwrap_or_default();
-        let named = |claim: DraftValue| {
-            let name = self
-                .draft
-                .get(&claim, "metadata")
-                .and_then(|metadata| self.draft.text_at(&metadata, "name"));
+        let named = claims.into_iter().map(|claim| {
+            let metadata = self.draft.get(&claim, "metadata");
+            let name = metadata.and_then(|metadata| self.draft.text_at(&metadata, "name"));
             (claim, name)
-        };
-        claims.into_iter().map(named).collect()
+        });
+        named.collect()
     }
 
     fn text_part(&self, owner: MetadataOwner, field: &str, key: &str) -> Option<DraftValue> {

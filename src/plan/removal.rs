@@ -307,14 +307,12 @@ impl PolicyRemoval<'_, '_> {
     /// Returns the items that another policy had added with the same content. If that one goes, this one must insert
     /// them.
     fn shared_items<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
-        let item = |(path, recorded_digest): (&'e String, &'e String)| {
+        let items = effects.shared.iter().filter_map(|(path, digests)| {
             let value = self.value(path)?;
-            let recorded_digest = self
-                .matching_digest(&value, recorded_digest)
-                .unwrap_or(recorded_digest);
-            Some((self.place(path), path, (value, None, recorded_digest)))
-        };
-        effects.shared.iter().filter_map(item).collect()
+            let digest = self.matching_digest(&value, digests).unwrap_or(digests);
+            Some((self.place(path), path, (value, None, digest)))
+        });
+        items.collect()
     }
 
     /// Removes the item at a place, to which `path` leads. `None` if it is kept because somebody changed it.

@@ -101,14 +101,14 @@ fn emptied_collections(
     current: Option<&Record>,
     workload: &RecordedPlaces<'_>,
 ) -> Vec<Change> {
-    let is_left = |path: &&String| {
-        let policies = current.into_iter().flat_map(|record| &record.policies);
-        let is_made = policies
-            .map(|policy| &policy.effects)
-            .any(|recorded| recorded.made.contains(*path));
-        !is_made && workload.has_empty_collection(path)
+    let policies = current.map_or(&[][..], |record| &record.policies);
+    let is_made = |path| {
+        policies
+            .iter()
+            .any(|policy| policy.effects.made.contains(path))
     };
-    let removed = effects.made.iter().filter(is_left);
+    let paths = effects.made.iter();
+    let removed = paths.filter(|&path| !is_made(path) && workload.has_empty_collection(path));
     removed.map(|path| at(Operation::TakeOut, path)).collect()
 }
 

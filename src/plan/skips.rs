@@ -24,20 +24,18 @@ pub fn left_alone(
     }
     let base = added_containers::base_of(workload, policies, inventory);
     let mut warnings = Vec::new();
-    let mut report =
-        |policy: &Policy| match select(policy, workload, &base, inventory, &mut warnings) {
-            Err(NotApplied::Skip(skip)) => Some(PolicyReport {
+    let mut reports = Vec::with_capacity(policies.len());
+    for policy in policies {
+        match select(policy, workload, &base, inventory, &mut warnings) {
+            Err(NotApplied::Skip(skip)) => reports.push(PolicyReport {
                 policy: Arc::from(policy.identity.as_str()),
                 outcome: Outcome::Skipped(*skip),
                 rules: Vec::new(),
                 is_older: false,
             }),
-            Ok(()) | Err(NotApplied::Undecided(_)) => None,
-        };
-    let reports = policies
-        .iter()
-        .map(&mut report)
-        .collect::<Option<Vec<_>>>()?;
+            Ok(()) | Err(NotApplied::Undecided(_)) => return None,
+        }
+    }
     (warnings.is_empty() && base.missing.borrow().is_empty()).then_some(reports)
 }
 

@@ -51,8 +51,8 @@ pub struct PodFacts<'p> {
     pub is_marked: bool,
     /// Returns the pod spec, computed on demand. `None` if it has no plain value.
     pub spec: &'p dyn Fn() -> Option<Value>,
-    /// Whether a ConfigMap (`true`) or Secret (`false`) of a name is known in the workload's namespace.
-    pub has_object: &'p dyn Fn(bool, &str) -> bool,
+    /// Whether an object of a kind (`ConfigMap`, `Secret`) and a name is known in the workload's namespace.
+    pub has_object: &'p dyn Fn(&str, &str) -> bool,
 }
 
 /// The result of a mutation.

@@ -167,6 +167,12 @@ pub fn field<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     field_in(value.as_object()?, key)
 }
 
+/// Like [`field`], for a path of keys.
+pub fn field_at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    let mut keys = path.iter();
+    keys.try_fold(value, |value, key| field(value, key))
+}
+
 /// Like [`field`], for the fields of a mapping.
 pub fn field_in<'v>(fields: &'v Map<String, Value>, key: &str) -> Option<&'v Value> {
     if fields.len() > FEW {

@@ -157,13 +157,13 @@ impl<'t> Draft<'t> {
     ) -> Option<(usize, DraftValue)> {
         match list {
             DraftValue::Open(id) => {
-                let is_meant = |item: &DraftValue| match item {
+                let mut items = self.raw_items(*id).iter();
+                let at = items.position(|item| match item {
                     DraftValue::Node(_) => is_meant(&self.resolve_alias(item)),
                     DraftValue::Open(_) | DraftValue::New(_) | DraftValue::Instead { .. } => {
                         is_meant(item)
                     }
-                };
-                let at = self.raw_items(*id).iter().position(is_meant)?;
+                })?;
                 Some((at, self.item(list, at)?))
             }
             DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => {

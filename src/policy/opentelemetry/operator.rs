@@ -209,13 +209,14 @@ impl InstrumentationMutation {
         let mut seen = BTreeSet::new();
         for (_, at) in chosen.iter().filter(|(_, at)| seen.insert(*at)) {
             let resource = &self.catalog.resources[*at];
-            let files = resource
-                .tls
-                .iter()
-                .flat_map(|tls| [(tls, false, &tls.secret), (tls, true, &tls.config_map)]);
-            for (tls, is_config_map, name) in files {
-                if !name.is_empty() && !(pod.has_object)(is_config_map, name) {
-                    let kind = if is_config_map { "ConfigMap" } else { "Secret" };
+            let files = resource.tls.iter().flat_map(|tls| {
+                [
+                    (tls, "Secret", &tls.secret),
+                    (tls, "ConfigMap", &tls.config_map),
+                ]
+            });
+            for (tls, kind, name) in files {
+                if !name.is_empty() && !(pod.has_object)(kind, name) {
                     let message = format!(
                         "the {kind} `{name}` of `{}` is not among the manifests of namespace `{}`: without it the \
                          operator injects nothing, and the pods do not start",
