@@ -20,14 +20,11 @@ impl Layout {
         let mut offsets = IndentVotes::default();
         // The stack of block collections around the current node: is it a mapping, its column, the id behind it.
         let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
-        let is_block = |&id: &NodeId| {
-            matches!(
-                tree.kind(id),
-                NodeKind::BlockMapping | NodeKind::BlockSequence
-            )
-        };
-        for id in tree.within(object).filter(is_block) {
+        for id in tree.within(object) {
             let kind = tree.kind(id);
+            if !matches!(kind, NodeKind::BlockMapping | NodeKind::BlockSequence) {
+                continue;
+            }
             while around.pop_if(|(.., after)| *after <= id).is_some() {}
             let node_column = column(tree, id);
             if let Some(&(true, outer, _)) = around.last()

@@ -72,21 +72,18 @@ impl Lowering<'_, '_> {
             return Ok(());
         }
         // The first field of a list item shares its line with the dash. The next field moves up to its place.
-        let cannot = |reason| {
-            Err(LoweringError {
-                node: *first,
-                reason,
-            })
-        };
+        let node = *first;
         let Some(&(next, _)) = next else {
-            return cannot("shares its line with what is around it");
+            let reason = "shares its line with what is around it";
+            return Err(LoweringError { node, reason });
         };
         let to = self.tree.start_with_properties(next);
         let last = run
             .last()
             .map_or(start, |&(_, value)| self.tree.span(value).end);
         if text[last.min(to)..to].contains('#') {
-            return cannot("shares its line with a dash, and a comment follows it");
+            let reason = "shares its line with a dash, and a comment follows it";
+            return Err(LoweringError { node, reason });
         }
         self.edits.push(Edit {
             at: start..to,

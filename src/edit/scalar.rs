@@ -90,12 +90,6 @@ fn append(
     around: ParentContext,
 ) -> Option<Edit> {
     let end = tree.span(node).end;
-    let insert = |at: usize, text: String| {
-        Some(Edit {
-            at: at..at,
-            text: text.into(),
-        })
-    };
     let is_at_end = new.ends_with(added);
     if !can_hold(tree.kind(node), added) {
         return None;
@@ -105,11 +99,13 @@ fn append(
             // The result must still read as a string: `1e` with `3` behind it is a number.
             if is_plain_tail(added, around) && resolve(new) == Value::String(new.to_owned()) =>
         {
-            insert(end, added.to_owned())
+            Some(Edit::insertion(end, added))
         }
         // The added text must come last. If the value ends with line ends, it would have to go before them.
-        NodeKind::SingleQuoted if is_at_end => insert(end - 1, added.replace('\'', "''")),
-        NodeKind::DoubleQuoted if is_at_end => insert(end - 1, escaped(added)),
+        NodeKind::SingleQuoted if is_at_end => {
+            Some(Edit::insertion(end - 1, added.replace('\'', "''")))
+        }
+        NodeKind::DoubleQuoted if is_at_end => Some(Edit::insertion(end - 1, escaped(added))),
         // YAML has no block scalars inside brackets.
         NodeKind::Literal | NodeKind::Folded if !matches!(around, ParentContext::Flow) => {
             let content = tree.slice(node);
@@ -120,27 +116,18 @@ fn append(
                 .next()
                 .is_some_and(|line| !line.trim().is_empty());
             let has_content = last.contains('\n') && is_text && !added.ends_with(' ');
-            has_content.then(|| Edit {
-                at: end - content.len() + last.len()..end - content.len() + last.len(),
-                text: added.into(),
-            })
+            has_content.then(|| Edit::insertion(end - content.len() + last.len(), added))
         }
         _ => None,
     }
 }
 
 fn prepend(tree: &Tree<'_>, node: NodeId, added: &str, around: ParentContext) -> Option<Edit> {
-    let start = tree.span(node).start;
-    let insert = |text: String| {
-        Some(Edit {
-            at: start + 1..start + 1,
-            text: text.into(),
-        })
-    };
+    let begin = tree.span(node).start + 1;
     match tree.kind(node) {
         kind if !can_hold(kind, added) => None,
-        NodeKind::SingleQuoted => insert(added.replace('\'', "''")),
-        NodeKind::DoubleQuoted => insert(escaped(added)),
+        NodeKind::SingleQuoted => Some(Edit::insertion(begin, added.replace('\'', "''"))),
+        NodeKind::DoubleQuoted => Some(Edit::insertion(begin, escaped(added))),
         // The text begins at the first character of the first line, unless that line is blank or begins with a tab, or
         // the header has an indentation indicator.
         NodeKind::Literal | NodeKind::Folded if !matches!(around, ParentContext::Flow) => {
@@ -153,10 +140,7 @@ fn prepend(tree: &Tree<'_>, node: NodeId, added: &str, around: ParentContext) ->
                 && !first.starts_with(char::is_whitespace)
                 && !added.starts_with(' ');
             let at = tree.span(node).end - first.len();
-            is_clear.then(|| Edit {
-                at: at..at,
-                text: added.into(),
-            })
+            is_clear.then(|| Edit::insertion(at, added))
         }
         _ => None,
     }

@@ -55,15 +55,10 @@ pub fn find_ambiguity(text: &str, place: TextPosition) -> Option<Ambiguity> {
 /// Finds `---x` at the start of a line: text to YAML, an error to kubectl (apimachinery's `YAMLReader`), and the end
 /// of a document to Helm (`releaseutil.SplitManifests`).
 fn find_half_separator(bytes: &[u8]) -> Option<Ambiguity> {
-    let begins_line = |&at: &usize| at == 0 || bytes[at - 1] == b'\n';
-    let continues = |&at: &usize| {
-        bytes
-            .get(at + 3)
-            .is_some_and(|byte| !byte.is_ascii_whitespace())
-    };
-    let mut found = memchr::memmem::find_iter(bytes, b"---")
-        .filter(begins_line)
-        .filter(continues);
+    let mut found = memchr::memmem::find_iter(bytes, b"---").filter(|&at| {
+        let next = bytes.get(at + 3);
+        (at == 0 || bytes[at - 1] == b'\n') && next.is_some_and(|next| !next.is_ascii_whitespace())
+    });
     found.next().map(|at| Ambiguity {
         at: at..at + 4,
         description: "a line that begins with `---` is text to some readers only",

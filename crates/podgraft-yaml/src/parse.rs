@@ -100,17 +100,20 @@ pub fn parse_with_granit(text: &str) -> Result<Tree<'_>, ParseError> {
     granit::parse(text)
 }
 
+fn is_unprintable(char: char) -> bool {
+    match char {
+        '\t' | '\n' | '\r' | '\u{85}' => false,
+        '\u{fffe}' | '\u{ffff}' => true,
+        _ => char.is_control(),
+    }
+}
+
 /// Finds the first character that YAML does not allow anywhere (1.2.2, 5.1). Checked here because granit takes a NUL
 /// for the end of the text, and go-yaml refuses the other ones in quotes, too.
 fn find_unprintable(text: &str) -> Option<(usize, char)> {
     let is_suspect =
         |byte: &u8| (*byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte >= 0x7f;
     let first = text.bytes().position(|byte| is_suspect(&byte))?;
-    let is_unprintable = |char: char| match char {
-        '\t' | '\n' | '\r' | '\u{85}' => false,
-        '\u{fffe}' | '\u{ffff}' => true,
-        _ => char.is_control(),
-    };
     text[first..]
         .char_indices()
         .find(|&(_, char)| is_unprintable(char))

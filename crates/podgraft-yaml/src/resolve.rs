@@ -32,6 +32,11 @@ impl Tree<'_> {
             .map(|entry| self.follow(entry.value))
     }
 
+    /// Returns the scalar at the key, aliases followed. `None` if there is none.
+    pub fn scalar_at(&self, mapping: NodeId, key: &str) -> Option<&str> {
+        self.scalar(self.get(mapping, key)?)
+    }
+
     /// Returns the entry of the key, from the mapping itself or from its merge keys. `None` if there is none.
     pub fn entry(&self, mapping: NodeId, key: &str) -> Option<MappingEntry> {
         self.entry_within(self.follow(mapping), key, &mut Vec::new())

@@ -16,6 +16,16 @@ pub struct Edit {
     pub text: Arc<str>,
 }
 
+impl Edit {
+    /// An edit that inserts a text and replaces nothing.
+    pub fn insertion(at: usize, text: impl Into<Arc<str>>) -> Self {
+        Edit {
+            at: at..at,
+            text: text.into(),
+        }
+    }
+}
+
 /// Returns the text with the edits applied.
 ///
 /// # Panics

@@ -424,8 +424,11 @@ pub fn is_same_text(left: &Tree<'_>, left_id: NodeId, right: &Tree<'_>, right_id
         return false;
     };
     let (left_start, right_start) = (left_root.start, right_root.start);
-    let is_same = |(left_node, right_node): (&Node, &Node)| {
-        left_node.kind == right_node.kind
+    if left_nodes.len() != right_nodes.len() || left.slice(left_id) != right.slice(right_id) {
+        return false;
+    }
+    for (left_node, right_node) in left_nodes.iter().zip(right_nodes) {
+        let is_same = left_node.kind == right_node.kind
             && left_node.kind != NodeKind::Alias
             && !left_node.has_properties
             && !right_node.has_properties
@@ -437,11 +440,12 @@ pub fn is_same_text(left: &Tree<'_>, left_id: NodeId, right: &Tree<'_>, right_id
             && (left_node.extra == VERBATIM) == (right_node.extra == VERBATIM)
             && (left_node.extra == VERBATIM
                 || left.decoded[left_node.extra as usize]
-                    == right.decoded[right_node.extra as usize])
-    };
-    left_nodes.len() == right_nodes.len()
-        && left.slice(left_id) == right.slice(right_id)
-        && left_nodes.iter().zip(right_nodes).all(is_same)
+                    == right.decoded[right_node.extra as usize]);
+        if !is_same {
+            return false;
+        }
+    }
+    true
 }
 
 /// See [`Tree::children`].

@@ -56,13 +56,16 @@ pub fn to_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueError> {
 
 /// Whether [`to_value`] succeeds for a node. Builds no value if the nodes alone show it.
 pub fn has_value(tree: &Tree<'_>, node: NodeId) -> bool {
-    let is_usual = |node: NodeId| match tree.kind(node) {
+    tree.within(node).all(|node| is_usual(tree, node)) || to_value(tree, node).is_ok()
+}
+
+fn is_usual(tree: &Tree<'_>, node: NodeId) -> bool {
+    match tree.kind(node) {
         _ if tree.tag(node).is_some() => false,
         NodeKind::Alias => false,
         kind if kind.is_mapping() => tree.has_usual_keys(node),
         _ => true,
-    };
-    tree.within(node).all(is_usual) || to_value(tree, node).is_ok()
+    }
 }
 
 /// The nodes at the end of a path.

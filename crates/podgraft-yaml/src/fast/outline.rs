@@ -95,12 +95,6 @@ impl Parser<'_> {
         if self.due.is_none() {
             return false;
         }
-        let text = |id: usize| {
-            self.tree
-                .nodes
-                .get(id)
-                .map(|node| &self.bytes[node.start as usize..node.end as usize])
-        };
         let Some(mapping) = self
             .open
             .last()
@@ -109,8 +103,13 @@ impl Parser<'_> {
         else {
             return false;
         };
-        let is_under_template = mapping.checked_sub(1).and_then(text) == Some(b"template");
-        is_under_template && self.tree.nodes.len().checked_sub(1).and_then(text) == Some(b"spec")
+        self.is_text_before(mapping, b"template")
+            && self.is_text_before(self.tree.nodes.len(), b"spec")
+    }
+
+    fn is_text_before(&self, id: usize, text: &[u8]) -> bool {
+        let node = id.checked_sub(1).and_then(|id| self.tree.nodes.get(id));
+        node.is_some_and(|node| &self.bytes[node.start as usize..node.end as usize] == text)
     }
 
     fn state(&self) -> ParserState {

@@ -193,13 +193,6 @@ impl Parser<'_> {
 
     /// The character of an escape, and the escape's length without the backslash.
     fn unescape(&self, at: usize) -> Option<(char, usize)> {
-        let digits = |count: usize| {
-            let digits = self.tree.text.get(at + 1..at + 1 + count)?;
-            let are_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            // Half a surrogate pair is no character, so pairs are left to the complete parser.
-            let char = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
-            are_digits.then_some((char, 1 + count))
-        };
         let char = match self.bytes.get(at)? {
             b'n' => '\n',
             b't' => '\t',
@@ -209,12 +202,20 @@ impl Parser<'_> {
             b'0' => '\0',
             b'e' => '\u{1b}',
             char @ (b'"' | b'\\' | b'/' | b' ') => char::from(*char),
-            b'x' => return digits(2),
-            b'u' => return digits(4),
-            b'U' => return digits(8),
+            b'x' => return self.unescape_digits(at + 1, 2),
+            b'u' => return self.unescape_digits(at + 1, 4),
+            b'U' => return self.unescape_digits(at + 1, 8),
             _ => return None,
         };
         Some((char, 1))
+    }
+
+    fn unescape_digits(&self, at: usize, count: usize) -> Option<(char, usize)> {
+        let digits = self.tree.text.get(at..at + count)?;
+        let are_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        // Half a surrogate pair is no character, so pairs are left to the complete parser.
+        let char = char::from_u32(u32::from_str_radix(digits, 16).ok()?)?;
+        are_digits.then_some((char, 1 + count))
     }
 }
 
