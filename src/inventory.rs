@@ -81,16 +81,13 @@ pub struct KnownObject<T> {
 }
 
 impl<T: PartialEq> KnownObject<T> {
+    fn rank(&self) -> (SourceRole, &str, usize) {
+        (self.standing, &self.place.source, self.place.line)
+    }
+
     /// Merges two definitions of the same object. Their order makes no difference.
     fn join(self, other: Self) -> Self {
-        let key = |known: &Self| {
-            (
-                known.standing,
-                known.place.source.to_string(),
-                known.place.line,
-            )
-        };
-        let (mut first, second) = if key(&self) <= key(&other) {
+        let (mut first, second) = if self.rank() <= other.rank() {
             (self, other)
         } else {
             (other, self)
@@ -157,38 +154,46 @@ impl Inventory {
             }
         }
         for (name, known) in &others.data {
-            let is_late = |asked: &InventoryKey| {
-                let InventoryKey::Data(asked) = asked else {
-                    return false;
-                };
-                let (before, new) = (self.data_of(name), others.data_of(name));
-                asked.is_same_except_folder(name)
-                    && is_another_answer(asked.folder.as_deref(), before, new)
-            };
-            if self.lookups.any(is_late) {
+            if self
+                .lookups
+                .any(|asked| self.is_data_outdated(asked, name, others))
+            {
                 late.push((InventoryKey::Data(name.clone()), known.place.clone()));
             }
         }
         for (name, known) in &others.objects {
-            // An object that was generated because it was missing would now exist twice.
-            let is_known = self
-                .objects
-                .get(name)
-                .is_some_and(|before| before.standing == SourceRole::Manifest);
-            let is_late = |asked: &InventoryKey| match asked {
-                InventoryKey::Object(asked) => asked == name && !is_known,
-                InventoryKey::LookedUp(asked) => {
-                    let (before, new) = (self.objects_of(name), others.objects_of(name));
-                    asked.is_same_except_folder(name)
-                        && is_another_answer(asked.folder.as_deref(), before, new)
-                }
-                InventoryKey::Namespace(_) | InventoryKey::Data(_) => false,
-            };
-            if self.lookups.any(is_late) {
+            if self
+                .lookups
+                .any(|asked| self.is_object_outdated(asked, name, others))
+            {
                 late.push((InventoryKey::Object(name.clone()), known.place.clone()));
             }
         }
         late
+    }
+
+    fn is_data_outdated(&self, asked: &InventoryKey, name: &DataName, others: &Self) -> bool {
+        let InventoryKey::Data(asked) = asked else {
+            return false;
+        };
+        let (before, new) = (self.data_of(name), others.data_of(name));
+        asked.is_same_except_folder(name) && is_another_answer(asked.folder.as_deref(), before, new)
+    }
+
+    fn is_object_outdated(&self, asked: &InventoryKey, name: &ObjectName, others: &Self) -> bool {
+        match asked {
+            // An object that was generated because it was missing would now exist twice.
+            InventoryKey::Object(asked) => {
+                let known = self.objects.get(name);
+                asked == name && known.is_none_or(|known| known.standing != SourceRole::Manifest)
+            }
+            InventoryKey::LookedUp(asked) => {
+                let (before, new) = (self.objects_of(name), others.objects_of(name));
+                asked.is_same_except_folder(name)
+                    && is_another_answer(asked.folder.as_deref(), before, new)
+            }
+            InventoryKey::Namespace(_) | InventoryKey::Data(_) => false,
+        }
     }
 
     /// What policies of this run generate under a name.
@@ -300,10 +305,10 @@ impl Inventory {
     /// # Errors
     /// When two texts say different things of it.
     pub fn namespace_object(&self, name: &str) -> Result<Option<&Value>, UnclearObject> {
-        let named = |namespace: Option<&str>| ObjectName {
+        let absent = ObjectName {
             group: String::new(),
             kind: "Namespace".to_owned(),
-            namespace: namespace.map(str::to_owned),
+            namespace: None,
             name: name.to_owned(),
             folder: None,
         };
@@ -311,7 +316,7 @@ impl Inventory {
             candidate.group.is_empty() && candidate.kind == "Namespace" && candidate.name == name
         };
         let found = self.objects.keys().find(is_wanted);
-        self.looked_up(found.unwrap_or(&named(None)))
+        self.looked_up(found.unwrap_or(&absent))
     }
 
     /// The labels and annotations of a Namespace; `None` if there is none of this name.

@@ -155,7 +155,7 @@ fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
     if !tree.kind(id).is_mapping() {
         return Vec::new();
     }
-    let text = |key| tree.get(id, key).and_then(|value| tree.scalar(value));
+    let text = |key| tree.scalar_at(id, key);
     if text("kind") == Some("Secret") {
         let fields = ["data", "stringData"]
             .into_iter()

@@ -15,13 +15,11 @@ pub fn in_order<R: Send>(
     let work = || std::iter::from_fn(&next).collect::<Vec<_>>();
     let mut results = thread::scope(|scope| {
         // If the system refuses another thread, the threads that run do all the work.
-        let spawn = |_| {
-            Builder::new()
-                .stack_size(STACK)
-                .spawn_scoped(scope, work)
-                .ok()
-        };
-        let handles: Vec<_> = (1..threads).filter_map(spawn).collect();
+        let handles = (1..threads).filter_map(|_| {
+            let thread = Builder::new().stack_size(STACK);
+            thread.spawn_scoped(scope, work).ok()
+        });
+        let handles: Vec<_> = handles.collect();
         let mut results = work();
         for handle in handles {
             results.extend(

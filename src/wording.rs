@@ -25,14 +25,11 @@ pub fn is_unsafe(c: char) -> bool {
 /// <https://github.com/microsoft/azure-pipelines-agent/blob/master/src/Agent.Sdk/CommandPlugin.cs>,
 /// <https://docs.gitlab.com/ci/jobs/job_logs/#custom-collapsible-sections>
 fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
-    let is_bracket = |at: &usize| {
-        let word = &text[at + 2..];
-        word.trim_start_matches(|c: char| c.is_ascii_alphanumeric())
-            .starts_with('[')
-    };
-    let hashes = (0..text.len())
-        .filter(|&at| text.as_bytes()[at..].starts_with(b"##"))
-        .filter(is_bracket);
+    let hashes = (0..text.len()).filter(|&at| text.as_bytes()[at..].starts_with(b"##"));
+    let hashes = hashes.filter(|at| {
+        let rest = text[at + 2..].trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+        rest.starts_with('[')
+    });
     let sections = ["section_start:", "section_end:"];
     let colons = sections.into_iter().flat_map(|mark| {
         text.match_indices(mark)

@@ -87,7 +87,7 @@ impl PolicyUse {
     fn overlaid(&self, text: &str) -> Result<String, &'static str> {
         let tree = parse(text).map_err(|_| "is not YAML")?;
         let is_policy = |root: &&NodeId| {
-            let kind = tree.get(**root, "kind").and_then(|kind| tree.scalar(kind));
+            let kind = tree.scalar_at(**root, "kind");
             kind == Some("InjectionPolicy")
         };
         let roots: Vec<&NodeId> = tree.roots().iter().filter(is_policy).collect();

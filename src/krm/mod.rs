@@ -72,13 +72,7 @@ impl<'a> ResourceList<'a> {
     /// If the text is no ResourceList.
     pub fn read(name: Arc<str>, text: &'a str) -> Result<Self, Box<Diagnostic>> {
         let source = Source::new(name, text);
-        let refuse = |message: &str, at: Range<usize>| {
-            let problem =
-                Diagnostic::error(Code::BadResourceList, message).at(source.place(at), "here");
-            Box::new(problem.help(
-                    "`podgraft fn` is run by kustomize, kpt and the like; for manifests there is `podgraft apply`",
-                ))
-        };
+        let refuse = |message, at| Box::new(not_read(message, source.place(at)));
         let tree = parse(text).map_err(|error| refuse("the input is not valid YAML", error.at))?;
         let &[root] = tree.roots() else {
             return Err(refuse(
@@ -86,11 +80,7 @@ impl<'a> ResourceList<'a> {
                 0..0,
             ));
         };
-        let word = |key: &str| {
-            tree.get(root, key)
-                .and_then(|value| tree.scalar(value))
-                .unwrap_or_default()
-        };
+        let word = |key| tree.scalar_at(root, key).unwrap_or_default();
         if word("kind") != KIND || !VERSIONS.contains(&word("apiVersion")) {
             return Err(refuse(
                 "the input must be a ResourceList of config.kubernetes.io/v1",
@@ -169,10 +159,7 @@ impl<'a> ResourceList<'a> {
     }
 
     fn word(&self, node: NodeId, key: &str) -> &str {
-        self.tree
-            .get(node, key)
-            .and_then(|value| self.tree.scalar(value))
-            .unwrap_or_default()
+        self.tree.scalar_at(node, key).unwrap_or_default()
     }
 
     fn values(&self, node: NodeId) -> Result<Vec<(String, String, Place)>, Box<Diagnostic>> {
@@ -212,23 +199,13 @@ impl<'a> ResourceList<'a> {
         let slice = &self.source.text[start..end + behind.rfind('\n').map_or(0, |at| at + 1)];
         let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let column = self.source.text[line_start..start].chars().count();
-        let outdent = |line: &str| {
-            line[line
-                .bytes()
-                .take(column)
-                .take_while(|&byte| byte == b' ')
-                .count()..]
-                .to_owned()
-        };
         let text = match self.tree.kind(node).is_flow() {
             true => slice.to_owned(),
             false => {
                 let mut lines = slice.split_inclusive('\n');
-                lines
-                    .next()
-                    .map(str::to_owned)
-                    .into_iter()
-                    .chain(lines.map(outdent))
+                let first = lines.next().into_iter();
+                first
+                    .chain(lines.map(|line| outdented(line, column)))
                     .collect()
             }
         };
@@ -250,6 +227,19 @@ impl<'a> ResourceList<'a> {
     fn value(&self, node: NodeId) -> Option<Value> {
         to_value(&self.tree, node).ok()
     }
+}
+
+fn not_read(message: &str, place: Place) -> Diagnostic {
+    let problem = Diagnostic::error(Code::BadResourceList, message).at(place, "here");
+    problem.help(
+        "`podgraft fn` is run by kustomize, kpt and the like; for manifests there is `podgraft apply`",
+    )
+}
+
+/// Takes at most `columns` leading blanks off a line.
+fn outdented(line: &str, columns: usize) -> &str {
+    let blanks = line.bytes().take(columns);
+    &line[blanks.take_while(|&byte| byte == b' ').count()..]
 }
 
 #[cfg(test)]

@@ -228,12 +228,10 @@ impl ResourceList<'_> {
 
     fn line_start(&self, line: usize) -> usize {
         let text = self.source.text.as_bytes();
-        let starts = || {
-            std::iter::once(0)
-                .chain(memchr::memchr_iter(b'\n', text).map(|at| at + 1))
-                .collect()
-        };
-        let starts = self.line_starts.get_or_init(starts);
+        let starts = self.line_starts.get_or_init(|| {
+            let ends = memchr::memchr_iter(b'\n', text);
+            std::iter::once(0).chain(ends.map(|at| at + 1)).collect()
+        });
         starts
             .get(line.saturating_sub(1))
             .copied()
@@ -294,15 +292,17 @@ fn as_json(result: &KrmResult) -> String {
 /// Escapes characters so that JSON is read alike by every YAML parser: YAML 1.1 breaks lines at some characters, or
 /// does not allow them.
 fn printable(json: &str) -> String {
-    let escape = |c: char| match c {
-        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
-            format!("\\u{:04x}", c as u32)
-        }
-        c => c.to_string(),
-    };
     if json.is_ascii() && !json.contains('\u{7f}') {
-        json.to_owned()
-    } else {
-        json.chars().map(escape).collect()
+        return json.to_owned();
     }
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
+                escaped += &format!("\\u{:04x}", c as u32);
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
 }

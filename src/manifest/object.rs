@@ -21,6 +21,15 @@ pub struct Object {
     pub within: Option<ListMembership>,
 }
 
+impl Object {
+    /// A text of its metadata; `None` if it is empty.
+    pub fn metadata_text<'t>(&self, tree: &'t Tree<'_>, key: &str) -> Option<&'t str> {
+        let metadata = tree.get(self.node, "metadata")?;
+        let text = tree.string(tree.get(metadata, key)?);
+        text.filter(|text| !text.is_empty())
+    }
+}
+
 /// The position of an object in a List.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListMembership {
@@ -58,13 +67,14 @@ pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<DocumentContent> {
 
 /// Whether a document of a tree is a List without items.
 pub fn has_empty_list(tree: &Tree<'_>) -> bool {
-    let is_empty_list = |root: &NodeId| {
-        let items = tree.get(*root, "items").filter(|&items| {
-            tree.kind(items).is_sequence() && tree.children(items).next().is_none()
-        });
-        items.is_some() && as_object(tree, *root).is_some_and(|list| list.kind.ends_with("List"))
-    };
-    tree.roots().iter().any(is_empty_list)
+    tree.roots().iter().any(|&root| is_empty_list(tree, root))
+}
+
+fn is_empty_list(tree: &Tree<'_>, root: NodeId) -> bool {
+    let items = tree
+        .get(root, "items")
+        .filter(|&items| tree.kind(items).is_sequence() && tree.children(items).next().is_none());
+    items.is_some() && as_object(tree, root).is_some_and(|list| list.kind.ends_with("List"))
 }
 
 fn collect(
@@ -175,13 +185,10 @@ pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
 
 /// Finds the first `{{` that begins a line or a value, as in an unrendered template.
 pub fn find_template_line(text: &str) -> Option<Range<usize>> {
-    let begins = |at: &usize| {
-        let line = text[..*at].rfind('\n').map_or(0, |found| found + 1);
-        let before = text[line..*at].trim_end();
-        before.is_empty() || before.ends_with(':') || before.ends_with('-')
-    };
-    text.match_indices("{{")
-        .map(|(at, _)| at)
-        .find(begins)
-        .map(|at| at..at + 2)
+    let mut places = text.match_indices("{{").map(|(at, _)| at..at + 2);
+    places.find(|place| {
+        let line = text[..place.start].rfind('\n').map_or(0, |at| at + 1);
+        let before = text[line..place.start].trim_end();
+        before.is_empty() || before.ends_with([':', '-'])
+    })
 }

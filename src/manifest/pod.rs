@@ -144,12 +144,7 @@ impl<'t> Workload<'t> {
             template = descend(tree, template, key)?;
         }
         let pod_spec = descend(tree, template, "spec")?;
-        let metadata = tree.get(object.node, "metadata");
-        let text = |key| {
-            metadata
-                .and_then(|metadata| tree.string(tree.get(metadata, key)?))
-                .filter(|text| !text.is_empty())
-        };
+        let text = |key| object.metadata_text(tree, key);
         let name = match (text("name"), text("generateName")) {
             (Some(name), _) => name.to_owned(),
             (None, Some(prefix)) => format!("{prefix}*"),
@@ -177,9 +172,7 @@ impl<'t> Workload<'t> {
 
     /// The namespace that the manifest states; empty if it states none.
     pub fn stated_namespace(&self) -> &'t str {
-        let metadata = self.metadata();
-        let stated =
-            metadata.and_then(|metadata| self.tree.string(self.tree.get(metadata, "namespace")?));
+        let stated = self.object.metadata_text(self.tree, "namespace");
         stated.unwrap_or_default()
     }
 

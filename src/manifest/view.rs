@@ -84,11 +84,7 @@ fn items<'t>(tree: &'t Tree<'t>, mapping: NodeId, key: &str) -> impl Iterator<It
 
 fn container_view(tree: &Tree<'_>, container: &Container<'_>) -> ContainerView {
     let node = container.node;
-    let mount = |item| MountView {
-        name: text(tree, item, "name"),
-        mount_path: text(tree, item, "mountPath"),
-        read_only: text(tree, item, "readOnly") == "true",
-    };
+
     ContainerView {
         name: container.name.to_owned(),
         image: container.image.to_owned(),
@@ -101,7 +97,17 @@ fn container_view(tree: &Tree<'_>, container: &Container<'_>) -> ContainerView {
         env_from: items(tree, node, "envFrom")
             .map(|item| env_from(tree, item))
             .collect(),
-        volume_mounts: items(tree, node, "volumeMounts").map(mount).collect(),
+        volume_mounts: items(tree, node, "volumeMounts")
+            .map(|item| mount(tree, item))
+            .collect(),
+    }
+}
+
+fn mount(tree: &Tree<'_>, item: NodeId) -> MountView {
+    MountView {
+        name: text(tree, item, "name"),
+        mount_path: text(tree, item, "mountPath"),
+        read_only: text(tree, item, "readOnly") == "true",
     }
 }
 
@@ -171,14 +177,13 @@ fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<Metadata
     let Some(mapping) = metadata.and_then(|metadata| tree.get(metadata, field)) else {
         return Vec::new();
     };
-    let pair = |(key, value)| {
+    let pairs = tree.entries(mapping).filter_map(|(key, value)| {
         let (key, value) = (tree.scalar(key)?, tree.string(value).unwrap_or_default());
-        Some(MetadataView {
-            key: key.to_owned(),
-            value: mask::value(key, value).into_owned(),
-        })
-    };
-    tree.entries(mapping).filter_map(pair).collect()
+        let value = mask::value(key, value).into_owned();
+        let key = key.to_owned();
+        Some(MetadataView { key, value })
+    });
+    pairs.collect()
 }
 
 fn metrics_endpoints(view: &WorkloadView) -> Vec<MetricsEndpoint> {

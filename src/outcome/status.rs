@@ -51,16 +51,17 @@ impl WorkloadReport {
         self.policies.iter().any(PolicyReport::is_adopted)
     }
 
+    /// Whether a policy has an outcome for which `is_meant` holds.
+    pub fn has_outcome(&self, is_meant: impl Fn(&Outcome) -> bool) -> bool {
+        let mut policies = self.policies.iter();
+        policies.any(|policy_report| is_meant(&policy_report.outcome))
+    }
+
     /// Returns the status of the workload.
     pub fn status(&self) -> WorkloadStatus {
-        let any = |is: fn(&Outcome) -> bool| {
-            self.policies
-                .iter()
-                .any(|policy_report| is(&policy_report.outcome))
-        };
-        let is_injected = any(|outcome| matches!(outcome, Outcome::Injected(_)));
-        let is_taken_out = any(|outcome| matches!(outcome, Outcome::TakenOut(_)));
-        let has_failed = any(|outcome| *outcome == Outcome::Failed);
+        let is_injected = self.has_outcome(|outcome| matches!(outcome, Outcome::Injected(_)));
+        let is_taken_out = self.has_outcome(|outcome| matches!(outcome, Outcome::TakenOut(_)));
+        let has_failed = self.has_outcome(|outcome| *outcome == Outcome::Failed);
         if self.is_adopted() {
             WorkloadStatus::Adopted
         } else if has_failed && !self.is_changed() {
@@ -69,7 +70,7 @@ impl WorkloadReport {
             WorkloadStatus::TakenOut
         } else if is_injected || self.is_changed() {
             WorkloadStatus::Injected
-        } else if any(|outcome| *outcome == Outcome::UpToDate) {
+        } else if self.has_outcome(|outcome| *outcome == Outcome::UpToDate) {
             WorkloadStatus::Unchanged
         } else {
             WorkloadStatus::NotSelected

@@ -41,7 +41,7 @@ pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
 }
 
 fn is_test(tree: &Tree<'_>, root: NodeId) -> bool {
-    tree.get(root, "kind").and_then(|kind| tree.scalar(kind)) == Some(KIND)
+    tree.scalar_at(root, "kind") == Some(KIND)
 }
 
 fn read_one(

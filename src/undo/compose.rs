@@ -98,24 +98,17 @@ fn parts_of(length: usize, edits: &[Edit]) -> Vec<TextSegment<'_>> {
 fn to_edits(length: usize, parts: &[TextSegment<'_>]) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     let (mut at, mut removed_until, mut text) = (0, None, String::new());
-    let flush = |edits: &mut Vec<Edit>, at: usize, next: usize, text: &mut String| {
-        if at < next || !text.is_empty() {
-            edits.push(Edit {
-                at: at..next,
-                text: std::mem::take(text).into(),
-            });
-        }
-    };
+
     for part in parts {
         match part {
             TextSegment::New(new) => text.push_str(new),
             TextSegment::Kept(range) | TextSegment::Gone(range) if range.is_empty() => {}
             TextSegment::Kept(range) => {
-                flush(&mut edits, at, range.start, &mut text);
+                flush(&mut edits, at..range.start, &mut text);
                 at = range.end;
             }
             TextSegment::Gone(range) => {
-                flush(&mut edits, at, range.start, &mut text);
+                flush(&mut edits, at..range.start, &mut text);
                 match edits
                     .last_mut()
                     .filter(|last| removed_until == Some(last.at.end) && last.at.end == range.start)
@@ -131,8 +124,15 @@ fn to_edits(length: usize, parts: &[TextSegment<'_>]) -> Vec<Edit> {
             }
         }
     }
-    flush(&mut edits, at, length, &mut text);
+    flush(&mut edits, at..length, &mut text);
     edits
+}
+
+fn flush(edits: &mut Vec<Edit>, at: Range<usize>, text: &mut String) {
+    if !at.is_empty() || !text.is_empty() {
+        let text = std::mem::take(text).into();
+        edits.push(Edit { at, text });
+    }
 }
 
 #[cfg(test)]
