@@ -12,7 +12,7 @@ use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::plan::draft_paths::RecordedPlaces;
-use crate::plan::recording::{EarlierRun, SatisfiedChange, has_twin_containers};
+use crate::plan::recording::{EarlierRun, has_twin_containers};
 use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, plan};
 use crate::record::ORIGINAL;
@@ -300,12 +300,11 @@ fn note_changed(
     let base = RecordedPlaces::of(base.tree, base.object.node, paths);
     let mut has_noted = false;
     for changed in &taken.changed {
-        let is_met = |(policy, met): &&(String, SatisfiedChange)| {
+        let Some((_, met)) = planned.satisfied.iter().find(|(policy, met)| {
             let below = changed.path.strip_prefix(met.path.as_str());
             *policy == changed.policy
                 && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        };
-        let Some((_, met)) = planned.satisfied.iter().find(is_met) else {
+        }) else {
             continue;
         };
         let current_value = base.value(&changed.path);
@@ -338,34 +337,31 @@ fn unmarked(mut object: Value) -> Value {
 
 /// Reports why each policy is not adopted.
 pub(super) fn not_adopted(planned: WorkloadPlan<'_>) -> Vec<PolicyReport> {
-    let WorkloadPlan {
-        policies,
-        diagnostics,
-        ..
-    } = planned;
-    let reason = |report: &PolicyReport| match &report.outcome {
-        Outcome::Injected(changes) => Some(format!("{} is not there", list(changes))),
-        Outcome::UpToDate => Some("nothing of it is there, or not by itself".to_owned()),
-        Outcome::Failed => {
-            let is_of_policy = |problem: &&Diagnostic| {
-                problem.is_error() && problem.policy.as_ref() == Some(&report.policy)
-            };
-            let problem = diagnostics.iter().find(is_of_policy);
-            Some(problem.map_or_else(|| "it fails".to_owned(), |problem| problem.message.clone()))
-        }
-        Outcome::TakenOut(_) | Outcome::Skipped(_) => None,
-    };
-    let outcome = |mut report: PolicyReport| {
-        if let Some(reason) = reason(&report) {
+    let mut policies = planned.policies;
+    for report in &mut policies {
+        if let Some(reason) = reason_against(report, &planned.diagnostics) {
             let skip = Skip::because(SkipCause::NotAdopted, format!("not adopted: {reason}"));
             report.outcome = Outcome::Skipped(Skip {
                 is_near_miss: true,
                 ..skip
             });
         }
-        report
-    };
-    policies.into_iter().map(outcome).collect()
+    }
+    policies
+}
+
+/// Why a policy was not adopted that selects the workload.
+fn reason_against(report: &PolicyReport, diagnostics: &[Diagnostic]) -> Option<String> {
+    match &report.outcome {
+        Outcome::Injected(changes) => Some(format!("{} is not there", list(changes))),
+        Outcome::UpToDate => Some("nothing of it is there, or not by itself".to_owned()),
+        Outcome::Failed => {
+            let mut errors = diagnostics.iter().filter(|problem| problem.is_error());
+            let problem = errors.find(|problem| problem.policy.as_ref() == Some(&report.policy));
+            Some(problem.map_or_else(|| "it fails".to_owned(), |problem| problem.message.clone()))
+        }
+        Outcome::TakenOut(_) | Outcome::Skipped(_) => None,
+    }
 }
 
 /// Returns the record that a policy would have if it had injected what is in place. `None` if there is nothing to

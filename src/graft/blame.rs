@@ -48,20 +48,15 @@ pub(super) fn authors(
         return Vec::new();
     };
     blame.advance(&new, &all_policies);
-    let mut moved = 0;
-    let of_edit = |edit: &Edit| {
-        let at = (edit.at.start - start).saturating_add_signed(moved);
-        moved += edit.text.len() as isize - edit.at.len() as isize;
-        let remover = blame.remover_of(
-            &text[start..end],
-            &(edit.at.start - start..edit.at.end - start),
-        );
-        remover
-            .into_iter()
-            .chain(blame.authors_of(at, &edit.text))
-            .collect()
-    };
-    edits.iter().map(of_edit).collect()
+    let (mut moved, mut authors) = (0, Vec::with_capacity(edits.len()));
+    for edit in edits {
+        let old = edit.at.start - start..edit.at.end - start;
+        let at = old.start.saturating_add_signed(moved);
+        moved += edit.text.len() as isize - old.len() as isize;
+        let remover = blame.remover_of(&text[start..end], &old).into_iter();
+        authors.push(remover.chain(blame.authors_of(at, &edit.text)).collect());
+    }
+    authors
 }
 
 /// Returns a part of the text with the edits applied. `None` if an edit is outside of the part.
@@ -91,12 +86,13 @@ struct Blame {
 
 impl Blame {
     fn new(text: &str) -> Self {
-        let line = |(index, text): (usize, &str)| BlameLine {
+        let lines = text.split_inclusive('\n').enumerate();
+        let lines = lines.map(|(index, text)| BlameLine {
             text: text.to_owned(),
             origin: Some(index),
             policies: Vec::new(),
-        };
-        let lines: Vec<BlameLine> = text.split_inclusive('\n').enumerate().map(line).collect();
+        });
+        let lines: Vec<BlameLine> = lines.collect();
         let removed_by = vec![Vec::new(); lines.len()];
         Blame { lines, removed_by }
     }
@@ -121,16 +117,15 @@ impl Blame {
             }
             // With as many lines as before, each new line is the old one at its position, changed once more.
             let is_paired = before.len() == after.len();
-            let earlier = |index: usize| match is_paired {
-                true => self.lines[before.start + index].policies.clone(),
-                false => Vec::new(),
-            };
-            let line = |(index, text): (usize, &&str)| BlameLine {
-                text: (*text).to_owned(),
-                origin: None,
-                policies: [earlier(index).as_slice(), policies].concat(),
-            };
-            lines.extend(new[after].iter().enumerate().map(line));
+            for (index, text) in new[after].iter().enumerate() {
+                let old = self.lines.get(before.start + index).filter(|_| is_paired);
+                let earlier = old.map_or(&[][..], |old| &old.policies);
+                lines.push(BlameLine {
+                    text: (*text).to_owned(),
+                    origin: None,
+                    policies: [earlier, policies].concat(),
+                });
+            }
         }
         self.lines = lines;
     }
@@ -143,21 +138,18 @@ impl Blame {
             start
         });
         let ends: Vec<usize> = ends.collect();
-        let mut from = 0;
-        let author = |text: &str| {
+        let (mut from, mut authors) = (0, Vec::new());
+        for text in piece.split_inclusive('\n') {
             let line = ends.partition_point(|&end| end <= at + from);
+            let line = self.lines.get(line);
             let bytes = from..from + text.len();
             from = bytes.end;
-            Author {
+            authors.push(Author {
                 bytes,
-                policies: self
-                    .lines
-                    .get(line)
-                    .map(|line| line.policies.clone())
-                    .unwrap_or_default(),
-            }
-        };
-        piece.split_inclusive('\n').map(author).collect()
+                policies: line.map_or_else(Vec::new, |line| line.policies.clone()),
+            });
+        }
+        authors
     }
 
     /// Returns the policies that removed or changed a range of the first text. `None` for an empty range.

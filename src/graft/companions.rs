@@ -44,10 +44,7 @@ fn in_folder_of(workload: &Workload<'_>, mut companion: GeneratedObject) -> Gene
     else {
         return companion;
     };
-    let text = |key: &str| {
-        tree.get(annotations, key)
-            .and_then(|value| tree.scalar(value))
-    };
+    let text = |key: &str| tree.scalar_at(annotations, key);
     let files = FILE
         .into_iter()
         .filter_map(|(path, index)| Some((path, index, text(path)?)));
@@ -206,11 +203,9 @@ pub(super) fn with_companions<'t>(
 pub(super) fn written_beside(
     companions: &[UnwrittenCompanion],
 ) -> Vec<(ObjectPlacement, Arc<Value>)> {
-    let written = |companion: &UnwrittenCompanion| {
-        (
-            companion.beside,
-            Arc::clone(&companion.placed.companion.object),
-        )
-    };
-    companions.iter().map(written).collect()
+    let written = companions.iter().map(|companion| {
+        let object = &companion.placed.companion.object;
+        (companion.beside, Arc::clone(object))
+    });
+    written.collect()
 }

@@ -107,12 +107,11 @@ impl DocumentTask<'_> {
             .iter_mut()
             .filter(|document_workloads| document_workloads.view.is_some())
         {
-            let is_same_workload = |view: &WorkloadView| {
-                view.name == workload.name
-                    && view.kind == workload.kind
-                    && view.namespace == workload.namespace
-            };
-            if let Some(index) = views.iter().position(is_same_workload) {
+            let wanted = (&workload.name, &workload.kind, &workload.namespace);
+            let mut found = views.iter();
+            if let Some(index) =
+                found.position(|view| (&view.name, &view.kind, &view.namespace) == wanted)
+            {
                 workload.view_after = Some(Box::new(views.remove(index)));
             }
         }

@@ -37,22 +37,21 @@ impl SecondRun {
     /// The changes by which it differs from the first run; `None` if the policy injects nothing. Where one policy removes
     /// what another one sets, a second run does both again, with the same result.
     fn further_changes(&self, policy: &Policy) -> Option<Vec<Change>> {
-        let is_removal = |change: &Change| change.operation == Operation::Remove;
-        let is_reverted = |change: &Change| {
-            let others = self.reports.iter();
-            let mut others = others.filter(|report| *report.policy != *policy.identity);
-            let reverts = |report: &PolicyReport| {
-                let mut changes = changes_in(report).into_iter().flatten();
-                changes.any(|other| {
-                    other.target == change.target && is_removal(other) != is_removal(change)
-                })
-            };
-            self.is_same && others.any(reverts)
-        };
         let report = report_of(policy, &self.reports)?;
         let changes = changes_in(report)?.iter();
-        let further = changes.filter(|change| !change.is_generated() && !is_reverted(change));
+        let further =
+            changes.filter(|change| !change.is_generated() && !self.is_reverted(change, policy));
         Some(further.cloned().collect())
+    }
+
+    fn is_reverted(&self, change: &Change, policy: &Policy) -> bool {
+        let is_removal = |change: &Change| change.operation == Operation::Remove;
+        let others = self.reports.iter();
+        let others = others.filter(|report| *report.policy != *policy.identity);
+        let mut same = others
+            .flat_map(|report| changes_in(report).unwrap_or_default())
+            .filter(|other| other.target == change.target);
+        self.is_same && same.any(|other| is_removal(other) != is_removal(change))
     }
 }
 

@@ -148,13 +148,13 @@ impl<'a> DocumentTask<'a> {
             setting.options,
             setting.inventory,
         );
-        let placed = |companion| PlacedObject {
+        let placed = companions.into_iter().map(|companion| PlacedObject {
             workload: 0,
             edits: 0..0,
             companion,
             text: None,
-        };
-        companions.into_iter().map(placed).collect()
+        });
+        placed.collect()
     }
 
     /// Describes an object without a pod template for the report.
@@ -164,12 +164,7 @@ impl<'a> DocumentTask<'a> {
         tree: &Tree<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
-        let metadata = tree.get(object.node, "metadata");
-        let text = |key| {
-            metadata
-                .and_then(|metadata| tree.string(tree.get(metadata, key)?))
-                .filter(|text| !text.is_empty())
-        };
+        let text = |key| object.metadata_text(tree, key);
         let of_run = || self.setting.options.namespace_in(self.setting.name);
         let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
         let document = self.place.start..self.place.start + self.bytes.len();

@@ -38,24 +38,21 @@ pub(super) fn orphans(
         Err(_) => return Vec::new(),
     };
     let has_record = recorded.is_some();
-    let found = recorded.unwrap_or_else(|| {
-        let named = |name: &str| PolicyRecord {
-            policy: name.trim().to_owned(),
-            set: options.set.clone(),
-            ..PolicyRecord::default()
-        };
-        marked.map(named).collect()
+    let named = marked.map(|name| PolicyRecord {
+        policy: name.trim().to_owned(),
+        set: options.set.clone(),
+        ..PolicyRecord::default()
     });
+    let found = recorded.unwrap_or_else(|| named.collect());
     let renamed = |name: &String| {
         let mut policies = policies.iter();
         policies.any(|given| given.renamed_from.as_ref() == Some(name))
     };
-    let is_orphan = |policy: &&PolicyRecord| {
+    let orphans = found.iter().filter(|policy| {
         let name = &policy.policy;
         let is_pruned = has_record && is_dropped(policy, options);
         !is_given(name) && !renamed(name) && !is_pruned && policy.set == options.set
-    };
-    let orphans = found.iter().filter(is_orphan);
+    });
     let help = |policy: &PolicyRecord| orphan_help(workload, &policy.policy, has_record);
     orphans
         .map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)))

@@ -85,20 +85,18 @@ type WorkloadPair<'r> = (Option<&'r WorkloadReport>, Option<&'r WorkloadReport>)
 /// Pairs the workloads of both reports by their position in the file and their names.
 fn pairs<'r>(old: &'r FileReport, new: &'r FileReport) -> Vec<WorkloadPair<'r>> {
     let mut pairs: BTreeMap<(usize, bool, &str), WorkloadPair<'r>> = BTreeMap::new();
-    let key = |workload: &'r WorkloadReport| {
-        (
-            workload.extent.start,
-            workload.is_generated,
-            workload.name.as_str(),
-        )
-    };
-    old.workloads
-        .iter()
-        .for_each(|workload| pairs.entry(key(workload)).or_default().0 = Some(workload));
-    new.workloads
-        .iter()
-        .for_each(|workload| pairs.entry(key(workload)).or_default().1 = Some(workload));
+    for workload in &old.workloads {
+        pairs.entry(identity_of(workload)).or_default().0 = Some(workload);
+    }
+    for workload in &new.workloads {
+        pairs.entry(identity_of(workload)).or_default().1 = Some(workload);
+    }
     pairs.into_values().collect()
+}
+
+fn identity_of(workload: &WorkloadReport) -> (usize, bool, &str) {
+    let start = workload.extent.start;
+    (start, workload.is_generated, &workload.name)
 }
 
 /// Returns what each policy does on the way. Taken from the upgrade if the old policies injected something into the
@@ -108,14 +106,11 @@ fn policies(
     new: &WorkloadReport,
     upgrade: Option<&WorkloadReport>,
 ) -> Vec<PolicyReport> {
-    let is_injected = |workload: &WorkloadReport| {
-        workload
-            .policies
-            .iter()
-            .any(|policy_report| matches!(policy_report.outcome, Outcome::Injected(_)))
-    };
+    let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
     match upgrade {
-        Some(upgrade) if old.is_some_and(is_injected) => upgrade.policies.clone(),
+        Some(upgrade) if old.is_some_and(|old| old.has_outcome(is_injected)) => {
+            upgrade.policies.clone()
+        }
         Some(_) | None => new.policies.clone(),
     }
 }

@@ -107,11 +107,8 @@ impl<'a> DocumentTask<'a> {
         &self,
         workload: &Workload<'t>,
     ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
-        let is_present = |key: &WorkloadKey| {
-            self.setting
-                .marked
-                .is_none_or(|marked| marked.contains(key))
-        };
+        let marked = self.setting.marked;
+        let is_present = |key: &WorkloadKey| marked.is_none_or(|marked| marked.contains(key));
         let found = locked_record(workload, self.setting.inventory.locks(), &is_present);
         found.or_else(|error| match self.setting.options.adopt {
             true => Ok(None),

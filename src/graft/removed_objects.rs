@@ -63,17 +63,17 @@ pub(super) fn leave_out_needed(files: &mut [RunFile<'_>], needed: &BTreeSet<(Str
     if staying.is_empty() {
         return;
     }
-    let is_removal = |change: &Change| {
-        let is_staying =
-            matches!(&change.target, ChangeTarget::Object(name) if staying.contains(name));
-        is_staying && change.operation == Operation::TakeOut
-    };
+
     let workloads = files
         .iter_mut()
         .flat_map(|(.., report)| &mut report.workloads);
     for policy in workloads.flat_map(|workload| &mut workload.policies) {
         if let Outcome::Injected(changes) | Outcome::TakenOut(changes) = &mut policy.outcome {
-            changes.retain(|change| !is_removal(change));
+            changes.retain(|change| {
+                let is_staying =
+                    matches!(&change.target, ChangeTarget::Object(name) if staying.contains(name));
+                !is_staying || change.operation != Operation::TakeOut
+            });
         }
         if policy.outcome == Outcome::Injected(Vec::new()) {
             policy.outcome = Outcome::UpToDate;

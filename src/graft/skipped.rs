@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
-use crate::policy::Policy;
 
 use super::document::DocumentTask;
 use super::orphans::orphans;
@@ -44,13 +43,13 @@ impl DocumentTask<'_> {
 
     /// Reports the same outcome for every policy.
     pub(super) fn report_all_policies(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
-        let report = |policy: &Policy| PolicyReport {
+        let reports = self.setting.policies.iter().map(|policy| PolicyReport {
             policy: Arc::from(policy.identity.as_str()),
             outcome: outcome(),
             rules: Vec::new(),
             is_older: false,
-        };
-        self.setting.policies.iter().map(report).collect()
+        });
+        reports.collect()
     }
 
     pub(super) fn is_wanted(&self, workload: &Workload<'_>) -> bool {
@@ -76,12 +75,9 @@ impl DocumentTask<'_> {
                 .get_or_insert_with(|| workload.title().into());
             problem
         });
-        let is_accepted = |problem: &Diagnostic| {
-            !problem.is_error()
-                && acknowledged
-                    .iter()
-                    .any(|acknowledgement| acknowledgement.covers(problem))
+        let counts = |problem: &Diagnostic| {
+            problem.is_error() || !acknowledged.iter().any(|known| known.covers(problem))
         };
-        named.filter(|problem| !is_accepted(problem)).collect()
+        named.filter(counts).collect()
     }
 }
