@@ -268,24 +268,18 @@ fn write_stderr(text: &str) {
 
 /// The counts of a diagnostic list, without notes: `2 errors, 1 warning`.
 fn severity_counts(diagnostics: &[Diagnostic]) -> String {
-    let count_of = |severity: Severity| {
-        diagnostics
+    let mut parts = Vec::new();
+    for (severity, word) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
+        let same = diagnostics
             .iter()
-            .filter(|diagnostic| diagnostic.severity == severity)
-            .count()
-    };
-    let plural = |number: usize, word: &str| {
-        format!("{number} {word}{}", if number == 1 { "" } else { "s" })
-    };
-    let parts = [
-        (count_of(Severity::Error), "error"),
-        (count_of(Severity::Warning), "warning"),
-    ];
-    let parts = parts
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, word)| plural(*number, word));
-    parts.collect::<Vec<_>>().join(", ")
+            .filter(|diagnostic| diagnostic.severity == severity);
+        match same.count() {
+            0 => {}
+            1 => parts.push(format!("1 {word}")),
+            number => parts.push(format!("{number} {word}s")),
+        }
+    }
+    parts.join(", ")
 }
 
 fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -> String {
@@ -345,15 +339,14 @@ fn sentence(text: &str) -> String {
 
 /// Replaces unsafe characters, such as control characters, by `?`, one for each byte: byte offsets stay right.
 fn without_unsafe(text: &str) -> String {
-    let is_unsafe = |char: char| is_unsafe(char) && char != '\t';
-    let blanked = |char: char| {
-        if is_unsafe(char) {
-            "?".repeat(char.len_utf8())
-        } else {
-            char.to_string()
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match is_unsafe(char) && char != '\t' {
+            true => shown.push_str(&"?".repeat(char.len_utf8())),
+            false => shown.push(char),
         }
-    };
-    text.chars().map(blanked).collect()
+    }
+    shown
 }
 
 #[cfg(test)]

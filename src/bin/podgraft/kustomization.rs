@@ -19,13 +19,7 @@ pub fn patches_of(kustomization: &Path) -> Vec<PathBuf> {
     let Some(value) = read(kustomization) else {
         return Vec::new();
     };
-    let list = |key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    };
+    let list = |key: &str| value[key].as_array().into_iter().flatten();
     let with_path = ["patches", "patchesJson6902"].into_iter().flat_map(list);
     let paths = with_path
         .filter_map(|patch| patch.get("path"))

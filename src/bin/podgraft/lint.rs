@@ -115,10 +115,8 @@ fn json_result(policies: &[Policy], findings: &[Diagnostic]) -> Value {
 fn needs_json(policy: &Policy) -> Value {
     let needs = needs_of(policy);
     let needs_of_kind = |kind: NeedKind| needs.iter().filter(move |need| need.kind == kind);
-    let names = |kind: NeedKind| {
-        needs_of_kind(kind)
-            .map(|need| need.name.as_str())
-            .collect::<BTreeSet<_>>()
+    let names = |kind: NeedKind| -> BTreeSet<&str> {
+        needs_of_kind(kind).map(|need| &*need.name).collect()
     };
     let privileges: Vec<Value> = needs_of_kind(NeedKind::Privilege)
         .map(|need| json!({"danger": need.name, "what": need.detail}))
@@ -218,23 +216,17 @@ fn missing_params(policy: &Policy) -> Vec<Diagnostic> {
     let images: Vec<String> = images_of(policy)
         .filter(|image| image.contains("${"))
         .collect();
-    let is_read = |name: &&String| {
-        images
-            .iter()
-            .any(|image| image.contains(&format!("params.{name}")))
-    };
-    let missing = |name: &String| {
-        let message = format!(
-            "an image of policy `{}` depends on the parameter `{name}`, which has no value",
-            policy.identity
-        );
-        Diagnostic::error(Code::BadParam, message)
-            .help(format!("give it with `--param {name}=VALUE`"))
-    };
-    policy
-        .open_params
-        .iter()
-        .filter(is_read)
-        .map(missing)
-        .collect()
+    let mut missing = Vec::new();
+    for name in &policy.open_params {
+        let reading = format!("params.{name}");
+        if images.iter().any(|image| image.contains(&reading)) {
+            let message = format!(
+                "an image of policy `{}` depends on the parameter `{name}`, which has no value",
+                policy.identity
+            );
+            let problem = Diagnostic::error(Code::BadParam, message);
+            missing.push(problem.help(format!("give it with `--param {name}=VALUE`")));
+        }
+    }
+    missing
 }

@@ -100,21 +100,13 @@ fn is_policy(chunk: &Chunk<'_>) -> bool {
         return false;
     };
     let is_policy = |node| {
-        let text = |key| {
-            tree.get(node, key)
-                .and_then(|value| tree.scalar(value))
-                .unwrap_or_default()
-        };
+        let text = |key| tree.scalar_at(node, key).unwrap_or_default();
         is_policy_kind(text("apiVersion"), text("kind"))
     };
-    let of_list = |root| {
-        tree.get(root, "items")
-            .into_iter()
-            .flat_map(|items| tree.items(items))
-    };
-    tree.roots()
-        .iter()
-        .any(|&root| is_policy(root) || of_list(root).any(is_policy))
+    tree.roots().iter().any(|&root| {
+        let list = tree.get(root, "items").into_iter();
+        is_policy(root) || list.flat_map(|list| tree.items(list)).any(is_policy)
+    })
 }
 
 fn role(chunk: &Chunk<'_>) -> DocumentRole {

@@ -221,10 +221,9 @@ pub fn write_component(
     component: Component,
     reads: &RunInputs,
 ) -> Result<(), Vec<Diagnostic>> {
-    let new = |name: &'static str, text: String| NewFile {
-        name,
-        path: folder.join(name),
-        text: text.into_bytes(),
+    let new = |name, text: String| {
+        let (path, text) = (folder.join(name), text.into_bytes());
+        NewFile { name, path, text }
     };
     let mut files = vec![new("kustomization.yaml", component.kustomization)];
     files.extend(component.generated.map(|text| new(GENERATED, text)));

@@ -175,12 +175,11 @@ fn params_of(
     else {
         return Vec::new();
     };
-    let param = |param: &ConfigParam| {
-        let mut param = param.clone();
+    let params = policy_use.params.iter().cloned().map(|mut param| {
         param.setting.policy = Some(owner.identity.clone());
         (PolicySource::WithParams, param)
-    };
-    policy_use.params.iter().map(param).collect()
+    });
+    params.collect()
 }
 
 /// The parameter settings of the configuration, followed by those of the flags: of two settings the last one wins.

@@ -21,16 +21,11 @@ pub fn schema(kind: &str) -> Exit {
 }
 
 fn unknown(kind: &str) -> Diagnostic {
-    let of_resources = || kinds_of_resources().map(|(_, kind)| kind);
-    let kinds = || {
-        KINDS
-            .iter()
-            .map(|published| published.kind)
-            .chain(of_resources())
-    };
-    let help = match nearest(kind, kinds()) {
+    let mut kinds: Vec<&str> = KINDS.iter().map(|published| published.kind).collect();
+    kinds.extend(kinds_of_resources().map(|(_, kind)| kind));
+    let help = match nearest(kind, kinds.iter().copied()) {
         Some(near) => did_you_mean(near),
-        None => format!("the kinds are {}", kinds().collect::<Vec<_>>().join(", ")),
+        None => format!("the kinds are {}", kinds.join(", ")),
     };
     Diagnostic::error(
         Code::UnknownKind,

@@ -173,16 +173,13 @@ pub fn find_file(flags: &args::ConfigArgs, role: Caller) -> Option<PathBuf> {
     if flags.no_config {
         return None;
     }
-    let named = || {
-        env::var_os(CONFIG)
-            .filter(|path| !path.is_empty())
-            .map(PathBuf::from)
-    };
+    let named = env::var_os(CONFIG).filter(|path| !path.is_empty());
     let nearest = || match role {
         Caller::CommandLine => find_nearest(&env::current_dir().ok()?),
         Caller::Host => None,
     };
-    flags.config.clone().or_else(named).or_else(nearest)
+    let given = flags.config.clone().or(named.map(PathBuf::from));
+    given.or_else(nearest)
 }
 
 /// Searches upward to the root of the repository. Outside of a repository, only the current folder is searched, as what
@@ -192,15 +189,12 @@ fn find_nearest(start: &Path) -> Option<PathBuf> {
         .ancestors()
         .position(|folder| folder.join(".git").exists())
         .unwrap_or(0);
-    let up = |steps: usize| {
-        std::iter::repeat_n("..", steps)
-            .collect::<PathBuf>()
-            .join(FILE_NAME)
-    };
+    let mut paths = (0..=depth).map(|steps| {
+        let folder: PathBuf = std::iter::repeat_n("..", steps).collect();
+        folder.join(FILE_NAME)
+    });
     // Also a folder, or a link to nothing: reading it fails, where passing it over would lose its settings.
-    (0..=depth)
-        .map(up)
-        .find(|path| path.symlink_metadata().is_ok())
+    paths.find(|path| path.symlink_metadata().is_ok())
 }
 
 /// Reads the parameters of the application's `podgraft.yaml` in the current folder, unless that file is the operator's

@@ -1,5 +1,7 @@
 //! `podgraft undo`: removes what earlier runs injected.
 
+use std::collections::BTreeSet;
+
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::Outcome;
 
@@ -40,23 +42,21 @@ pub fn undo(args: &args::UndoArgs) -> Result<Exit, clap::Error> {
 
 /// Errors if no workload has a record, or none of a policy that `--only` names.
 fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
-    let taken_out = |name: Option<&String>| {
-        let mut outcomes = grafted.outcomes();
-        let is_named = |policy: &str| name.is_none_or(|name| *name == policy);
-        outcomes.any(|policy_report| {
-            is_named(&policy_report.policy) && matches!(policy_report.outcome, Outcome::TakenOut(_))
-        })
-    };
+    let outcomes = grafted.outcomes();
+    let taken_out = outcomes.filter(|report| matches!(report.outcome, Outcome::TakenOut(_)));
+    let taken_out: BTreeSet<&str> = taken_out.map(|report| &*report.policy).collect();
     let nothing = |subject: &str| {
         let message = format!("{subject} to take out: no workload has a record of it");
         let problem = Diagnostic::error(Code::NoRecord, message);
         problem
             .help("undo reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`")
     };
-    if only.is_empty() && !taken_out(None) {
+    if only.is_empty() && taken_out.is_empty() {
         return vec![nothing("there is nothing")];
     }
-    let missing = only.iter().filter(|name| !taken_out(Some(name)));
+    let missing = only
+        .iter()
+        .filter(|name| !taken_out.contains(name.as_str()));
     missing
         .map(|name| nothing(&format!("there is nothing of policy `{name}`")))
         .collect()

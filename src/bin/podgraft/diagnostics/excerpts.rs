@@ -86,12 +86,11 @@ impl<'a> DiagnosticView<'a> {
 
 impl Excerpts {
     fn piece_of(&self, place: &Place) -> Option<&Excerpt> {
-        let is_same = |piece: &&Excerpt| {
+        self.pieces.iter().find(|piece| {
             piece.source == place.source
                 && piece.line == place.line
                 && piece.text.trim_end_matches('\n') == without_unsafe(&place.excerpt)
-        };
-        self.pieces.iter().find(is_same)
+        })
     }
 
     fn add(&mut self, place: &Place) {

@@ -20,7 +20,7 @@ use crate::output::print;
 use crate::path_filter::PathFilter;
 use crate::policies::choose_offered;
 use crate::run::{Exit, conclude, graft_host};
-use crate::walk::{Input, walk};
+use crate::walk::walk;
 
 /// `podgraft argocd ...`.
 pub fn argocd(command: &ArgocdCommand) -> Exit {
@@ -169,24 +169,19 @@ fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
 /// The first file in the current folder that holds a Kubernetes object.
 fn first_manifest() -> Option<String> {
     let inputs = walk(&[PathBuf::from(".")], &PathFilter::default()).inputs;
-    let holds_object = |input: &&Input| {
-        input
-            .read()
-            .is_ok_and(|text| !manifests_of(&text, &FileReport::default()).is_empty())
-    };
-    inputs
-        .iter()
-        .find(holds_object)
-        .map(|input| input.name.to_string())
+    let with_object = inputs.iter().find(|input| {
+        let text = input.read();
+        text.is_ok_and(|text| !manifests_of(&text, &FileReport::default()).is_empty())
+    });
+    with_object.map(|input| input.name.to_string())
 }
 
 /// Prints a file name if the plugin is for this folder, otherwise nothing: Argo CD takes any output for a yes.
 fn discover(kind: PluginKind) -> Exit {
     let first_existing = |names: &[&str]| {
-        names
-            .iter()
-            .find(|name| Path::new(name).is_file())
-            .map(|&name| name.to_owned())
+        let mut names = names.iter();
+        let found = names.find(|name| Path::new(name).is_file());
+        found.map(|&name| name.to_owned())
     };
     let kustomization =
         || first_existing(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);

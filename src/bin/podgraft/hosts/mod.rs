@@ -9,7 +9,7 @@ mod parameters;
 use std::io::Read;
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::outcome::{Outcome, SkipCause, WorkloadReport};
+use podgraft::outcome::{Outcome, SkipCause};
 
 use crate::args;
 use crate::diagnostics::{Console, log_to_file};
@@ -69,14 +69,10 @@ fn fail(problems: &[Diagnostic], console: Console) -> Exit {
 /// Errors for workloads annotated `config.kubernetes.io/local-config`. Policies skip these, so they would be deployed
 /// without injection. kustomize and kpt leave such objects out of their output; Helm and Argo CD do not.
 fn local_config_warnings(grafted: &GraftOutcome) -> Vec<Diagnostic> {
-    let evades = |workload: &&WorkloadReport| {
-        workload
-            .policies
-            .iter()
-            .any(|policy_report| matches!(&policy_report.outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig))
-    };
+    let is_evasion = |outcome: &Outcome| matches!(outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig);
     let reports = grafted.files.iter().map(|file| &file.report);
-    let found = reports.flat_map(|report| &report.workloads).filter(evades).map(|workload| {
+    let workloads = reports.flat_map(|report| &report.workloads);
+    let found = workloads.filter(|workload| workload.has_outcome(is_evasion)).map(|workload| {
         let message =
             format!("{} is annotated as no object for a cluster, and would be deployed all the same", workload.title());
         Diagnostic::error(Code::Invalid, message)

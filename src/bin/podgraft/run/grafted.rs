@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use podgraft::config::{CoverageRequirement, require};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::{Acknowledgement, WorkloadPattern};
-use podgraft::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
+use podgraft::outcome::{Outcome, PolicyReport, ReportedFile};
 use podgraft::wording::one_line;
 
 use crate::args;
@@ -121,15 +121,13 @@ impl GraftOutcome {
         if patterns.is_empty() {
             return;
         }
-        let is_wanted = |workload: &WorkloadReport| {
-            let (kind, namespace) = (&workload.kind, workload.namespace.as_deref());
-            patterns
-                .iter()
-                .any(|pattern| pattern.matches(kind, namespace, &workload.name))
-        };
-        self.files
-            .iter_mut()
-            .for_each(|file| file.report.workloads.retain(is_wanted));
+        for file in &mut self.files {
+            file.report.workloads.retain(|workload| {
+                let (kind, namespace) = (&workload.kind, workload.namespace.as_deref());
+                let mut patterns = patterns.iter();
+                patterns.any(|pattern| pattern.matches(kind, namespace, &workload.name))
+            });
+        }
     }
 
     /// Makes the paths of files in patches relative to the root of the repository.
@@ -153,12 +151,12 @@ impl GraftOutcome {
 
     /// The files in the form that the renderers of reports take.
     pub fn reported<'f>(&'f self) -> Vec<ReportedFile<'f>> {
-        let reported = |file: &'f GraftedFile| ReportedFile {
+        let reported = self.files.iter().map(|file| ReportedFile {
             name: &file.input.name,
             path: &file.path,
             text: &file.text,
             report: &file.report,
-        };
-        self.files.iter().map(reported).collect()
+        });
+        reported.collect()
     }
 }

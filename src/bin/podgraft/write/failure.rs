@@ -58,13 +58,14 @@ pub(super) fn collect_by_cause<T>(
     if causes.is_empty() {
         return Ok(values);
     }
-    let problem = |(name, error, others): &(String, io::Error, usize)| {
-        let problem = not_written(name, error);
-        match others {
+    let mut problems = Vec::new();
+    for (name, error, others) in causes {
+        let problem = not_written(&name, &error);
+        problems.push(match others {
             0 => problem,
             1 => problem.help("the same in 1 other file"),
             _ => problem.help(format!("the same in {others} other files")),
-        }
-    };
-    Err(causes.iter().map(problem).collect())
+        });
+    }
+    Err(problems)
 }
