@@ -58,27 +58,26 @@ fn owner<'d>(
     declared: &'d [DeclaredParams],
 ) -> Result<&'d DeclaredParams, UnmatchedParam> {
     let ParamSetting { policy, name, .. } = &param.setting;
-    let scope = || {
-        declared.iter().filter(|known| match policy {
-            Some(policy) => *policy == known.identity,
-            None => !known.is_resource,
-        })
-    };
-    let owners: Vec<&DeclaredParams> = scope().filter(|known| known.names.contains(name)).collect();
+    let scope = declared.iter().filter(|known| match policy {
+        Some(policy) => *policy == known.identity,
+        None => !known.is_resource,
+    });
+    let owners = scope.clone().filter(|known| known.names.contains(name));
+    let owners: Vec<&DeclaredParams> = owners.collect();
     match owners[..] {
         [] => {}
         [owner] => return Ok(owner),
         _ => return Err(UnmatchedParam::Param(Box::new(ambiguous(param, &owners)))),
     }
     let policy = policy.clone().unwrap_or_default();
-    if scope().next().is_none() {
+    if scope.clone().next().is_none() {
         let identities: Vec<&str> = declared.iter().map(|known| &*known.identity).collect();
         let message = format!("no given policy is called `{policy}`");
         let code = Code::UnknownPolicy;
         let problem = unknown_param(param, code, message, &policy, &identities);
         return Err(UnmatchedParam::Policy(problem));
     }
-    let names: Vec<&str> = scope()
+    let names: Vec<&str> = scope
         .flat_map(|known| known.names.iter().map(String::as_str))
         .collect();
     let message = match policy.is_empty() {

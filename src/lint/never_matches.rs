@@ -138,19 +138,15 @@ fn in_selector(selector: &LabelSelector) -> Option<UnmatchedReason> {
 }
 
 fn contradict(requirement: &SelectorRequirement, other: &SelectorRequirement) -> bool {
-    let all_in = |values: &[String]| {
-        requirement
-            .values
-            .iter()
-            .all(|value| values.contains(value))
-    };
+    let mut values = requirement.values.iter();
     match (requirement.operator, other.operator) {
         (SelectorOperator::In | SelectorOperator::Exists, SelectorOperator::DoesNotExist) => true,
-        (SelectorOperator::In, SelectorOperator::In) => !requirement
-            .values
-            .iter()
-            .any(|value| other.values.contains(value)),
-        (SelectorOperator::In, SelectorOperator::NotIn) => all_in(&other.values),
+        (SelectorOperator::In, SelectorOperator::In) => {
+            !values.any(|value| other.values.contains(value))
+        }
+        (SelectorOperator::In, SelectorOperator::NotIn) => {
+            values.all(|value| other.values.contains(value))
+        }
         (SelectorOperator::In, SelectorOperator::Exists)
         | (
             SelectorOperator::Exists,
@@ -186,30 +182,25 @@ fn constant(
 }
 
 fn in_containers(choice: &ContainerChoice) -> Option<String> {
-    let is_excluded = |name: &globset::GlobMatcher| {
-        choice
-            .exclude_names
-            .iter()
-            .any(|excluded| excluded.glob() == name.glob() || excluded.glob().glob() == "*")
-    };
-    let names = &choice.names;
-    (!names.is_empty() && names.iter().all(is_excluded))
+    let are_excluded = choice.names.iter().all(|name| {
+        let mut excluded = choice.exclude_names.iter().map(GlobMatcher::glob);
+        excluded.any(|excluded| excluded == name.glob() || excluded.glob() == "*")
+    });
+    (!choice.names.is_empty() && are_excluded)
         .then(|| "all containers that it names are excluded".to_owned())
 }
 
 /// With `applyRules: One`, a rule after one that matches everything gets no container.
 fn shadowed(policy: &Policy, index: usize) -> Option<String> {
     let containers = &policy.rules[index].containers;
-    let is_open = |rule: &&Rule| {
+    let mut before = policy.rules[..index].iter();
+    let earlier = before.find(|rule| {
         is_open(&rule.selects)
             && rule.excludes.is_empty()
             && rule.match_conditions.is_empty()
             && takes_all(&rule.containers, containers)
-    };
-    let earlier = policy.rules[..index]
-        .iter()
-        .find(is_open)
-        .filter(|_| policy.apply_rules == ApplyRules::One)?;
+    });
+    let earlier = earlier.filter(|_| policy.apply_rules == ApplyRules::One)?;
     let name = earlier.name.as_deref().unwrap_or_default();
     Some(format!(
         "the rule `{name}` before it takes every container, and `applyRules` is `One`"
