@@ -101,12 +101,9 @@ fn emptied_collections(
     current: Option<&Record>,
     workload: &RecordedPlaces<'_>,
 ) -> Vec<Change> {
-    let policies = current.map_or(&[][..], |record| &record.policies);
-    let is_made = |path| {
-        policies
-            .iter()
-            .any(|policy| policy.effects.made.contains(path))
-    };
+    let policies = current.into_iter().flat_map(|record| &record.policies);
+    let made = policies.map(|policy| &policy.effects.made);
+    let is_made = |path| made.clone().any(|made| made.contains(path));
     let paths = effects.made.iter();
     let removed = paths.filter(|&path| !is_made(path) && workload.has_empty_collection(path));
     removed.map(|path| at(Operation::TakeOut, path)).collect()
