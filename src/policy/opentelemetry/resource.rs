@@ -377,6 +377,13 @@ fn resources(spec: &Value, language: Language) -> Value {
     Value::Object(resources)
 }
 
+/// The fields of a claim that are pointers in Go: an empty string in them is a value.
+const POINTERS: [&str; 3] = [
+    "storageClassName",
+    "volumeMode",
+    "volumeAttributesClassName",
+];
+
 /// Whether Go would decode a claim template to its zero value: empty strings, and nested structs that are zero. A map
 /// or a list is not zero, even if it is empty.
 fn is_zero(value: &Value) -> bool {
@@ -385,7 +392,8 @@ fn is_zero(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Object(map) => map.iter().all(|(key, inner)| {
             let is_type = matches!(key.as_str(), "metadata" | "spec" | "resources");
-            is_zero(inner) && (is_type || !inner.is_object())
+            let is_pointer = POINTERS.contains(&key.as_str()) && !inner.is_null();
+            is_zero(inner) && !is_pointer && (is_type || !inner.is_object())
         }),
         Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
     }
@@ -446,12 +454,14 @@ mod tests {
             json!({}),
             json!({"metadata": {}}),
             json!({"spec": {"resources": {}}}),
+            json!({"spec": {"storageClassName": null, "volumeName": ""}}),
         ] {
             assert!(is_zero(&claim), "{claim}");
         }
         for claim in [
             json!({"spec": {"accessModes": []}}),
             json!({"spec": {"storageClassName": "x"}}),
+            json!({"spec": {"storageClassName": ""}}),
         ] {
             assert!(!is_zero(&claim), "{claim}");
         }
