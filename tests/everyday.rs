@@ -362,6 +362,25 @@ fn a_finding_of_check_is_acknowledged() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_namespace_by_folder_is_found_through_a_link_to_the_repository() {
+    let place = configured("policies: [policy.yaml]\nnamespaces: {'apps/*': dev}\n");
+    let bare = deployment("x", "a", "java").replace("  namespace: x\n", "");
+    place.write("apps/shop/a.yaml", bare);
+    let policy = POLICY.replace("    selector:", "    namespaces: [dev]\n    selector:");
+    place.write("policy.yaml", policy);
+    let elsewhere = Place::new();
+    let link = elsewhere.path("link");
+    std::os::unix::fs::symlink(place.root(), &link).expect("a link");
+    let output = place.run(&["apply".as_ref(), link.join("apps/shop").as_os_str()]);
+    assert!(
+        succeeded(&output).contains("agent: \"on\""),
+        "{}",
+        stderr_of(&output)
+    );
+}
+
+#[test]
 fn a_configuration_says_namespaces_by_folder_variables_of_images_and_strictness() {
     let place = configured("namespaces: {apps/prod: prod, 'apps/*': dev}\nnamespace: other\n");
     let bare = deployment("x", "a", "java").replace("  namespace: x\n", "");

@@ -11,6 +11,9 @@ pub struct FolderNamespaces {
     pub current_folder: PathBuf,
     /// The folder that the globs are relative to.
     pub root: PathBuf,
+    /// Resolves the symbolic links of a folder; `None` if it cannot be read. It is asked for files that are not below
+    /// `root` by their names: an absolute path may lead there through a link.
+    pub real_folder: fn(&Path) -> Option<PathBuf>,
     /// The first glob that matches the file's folder, or one of its parents, decides.
     pub globs: Vec<(GlobMatcher, String)>,
 }
@@ -19,7 +22,17 @@ impl FolderNamespaces {
     /// The namespace for a file; `None` if no glob matches.
     pub fn find(&self, file: &str) -> Option<&str> {
         let path = normal(&self.current_folder.join(file));
-        let folder = path.strip_prefix(normal(&self.root)).ok()?.parent()?;
+        let (folder, root) = (path.parent()?, normal(&self.root));
+        let real_below = || {
+            let real = (self.real_folder)(folder)?;
+            Some(
+                real.strip_prefix((self.real_folder)(&root)?)
+                    .ok()?
+                    .to_owned(),
+            )
+        };
+        let below = folder.strip_prefix(&root).map(Path::to_owned).ok();
+        let folder = below.or_else(real_below)?;
         let fits = |glob: &GlobMatcher| folder.ancestors().any(|above| glob.is_match(above));
         let found = self.globs.iter().find(|(glob, _)| fits(glob));
         found.map(|(_, namespace)| namespace.as_str())
@@ -52,6 +65,12 @@ mod tests {
         let folders = FolderNamespaces {
             current_folder: "/repo/apps".into(),
             root: "/repo/.".into(),
+            real_folder: |folder| {
+                let linked = folder
+                    .strip_prefix("/link")
+                    .map(|rest| Path::new("/repo").join(rest));
+                Some(linked.unwrap_or_else(|_| folder.to_owned()))
+            },
             globs: vec![
                 (glob("apps/shop/prod"), "prod".to_owned()),
                 (glob("apps/*"), "dev".to_owned()),
@@ -62,5 +81,6 @@ mod tests {
         assert_eq!(folders.find("../apps/./web/a.yaml"), Some("dev"));
         assert_eq!(folders.find("a.yaml"), None);
         assert_eq!(folders.find("/elsewhere/apps/web/a.yaml"), None);
+        assert_eq!(folders.find("/link/apps/shop/prod/a.yaml"), Some("prod"));
     }
 }

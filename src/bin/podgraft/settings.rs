@@ -141,6 +141,7 @@ fn folder_namespaces(globs: Vec<(GlobMatcher, String)>, folder: &Path) -> Option
     Some(FolderNamespaces {
         current_folder,
         root,
+        real_folder: |folder| fs::canonicalize(folder).ok(),
         globs,
     })
 }
