@@ -7,19 +7,10 @@ use crate::wording::is_unsafe;
 
 /// The XML document for all tests.
 pub fn render(judged: &[TestResult]) -> String {
-    let count = |of: &dyn Fn(&TestResult) -> usize| judged.iter().map(of).sum::<usize>();
-    let failures = |judged_test: &TestResult| {
-        judged_test
-            .verdicts
-            .iter()
-            .filter(|verdict| verdict.failure.is_some())
-            .count()
-    };
+    let verdicts = judged.iter().map(|judged_test| judged_test.verdicts.len());
+    let (tests, failed): (usize, usize) = (verdicts.sum(), judged.iter().map(failures).sum());
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    let (tests, failed) = (
-        count(&|judged_test| judged_test.verdicts.len()),
-        count(&failures),
-    );
+
     let _ = writeln!(
         text,
         "<testsuites name=\"podgraft\" tests=\"{tests}\" failures=\"{failed}\">"
@@ -52,6 +43,11 @@ pub fn render(judged: &[TestResult]) -> String {
         text.push_str("  </testsuite>\n");
     }
     text + "</testsuites>\n"
+}
+
+fn failures(judged_test: &TestResult) -> usize {
+    let verdicts = judged_test.verdicts.iter();
+    verdicts.filter(|verdict| verdict.failure.is_some()).count()
 }
 
 /// Escapes a text for XML. Characters that XML cannot hold, or that are unsafe to print, are removed.

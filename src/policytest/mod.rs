@@ -165,23 +165,11 @@ fn in_results(wanted: &ExpectedResult, ran: &TestRun) -> ExpectationResult {
         .map(|policy| format!(" by {policy}"))
         .unwrap_or_default();
     let expectation = format!("{workload}: {:?}{of_policy}", wanted.result);
-    let is_match = |report: &&WorkloadReport| {
-        fits(&wanted.kind, &report.kind)
-            && fits(&wanted.name, &report.name)
-            && wanted.namespace.as_ref().is_none_or(|namespace| {
-                fits(namespace, report.namespace.as_deref().unwrap_or_default())
-            })
-    };
-    let is_policy = |report: &&PolicyReport| {
-        wanted
-            .policy
-            .as_ref()
-            .is_none_or(|policy| **policy == *report.policy)
-    };
-    let found: Vec<&PolicyReport> = ran
-        .workloads
-        .iter()
-        .filter(is_match)
+    let policy = wanted.policy.as_deref();
+    let is_policy = |report: &&PolicyReport| policy.is_none_or(|policy| *policy == *report.policy);
+    let workloads = ran.workloads.iter();
+    let found: Vec<&PolicyReport> = workloads
+        .filter(|report| is_meant(wanted, report))
         .flat_map(|report| report.policies.iter().filter(is_policy))
         .collect();
     if found.is_empty() {
@@ -198,6 +186,16 @@ fn in_results(wanted: &ExpectedResult, ran: &TestRun) -> ExpectationResult {
         expectation,
         failure: (!wrong.is_empty()).then(|| wrong.join("\n")),
     }
+}
+
+fn is_meant(wanted: &ExpectedResult, report: &WorkloadReport) -> bool {
+    let namespace = report.namespace.as_deref().unwrap_or_default();
+    fits(&wanted.kind, &report.kind)
+        && fits(&wanted.name, &report.name)
+        && wanted
+            .namespace
+            .iter()
+            .all(|wanted| fits(wanted, namespace))
 }
 
 fn fits(glob: &str, text: &str) -> bool {

@@ -117,12 +117,12 @@ fn contradictions(document: &Document<'_>, spec: &PolicyTestSpec) -> Vec<Diagnos
         ),
     ];
     let broken = rules.into_iter().filter(|(is_broken, ..)| *is_broken);
-    let problem = |(_, path, message, help): (bool, &[&str], &str, &str)| {
+    let problems = broken.map(|(_, path, message, help)| {
         let at = Path::of(&[&["spec"], path].concat());
         let problem = document.key_error(Code::BadPolicy, &at, message);
         problem.help(help)
-    };
-    broken.map(problem).collect()
+    });
+    problems.collect()
 }
 
 /// Errors for unknown diagnostic codes, which no run could ever report.

@@ -7,25 +7,23 @@ use crate::wording::{Paint, lines, one_line};
 
 /// The table of all tests, with one line for each expectation.
 pub fn render(judged: &[TestResult], paint: Paint) -> String {
-    let rows = || {
-        judged.iter().flat_map(|judged_test| {
-            judged_test
-                .verdicts
-                .iter()
-                .map(move |verdict| (judged_test, verdict))
-        })
-    };
+    let rows = judged.iter().flat_map(|judged_test| {
+        let verdicts = judged_test.verdicts.iter();
+        verdicts.map(move |verdict| (judged_test, verdict))
+    });
     let names = judged
         .iter()
         .map(|judged_test| name(judged_test).chars().count());
     let name_width = names.fold("TEST".len(), usize::max);
-    let expectations = rows().map(|(_, verdict)| verdict.expectation.chars().count());
+    let expectations = rows
+        .clone()
+        .map(|(_, verdict)| verdict.expectation.chars().count());
     let expectation_width = expectations.fold("EXPECTED".len(), usize::max);
     let mut text = format!(
         "{:name_width$}  {:expectation_width$}  RESULT\n",
         "TEST", "EXPECTED"
     );
-    for (judged_test, verdict) in rows() {
+    for (judged_test, verdict) in rows.clone() {
         let result = match verdict.failure {
             None => paint.wrap("32", "pass"),
             Some(_) => paint.wrap("31", "FAIL"),
@@ -37,7 +35,7 @@ pub fn render(judged: &[TestResult], paint: Paint) -> String {
             verdict.expectation
         );
     }
-    for (judged_test, verdict) in rows() {
+    for (judged_test, verdict) in rows {
         if let Some(failure) = &verdict.failure {
             let _ = write!(
                 text,
