@@ -46,12 +46,10 @@ pub(crate) fn is_default(parent: &str, key: &str, value: &Value, owner: &Value) 
         ) else {
             return false;
         };
-        let is_limit = |(name, quantity)| {
-            limits
-                .get(name)
-                .is_some_and(|limit| quantity::is_same(quantity, limit))
-        };
-        return requests.iter().all(is_limit);
+        return requests.iter().all(|(name, quantity)| {
+            let limit = limits.get(name);
+            limit.is_some_and(|limit| quantity::is_same(quantity, limit))
+        });
     }
     let text = value.to_string();
     DEFAULTS.iter().any(|(within, name, default)| {

@@ -33,13 +33,13 @@ fn kind_of(tree: &Tree<'_>, root: NodeId) -> GroupKind {
 /// The resource kinds in `source` of the policies of a file.
 fn sources_in(tree: &Tree<'_>) -> Vec<GroupKind> {
     let roots = tree.roots().iter().flat_map(|&root| objects(tree, root));
-    let source = |root: NodeId| {
+    let sources = roots.filter_map(|root| {
         let source = find(tree, root, &Path::of(&["spec", "source"]));
         let is_policy = word(tree, root, "kind") == format::FORMATS[0].kind;
         let kind = kind_of(tree, tree.follow(source.value));
         (is_policy && source.key.is_some() && !kind.1.is_empty()).then_some(kind)
-    };
-    roots.filter_map(source).collect()
+    });
+    sources.collect()
 }
 
 /// The resource kinds in `source` of the policies of all files.
@@ -249,17 +249,14 @@ pub(super) fn check_unclaimed(
     let known: String = std::iter::once(known.clone())
         .chain(unlisted.cloned())
         .collect();
-    let problem = |((group, kind), place): (GroupKind, Place)| {
+    let help = format!("a policy with `source` makes a kind known; these are: {known}");
+    let unclaimed = unclaimed.filter(|(kind, _)| !is_looked_up(kind));
+    let problems = unclaimed.map(|((group, kind), place)| {
         let message = format!("no policy is for the `{kind}` of `{group}`");
-        let help = format!("a policy with `source` makes a kind known; these are: {known}");
-        Diagnostic::error(Code::BadPolicy, message)
-            .at(place, "here")
-            .help(help)
-    };
-    unclaimed
-        .filter(|(kind, _)| !is_looked_up(kind))
-        .map(problem)
-        .collect()
+        let problem = Diagnostic::error(Code::BadPolicy, message).at(place, "here");
+        problem.help(&*help)
+    });
+    problems.collect()
 }
 
 /// The objects of a document: the items of a list, or the document itself. Lists of custom resources count too.
@@ -289,17 +286,10 @@ fn read_object<'t>(
 ) -> Result<Option<FoundDocument<'t>>, Box<Diagnostic>> {
     let (api_version, kind) = (word(tree, root, "apiVersion"), word(tree, root, "kind"));
     let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));
-    let found = |role| {
-        let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
-        let document = Document {
-            file: Arc::clone(file),
-            places: Places::Tree(tree, root),
-            value,
-        };
-        Ok(Some(FoundDocument { document, role }))
-    };
     if sources.contains(&kind_of(tree, root)) {
-        return found(ObjectRole::Resource);
+        let document = read_document(file, tree, root)?;
+        let role = ObjectRole::Resource;
+        return Ok(Some(FoundDocument { document, role }));
     }
     let Some(format) = format::find(api_version, kind) else {
         return match misspelt(api_version, kind) {
@@ -320,7 +310,22 @@ fn read_object<'t>(
             Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
         return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
     }
-    found(ObjectRole::Policy(format.translator))
+    let document = read_document(file, tree, root)?;
+    let role = ObjectRole::Policy(format.translator);
+    Ok(Some(FoundDocument { document, role }))
+}
+
+fn read_document<'t>(
+    file: &Arc<PolicyText>,
+    tree: &'t Tree<'t>,
+    root: NodeId,
+) -> Result<Document<'t>, Box<Diagnostic>> {
+    let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
+    Ok(Document {
+        file: Arc::clone(file),
+        places: Places::Tree(tree, root),
+        value,
+    })
 }
 
 /// Kinds of `podgraft.dev` that are not policies and may be among the files.

@@ -219,6 +219,22 @@ fn missing(document: &Document<'_>, param: &Param, path: &Path) -> Diagnostic {
         ))
 }
 
+fn refuse_value(
+    document: &Document<'_>,
+    path: &Path,
+    setting: Option<&&ParamSetting>,
+    message: String,
+) -> Diagnostic {
+    let problem = Diagnostic::error(Code::BadParam, message);
+    match setting {
+        Some(ParamSetting { at: Some(at), .. }) => problem
+            .at(at.clone(), "here")
+            .at(document.place(&path.key("name")), "declared here"),
+        Some(_) => problem.at(document.place(&path.key("name")), "here"),
+        None => problem.at(document.place(&path.key("default")), "here"),
+    }
+}
+
 fn check_value(
     document: &Document<'_>,
     param: &Param,
@@ -227,16 +243,7 @@ fn check_value(
     setting: Option<&&ParamSetting>,
 ) -> Result<(), Diagnostic> {
     let name = &param.name;
-    let refuse = |message: String| {
-        let problem = Diagnostic::error(Code::BadParam, message);
-        match setting {
-            Some(ParamSetting { at: Some(at), .. }) => problem
-                .at(at.clone(), "here")
-                .at(document.place(&path.key("name")), "declared here"),
-            Some(_) => problem.at(document.place(&path.key("name")), "here"),
-            None => problem.at(document.place(&path.key("default")), "here"),
-        }
-    };
+    let refuse = |message| refuse_value(document, path, setting, message);
     if let Some(pattern) = &param.pattern {
         // Anchored, so that `\d+` does not accept `80; rm`.
         let regex = Regex::new(&format!("^(?:{pattern})$")).map_err(|error| {

@@ -98,13 +98,13 @@ impl<'t> ResourcePlaces<'t> {
         for (part, fields) in &self.origins {
             for moved in moves.new_paths(part) {
                 let item = moved.get(value).filter(|_| moves.old_path(&moved) == *part);
-                let entry = |field: &Path| {
+                let is_item = matches!(moved.0.last(), Some(Step::Index(_)));
+                let lists = fields.iter().filter(|_| is_item);
+                let entries = lists.filter_map(|field| {
                     let entries = field.get(&self.value)?.as_array()?;
                     let at = entries.iter().position(|entry| Some(entry) == item)?;
                     Some(field.index(at))
-                };
-                let is_item = matches!(moved.0.last(), Some(Step::Index(_)));
-                let entries = fields.iter().filter(|_| is_item).filter_map(entry);
+                });
                 let fields = entries.chain(fields.iter().cloned()).collect();
                 origins.push((moved, fields));
             }
@@ -213,19 +213,19 @@ impl Places<'_> {
 
 impl StoredPlaces {
     fn of(places: &Places<'_>, value: &Value, path: &Path) -> Self {
-        let kept = |step: Step| {
-            let path = path.join(&Path(vec![step.clone()]));
-            let value = Path(vec![step.clone()]).get(value).unwrap_or(&Value::Null);
-            (step, StoredPlaces::of(places, value, &path))
+        let steps: Vec<Step> = match value {
+            Value::Array(entries) => (0..entries.len()).map(Step::Index).collect(),
+            Value::Object(map) => map.keys().cloned().map(Step::Key).collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
         };
-        let within = match value {
-            Value::Array(entries) => (0..entries.len()).map(Step::Index).map(kept).collect(),
-            Value::Object(map) => map.keys().cloned().map(Step::Key).map(kept).collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => BTreeMap::new(),
-        };
+        let within = steps.into_iter().map(|step| {
+            let below = Path(vec![step.clone()]);
+            let value = below.get(value).unwrap_or(&Value::Null);
+            (step, StoredPlaces::of(places, value, &path.join(&below)))
+        });
         StoredPlaces {
             place: Some(places.find(path)),
-            within,
+            within: within.collect(),
         }
     }
 

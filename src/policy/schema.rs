@@ -294,12 +294,10 @@ impl SchemaWalk {
             .get("additionalProperties")
             .filter(|additional| !additional.is_boolean());
         let field_of = |key: &str| fields.and_then(|fields| fields.get(key)).or(additional);
+        let names = fields.into_iter().flat_map(Map::keys).map(String::as_str);
         // A misspelt field is more likely one that is missing.
-        let near = |key: &str| {
-            let field_names = || fields.into_iter().flat_map(Map::keys).map(String::as_str);
-            nearest(key, field_names().filter(|field| !map.contains_key(*field)))
-                .or_else(|| nearest(key, field_names()))
-        };
+        let absent = names.clone().filter(|field| !map.contains_key(*field));
+        let near = |key: &str| nearest(key, absent.clone()).or_else(|| nearest(key, names.clone()));
         let is_unknown = |key: &&String| field_of(key).is_none() && !is_open(rules);
         let unknown: Vec<&str> = map.keys().filter(is_unknown).map(String::as_str).collect();
         let required = list(rules, "required").iter().filter_map(Value::as_str);

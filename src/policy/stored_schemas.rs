@@ -65,16 +65,17 @@ impl Definitions {
     /// # Panics
     /// If no file has the name. Names and files are of the same version, so this is a bug.
     pub fn get(&'static self, name: &str) -> &'static Value {
-        let found = |file: &'static Self| {
-            let line = file.lines().iter().find(|line| line.name == name)?;
-            let value = line.value.get_or_init(|| {
-                serde_json::from_str(line.json).expect("what is stored was written as JSON")
-            });
-            Some(value).filter(|value| !value.is_null())
-        };
-        found(self)
-            .or_else(|| found(&KUBERNETES))
+        self.find(name)
+            .or_else(|| KUBERNETES.find(name))
             .unwrap_or_else(|| panic!("no schema is stored for {name}"))
+    }
+
+    fn find(&'static self, name: &str) -> Option<&'static Value> {
+        let line = self.lines().iter().find(|line| line.name == name)?;
+        let value = line.value.get_or_init(|| {
+            serde_json::from_str(line.json).expect("what is stored was written as JSON")
+        });
+        Some(value).filter(|value| !value.is_null())
     }
 
     fn lines(&self) -> &[Definition] {

@@ -187,11 +187,8 @@ impl<'e> Evaluator<'e> {
                 context.add_variable_as_val(root, Box::new(object));
             }
         }
-        let evaluate = || {
-            cost::with_budget(&self.steps_left, || {
-                Cel::resolve_val(&expression.tree, &context).map(CowVal::into_owned)
-            })
-        };
+        let resolve = || Cel::resolve_val(&expression.tree, &context).map(CowVal::into_owned);
+        let evaluate = || cost::with_budget(&self.steps_left, resolve);
         let resolved = if expression.looks_up {
             self.with_objects(expression, evaluate)?
         } else {

@@ -202,25 +202,34 @@ pub(super) fn is_binding(walk: &ComprehensionExpr) -> bool {
         && matches!(&walk.loop_cond.expr, Expr::Literal(_))
 }
 
+fn method_call(target: IdedExpr, name: &str) -> IdedExpr {
+    let call = CallExpr {
+        func_name: name.to_owned(),
+        target: Some(Box::new(target)),
+        args: Vec::new(),
+    };
+    IdedExpr {
+        id: 0,
+        expr: Expr::Call(call),
+    }
+}
+
 /// Rewrites `a.orValue(b)` and `a.or(b)` so that `b` is evaluated only if `a` is empty. The crate evaluates both.
 pub(super) fn lazily(call: CallExpr) -> Expr {
     const OPTIONAL: &str = "@optional";
     let node = |expr| IdedExpr { id: 0, expr };
     let ident = || node(Expr::Ident(OPTIONAL.to_owned()));
-    let method = |name: &str| {
-        node(Expr::Call(CallExpr {
-            func_name: name.to_owned(),
-            target: Some(Box::new(ident())),
-            args: Vec::new(),
-        }))
-    };
     let is_value = call.func_name == "orValue";
-    let present = if is_value { method("value") } else { ident() };
+    let present = if is_value {
+        method_call(ident(), "value")
+    } else {
+        ident()
+    };
     let fallback = call.args.into_iter().next().unwrap_or_default();
     let result = CallExpr {
         func_name: CONDITIONAL.to_owned(),
         target: None,
-        args: vec![method("hasValue"), present, fallback],
+        args: vec![method_call(ident(), "hasValue"), present, fallback],
     };
     Expr::Comprehension(Box::new(ComprehensionExpr {
         iter_range: node(Expr::List(ListExpr::new(Vec::new()))),

@@ -215,18 +215,22 @@ impl FieldReads {
         if roots.any(|root| WHOLE.contains(&root) || self.bound.contains(root)) {
             return None;
         }
-        let input = |(root, field): &(String, Option<String>)| {
-            let name = (root.clone(), field.clone()?);
-            let keys = self.keys.get(&name).filter(|_| !self.whole.contains(&name));
-            Some(MemoInput {
-                keys: keys.map(|keys| keys.iter().cloned().map(CelMapKey::from).collect()),
-                root: name.0,
-                field: name.1,
-            })
-        };
+        let inputs = references
+            .iter()
+            .map(|(root, field)| self.memo_input(root, field.as_ref()?));
         Some(Memo {
-            inputs: references.iter().map(input).collect::<Option<_>>()?,
+            inputs: inputs.collect::<Option<_>>()?,
             cache: Mutex::default(),
+        })
+    }
+
+    fn memo_input(&self, root: &str, field: &str) -> Option<MemoInput> {
+        let name = (root.to_owned(), field.to_owned());
+        let keys = self.keys.get(&name).filter(|_| !self.whole.contains(&name));
+        Some(MemoInput {
+            keys: keys.map(|keys| keys.iter().cloned().map(CelMapKey::from).collect()),
+            root: name.0,
+            field: name.1,
         })
     }
 

@@ -184,14 +184,9 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionRes
     if let Some(text) = text {
         return Ok(ExpressionResult::Value(Value::String(text.to_owned())));
     }
-    let mut inner = |value: &dyn Val| match to_json(value, left)? {
-        ExpressionResult::Value(value) => Ok(value),
-        ExpressionResult::Absent => {
-            Err("an optional with nothing in it stands within a value".to_owned())
-        }
-    };
     let json = if let Some(list) = value.downcast_ref::<CelList>() {
-        let entries = list.inner().iter().map(|entry| inner(entry.as_ref()));
+        let entries = list.inner().iter();
+        let entries = entries.map(|entry| inner_json(entry.as_ref(), left));
         Value::Array(entries.collect::<Result<_, String>>()?)
     } else if let Some(map) = value.downcast_ref::<CelMap>() {
         let mut sorted = BTreeMap::new();
@@ -200,7 +195,7 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionRes
             let CelMapKey::String(key) = key else {
                 return Err("a key of the map is no text".to_owned());
             };
-            sorted.insert(key.inner(), inner(value.as_ref())?);
+            sorted.insert(key.inner(), inner_json(value.as_ref(), left)?);
         }
         let entries = sorted.into_iter();
         Value::Object(
@@ -212,6 +207,15 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionRes
         scalar(value)?
     };
     Ok(ExpressionResult::Value(json))
+}
+
+fn inner_json(value: &dyn Val, left: &mut usize) -> Result<Value, String> {
+    match to_json(value, left)? {
+        ExpressionResult::Value(value) => Ok(value),
+        ExpressionResult::Absent => {
+            Err("an optional with nothing in it stands within a value".to_owned())
+        }
+    }
 }
 
 fn scalar(value: &dyn Val) -> Result<Value, String> {

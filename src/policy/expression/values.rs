@@ -123,12 +123,8 @@ impl Version {
     fn read(text: &str) -> Option<Self> {
         let (rest, build) = split(text, '+');
         let (core, pre) = split(rest, '-');
-        let is_word = |word: &str| {
-            !word.is_empty()
-                && word
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        };
+        let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        let is_word = |word: &str| !word.is_empty() && word.bytes().all(is_body);
         if !build.is_none_or(|build| build.split('.').all(is_word)) {
             return None;
         }

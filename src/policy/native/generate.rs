@@ -152,12 +152,7 @@ impl PolicyReader<'_, '_> {
 impl ResourceTemplate {
     /// `apiVersion` and `kind`, such as `v1` and `ConfigMap`.
     pub fn type_of(&self) -> (&str, &str) {
-        let text = |key: &str| {
-            self.value
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
+        let text = |key: &str| self.value[key].as_str().unwrap_or_default();
         (text("apiVersion"), text("kind"))
     }
 

@@ -300,13 +300,13 @@ impl PolicyReader<'_, '_> {
     /// The entries with `op: Set` of a list of labels or annotations. `text_changes` reads the same lists and reports
     /// their errors, so unreadable entries are skipped here.
     fn set_items(&self, at: &Path) -> Vec<(String, PolicyValue)> {
-        let entry = |path: Path| {
-            let entry: TextEntry =
-                serde_json::from_value(path.get(&self.document.value)?.clone()).ok()?;
+        let set = self.paths(at).into_iter().filter_map(|path| {
+            let entry = path.get(&self.document.value)?.clone();
+            let entry: TextEntry = serde_json::from_value(entry).ok()?;
             let item = self.item(&path.key("value"))?;
             (entry.op == TextOp::Set).then_some((entry.key, item))
-        };
-        self.paths(at).into_iter().filter_map(entry).collect()
+        });
+        set.collect()
     }
 
     /// The entries with another `op` than `Set`, of all four lists of labels and annotations.

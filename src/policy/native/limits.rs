@@ -44,21 +44,24 @@ pub(super) fn check(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
 
 /// The number of items in one key of `inject`. Patch operations and fields of `podSpec` and `defaults` count too.
 fn count(key: &str, value: &Value) -> usize {
-    let inner = |value: &Value| match value {
-        Value::Array(entries) => entries.len(),
-        Value::Object(map) => map.len(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
-    };
     let below: usize = match (key, value) {
         ("patches", Value::Array(patches)) => patches
             .iter()
             .filter_map(|patch| patch.get("patch"))
-            .map(inner)
+            .map(size_of)
             .sum(),
-        ("podSpec" | "defaults", Value::Object(map)) => map.values().map(inner).sum(),
+        ("podSpec" | "defaults", Value::Object(map)) => map.values().map(size_of).sum(),
         _ => 0,
     };
-    inner(value) + below
+    size_of(value) + below
+}
+
+fn size_of(value: &Value) -> usize {
+    match value {
+        Value::Array(entries) => entries.len(),
+        Value::Object(map) => map.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+    }
 }
 
 fn too_many(document: &Document<'_>, at: &Path, most: usize, noun: &str) -> Diagnostic {

@@ -350,12 +350,13 @@ impl<'d, 't> PolicyReader<'d, 't> {
 
     fn config_keys(&self, requires: Vec<types::RequiredKey>) -> Vec<ConfigKey> {
         let list = Path::of(&["spec", "requires"]);
-        let key = |(index, key): (usize, types::RequiredKey)| ConfigKey {
-            name: key.config_map,
-            key: key.key,
+        let requires = requires.into_iter().enumerate();
+        let keys = requires.map(|(index, required)| ConfigKey {
+            name: required.config_map,
+            key: required.key,
             at: self.document.span(&list.index(index)),
-        };
-        requires.into_iter().enumerate().map(key).collect()
+        });
+        keys.collect()
     }
 
     fn policy(&mut self, policy: InjectionPolicy) -> Policy {

@@ -15,9 +15,8 @@ use crate::yaml::value::{Path, Step};
 /// The paths of all fields of patches except `value`. They may not have `${...}`.
 pub(super) fn no_values(document: &Document<'_>) -> Vec<Path> {
     let entries = |at: &Path| {
-        at.get(&document.value)
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len)
+        let list = at.get(&document.value).and_then(Value::as_array);
+        list.map_or(0, Vec::len)
     };
     let mut paths = Vec::new();
     for patches in rules::injects(document)

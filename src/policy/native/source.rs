@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::chains::{FieldChain, SOURCE, chains};
+use super::chains::{SOURCE, chains};
 use super::for_each::ExpandedEntry;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
@@ -86,15 +86,8 @@ impl<'i, 't> PolicyInstance<'i, 't> {
     /// Sets `sources` to the resources of the policy: all of them, or those of this namespace if the policy is
     /// namespaced.
     pub fn with_siblings(mut self, siblings: &[Self], policy: &Document<'_>) -> Self {
-        let namespace = |instance: &Self| {
-            instance
-                .document
-                .text(&["metadata", "namespace"])
-                .map(str::to_owned)
-        };
-        let own_namespace = namespace(&self);
         let meets = |instance: &&Self| {
-            !is_namespaced(&policy.value) || namespace(instance) == own_namespace
+            !is_namespaced(&policy.value) || instance.namespace() == self.namespace()
         };
         let mut instances: Vec<&Self> = siblings.iter().filter(meets).collect();
         instances.sort_by_cached_key(|instance| instance.document.identity());
@@ -103,6 +96,10 @@ impl<'i, 't> PolicyInstance<'i, 't> {
             .map(|instance| Value::clone(&instance.value));
         self.sources = Arc::new(values.collect());
         self
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        self.document.text(&["metadata", "namespace"])
     }
 
     /// The resource with the defaults of the schema.
@@ -117,15 +114,15 @@ impl<'i, 't> PolicyInstance<'i, 't> {
 
     /// The variables `source` and `sources` of expressions.
     pub(super) fn variables(&self) -> [PolicyVariable; 2] {
-        let variable = |name: &str, value: &Arc<Value>| PolicyVariable {
+        let values = [
+            (expression::SOURCE, &self.value),
+            (expression::SOURCES, &self.sources),
+        ];
+        values.map(|(name, value)| PolicyVariable {
             name: name.to_owned(),
             body: VariableBody::Constant(Arc::clone(value)),
             at: 0..0,
-        };
-        [
-            variable(expression::SOURCE, &self.value),
-            variable(expression::SOURCES, &self.sources),
-        ]
+        })
     }
 
     /// The policy with its problems placed in the resource: at the fields that a part of the policy reads, or at the
@@ -213,14 +210,17 @@ impl ResourceReads {
     }
 
     fn fields(&self, expression: &str) -> Vec<Path> {
-        let of = |chain: FieldChain<'_>| match (chain.root, chain.path.0.first()) {
-            (SOURCE, _) => vec![chain.path],
-            ("variables", Some(Step::Key(name))) => {
-                self.variables.get(name).cloned().unwrap_or_default()
+        let mut fields = Vec::new();
+        for chain in chains(expression) {
+            match (chain.root, chain.path.0.first()) {
+                (SOURCE, _) => fields.push(chain.path),
+                ("variables", Some(Step::Key(name))) => {
+                    fields.extend(self.variables.get(name).into_iter().flatten().cloned());
+                }
+                _ => {}
             }
-            _ => Vec::new(),
-        };
-        chains(expression).into_iter().flat_map(of).collect()
+        }
+        fields
     }
 }
 

@@ -194,21 +194,13 @@ impl Injector<'_> {
         let before = self.pod.get(first).name().to_owned();
         let path = language.agent_path();
         let command = self.copy_command(language, &path);
-        let container = |name: &str, image: String, pull_policy: &str, command: Value| {
-            let mut container = json!({"name": name, "image": image});
-            if !pull_policy.is_empty() {
-                container["imagePullPolicy"] = pull_policy.into();
-            }
-            container["command"] = command;
-            add_resources(&mut container, agent);
-            container["volumeMounts"] = json!([{"name": language.agent_name(), "mountPath": path}]);
-            if let Some(context) = &context {
-                container["securityContext"] = context.clone();
-            }
-            container
-        };
-        let image = self.image(&agent.image);
-        let copying = container(&name, image, &resource.pull_policy, command);
+        let mount = json!({"name": name, "mountPath": path});
+        let mut copying = json!({"name": name, "image": self.image(&agent.image)});
+        if !resource.pull_policy.is_empty() {
+            copying["imagePullPolicy"] = resource.pull_policy.as_str().into();
+        }
+        copying["command"] = command;
+        complete_copying(&mut copying, agent, &mount, context.as_ref());
         let is_within = self.insert_init(&copying, &before);
         // The operator sets Java's security context before it inserts the container, that of the others afterwards.
         if is_within && language != Language::Java && context != resource.init_security_context {
@@ -217,8 +209,10 @@ impl Injector<'_> {
         for (index, (image, folder)) in agent.extensions.iter().enumerate() {
             let name = format!("opentelemetry-auto-instrumentation-extension-{index}");
             let (from, to) = (format!("{folder}/."), format!("{path}/extensions"));
-            let command = json!(["cp", "-r", from, to]);
-            let extension = container(&name, self.image(image), "", command);
+            let command = ["cp", "-r", &from, &to];
+            let image = self.image(image);
+            let mut extension = json!({"name": name, "image": image, "command": command});
+            complete_copying(&mut extension, agent, &mount, context.as_ref());
             self.insert_init(&extension, &before);
         }
     }
@@ -279,6 +273,20 @@ pub(super) fn volume(name: &str, agent: &LanguageAgent) -> Value {
 pub(super) fn sized_volume(name: &str, agent: &LanguageAgent) -> Value {
     let size = agent.limit.clone().unwrap_or_else(|| VOLUME_SIZE.into());
     json!({"name": name, "emptyDir": {"sizeLimit": size}})
+}
+
+/// Adds what all containers have that copy a part of an agent.
+fn complete_copying(
+    container: &mut Value,
+    agent: &LanguageAgent,
+    mount: &Value,
+    context: Option<&Value>,
+) {
+    add_resources(container, agent);
+    container["volumeMounts"] = json!([mount]);
+    if let Some(context) = context {
+        container["securityContext"] = context.clone();
+    }
 }
 
 /// Adds `resources` to a container unless they are empty.

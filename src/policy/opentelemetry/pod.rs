@@ -48,17 +48,11 @@ impl InstrumentedPod {
     /// Reads a pod spec; `None` if it or a container is not a mapping.
     pub(super) fn read(spec: &Value) -> Option<Self> {
         let fields = spec.as_object()?.clone();
-        let containers = |key: &str| -> Option<Vec<InstrumentedContainer>> {
-            list(&fields, key)
-                .iter()
-                .map(InstrumentedContainer::read)
-                .collect()
-        };
-        let init = containers("initContainers")?;
+        let init = containers(&fields, "initContainers")?;
         Some(InstrumentedPod {
             init_room: go_slice::decoded(CONTAINER_SIZE, init.len()),
             init,
-            apps: containers("containers")?,
+            apps: containers(&fields, "containers")?,
             volumes: list(&fields, "volumes").to_vec(),
             fields,
         })
@@ -66,13 +60,10 @@ impl InstrumentedPod {
 
     /// Writes the pod spec. A list that was absent and is empty stays absent.
     pub(super) fn into_value(mut self) -> Value {
-        let containers = |list: Vec<InstrumentedContainer>| {
-            list.into_iter()
-                .map(InstrumentedContainer::into_value)
-                .collect()
-        };
-        put_list(&mut self.fields, "initContainers", containers(self.init));
-        put_list(&mut self.fields, "containers", containers(self.apps));
+        let init = self.init.into_iter().map(InstrumentedContainer::into_value);
+        let apps = self.apps.into_iter().map(InstrumentedContainer::into_value);
+        put_list(&mut self.fields, "initContainers", init.collect());
+        put_list(&mut self.fields, "containers", apps.collect());
         put_list(&mut self.fields, "volumes", self.volumes);
         Value::Object(self.fields)
     }
@@ -105,14 +96,11 @@ impl InstrumentedPod {
 
     /// The position of the container of a name. `containers` are searched before `initContainers`.
     pub(super) fn find(&self, name: &str) -> Option<ContainerPosition> {
-        let place = |containers: &[InstrumentedContainer]| {
-            containers
-                .iter()
-                .position(|container| container.name() == name)
-        };
-        place(&self.apps)
-            .map(ContainerPosition::App)
-            .or_else(|| place(&self.init).map(ContainerPosition::Init))
+        let is_meant = |container: &InstrumentedContainer| container.name() == name;
+        let app = self.apps.iter().position(is_meant);
+        let init = || self.init.iter().position(is_meant);
+        app.map(ContainerPosition::App)
+            .or_else(|| init().map(ContainerPosition::Init))
     }
 
     /// The index of the init container of a name.
@@ -180,6 +168,11 @@ impl InstrumentedContainer {
             None => drop(self.fields.shift_remove(key)),
         }
     }
+}
+
+fn containers(fields: &Map<String, Value>, key: &str) -> Option<Vec<InstrumentedContainer>> {
+    let containers = list(fields, key).iter();
+    containers.map(InstrumentedContainer::read).collect()
 }
 
 fn list<'v>(fields: &'v Map<String, Value>, key: &str) -> &'v [Value] {

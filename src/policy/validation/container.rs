@@ -6,6 +6,17 @@ use super::{Checker, PathStep, check_descending, is_empty, text_at};
 use crate::policy::{names, quantity};
 use crate::yaml::view::View;
 
+/// The host port, its protocol and its address.
+type HostPort<'v> = (i64, &'v str, &'v str);
+
+/// The ports of a container that were visited.
+#[derive(Default)]
+struct SeenPorts<'v> {
+    names: BTreeSet<&'v str>,
+    hosts: BTreeSet<HostPort<'v>>,
+    numbers: BTreeSet<(i64, &'v str, HostPort<'v>)>,
+}
+
 /// The role of a container in its pod, which decides the fields that it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContainerRole {
@@ -326,13 +337,11 @@ impl<'v> Checker<'v> {
         self.fields(resources, "requests", |checker, name, request| {
             checker.request_within_limit(name, request, limits.and_then(|limits| limits.get(name)));
         });
-        let states = |is_match: &dyn Fn(&str) -> bool| {
-            let both = [limits, resources.get("requests")].into_iter().flatten();
-            both.filter_map(View::as_object)
-                .any(|quantities| quantities.iter().any(|(name, _)| is_match(name)))
-        };
-        if states(&|name| name.starts_with(LARGE_PAGES))
-            && !states(&|name| matches!(name, "cpu" | "memory"))
+        let both = [limits, resources.get("requests")].into_iter().flatten();
+        let quantities = both.filter_map(View::as_object).flatten();
+        let mut names = quantities.map(|(name, _)| &**name);
+        if names.clone().any(|name| name.starts_with(LARGE_PAGES))
+            && !names.any(|name| matches!(name, "cpu" | "memory"))
         {
             self.add("large pages (`hugepages-*`) need `cpu` or `memory` beside them");
         }
@@ -375,10 +384,9 @@ impl<'v> Checker<'v> {
     }
 
     fn amount(&mut self, name: &str, amount: &View<'_>) {
-        let shown = || {
-            amount
-                .as_str()
-                .map_or_else(|| amount.to_string(), str::to_owned)
+        let shown = || match amount.as_str() {
+            Some(text) => text.to_owned(),
+            None => amount.to_string(),
         };
         match quantity::of_view(amount) {
             None => self.add(format!(
@@ -437,32 +445,30 @@ impl<'v> Checker<'v> {
         });
     }
 
+    fn duplicate_port(&mut self, port: &'v View<'v>, seen: &mut SeenPorts<'v>) {
+        let text = |key: &str| text_at(port, key);
+        let number = |key: &str| port.get(key).and_then(View::as_i64).unwrap_or_default();
+        let protocol = match text("protocol") {
+            "" => "TCP",
+            protocol => protocol,
+        };
+        let (port, name) = (number("containerPort"), text("name"));
+        let host = (number("hostPort"), protocol, text("hostIP"));
+        let message = || format!("the container states the port {port} or its name twice");
+        let is_named_twice = !name.is_empty() && !seen.names.insert(name);
+        if is_named_twice || host.0 != 0 && !seen.hosts.insert(host) {
+            self.add(message());
+        } else if !seen.numbers.insert((port, protocol, host)) {
+            // The API server accepts the same port twice if neither name nor host port collide.
+            self.report_likely_mistake(message());
+        }
+    }
+
     /// Checks for duplicate ports and mounts.
     fn duplicates(&mut self, container: &'v View<'v>) {
-        let (mut names, mut hosts, mut numbers) =
-            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut seen = SeenPorts::default();
         self.each(container, "ports", |checker, port| {
-            let text = |key: &str| text_at(port, key);
-            let number = |key: &str| port.get(key).and_then(View::as_i64).unwrap_or_default();
-            let protocol = if text("protocol").is_empty() {
-                "TCP"
-            } else {
-                text("protocol")
-            };
-            let host = (number("hostPort"), protocol, text("hostIP"));
-            let message = || {
-                format!(
-                    "the container states the port {} or its name twice",
-                    number("containerPort")
-                )
-            };
-            let is_named_twice = !text("name").is_empty() && !names.insert(text("name"));
-            if is_named_twice || host.0 != 0 && !hosts.insert(host) {
-                // The API server accepts the same port twice if neither name nor host port collide.
-                checker.add(message());
-            } else if !numbers.insert((number("containerPort"), protocol, host)) {
-                checker.report_likely_mistake(message());
-            }
+            checker.duplicate_port(port, &mut seen)
         });
         let mut paths = BTreeSet::new();
         self.each(container, "volumeMounts", |checker, mount| {

@@ -251,16 +251,17 @@ impl<'v> Checker<'v> {
     }
 }
 
+fn is_word_of_parameter(word: &str) -> bool {
+    let is_body =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+    !word.is_empty()
+        && word.bytes().all(is_body)
+        && !word.starts_with(['-', '_'])
+        && !word.ends_with(['-', '_'])
+}
+
 fn check_kernel_parameter(name: &str) -> names::RuleCheck {
-    let is_word = |word: &str| {
-        let is_body =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-        !word.is_empty()
-            && word.bytes().all(is_body)
-            && !word.starts_with(['-', '_'])
-            && !word.ends_with(['-', '_'])
-    };
-    match name.len() <= 253 && name.split(['.', '/']).all(is_word) {
+    match name.len() <= 253 && name.split(['.', '/']).all(is_word_of_parameter) {
         true => Ok(()),
         false => {
             Err("must be lower-case words of letters, digits, `-` and `_`, with `.` or `/` between")
