@@ -17,14 +17,8 @@ impl Record {
     /// fit.
     pub(super) fn beyond_documents(&self) -> Option<String> {
         let template = self.pod.split('.').filter(|key| !key.is_empty()).count();
-        let too_deep = |subject: &str, text: &str| {
-            Some(format!(
-                "{subject} `{}` leads deeper than {MAX_DEPTH} levels, which no document nests",
-                shown(text)
-            ))
-        };
         if template > MAX_DEPTH {
-            return too_deep("its pod template", &self.pod);
+            return Some(too_deep("its pod template", &self.pod));
         }
         let effects = self
             .policies
@@ -40,8 +34,13 @@ impl Record {
             // Only a scalar fits at a path of the greatest length.
             steps > MAX_DEPTH || value.is_some_and(|value| !nests_at_most(value, MAX_DEPTH - steps))
         })?;
-        too_deep("its path", path)
+        Some(too_deep("its path", path))
     }
+}
+
+fn too_deep(subject: &str, text: &str) -> String {
+    let text = shown(text);
+    format!("{subject} `{text}` leads deeper than {MAX_DEPTH} levels, which no document nests")
 }
 
 /// Parses a record's text. Checks the depth itself, since `serde_json`'s recursion limit is half of what documents

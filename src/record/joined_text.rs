@@ -7,18 +7,14 @@ pub(crate) const ORIGINAL: &str = "PODGRAFT_ORIG_";
 
 /// Whether the text contains `part` as a token between separators, so that it need not be joined again.
 pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
-    let is_edge_before = |before: &str| {
-        before.is_empty()
-            || before.ends_with(separator)
-            || (separator == " " && before.ends_with(char::is_whitespace))
+    let is_separator = |char: char| separator == " " && char.is_whitespace();
+    let ends = |before: &str| {
+        before.is_empty() || before.ends_with(separator) || before.ends_with(is_separator)
     };
-    let is_edge_behind = |behind: &str| {
-        behind.is_empty()
-            || behind.starts_with(separator)
-            || (separator == " " && behind.starts_with(char::is_whitespace))
+    let begins = |behind: &str| {
+        behind.is_empty() || behind.starts_with(separator) || behind.starts_with(is_separator)
     };
-    let is_token =
-        |at: usize| is_edge_before(&text[..at]) && is_edge_behind(&text[at + part.len()..]);
+    let is_token = |at: usize| ends(&text[..at]) && begins(&text[at + part.len()..]);
     text.contains(part) && places_of(text, part).into_iter().any(is_token)
 }
 
@@ -30,23 +26,25 @@ pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
     }
     // For each prefix of the part, the length of its longest proper prefix that is also its suffix.
     let mut shorter = vec![0; part.len()];
-    let follow = |shorter: &[usize], mut length: usize, sign: u8| {
-        while length > 0 && part.get(length) != Some(&sign) {
-            length = shorter[length - 1];
-        }
-        length + usize::from(part[length] == sign)
-    };
     for index in 1..part.len() {
-        shorter[index] = follow(&shorter, shorter[index - 1], part[index]);
+        shorter[index] = matched_length(part, &shorter, shorter[index - 1], part[index]);
     }
     let (mut found, mut length) = (Vec::new(), 0);
     for (index, &sign) in text.as_bytes().iter().enumerate() {
-        length = follow(&shorter, length, sign);
+        length = matched_length(part, &shorter, length, sign);
         if length == part.len() {
             found.push(index + 1 - length);
         }
     }
     found
+}
+
+/// The length of the prefix of `part` that ends at `sign`, where one of `length` ended before.
+fn matched_length(part: &[u8], shorter: &[usize], mut length: usize, sign: u8) -> usize {
+    while length > 0 && part.get(length) != Some(&sign) {
+        length = shorter[length - 1];
+    }
+    length + usize::from(part[length] == sign)
 }
 
 /// Removes the joined text and one separator beside it. `None` if the text is not there as a token.

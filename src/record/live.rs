@@ -158,19 +158,16 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
 /// current record if it names the same policies in the same versions.
 pub(super) fn adopt_live(target: &mut Value, current: &Value) {
     adopt("", target, current);
-    let text = |object: &Value| {
-        object["metadata"]["annotations"][RECORD]
-            .as_str()
-            .map(str::to_owned)
-    };
-    let (Some(target_text), Some(current_text)) = (text(target), text(current)) else {
+    let (Some(old), Some(new)) = (record_text(target), record_text(current)) else {
         return;
     };
-    if recorded_versions(&target_text)
-        .is_some_and(|target_record| Some(target_record) == recorded_versions(&current_text))
-    {
-        target["metadata"]["annotations"][RECORD] = Value::String(current_text);
+    if recorded_versions(old).is_some_and(|versions| Some(versions) == recorded_versions(new)) {
+        target["metadata"]["annotations"][RECORD] = Value::String(new.to_owned());
     }
+}
+
+fn record_text(object: &Value) -> Option<&str> {
+    object["metadata"]["annotations"][RECORD].as_str()
 }
 
 /// The policies of a record with their digests and sets.

@@ -150,23 +150,21 @@ impl PolicyRecord {
 
 /// Escapes the characters in JSON that some readers take for a line break, or refuse.
 fn one_line(json: String) -> String {
-    let is_doubtful = |c: char| {
-        matches!(
-            c,
-            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-        )
-    };
     if !json.contains(is_doubtful) {
         return json;
     }
-    let escape = |c| {
-        if is_doubtful(c) {
-            format!("\\u{:04x}", u32::from(c))
-        } else {
-            String::from(c)
-        }
-    };
-    json.chars().map(escape).collect()
+    let escaped = json.chars().map(|c| match is_doubtful(c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => String::from(c),
+    });
+    escaped.collect()
+}
+
+fn is_doubtful(c: char) -> bool {
+    matches!(
+        c,
+        '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+    )
 }
 
 /// The length up to which the digest of a text is kept.

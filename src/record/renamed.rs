@@ -16,13 +16,12 @@ impl Record {
     /// container that has all its injected content.
     pub fn follow_renames(&mut self, object: &RecordedValue<'_>) {
         let template = || self.pod.split('.').filter(|key| !key.is_empty());
-        let has_all = |list: &'static str| {
+        let has_all = LISTS.into_iter().all(|list| {
             let names = object.container_names(template(), list);
-            self.containers(list)
-                .iter()
-                .all(|name| names.contains(&name.as_str()))
-        };
-        if LISTS.into_iter().all(has_all) {
+            let known = self.containers(list);
+            known.iter().all(|name| names.contains(&name.as_str()))
+        });
+        if has_all {
             return;
         }
         let template = template().try_fold(object.whole(), |value, key| value.get(key));
@@ -80,45 +79,42 @@ impl Record {
         let within = format!("{container_path}/");
         let mut named = container.clone();
         named["name"] = Value::from(name);
-        let mut known = self
-            .policies
-            .iter()
-            .enumerate()
-            .flat_map(|(index, policy)| {
-                let later = &self.policies[index + 1..];
-                let is_last = |path: &str| !later.iter().any(|later| affects(&later.effects, path));
-                let effects = &policy.effects;
-                let added = effects.added.iter().filter_map(|(path, now)| {
-                    if *path == container_path {
-                        return Some((path, is_one_of(&named, now)));
-                    }
-                    let current = below(container, path.strip_prefix(&within)?);
-                    Some((path, current.is_some_and(|current| is_one_of(current, now))))
-                });
-                let joined = effects.joined.iter().filter_map(|(path, joined)| {
-                    let (list, _) = split_last(path.strip_prefix(&within)?);
-                    let variable = (list == "env").then(|| below(container, &path[within.len()..]));
-                    let text = variable
-                        .flatten()
-                        .and_then(|item| item.get("value")?.as_str());
-                    let has_text = text.is_some_and(|text| without(text, joined).is_some());
-                    Some((path, has_text))
-                });
-                let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
-                    let current = below(container, path.strip_prefix(&within)?);
-                    Some((
-                        path,
-                        current.is_some_and(|current| is_one_of(current, &replaced.now)),
-                    ))
-                });
-                let checks = added.chain(joined).chain(replaced);
-                checks
-                    .filter(|(path, _)| is_last(path))
-                    .map(|(_, fits)| fits)
-                    .collect::<Vec<_>>()
+        let mut has_any = false;
+        for (index, policy) in self.policies.iter().enumerate() {
+            let later = &self.policies[index + 1..];
+            let effects = &policy.effects;
+            let added = effects.added.iter().filter_map(|(path, now)| {
+                if *path == container_path {
+                    return Some((path, is_one_of(&named, now)));
+                }
+                let current = below(container, path.strip_prefix(&within)?);
+                Some((path, current.is_some_and(|current| is_one_of(current, now))))
             });
-        let first = known.next().unwrap_or(false);
-        first && known.all(|fits| fits)
+            let joined = effects.joined.iter().filter_map(|(path, joined)| {
+                let (list, _) = split_last(path.strip_prefix(&within)?);
+                let variable = (list == "env").then(|| below(container, &path[within.len()..]));
+                let text = variable
+                    .flatten()
+                    .and_then(|item| item.get("value")?.as_str());
+                Some((
+                    path,
+                    text.is_some_and(|text| without(text, joined).is_some()),
+                ))
+            });
+            let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
+                let current = below(container, path.strip_prefix(&within)?);
+                let fits = current.is_some_and(|current| is_one_of(current, &replaced.now));
+                Some((path, fits))
+            });
+            for (path, fits) in added.chain(joined).chain(replaced) {
+                let is_last = !later.iter().any(|later| affects(&later.effects, path));
+                if is_last && !fits {
+                    return false;
+                }
+                has_any |= is_last;
+            }
+        }
+        has_any
     }
 
     fn rename(&mut self, list: &str, old_name: &str, new_name: &str) {

@@ -2,6 +2,7 @@
 //! again.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 use super::contents::{ContentKey, ContentKind};
 use super::{Lock, LockedJoin, LockedPolicy, PathLookup};
@@ -25,11 +26,12 @@ impl Lock {
             let (was, now) = (original.clone(), known.digests(path)?);
             Ok((path.clone(), ReplacedValue { was, now }))
         };
-        let joined = |(path, join): (&String, &LockedJoin)| {
+        let mut joined = BTreeMap::new();
+        for (path, join) in &locked_policy.joined {
             let current = lookup(&format!("{path}/value"));
             let variable = known.variable(path, current.as_ref().and_then(Value::as_str));
-            Ok((path.clone(), variable.joined(join)?))
-        };
+            joined.insert(path.clone(), variable.joined(join)?);
+        }
         let effects = Effects {
             added: locked_policy
                 .added
@@ -43,11 +45,7 @@ impl Lock {
                 .collect::<Result<_, _>>()?,
             made: locked_policy.made.clone(),
             filled: locked_policy.filled.clone(),
-            joined: locked_policy
-                .joined
-                .iter()
-                .map(joined)
-                .collect::<Result<_, _>>()?,
+            joined,
             replaced: locked_policy
                 .replaced
                 .iter()
@@ -258,13 +256,17 @@ pub(super) fn split(
         replaced,
         removed,
     } = record.effects;
-    let locked_join = |(path, joined): (String, JoinedText)| {
-        let join = LockedJoin {
-            text: (!is_found(&path, &joined)).then(|| joined.text.clone()),
-            ..without_text(&joined)
-        };
-        (path, join)
-    };
+    let joined = joined.into_iter().map(|(path, joined)| {
+        let text = (!is_found(&path, &joined)).then(|| joined.text.clone());
+        let without_text = without_text(&joined);
+        (
+            path,
+            LockedJoin {
+                text,
+                ..without_text
+            },
+        )
+    });
     LockedPolicy {
         set: record.set,
         generated: record.generated,
@@ -272,7 +274,7 @@ pub(super) fn split(
         shared: shared.into_keys().collect(),
         made,
         filled,
-        joined: joined.into_iter().map(locked_join).collect(),
+        joined: joined.collect(),
         replaced: replaced
             .into_iter()
             .map(|(path, replaced)| (path, replaced.was))
