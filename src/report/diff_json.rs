@@ -1,6 +1,7 @@
 //! The diff as JSON: `kind: DiffReport`. Its schema is generated from these types (`schemas/diff.schema.json`).
 
 use serde::Serialize;
+use std::ops::Range;
 
 use super::hunks::{Hunk, HunkLine, LineSign};
 use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
@@ -230,13 +231,7 @@ pub(super) fn done(change: &Change) -> ChangeJson {
 }
 
 fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkJson<'a> {
-    let start = |lines: &std::ops::Range<usize>| {
-        if lines.is_empty() {
-            lines.start
-        } else {
-            lines.start + 1
-        }
-    };
+    let start = |lines: &Range<usize>| lines.start + usize::from(!lines.is_empty());
     HunkJson {
         old_start: start(&hunk.old),
         old_lines: hunk.old.len(),

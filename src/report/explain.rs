@@ -108,12 +108,9 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
         1 => "1 policy".to_owned(),
         policies => format!("{policies} policies"),
     };
-    let outcomes = || workloads.iter().flat_map(|workload| &workload.policies);
-    let of = |is: fn(&Outcome) -> bool| {
-        outcomes()
-            .filter(|policy_report| is(&policy_report.outcome))
-            .count()
-    };
+    let outcomes = workloads.iter().flat_map(|workload| &workload.policies);
+    let outcomes = outcomes.map(|policy_report| &policy_report.outcome);
+    let of = |is: fn(&Outcome) -> bool| outcomes.clone().filter(|outcome| is(outcome)).count();
     let apply = of(|outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate));
     let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
     let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));

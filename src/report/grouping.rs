@@ -56,14 +56,14 @@ const MAX_NAMED: usize = 5;
 
 /// `the same of 86 more workloads: Deployment shop/a (a.yaml:3), ...`, and the flag that lists them all.
 pub fn and_more_named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) -> String {
-    let name = |other: &&Diagnostic| {
+    let named = others.iter().take(MAX_NAMED).map(|other| {
         let title = other.workload.as_deref().unwrap_or_default();
         let place = other.labels.first().map_or(String::new(), |label| {
             format!(" ({}:{})", label.place.source, label.place.line)
         });
         one_line(&format!("{title}{place}"))
-    };
-    let named: Vec<String> = others.iter().take(MAX_NAMED).map(name).collect();
+    });
+    let named: Vec<String> = named.collect();
     let rest = match others.len() > MAX_NAMED {
         true => format!(", ...; {all_with} lists all"),
         false => String::new(),

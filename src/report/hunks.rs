@@ -54,13 +54,8 @@ pub(super) struct Hunk<'a> {
 
 /// The number of added and of removed lines.
 pub(super) fn line_counts(hunks: &[Hunk<'_>]) -> (usize, usize) {
-    let of = |sign| {
-        hunks
-            .iter()
-            .flat_map(|hunk| &hunk.lines)
-            .filter(|line| line.sign == sign)
-            .count()
-    };
+    let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
+    let of = |sign| lines.clone().filter(|line| line.sign == sign).count();
     (of(LineSign::Added), of(LineSign::Removed))
 }
 

@@ -164,13 +164,11 @@ fn or_none(words: impl Iterator<Item = String>) -> String {
 
 fn align(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widths = (0..columns).map(|column| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    });
+    let widths: Vec<usize> = widths.collect();
     let mut table = String::new();
     for row in rows {
         let mut line = String::new();

@@ -145,21 +145,21 @@ fn changes_in(
     let old: Vec<&[u8]> = old_text.split_inclusive(|&byte| byte == b'\n').collect();
     let new: Vec<&[u8]> = new_text.split_inclusive(|&byte| byte == b'\n').collect();
     let starts: Vec<usize> = starts_of(&new);
-    let new_line = |line: usize| {
-        let bytes = starts[line]..starts[line] + new[line].len();
-        let edit_bytes = written_in(edits, part.start, &bytes)
-            .map(|(edit, piece)| (edit + region.edits.start, piece))
-            .collect();
-        AddedLine {
-            text: new[line].to_vec(),
-            at: part.start.saturating_add_signed(moved) + bytes.start,
-            written_by: edit_bytes,
-        }
-    };
+
     let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
     let mut changes: Vec<LineChange> = Vec::new();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-        let inserted = op.new_range().map(new_line);
+        let mut inserted = Vec::new();
+        for line in op.new_range() {
+            let bytes = starts[line]..starts[line] + new[line].len();
+            let pieces = written_in(edits, part.start, &bytes);
+            let written_by = pieces.map(|(edit, piece)| (edit + region.edits.start, piece));
+            inserted.push(AddedLine {
+                text: new[line].to_vec(),
+                at: part.start.saturating_add_signed(moved) + bytes.start,
+                written_by: written_by.collect(),
+            });
+        }
         let deleted =
             op.old_range().start + region.old.start..op.old_range().end + region.old.start;
         match changes.last_mut() {
@@ -169,7 +169,7 @@ fn changes_in(
             }
             _ => changes.push(LineChange {
                 old: deleted,
-                new: inserted.collect(),
+                new: inserted,
                 edits: region.edits.clone(),
             }),
         }

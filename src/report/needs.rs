@@ -26,20 +26,12 @@ pub(crate) fn as_data(needs: &RunNeeds) -> Vec<NeedsJson<'_>> {
 }
 
 fn line(policy: &str, policy_needs: &PolicyNeeds) -> String {
-    let words = |(need, number): (&Need, &usize)| {
-        let share = if *number < policy_needs.workloads {
-            format!(" (in {number})")
-        } else {
-            String::new()
-        };
-        format!("{need}{share}")
-    };
-    let mut shown: Vec<String> = policy_needs
-        .needs
-        .iter()
-        .take(MAX_NEEDS)
-        .map(words)
-        .collect();
+    let first = policy_needs.needs.iter().take(MAX_NEEDS);
+    let first = first.map(|(need, number)| match *number < policy_needs.workloads {
+        true => format!("{need} (in {number})"),
+        false => need.to_string(),
+    });
+    let mut shown: Vec<String> = first.collect();
     if policy_needs.needs.len() > MAX_NEEDS {
         shown.push(format!(
             "and {} more, all of which --report FILE names",
@@ -94,12 +86,8 @@ struct PrivilegeJson<'a> {
 }
 
 fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
-    let of = |kind: NeedKind| {
-        policy_needs
-            .needs
-            .iter()
-            .filter(move |(need, _)| need.kind == kind)
-    };
+    let needs = policy_needs.needs.iter();
+    let of = |kind: NeedKind| needs.clone().filter(move |(need, _)| need.kind == kind);
     let objects = |kind: NeedKind| {
         let needs = of(kind);
         needs.map(|(need, count)| object(need, *count)).collect()
@@ -108,11 +96,11 @@ fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
         image: &need.name,
         workloads,
     };
-    let privilege = |(need, &workloads): (&'a Need, &usize)| PrivilegeJson {
+    let privileges = of(NeedKind::Privilege).map(|(need, &workloads)| PrivilegeJson {
         danger: &need.name,
         what: need.detail.as_deref().unwrap_or_default(),
         workloads,
-    };
+    });
     NeedsJson {
         policy,
         workloads: policy_needs.workloads,
@@ -121,7 +109,7 @@ fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
         config_maps: objects(NeedKind::ConfigMap),
         persistent_volume_claims: objects(NeedKind::VolumeClaim),
         service_accounts: objects(NeedKind::ServiceAccount),
-        privileges: of(NeedKind::Privilege).map(privilege).collect(),
+        privileges: privileges.collect(),
     }
 }
 

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use super::needs;
 use crate::change::{Change, list, list_removed};
 use crate::outcome::needs::RunNeeds;
-use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
+use crate::outcome::{
+    FileReport, Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus,
+};
 use crate::wording::{self, count, one_line};
 
 /// The most reasons of one policy that are listed; the others are counted.
@@ -90,30 +92,15 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
     let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
     for file in files {
         let workloads = file.report.workloads.iter();
-        for workload in workloads.filter(|workload| {
-            workload
-                .policies
-                .iter()
-                .any(|policy_report| is_injected(&policy_report.outcome))
-        }) {
-            let by = || {
-                workload.policies.iter().filter_map(|policy_report| {
-                    by_policy(&policy_report.policy, &policy_report.outcome)
-                })
+        for workload in workloads.filter(|workload| workload.has_outcome(is_injected)) {
+            let verb = match workload.is_adopted() {
+                true => "adopted",
+                false => "injected",
             };
-            let joined = || by().collect::<Vec<_>>().join("; ");
             lines.add(|| {
-                let verb = if workload.is_adopted() {
-                    "adopted"
-                } else {
-                    "injected"
-                };
-                format!(
-                    "{}{}: {verb} by {}",
-                    name(workload),
-                    place(files, file, workload),
-                    joined()
-                )
+                let (name, place) = (name(workload), place(files, file, workload));
+                let by: Vec<_> = workload.policies.iter().filter_map(by_policy).collect();
+                format!("{name}{place}: {verb} by {}", by.join("; "))
             });
         }
     }
@@ -121,8 +108,9 @@ pub fn injected(files: &[ReportedFile<'_>]) -> String {
     lines.finish("injected")
 }
 
-fn by_policy(policy: &str, outcome: &Outcome) -> Option<String> {
-    match outcome {
+fn by_policy(report: &PolicyReport) -> Option<String> {
+    let policy = &report.policy;
+    match &report.outcome {
         Outcome::Injected(changes) => {
             Some(one_line(&format!("{policy} ({})", first_of(changes, list))))
         }
@@ -146,18 +134,13 @@ pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
     let mut lines = LimitedLines::default();
     for file in files {
         for workload in file.report.input_workloads() {
-            let by = || {
-                workload.policies.iter().filter_map(|policy_report| {
-                    of_policy(&policy_report.policy, &policy_report.outcome)
-                })
-            };
-            if by().next().is_some() {
-                let place = place(files, file, workload);
+            let mut by = workload.policies.iter().filter_map(of_policy).peekable();
+            if by.peek().is_some() {
                 lines.add(|| {
+                    let (name, place) = (name(workload), place(files, file, workload));
                     format!(
-                        "{}{place}: taken out {}",
-                        name(workload),
-                        by().collect::<Vec<_>>().join("; ")
+                        "{name}{place}: taken out {}",
+                        by.collect::<Vec<_>>().join("; ")
                     )
                 });
             }
@@ -174,8 +157,9 @@ fn place(files: &[ReportedFile<'_>], file: &ReportedFile<'_>, workload: &Workloa
     }
 }
 
-fn of_policy(policy: &str, outcome: &Outcome) -> Option<String> {
-    match outcome {
+fn of_policy(report: &PolicyReport) -> Option<String> {
+    let policy = &report.policy;
+    match &report.outcome {
         Outcome::TakenOut(changes) => Some(one_line(&format!(
             "{policy} ({})",
             first_of(changes, list_removed)

@@ -338,6 +338,17 @@ fn has_edit(
     })
 }
 
+/// The changes with edits of a workload, found by binary search: a hunk may have many short documents in a row.
+fn changes_of<'h, 'c>(
+    changes: &'h [&'c LineChange],
+    workload: &WorkloadReport,
+) -> &'h [&'c LineChange] {
+    let edits = &workload.edits;
+    let first = changes.partition_point(|change| change.edits.end <= edits.start);
+    let behind = &changes[first..];
+    &behind[..behind.partition_point(|change| change.edits.start < edits.end)]
+}
+
 /// The workloads whose edits the hunk has, each with the policies that made them.
 fn hunk_title(
     hunk: &ChangeGroup<'_>,
@@ -345,29 +356,18 @@ fn hunk_title(
     documents: &ChangedDocuments<'_>,
     lines: &LineIndex<'_>,
 ) -> String {
-    // The changes with edits of a workload, found by binary search: a hunk may have many short documents in a row.
-    let of = |workload: &WorkloadReport| {
-        let edits = &workload.edits;
-        let first = hunk
-            .changes
-            .partition_point(|change| change.edits.end <= edits.start);
-        let behind = &hunk.changes[first..];
-        &behind[..behind.partition_point(|change| change.edits.start < edits.end)]
-    };
-    let inside = |workload: &&WorkloadReport| {
-        let changes = of(workload);
-        workload
-            .edits
-            .clone()
-            .any(|number| has_edit(changes, number, file, lines))
-    };
     let of_hunk = hunk.changes.iter().map(|change| change.edits.clone());
     let numbers = of_hunk
         .reduce(|range, next| range.start.min(next.start)..range.end.max(next.end))
         .unwrap_or_default();
-    let workloads = documents.with_edits(numbers).filter(inside);
+    let workloads = documents.with_edits(numbers).filter(|workload| {
+        let changes = changes_of(&hunk.changes, workload);
+        let mut edits = workload.edits.clone();
+        edits.any(|number| has_edit(changes, number, file, lines))
+    });
     let titles = workloads.map(|workload| {
-        let policies = policies_of(of(workload).iter().copied(), workload, workload.edits.start);
+        let changes = changes_of(&hunk.changes, workload).iter().copied();
+        let policies = policies_of(changes, workload, workload.edits.start);
         format!("{}: {}", workload.title(), policies.join(", "))
     });
     titles.collect::<Vec<_>>().join("; ")

@@ -46,6 +46,12 @@ fn is_failure(finding: &Finding) -> bool {
     finding.diagnostic.severity == Severity::Error
 }
 
+fn about<'f>(findings: &[&'f Finding], workload: Option<&String>) -> Vec<&'f Finding> {
+    let findings = findings.iter().copied();
+    let same = findings.filter(|finding| finding.workload.as_ref() == workload);
+    same.collect()
+}
+
 /// The suite of a file, with the number of its cases and of its failed cases.
 fn suite(file: &ReportedFile<'_>, checked: &CheckedRun<'_>) -> (String, (usize, usize)) {
     let findings: Vec<&Finding> = checked
@@ -53,31 +59,26 @@ fn suite(file: &ReportedFile<'_>, checked: &CheckedRun<'_>) -> (String, (usize, 
         .iter()
         .filter(|finding| is_of(finding, file))
         .collect();
-    let mut cases = String::new();
-    let (mut number, mut failed) = (0, 0);
-    let mut add = |name: &str, findings: &[&Finding]| {
-        cases.push_str(&case(name, file.name, findings));
-        number += 1;
-        failed += usize::from(findings.iter().any(|finding| is_failure(finding)));
-    };
+    let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for workload in &file.report.workloads {
         let title = workload.title();
-        let of_workload: Vec<&Finding> = findings
-            .iter()
-            .copied()
-            .filter(|finding| finding.workload.as_ref() == Some(&title))
-            .collect();
-        add(&title, &of_workload);
+        let of_workload = about(&findings, Some(&title));
+        groups.push((title, of_workload));
     }
-    let rest: Vec<&Finding> = findings
-        .iter()
-        .copied()
-        .filter(|finding| finding.workload.is_none())
-        .collect();
+    let rest = about(&findings, None);
     if !rest.is_empty() {
-        add("other objects", &rest);
+        groups.push(("other objects".to_owned(), rest));
     }
-    let name = escape(file.name);
+    let cases = groups
+        .iter()
+        .map(|(name, findings)| case(name, file.name, findings));
+    let cases: String = cases.collect();
+    let has_failed = |findings: &[&Finding]| findings.iter().any(|finding| is_failure(finding));
+    let failed = groups
+        .iter()
+        .filter(|(_, findings)| has_failed(findings))
+        .count();
+    let (name, number) = (escape(file.name), groups.len());
     let suite = format!(
         "  <testsuite name=\"{name}\" tests=\"{number}\" failures=\"{failed}\" errors=\"0\">\n{cases}  </testsuite>\n"
     );

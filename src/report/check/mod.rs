@@ -61,12 +61,14 @@ impl<'a> CheckedRun<'a> {
         });
         // The unknown namespace is the cause of the near miss, and is reported itself.
         findings.retain(|finding| {
-            let is_cause = |candidate: &Finding| {
-                candidate.diagnostic.code == Code::UnknownNamespace
-                    && candidate.workload == finding.workload
-                    && candidate.diagnostic.policy == finding.diagnostic.policy
-            };
-            finding.diagnostic.code != Code::NearMiss || !reported.iter().any(is_cause)
+            let mut unknown = reported
+                .iter()
+                .filter(|candidate| candidate.diagnostic.code == Code::UnknownNamespace);
+            finding.diagnostic.code != Code::NearMiss
+                || !unknown.any(|cause| {
+                    cause.workload == finding.workload
+                        && cause.diagnostic.policy == finding.diagnostic.policy
+                })
         });
         findings.extend(reported);
         findings.sort_by_cached_key(|finding| position_of(finding, files));
@@ -75,16 +77,8 @@ impl<'a> CheckedRun<'a> {
 
     /// Drops findings that are accepted. Errors that stop `apply` cannot be accepted.
     pub fn accept(&mut self, is_accepted: impl Fn(&Diagnostic) -> bool) {
-        let may_be = |found: &Diagnostic| {
-            !found.is_error()
-                || matches!(
-                    found.code,
-                    Code::OutOfDate | Code::OptedIn | Code::LeftAlone | Code::NotCovered
-                )
-        };
         self.findings.retain(|finding| {
-            let found = &finding.diagnostic;
-            !may_be(found) || !is_accepted(found)
+            !may_be_accepted(&finding.diagnostic) || !is_accepted(&finding.diagnostic)
         });
     }
 
@@ -112,6 +106,15 @@ impl<'a> CheckedRun<'a> {
         let settled = statuses.iter().filter(is_settled).count();
         (statuses.len(), settled)
     }
+}
+
+fn may_be_accepted(found: &Diagnostic) -> bool {
+    let code = found.code;
+    !found.is_error()
+        || matches!(
+            code,
+            Code::OutOfDate | Code::OptedIn | Code::LeftAlone | Code::NotCovered
+        )
 }
 
 /// The index of the file that a finding is in, and the line; findings without a place come last.

@@ -43,14 +43,7 @@ fn result(finding: &Finding) -> SarifResult {
         format!(" Help: {}.", help.trim_end_matches('.'))
     });
     let help = help.replace("?.", "?");
-    let location = |label: &crate::diagnostic::Label| {
-        let place = &label.place;
-        SarifLocation {
-            file: place.source.to_string(),
-            line: place.line,
-            column: (!place.excerpt.is_empty()).then_some(place.column),
-        }
-    };
+    let place = diagnostic.labels.first().map(|label| &label.place);
     SarifResult {
         level: match diagnostic.severity {
             Severity::Error => SarifLevel::Error,
@@ -58,7 +51,11 @@ fn result(finding: &Finding) -> SarifResult {
             Severity::Note => SarifLevel::Note,
         },
         message: format!("{}.{help}", diagnostic.message),
-        location: diagnostic.labels.first().map(location),
+        location: place.map(|place| SarifLocation {
+            file: place.source.to_string(),
+            line: place.line,
+            column: (!place.excerpt.is_empty()).then_some(place.column),
+        }),
         workload: finding.workload.clone(),
         replacements: Vec::new(),
     }
