@@ -116,24 +116,25 @@ impl BaselineView<'_, '_> {
             container: None,
             inventory: self.inventory,
         };
-        let problem = |message: String| {
-            let place = policy.text.place(policy.selects.at.clone());
-            Diagnostic::error(Code::BadExpression, message)
-                .at(self.workload.name_place(), "for this workload")
-                .at(place, format!("policy `{}`", policy.identity))
-        };
         let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts)
             .with_memory(self.base.memory(policy, None));
         let value = template
             .evaluate(&evaluator)
-            .map_err(|fault| Box::new(problem(fault.message)))?;
+            .map_err(|fault| self.bad_names(policy, fault.message))?;
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
         let compiled = |entry: &Value| {
             let text = entry.as_str().ok_or("a container's name is no text")?;
             glob::compile(text, glob::GlobSubject::Text)
         };
         let globs: Result<Vec<GlobMatcher>, String> = entries.iter().map(compiled).collect();
-        globs.map_err(|message| Box::new(problem(message)))
+        globs.map_err(|message| self.bad_names(policy, message))
+    }
+
+    fn bad_names(&self, policy: &Policy, message: String) -> Box<Diagnostic> {
+        let place = policy.text.place(policy.selects.at.clone());
+        let problem = Diagnostic::error(Code::BadExpression, message)
+            .at(self.workload.name_place(), "for this workload");
+        Box::new(problem.at(place, format!("policy `{}`", policy.identity)))
     }
 
     fn is_chosen(&self, choice: &ContainerChoice, container: &Container<'_>) -> bool {

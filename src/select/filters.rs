@@ -5,6 +5,7 @@ use globset::GlobMatcher;
 use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
 use super::{BaselineView, NotApplied, near_miss};
 use crate::diagnostic::Diagnostic;
+use crate::manifest::object::Object;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
     Hooks, KindPattern, LabelSelector, Policy, Sample, SelectorOperator, SelectorRequirement,
@@ -123,21 +124,7 @@ impl BaselineView<'_, '_> {
 
     fn check_kind(&self, kinds: &[KindPattern]) -> Option<Skip> {
         let object = &self.workload.object;
-        let fits = |pattern: &KindPattern| {
-            pattern.kind.is_match(&object.kind)
-                && pattern
-                    .api_version
-                    .as_ref()
-                    .is_none_or(|glob| glob.is_match(&object.api_version))
-        };
-        let written = |pattern: &KindPattern| {
-            let kind = pattern.kind.glob().glob();
-            pattern.api_version.as_ref().map_or_else(
-                || kind.to_owned(),
-                |glob| format!("{}/{kind}", glob.glob().glob()),
-            )
-        };
-        if kinds.is_empty() || kinds.iter().any(fits) {
+        if kinds.is_empty() || kinds.iter().any(|pattern| fits(pattern, object)) {
             return None;
         }
         let names: Vec<String> = kinds.iter().map(written).collect();
@@ -269,6 +256,21 @@ impl BaselineView<'_, '_> {
                 format!("not among the {} % of `sample`", sample.percent),
             )
         })
+    }
+}
+
+fn fits(pattern: &KindPattern, object: &Object) -> bool {
+    let mut api_versions = pattern.api_version.iter();
+    pattern.kind.is_match(&object.kind)
+        && api_versions.all(|glob| glob.is_match(&object.api_version))
+}
+
+/// A pattern as text, such as `apps/*/Deployment`.
+fn written(pattern: &KindPattern) -> String {
+    let kind = pattern.kind.glob().glob();
+    match &pattern.api_version {
+        Some(api_version) => format!("{}/{kind}", api_version.glob().glob()),
+        None => kind.to_owned(),
     }
 }
 

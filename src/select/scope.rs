@@ -58,28 +58,31 @@ impl Facts for WorkloadFacts<'_, '_> {
 
     fn lookup(&self, wanted: &LookupKey) -> Result<Option<Value>, TemplateError> {
         let workload_namespace = self.workload.namespace.as_ref();
-        let named = |namespace: Option<&String>| ObjectName {
-            group: wanted.group.clone(),
-            kind: wanted.kind.clone(),
-            namespace: namespace.cloned(),
-            name: wanted.name.clone(),
-            folder: self.workload.folder().filter(|_| namespace.is_none()),
-        };
         let stated = wanted.namespace.as_ref();
-        let mut found = self.object_named(&named(stated.or(workload_namespace)))?;
+        let named = self.name_of(wanted, stated.or(workload_namespace));
+        let mut found = self.object_named(&named)?;
         // The kind may be cluster-scoped, so look for an object without a namespace, too.
         if found.is_none() && stated.is_none() && workload_namespace.is_some() {
-            found = self.object_named(&named(None))?;
+            found = self.object_named(&self.name_of(wanted, None))?;
         }
         if found.is_none() {
-            let missing = named(stated.or(workload_namespace)).to_string();
-            self.base.missing.borrow_mut().insert(missing);
+            self.base.missing.borrow_mut().insert(named.to_string());
         }
         Ok(found)
     }
 }
 
 impl WorkloadFacts<'_, '_> {
+    fn name_of(&self, wanted: &LookupKey, namespace: Option<&String>) -> ObjectName {
+        ObjectName {
+            group: wanted.group.clone(),
+            kind: wanted.kind.clone(),
+            namespace: namespace.cloned(),
+            name: wanted.name.clone(),
+            folder: self.workload.folder().filter(|_| namespace.is_none()),
+        }
+    }
+
     fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, TemplateError> {
         match self.inventory.looked_up(name) {
             Ok(found) => Ok(found.cloned()),
