@@ -310,14 +310,9 @@ impl ConfigReader<'_, '_> {
     }
 
     fn policy_use(&mut self, changed: &ChangedPolicy, at: &Path) -> PolicyUse {
-        let fields = |key: &str| {
-            let field = at.key(key).get(&self.document.value);
-            field
-                .and_then(Value::as_object)
-                .cloned()
-                .unwrap_or_default()
-        };
-        let (selects, containers) = (fields("match"), fields("containers"));
+        let fields = at.get(&self.document.value).unwrap_or(&Value::Null);
+        let map = |key: &str| fields[key].as_object().cloned().unwrap_or_default();
+        let (selects, containers) = (map("match"), map("containers"));
         let params = changed.params.keys();
         let params = params.map(|name| self.param(None, name, &at.key("params").key(name)));
         let params = params.collect();

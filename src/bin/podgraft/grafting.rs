@@ -79,12 +79,8 @@ pub fn graft_texts(
     options: &Options,
     inventory: &Inventory,
 ) -> Vec<GraftedText> {
-    let graft = |(input, text): &InputBytes, threads| {
-        let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
-        let parts = parts_of(input, text, &report);
-        progress::add(text.len());
-        (report, parts)
-    };
+    let graft =
+        |text: &InputBytes, threads| graft_text(text, threads, policies, options, inventory);
     let is_large = |text: &[u8]| text.len() > LARGE;
     let small = map_in_order(texts, threads, |text| {
         (!is_large(&text.1)).then(|| graft(text, NonZeroUsize::MIN))
@@ -95,6 +91,19 @@ pub fn graft_texts(
         .zip(texts)
         .map(|(report, text)| report.unwrap_or_else(|| graft(text, threads)))
         .collect()
+}
+
+fn graft_text(
+    (input, text): &InputBytes,
+    threads: NonZeroUsize,
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> GraftedText {
+    let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
+    let parts = parts_of(input, text, &report);
+    progress::add(text.len());
+    (report, parts)
 }
 
 fn parts_of(input: &Input, text: &[u8], report: &FileReport) -> Vec<Range<usize>> {

@@ -45,19 +45,20 @@ fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
     let outcomes = grafted.outcomes();
     let taken_out = outcomes.filter(|report| matches!(report.outcome, Outcome::TakenOut(_)));
     let taken_out: BTreeSet<&str> = taken_out.map(|report| &*report.policy).collect();
-    let nothing = |subject: &str| {
-        let message = format!("{subject} to take out: no workload has a record of it");
-        let problem = Diagnostic::error(Code::NoRecord, message);
-        problem
-            .help("undo reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`")
-    };
     if only.is_empty() && taken_out.is_empty() {
-        return vec![nothing("there is nothing")];
+        return vec![no_record("there is nothing")];
     }
-    let missing = only
-        .iter()
-        .filter(|name| !taken_out.contains(name.as_str()));
+    let mut missing = Vec::new();
+    for name in only {
+        if !taken_out.contains(name.as_str()) {
+            missing.push(no_record(&format!("there is nothing of policy `{name}`")));
+        }
+    }
     missing
-        .map(|name| nothing(&format!("there is nothing of policy `{name}`")))
-        .collect()
+}
+
+fn no_record(subject: &str) -> Diagnostic {
+    let message = format!("{subject} to take out: no workload has a record of it");
+    Diagnostic::error(Code::NoRecord, message)
+        .help("undo reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`")
 }

@@ -433,10 +433,7 @@ fn similar_path(path: &Path) -> Option<PathBuf> {
 
 /// Whether two names are one path, perhaps with `./` in front of it.
 pub fn is_same_path(name: &str, other: &str) -> bool {
-    let keys = |name| {
-        Path::new(name)
-            .components()
-            .filter(|part| *part != Component::CurDir)
-    };
-    keys(name).eq(keys(other))
+    let is_named = |part: &Component<'_>| *part != Component::CurDir;
+    let (parts, others) = (Path::new(name).components(), Path::new(other).components());
+    parts.filter(is_named).eq(others.filter(is_named))
 }

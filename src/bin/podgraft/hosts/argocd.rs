@@ -176,13 +176,14 @@ fn first_manifest() -> Option<String> {
     with_object.map(|input| input.name.to_string())
 }
 
+fn first_existing(names: &[&str]) -> Option<String> {
+    let mut names = names.iter();
+    let found = names.find(|name| Path::new(name).is_file())?;
+    Some((*found).to_owned())
+}
+
 /// Prints a file name if the plugin is for this folder, otherwise nothing: Argo CD takes any output for a yes.
 fn discover(kind: PluginKind) -> Exit {
-    let first_existing = |names: &[&str]| {
-        let mut names = names.iter();
-        let found = names.find(|name| Path::new(name).is_file());
-        found.map(|&name| name.to_owned())
-    };
     let kustomization =
         || first_existing(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
     let chart = || first_existing(&["Chart.yaml"]);
