@@ -144,36 +144,39 @@ impl<'a> DocumentTask<'a> {
         if !adopts && !changed.any(|changed| is_given(&changed.policy)) {
             return false;
         }
-        let mut has_adopted = false;
-        self.for_each_base(
-            source,
-            tree,
-            recorded,
-            stripped,
-            |recorded_object, taken, base| {
-                let earlier = earlier(recorded_object, taken, None);
-                let planned = self.planned(base, Some(&earlier));
-                has_adopted |= note_changed(recorded_object, taken, base, &planned);
-                if !adopts || recorded_object.from.is_none() && !recorded_object.is_annotated {
-                    return;
-                }
-                let (node, paths) = (recorded_object.node, recorded_object.record.paths());
-                let places = RecordedPlaces::of(tree, node, paths);
-                for report in &planned.policies {
-                    if recorded_object.record.policy(&report.policy).is_some() {
-                        continue;
-                    }
-                    let policy = adopted(report, &planned, &places);
-                    recorded_object.adopted.extend(
-                        policy
-                            .as_ref()
-                            .map(|policy_record| policy_record.policy.clone()),
-                    );
-                    has_adopted |= policy.is_some();
-                    recorded_object.record.policies.extend(policy);
-                }
-            },
-        );
+        let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
+            self.adopt_into(recorded, taken, base, tree)
+        };
+        self.change_each(source, tree, recorded, stripped, adopt)
+    }
+
+    fn adopt_into(
+        &self,
+        recorded_object: &mut RecordedObject<'_>,
+        taken: &RemovalResult,
+        base: &Workload<'_>,
+        tree: &Tree<'_>,
+    ) -> bool {
+        let earlier = earlier(recorded_object, taken, None);
+        let planned = self.planned(base, Some(&earlier));
+        let mut has_adopted = note_changed(recorded_object, taken, base, &planned);
+        let is_recorded = recorded_object.from.is_some() || recorded_object.is_annotated;
+        if !self.setting.options.adopt || !is_recorded {
+            return has_adopted;
+        }
+        let (node, paths) = (recorded_object.node, recorded_object.record.paths());
+        let places = RecordedPlaces::of(tree, node, paths);
+        for report in &planned.policies {
+            if recorded_object.record.policy(&report.policy).is_some() {
+                continue;
+            }
+            let Some(policy) = adopted(report, &planned, &places) else {
+                continue;
+            };
+            recorded_object.adopted.extend([policy.policy.clone()]);
+            recorded_object.record.policies.push(policy);
+            has_adopted = true;
+        }
         has_adopted
     }
 
@@ -192,52 +195,52 @@ impl<'a> DocumentTask<'a> {
         {
             return false;
         }
-        let mut has_disowned = false;
-        self.for_each_base(
-            source,
-            tree,
-            recorded,
-            stripped,
-            |recorded_object, taken, base| {
-                if recorded_object.adopted.is_empty() {
-                    return;
-                }
-                let earlier = earlier(
-                    recorded_object,
-                    taken,
-                    Some(recorded_object.adopted.clone()),
-                );
-                let planned = self.planned(base, Some(&earlier));
-                let target = planned.draft.value(&planned.draft.root());
-                let is_same = target.is_some_and(|mut target| {
-                    restore_order(&mut target, recorded_object.value.whole());
-                    unmarked(target) == unmarked(recorded_object.value.whole().clone())
-                });
-                if !is_same {
-                    let policies = &mut recorded_object.record.policies;
-                    policies.retain(|policy_record| {
-                        !recorded_object.adopted.contains(&policy_record.policy)
-                    });
-                    recorded_object.adopted.clear();
-                    has_disowned = true;
-                }
-            },
-        );
+        let revoke = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
+            self.revoke_in(recorded, taken, base)
+        };
+        let has_revoked = self.change_each(source, tree, recorded, stripped, revoke);
         recorded.retain(|recorded_object| !recorded_object.record.policies.is_empty());
-        has_disowned
+        has_revoked
     }
 
-    /// Calls `visit` for each recorded workload, with what was removed from it and the stripped workload.
-    fn for_each_base(
+    fn revoke_in(
+        &self,
+        recorded_object: &mut RecordedObject<'_>,
+        taken: &RemovalResult,
+        base: &Workload<'_>,
+    ) -> bool {
+        if recorded_object.adopted.is_empty() {
+            return false;
+        }
+        let adopted = std::mem::take(&mut recorded_object.adopted);
+        let earlier = earlier(recorded_object, taken, Some(adopted.clone()));
+        let planned = self.planned(base, Some(&earlier));
+        let target = planned.draft.value(&planned.draft.root());
+        let is_same = target.is_some_and(|mut target| {
+            restore_order(&mut target, recorded_object.value.whole());
+            unmarked(target) == unmarked(recorded_object.value.whole().clone())
+        });
+        if is_same {
+            recorded_object.adopted = adopted;
+        } else {
+            let policies = &mut recorded_object.record.policies;
+            policies.retain(|policy_record| !adopted.contains(&policy_record.policy));
+        }
+        !is_same
+    }
+
+    /// Calls `change` for each recorded workload, with what was removed from it and the stripped workload. Returns
+    /// whether one returned `true`.
+    fn change_each(
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
         recorded: &mut [RecordedObject<'_>],
         stripped: &StrippedDocument,
-        mut visit: impl FnMut(&mut RecordedObject<'_>, &RemovalResult, &Workload<'_>),
-    ) {
+        change: impl Fn(&mut RecordedObject<'_>, &RemovalResult, &Workload<'_>) -> bool,
+    ) -> bool {
         let Ok(base_tree) = parse(&stripped.text) else {
-            return;
+            return false;
         };
         let base_source = Source {
             text: &stripped.text,
@@ -245,6 +248,7 @@ impl<'a> DocumentTask<'a> {
         };
         let objects = find_objects(tree, self.setting.kinds);
         let bases = find_objects(&base_tree, self.setting.kinds);
+        let mut has_changed = false;
         for (recorded_object, taken) in recorded.iter_mut().zip(&stripped.taken) {
             let is_recorded_node = |found: &DocumentContent| matches!(found, DocumentContent::Object(object) if object.node == recorded_object.node);
             let base = objects
@@ -255,9 +259,10 @@ impl<'a> DocumentTask<'a> {
                 continue;
             };
             if let Some(base) = self.read_workload(base, &base_tree, &base_source) {
-                visit(recorded_object, taken, &base);
+                has_changed |= change(recorded_object, taken, &base);
             }
         }
+        has_changed
     }
 
     pub(super) fn planned<'t>(
