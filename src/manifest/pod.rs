@@ -245,17 +245,16 @@ impl<'t> Workload<'t> {
     /// `labels` or `annotations`.
     pub fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
         let holders = [self.metadata(), self.pod_metadata()].into_iter().flatten();
-        let mut texts = holders.flat_map(|metadata| {
-            ["labels", "annotations"]
-                .into_iter()
-                .flat_map(move |field| {
-                    let texts = self.tree.get(metadata, field).into_iter();
-                    let entries = texts.flat_map(|texts| self.tree.entries(texts));
-                    let explicit = entries.filter(|(key, _)| !self.tree.is_merge_key(*key));
-                    explicit.map(move |(_, value)| (field, value))
-                })
-        });
-        texts.find(|(_, value)| self.is_untyped(self.tree.follow(*value)))
+        let fields = |metadata| ["labels", "annotations"].map(|field| (metadata, field));
+        for (metadata, field) in holders.flat_map(fields) {
+            let texts = self.tree.get(metadata, field).into_iter();
+            for (key, value) in texts.flat_map(|texts| self.tree.entries(texts)) {
+                if !self.tree.is_merge_key(key) && self.is_untyped(self.tree.follow(value)) {
+                    return Some((field, value));
+                }
+            }
+        }
+        None
     }
 
     fn is_untyped(&self, node: NodeId) -> bool {

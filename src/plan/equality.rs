@@ -15,14 +15,8 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
     match (existing, wanted) {
         (Value::Object(fields), Value::Object(wanted)) => {
             let has_ours = wanted.iter().all(|(name, value)| match fields.get(name) {
-                Some(found) => {
-                    let name = if is_of_quantities(key) {
-                        QUANTITY
-                    } else {
-                        name.as_str()
-                    };
-                    compare(found, value, name)
-                }
+                Some(found) if is_of_quantities(key) => compare(found, value, QUANTITY),
+                Some(found) => compare(found, value, name),
                 // A wanted null states nothing.
                 None => value.is_null(),
             });

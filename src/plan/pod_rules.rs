@@ -101,19 +101,20 @@ fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
     let sysctls = spec["securityContext"]["sysctls"].as_array();
     let names = sysctls.into_iter().flatten();
     let names = names.filter_map(|sysctl| Some(sysctl["name"].as_str()?.replace('/', ".")));
-    let shared = names.filter_map(|name| {
+    let mut found = Vec::new();
+    for name in names {
         let field = match () {
             () if name.starts_with("net.") => "hostNetwork",
             () if IPC_SYSCTLS.iter().any(|begin| name.starts_with(begin)) => "hostIPC",
-            () => return None,
+            () => continue,
         };
-        (spec[field] == true).then(|| {
+        if spec[field] == true {
             let message =
                 format!("the kernel parameter `{name}` is the node's with `{field}: true`");
-            (Path::of(&["securityContext", "sysctls"]), message)
-        })
-    });
-    shared.collect()
+            found.push((Path::of(&["securityContext", "sysctls"]), message));
+        }
+    }
+    found
 }
 
 /// The rules of `validatePodHostName`, and that a pod with a node has no scheduling gates.

@@ -179,16 +179,7 @@ pub fn create(
     collect_all(files.iter().map(|file| {
         check_not_an_input(file, originals).and_then(|()| check_target_free(root, &file.path))
     }))?;
-    let staged = collect_by_cause(files.iter().map(|file| {
-        let folder = file.path.parent().unwrap_or(Path::new("."));
-        let named = |path: &Path, error| (path.to_string_lossy().into_owned(), error);
-        fs::create_dir_all(folder).map_err(|error| named(folder, error))?;
-        let previous = fs::symlink_metadata(&file.path)
-            .ok()
-            .filter(Metadata::is_file);
-        stage(&file.path, &file.text, previous.as_ref(), Durability::No)
-            .map_err(|error| named(&file.path, error))
-    }))?;
+    let staged = collect_by_cause(files.iter().map(stage_new))?;
     for (written, staged_file) in staged.iter().enumerate() {
         let name = staged_file.target.to_string_lossy();
         commit(staged_file)
@@ -403,6 +394,17 @@ fn temporary_name(target: &Path) -> io::Result<PathBuf> {
         )));
     }
     Ok(target.with_file_name(hidden))
+}
+
+/// Stages a file and creates its folder. The error names the path that it is about.
+fn stage_new(file: &NewFile<'_>) -> Result<StagedFile, (String, io::Error)> {
+    let folder = file.path.parent().unwrap_or(Path::new("."));
+    let named = |path: &Path, error| (path.to_string_lossy().into_owned(), error);
+    fs::create_dir_all(folder).map_err(|error| named(folder, error))?;
+    let previous = fs::symlink_metadata(&file.path).ok();
+    let previous = previous.filter(Metadata::is_file);
+    stage(&file.path, &file.text, previous.as_ref(), Durability::No)
+        .map_err(|error| named(&file.path, error))
 }
 
 fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
