@@ -26,21 +26,18 @@ pub enum GlobSubject {
 /// # Errors
 /// Why the text is no glob.
 pub fn compile(text: &str, subject: GlobSubject) -> Result<GlobMatcher, String> {
-    let compiled = check(text).and_then(|()| {
+    let built = check(text).and_then(|()| {
         let mut builder = GlobBuilder::new(text);
-        builder
-            .literal_separator(subject == GlobSubject::Path)
-            .case_insensitive(subject == GlobSubject::TextOfAnyCase);
-        builder
-            .build()
-            .map(|glob| glob.compile_matcher())
-            .map_err(|error| error.kind().to_string())
+        builder.literal_separator(subject == GlobSubject::Path);
+        builder.case_insensitive(subject == GlobSubject::TextOfAnyCase);
+        builder.build().map_err(|error| error.kind().to_string())
     });
-    compiled.map_err(|reason| {
+    let glob = built.map_err(|reason| {
         let shown: String = text.chars().take(SHOWN).collect();
         let dots = if shown.len() < text.len() { "..." } else { "" };
         format!("`{shown}{dots}` is no glob: {reason}")
-    })
+    })?;
+    Ok(glob.compile_matcher())
 }
 
 /// Checks that a glob is within the limits.

@@ -3,6 +3,7 @@
 use memchr::memmem;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
@@ -454,14 +455,12 @@ fn offset_in_input(edits: &[Edit], at: usize) -> usize {
 
 /// The generated objects that a record names.
 pub(super) fn generated(record: &Record) -> impl Iterator<Item = GeneratedRecord> + '_ {
-    record.policies.iter().flat_map(|policy| {
-        policy
-            .generated
-            .iter()
-            .map(|(name, digest)| GeneratedRecord {
-                name: name.clone(),
-                digest: digest.clone(),
-                policy: policy.policy.clone(),
-            })
+    let policies = record.policies.iter();
+    let generated =
+        policies.flat_map(|policy| policy.generated.iter().zip(iter::repeat(&policy.policy)));
+    generated.map(|((name, digest), policy)| GeneratedRecord {
+        name: name.clone(),
+        digest: digest.clone(),
+        policy: policy.clone(),
     })
 }

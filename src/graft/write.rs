@@ -118,11 +118,8 @@ impl<'a> DocumentTask<'a> {
             )));
         }
         lower(draft, workload.object.node, written).map_err(|refusal| {
-            let message = format!(
-                "{} cannot be edited: what stands here {}",
-                workload.title(),
-                refusal.reason
-            );
+            let (title, reason) = (workload.title(), refusal.reason);
+            let message = format!("{title} cannot be edited: what stands here {reason}");
             let problem = Diagnostic::error(Code::CannotEdit, message)
                 .at(workload.place(refusal.node), "here");
             Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))

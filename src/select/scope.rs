@@ -184,17 +184,10 @@ impl WorkloadFacts<'_, '_> {
 
     fn whole_value(&self, node: NodeId) -> Result<Value, TemplateError> {
         to_value(self.workload.tree, node).map_err(|error| {
-            let place = self.workload.place_of(error.at);
-            let message = format!(
-                "{} cannot be read here (line {})",
-                self.workload.title(),
-                place.line
-            );
-            TemplateError::new(
-                Code::BadExpression,
-                message,
-                "expressions need values that every reader of YAML agrees on",
-            )
+            let (title, line) = (self.workload.title(), self.workload.place_of(error.at).line);
+            let message = format!("{title} cannot be read here (line {line})");
+            let help = "expressions need values that every reader of YAML agrees on";
+            TemplateError::new(Code::BadExpression, message, help)
         })
     }
 

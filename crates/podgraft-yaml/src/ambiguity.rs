@@ -84,18 +84,17 @@ fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Ambiguity> {
             NodeKind::SingleQuoted | NodeKind::DoubleQuoted
         )
     });
-    quoted.into_iter().find_map(|id| {
-        let span = tree.span(id);
-        let begins = |&(at, _): &(usize, &str)| {
-            let next = tree.text().as_bytes().get(span.start + at + 1);
-            next.is_some_and(|byte| !byte.is_ascii_whitespace())
-        };
-        let (at, _) = tree.slice(id).match_indices('\n').find(begins)?;
-        let start = span.start + at + 1;
-        Some(Ambiguity {
-            at: start..start + 1,
-            description: "a line of a quoted text begins in column 0",
-        })
+    let lines = quoted.flat_map(|id| {
+        let line_ends = tree.slice(id).match_indices('\n');
+        line_ends.map(move |(at, _)| tree.start(id) + at + 1)
+    });
+    let mut in_column_0 = lines.filter(|&at| {
+        let next = tree.text().as_bytes().get(at);
+        next.is_some_and(|byte| !byte.is_ascii_whitespace())
+    });
+    in_column_0.next().map(|at| Ambiguity {
+        at: at..at + 1,
+        description: "a line of a quoted text begins in column 0",
     })
 }
 

@@ -282,12 +282,9 @@ impl<'v> Checker<'v> {
     fn word(&mut self, value: &'v View<'v>, key: &'static str, words: &[&str]) {
         self.visit_key(value, key, |checker, word| {
             if let Some(word) = word.as_str().filter(|word| !words.contains(word)) {
-                let words: Vec<&str> = words
-                    .iter()
-                    .copied()
-                    .filter(|word| !word.is_empty())
-                    .collect();
-                checker.report_rule(format!("must be one of {}, not `{word}`", words.join(", ")));
+                let words = words.iter().copied().filter(|word| !word.is_empty());
+                let words = words.collect::<Vec<_>>().join(", ");
+                checker.report_rule(format!("must be one of {words}, not `{word}`"));
             }
         });
     }
