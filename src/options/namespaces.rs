@@ -9,11 +9,11 @@ use globset::GlobMatcher;
 pub struct FolderNamespaces {
     /// The folder that relative file names are resolved against.
     pub current_folder: PathBuf,
-    /// The folder that the globs are relative to.
+    /// The folder that the globs are relative to, without symbolic links.
     pub root: PathBuf,
-    /// Resolves the symbolic links of a folder; `None` if it cannot be read. It is asked for files that are not below
-    /// `root` by their names: an absolute path may lead there through a link.
-    pub real_folder: fn(&Path) -> Option<PathBuf>,
+    /// Resolves the symbolic links of a folder. It is asked for files that are not below `root` by their names: an
+    /// absolute path may lead there through a link.
+    pub real_folder: fn(&Path) -> PathBuf,
     /// The first glob that matches the file's folder, or one of its parents, decides.
     pub globs: Vec<(GlobMatcher, String)>,
 }
@@ -23,16 +23,8 @@ impl FolderNamespaces {
     pub fn find(&self, file: &str) -> Option<&str> {
         let path = normal(&self.current_folder.join(file));
         let (folder, root) = (path.parent()?, normal(&self.root));
-        let real_below = || {
-            let real = (self.real_folder)(folder)?;
-            Some(
-                real.strip_prefix((self.real_folder)(&root)?)
-                    .ok()?
-                    .to_owned(),
-            )
-        };
-        let below = folder.strip_prefix(&root).map(Path::to_owned).ok();
-        let folder = below.or_else(real_below)?;
+        let below = |folder: &Path| folder.strip_prefix(&root).map(Path::to_owned).ok();
+        let folder = below(folder).or_else(|| below(&(self.real_folder)(folder)))?;
         let fits = |glob: &GlobMatcher| folder.ancestors().any(|above| glob.is_match(above));
         let found = self.globs.iter().find(|(glob, _)| fits(glob));
         found.map(|(_, namespace)| namespace.as_str())
@@ -65,11 +57,9 @@ mod tests {
         let folders = FolderNamespaces {
             current_folder: "/repo/apps".into(),
             root: "/repo/.".into(),
-            real_folder: |folder| {
-                let linked = folder
-                    .strip_prefix("/link")
-                    .map(|rest| Path::new("/repo").join(rest));
-                Some(linked.unwrap_or_else(|_| folder.to_owned()))
+            real_folder: |folder| match folder.strip_prefix("/link") {
+                Ok(rest) => Path::new("/repo").join(rest),
+                Err(_) => folder.to_owned(),
             },
             globs: vec![
                 (glob("apps/shop/prod"), "prod".to_owned()),

@@ -15,6 +15,7 @@ use podgraft::policy::read::PolicyFile;
 use podgraft::source::Place;
 
 use crate::args;
+use crate::walk::real;
 
 /// Names the configuration file; how operators set one for hosts.
 const CONFIG: &str = "PODGRAFT_CONFIG";
@@ -137,11 +138,11 @@ fn folder_namespaces(globs: Vec<(GlobMatcher, String)>, folder: &Path) -> Option
         return None;
     }
     let current_folder = env::current_dir().unwrap_or_default();
-    let root = current_folder.join(folder);
+    let root = real(&current_folder.join(folder));
     Some(FolderNamespaces {
         current_folder,
         root,
-        real_folder: |folder| fs::canonicalize(folder).ok(),
+        real_folder: real,
         globs,
     })
 }

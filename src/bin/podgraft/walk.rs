@@ -399,9 +399,10 @@ fn walk_problem(
 /// proposed.
 pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
     let problem = Diagnostic::error(Code::File, format!("`{name}` cannot be read: {error}"));
-    let similar =
-        || (error.kind() == io::ErrorKind::NotFound).then(|| similar_path(Path::new(name)));
-    match similar().flatten() {
+    if error.kind() != io::ErrorKind::NotFound {
+        return problem;
+    }
+    match similar_path(Path::new(name)) {
         Some(path) => problem.help(did_you_mean(&path.to_string_lossy())),
         None => problem,
     }
@@ -410,12 +411,7 @@ pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
 /// The folder, or the file with the name of a manifest, whose name is most like that of a path which is not there.
 fn similar_path(path: &Path) -> Option<PathBuf> {
     let folder = path.parent()?;
-    let searched = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let entries = fs::read_dir(searched).ok()?.flatten();
+    let entries = fs::read_dir(Path::new(".").join(folder)).ok()?.flatten();
     let mut names: Vec<PathBuf> = entries
         .filter(|entry| entry.path().is_dir() || is_manifest_name(&entry.path()))
         .map(|entry| PathBuf::from(entry.file_name()))
