@@ -173,7 +173,7 @@ impl<'a> DocumentTask<'a> {
             let Some(policy) = adopted(report, &planned, &places) else {
                 continue;
             };
-            recorded_object.adopted.extend([policy.policy.clone()]);
+            recorded_object.adopted.push(policy.policy.clone());
             recorded_object.record.policies.push(policy);
             has_adopted = true;
         }

@@ -107,21 +107,19 @@ impl<'a> DocumentTask<'a> {
 
     fn source(&self, memory: &mut DocumentCaches<'_>) -> Result<Source<'a>, Diagnostic> {
         let first_line = memory.lines.line_at(self.place.in_run);
-        let text = std::str::from_utf8(self.bytes);
-        let until = text.map_or_else(|error| error.valid_up_to(), str::len);
-        let source = Source {
+        let source = |text| Source {
             name: Arc::clone(self.setting.name),
-            text: text
-                .or_else(|_| std::str::from_utf8(&self.bytes[..until]))
-                .unwrap_or_default(),
+            text,
             first_line,
         };
-        if text.is_ok() {
-            return Ok(source);
-        }
+        let until = match std::str::from_utf8(self.bytes) {
+            Ok(text) => return Ok(source(text)),
+            Err(error) => error.valid_up_to(),
+        };
+        let before = std::str::from_utf8(&self.bytes[..until]).unwrap_or_default();
         let problem = Diagnostic::error(Code::NotUtf8, "these bytes are not UTF-8");
         Err(problem
-            .at(source.place(until..until), "from here on")
+            .at(source(before).place(until..until), "from here on")
             .help("save the file as UTF-8"))
     }
 }

@@ -3,7 +3,6 @@
 use memchr::memmem;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::iter;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
@@ -455,12 +454,12 @@ fn offset_in_input(edits: &[Edit], at: usize) -> usize {
 
 /// The generated objects that a record names.
 pub(super) fn generated(record: &Record) -> impl Iterator<Item = GeneratedRecord> + '_ {
-    let policies = record.policies.iter();
-    let generated =
-        policies.flat_map(|policy| policy.generated.iter().zip(iter::repeat(&policy.policy)));
-    generated.map(|((name, digest), policy)| GeneratedRecord {
-        name: name.clone(),
-        digest: digest.clone(),
-        policy: policy.clone(),
+    record.policies.iter().flat_map(|policy| {
+        let generated = policy.generated.iter();
+        generated.map(|(name, digest)| GeneratedRecord {
+            name: name.clone(),
+            digest: digest.clone(),
+            policy: policy.policy.clone(),
+        })
     })
 }

@@ -260,9 +260,9 @@ impl BaselineView<'_, '_> {
 }
 
 fn fits(pattern: &KindPattern, object: &Object) -> bool {
-    let mut api_versions = pattern.api_version.iter();
+    let api_version = pattern.api_version.as_ref();
     pattern.kind.is_match(&object.kind)
-        && api_versions.all(|glob| glob.is_match(&object.api_version))
+        && api_version.is_none_or(|glob| glob.is_match(&object.api_version))
 }
 
 /// A pattern as text, such as `apps/*/Deployment`.
