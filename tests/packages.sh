@@ -182,6 +182,20 @@ if "$python" -m pip install --quiet 'pre-commit>=4,<5'; then
     wants grep -q 'jmx-exporter' "$work/pre-commit.log"
     "$program" apply -q --in-place -p builtin:jmx-exporter shop.yaml && git add .
     "$python" -m pre_commit run --all-files >"$work/pre-commit.log" 2>&1 || { cat "$work/pre-commit.log"; exit 1; }
+    # This repository's hooks, with a commit that changes the policy only.
+    { printf 'repos:\n- repo: local\n  hooks:\n' && sed 's/^/  /' "$root/.pre-commit-hooks.yaml"; } >.pre-commit-config.yaml
+    "$program" policy show jmx-exporter >agents.yaml
+    printf 'apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [agents.yaml]\n' >podgraft.yaml
+    "$program" apply -q --in-place shop.yaml && git add .
+    export PATH=${program%/*}:$PATH
+    "$python" -m pre_commit run podgraft-check --files agents.yaml >"$work/pre-commit.log" 2>&1 || { cat "$work/pre-commit.log"; exit 1; }
+    sed -i 's/9404/9405/' agents.yaml && git add .
+    for hook in check apply; do
+      status=0
+      "$python" -m pre_commit run "podgraft-$hook" --files agents.yaml >"$work/pre-commit.log" 2>&1 || status=$?
+      wants test "$status" = 1
+    done
+    wants grep -q 9405 shop.yaml
   )
   "$python" -m pre_commit validate-manifest .pre-commit-hooks.yaml
   "$python" -m pre_commit validate-config hosts/pre-commit/pre-commit-config.yaml

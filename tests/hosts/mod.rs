@@ -10,6 +10,7 @@ mod kpt;
 mod kustomize;
 mod plugin_server;
 mod post_render;
+mod pre_commit;
 mod scripts;
 
 use std::fs;
