@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::Place;
+use crate::program::{AGENT, Place, stdout_of};
 
 fn diff(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
@@ -136,4 +136,36 @@ spec:
         assert!(shown.contains("zz"), "{shown}");
         assert!(!shown.contains("abc123def"), "{shown}");
     }
+}
+
+#[test]
+fn reports_that_are_shown_beside_the_code_name_files_from_the_root_of_the_repository() {
+    let place = Place::new();
+    std::fs::create_dir(place.path(".git")).expect("it can be made");
+    place.write("policy.yaml", AGENT);
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {runtime: java}}\nspec: {containers: [{name: a, image: a:1}]}\n";
+    place.write("apps/one/a.yaml", pod);
+    let whole = place.path("apps/one").display().to_string();
+    for folder in [".", "apps", "apps/one"] {
+        for (command, form, wanted) in [
+            ("check", "github", "file=apps/one/a.yaml,"),
+            ("check", "sarif", "\"uri\": \"apps/one/a.yaml\""),
+            ("diff", "sarif", "\"uri\": \"apps/one/a.yaml\""),
+        ] {
+            let policy = place.path("policy.yaml").display().to_string();
+            for path in [".", &whole] {
+                let args = [command, "-q", "-o", form, "-p", &policy, path];
+                let mut run = place.command(&args);
+                let output = run.current_dir(place.path(folder)).output();
+                let shown = stdout_of(&output.expect("it runs"));
+                assert!(shown.contains(wanted), "{folder} {path}: {shown}");
+            }
+        }
+    }
+    place.write("policy.yaml", AGENT.replace("inject", "injekt"));
+    let args = ["check", "-o", "github", "-p", "../policy.yaml", "."];
+    let mut run = place.command(&args);
+    let output = run.current_dir(place.path("apps")).output();
+    let shown = stdout_of(&output.expect("it runs"));
+    assert!(shown.contains("file=policy.yaml,"), "{shown}");
 }

@@ -63,7 +63,7 @@ fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> Sar
             descriptions.join(", ")
         ),
         location: Some(SarifLocation {
-            file: review.file.to_owned(),
+            file: String::from_utf8_lossy(review.path).into_owned(),
             line,
             column: None,
         }),

@@ -22,6 +22,8 @@ pub enum GroupBy<'a> {
 /// A workload that changes.
 pub(super) struct ReviewedWorkload<'a> {
     pub(super) file: &'a str,
+    /// The path of the file in a patch.
+    pub(super) path: &'a [u8],
     /// Whether the line numbers of its hunks are those of the file. With `--against-policy`, they are those of the old
     /// policies' result.
     pub(super) is_in_file: bool,
@@ -71,6 +73,7 @@ pub(super) fn reviewed<'a>(
             let group = group_of(file.name, workload, group_by);
             reviews.push(ReviewedWorkload {
                 file: file.name,
+                path: file.path,
                 is_in_file: !file.report.is_hypothetical,
                 workload,
                 hunks,

@@ -1,7 +1,10 @@
-//! The git repository of the current folder. A patch names files relative to its root, as git does.
+//! The git repository of the current folder. A patch names files relative to its root, as git does, and so do reports for
+//! programs that show them beside the code.
 
 use std::env;
 use std::path::{Path, PathBuf};
+
+use podgraft::diagnostic::Diagnostic;
 
 /// A git repository, and the current folder in it.
 #[derive(Debug, Clone)]
@@ -42,5 +45,16 @@ impl Repository {
         let root = std::fs::canonicalize(&self.root).ok()?;
         let folder = real.strip_prefix(root).ok()?;
         Some(folder.join(path.file_name()?))
+    }
+
+    /// Makes the files that a diagnostic names relative to the root. Sources that are no files, as `<stdin>`, stay.
+    pub fn name_from_root(&self, diagnostic: &mut Diagnostic) {
+        for label in &mut diagnostic.labels {
+            let file = Path::new(&*label.place.source);
+            let path = file.exists().then(|| self.path_of(file)).flatten();
+            if let Some(path) = path {
+                label.place.source = path.to_string_lossy().into();
+            }
+        }
     }
 }

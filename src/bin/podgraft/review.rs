@@ -208,14 +208,12 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     let console = Console::new(&args.run.output);
     let mut findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, console) {
-        return Ok(match args.output {
-            CheckFormat::Github => print_result(
-                console,
-                &check::github::annotations(&grafted.problems),
-                exit,
-            ),
-            _ => exit,
-        });
+        if args.output != CheckFormat::Github {
+            return Ok(exit);
+        }
+        name_for(args.output, grafted.problems.iter_mut());
+        let annotations = check::github::annotations(&grafted.problems);
+        return Ok(print_result(console, &annotations, exit));
     }
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
@@ -229,6 +227,11 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     if demands.is_whole {
         checked.add(&config::unused(&demands.acknowledged));
     }
+    let diagnostics = checked.findings.iter_mut();
+    name_for(
+        args.output,
+        diagnostics.map(|finding| &mut finding.diagnostic),
+    );
     let shown = render_check(args.output, &checked, console);
     console.inform(&grafted.named_configuration());
     if args.output != CheckFormat::Text {
@@ -238,6 +241,20 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         || demands.is_strict && checked.number(Severity::Warning) > 0;
     let exit = if fails { Exit::Differences } else { Exit::Done };
     Ok(print_result(console, &shown, exit))
+}
+
+/// Names files from the root of the repository in formats that other programs show beside the code.
+fn name_for<'d>(format: CheckFormat, diagnostics: impl Iterator<Item = &'d mut Diagnostic>) {
+    let is_beside_code = match format {
+        CheckFormat::Github | CheckFormat::Sarif => true,
+        CheckFormat::Text | CheckFormat::Json | CheckFormat::Junit => false,
+    };
+    let Some(repository) = is_beside_code.then(repository).flatten() else {
+        return;
+    };
+    for diagnostic in diagnostics {
+        repository.name_from_root(diagnostic);
+    }
 }
 
 fn render_check(format: CheckFormat, checked: &CheckedRun<'_>, console: Console) -> String {
