@@ -5,6 +5,7 @@ use std::process::Output;
 
 use crate::program::{Place, stderr_of, stdout_of};
 
+mod files;
 mod generated;
 mod renamed;
 mod reported;
@@ -180,7 +181,7 @@ fn a_renamed_policy_keeps_what_it_injected() {
     assert!(!messages.contains("orphaned"), "{messages}");
     let text = place.read("apps/orders.yaml");
     assert!(text.contains("podgraft.dev/applied: tracer\n"), "{text}");
-    assert!(!place.read("podgraft.lock").contains("\"agent\",\"pod/spec"));
+    assert!(!place.read("podgraft.lock").contains("\"agent\",{"));
     undone(&place);
 }
 
@@ -282,7 +283,7 @@ fn one_of_two_policies_goes_and_the_other_stays() {
         text.contains("scrape:1") && !text.contains("agent:1"),
         "{text}"
     );
-    assert!(!place.read("podgraft.lock").contains("\"agent\""));
+    assert!(!place.read("podgraft.lock").contains("\"agent\",{"));
     undone(&place);
 }
 
@@ -628,7 +629,7 @@ impl Numbers {
 fn change(place: &Place, numbers: &mut Numbers, version: u32) {
     let policy = POLICIES[usize::try_from(numbers.below(3)).expect("it is small")];
     let app = format!("apps/app-{}.yaml", numbers.below(3));
-    let change = numbers.below(6);
+    let change = numbers.below(8);
     match change {
         0 | 1 => {
             let text = self::policy(policy, version);
@@ -652,6 +653,19 @@ fn change(place: &Place, numbers: &mut Numbers, version: u32) {
         3 | 4 => {
             let text = place.read(&app);
             place.write(&app, text.replace("orders:1", &format!("orders:{version}")));
+        }
+        5 => {
+            let text = self::policy(policy, 1);
+            let renamed = format!(
+                "name: {policy}-{version}\n  annotations: {{podgraft.dev/renamed-from: {policy}}}\n"
+            );
+            let text = text.replacen(&format!("name: {policy}\n"), &renamed, 1);
+            place.write(format!("policies/{policy}.yaml"), text);
+        }
+        6 => {
+            succeeded(place, &["undo", "-i", "--only", policy, "apps"]);
+            let file = place.path(format!("policies/{policy}.yaml"));
+            fs::remove_file(file).expect("it is there");
         }
         _ => {
             let text = place.read(&app);

@@ -1,6 +1,11 @@
-//! Workloads of one file that are renamed, where what people wrote is known from the lock file alone.
+//! Workloads of one file that are renamed, where what people wrote is known from the lock file alone; policies that are
+//! renamed on a branch.
 
-use super::{DEPLOYMENT, apply, empty_repository, succeeded};
+use std::fs;
+
+use super::{
+    DEPLOYMENT, apply, commit_applied, empty_repository, git, policy, repository, succeeded,
+};
 use crate::program::{Place, stderr_of};
 
 /// The policy wins over what people wrote.
@@ -122,4 +127,52 @@ fn what_may_be_several_is_refused_and_can_be_kept_as_it_is() {
     place.write("podgraft.lock", lock.replace("\"sales\"", "\"orders\""));
     succeeded(&place, &["adopt", "-i", "-p", "policies", "apps"]);
     assert!(apply(&place).contains("2 unchanged"));
+}
+
+/// One branch changes the policies, the main branch adds a workload with them, and git merges `podgraft.lock`.
+#[track_caller]
+fn merged_with_a_new_workload(change: impl Fn(&Place)) -> Place {
+    let place = repository(1);
+    git(&place, &["checkout", "-qb", "other"]);
+    change(&place);
+    commit_applied(&place);
+    git(&place, &["checkout", "-q", "main"]);
+    place.write("apps/carts.yaml", DEPLOYMENT.replace("orders", "carts"));
+    commit_applied(&place);
+    git(&place, &["merge", "-q", "--no-edit", "other"]);
+    place
+}
+
+#[test]
+fn a_branch_may_still_have_a_policy_that_is_renamed_or_gone() {
+    let renamed = merged_with_a_new_workload(|place| {
+        let text = policy("agent", 1).replacen(
+            "name: agent\n",
+            "name: tracer\n  annotations: {podgraft.dev/renamed-from: agent}\n",
+            1,
+        );
+        place.write("policies/agent.yaml", text);
+    });
+    let gone = merged_with_a_new_workload(|place| {
+        succeeded(place, &["undo", "-i", "--only", "agent", "apps"]);
+        fs::remove_file(place.path("policies/agent.yaml")).expect("it is there");
+    });
+    apply(&renamed);
+    let text = renamed.read("apps/carts.yaml");
+    assert!(
+        text.contains("applied: \"tracer,proxy,scrape\"\n"),
+        "{text}"
+    );
+    assert!(apply(&gone).contains("orphaned"));
+    succeeded(&gone, &["undo", "-i", "--only", "agent", "apps"]);
+    let text = gone.read("apps/carts.yaml");
+    assert!(text.contains("applied: \"proxy,scrape\"\n"), "{text}");
+    for place in [renamed, gone] {
+        succeeded(&place, &["undo", "-i", "apps"]);
+        let carts = DEPLOYMENT.replace("orders", "carts");
+        assert_eq!(place.read("apps/carts.yaml"), carts);
+        let app = DEPLOYMENT.replace("orders", "app-0");
+        assert_eq!(place.read("apps/app-0.yaml"), app);
+        assert!(!place.path("podgraft.lock").exists());
+    }
 }

@@ -15,8 +15,9 @@ use podgraft::ownership::RecordedWorkload;
 use podgraft::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
 
 use crate::output::GraftedFile;
+use crate::repository::{is_sparse_checkout, root_of};
 use crate::texts::InputBytes;
-use crate::walk::InputPlace;
+use crate::walk::{InputPlace, real};
 use crate::write::{FileIdentity, FileReplacement, identity_of};
 
 /// The lock files of a run.
@@ -44,6 +45,8 @@ type FolderOfInput = (PathBuf, Option<PathBuf>);
 #[derive(Debug)]
 struct LockFile {
     folder: PathBuf,
+    /// Git has checked out a part of the repository (`git sparse-checkout`). A file that is not there may not be gone.
+    is_sparse: bool,
     /// Its text; `None` if it does not exist yet.
     text: Option<String>,
 }
@@ -72,7 +75,9 @@ impl LockFiles {
         let (mut locks, mut problems) = (LockSet::default(), Vec::new());
         let mut folders: HashMap<FolderOfInput, Option<(PathBuf, usize)>> = HashMap::new();
         for (input, _) in texts {
-            let Some(path) = input.path() else { continue };
+            let Some(path) = input.path().map(without_link) else {
+                continue;
+            };
             let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
             let walked = match &input.place {
                 InputPlace::Found { folder, .. } => Some(folder.clone()),
@@ -99,7 +104,9 @@ impl LockFiles {
         for (index, file) in locks.files_with_generated() {
             let path = found.files[index].folder.join(&file);
             if !path.is_file() {
-                locks.gone.insert((index, file));
+                if !found.files[index].is_sparse {
+                    locks.gone.insert((index, file));
+                }
             } else if is_below(&file) {
                 let name = name_beside(texts, &locks, index, &file);
                 found.other_files.push(RecordedFile { name, path });
@@ -133,6 +140,7 @@ impl LockFiles {
         locks.locks.push(lock);
         self.files.push(LockFile {
             folder: home.to_path_buf(),
+            is_sparse: is_sparse_checkout(home),
             text,
         });
         self.files.len() - 1
@@ -167,7 +175,7 @@ impl LockFiles {
             lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
                 Some((_, seen)) if seen.contains(key.name.as_str()) => true,
                 Some((file, _)) => memmem::find(&file.text, key.name.as_bytes()).is_some(),
-                None => file.folder.join(&key.file).is_file(),
+                None => file.is_sparse || file.folder.join(&key.file).is_file(),
             });
         }
         let records = files.iter();
@@ -325,6 +333,14 @@ impl Drop for EmptyLock<'_> {
     }
 }
 
+/// The path of a file, which may be named by a symbolic link: what is written is the file that the link leads to.
+fn without_link(path: PathBuf) -> PathBuf {
+    match path.is_symlink() {
+        true => real(&path),
+        false => path,
+    }
+}
+
 /// The canonical path of the folder. An empty path is the current folder: it is the parent of `file.yaml`.
 fn canonical_folder(folder: &Path) -> Option<PathBuf> {
     fs::canonicalize(if folder.as_os_str().is_empty() {
@@ -340,7 +356,7 @@ fn canonical_folder(folder: &Path) -> Option<PathBuf> {
 /// of a repository, the search stops at the current or the walked folder, as what lies above may be anybody's.
 fn lock_folder_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
     let current_folder = env::current_dir().and_then(fs::canonicalize).ok();
-    let root = folder.ancestors().find(|above| above.join(".git").exists());
+    let root = root_of(folder);
     let top = root
         .or_else(|| {
             current_folder

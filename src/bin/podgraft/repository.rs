@@ -1,7 +1,8 @@
-//! The git repository of the current folder. A patch names files relative to its root, as git does, and so do reports for
-//! programs that show them beside the code.
+//! Git repositories. A patch names files relative to the root of that of the current folder, as git does, and so do
+//! reports for programs that show them beside the code.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use podgraft::diagnostic::Diagnostic;
@@ -41,8 +42,8 @@ impl Repository {
 
     /// The path of a file relative to the root; `None` if the file is outside.
     pub fn path_of(&self, path: &Path) -> Option<PathBuf> {
-        let real = std::fs::canonicalize(self.current_folder.join(path.parent()?)).ok()?;
-        let root = std::fs::canonicalize(&self.root).ok()?;
+        let real = fs::canonicalize(self.current_folder.join(path.parent()?)).ok()?;
+        let root = fs::canonicalize(&self.root).ok()?;
         let folder = real.strip_prefix(root).ok()?;
         Some(folder.join(path.file_name()?))
     }
@@ -57,4 +58,33 @@ impl Repository {
             }
         }
     }
+}
+
+/// The root of the git repository of a folder.
+pub fn root_of(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|above| above.join(".git").exists())
+}
+
+/// Whether git has checked out only a part of the repository of the folder. `git sparse-checkout` says so in the
+/// configuration of the work tree or, in older versions, in that of the repository.
+pub fn is_sparse_checkout(folder: &Path) -> bool {
+    let Some(root) = root_of(folder) else {
+        return false;
+    };
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+    // In a further work tree `.git` is a file with the path of the folder, which names the folder of the repository.
+    let mut git = root.join(".git");
+    if let Some(linked) = read(git.clone()).trim().strip_prefix("gitdir: ") {
+        git = root.join(linked);
+    }
+    let common = git.join(read(git.join("commondir")).trim());
+    let settings = [
+        read(git.join("config.worktree")),
+        read(common.join("config")),
+    ]
+    .concat();
+    let mut settings = settings.lines().filter_map(|line| line.split_once('='));
+    settings.any(|(key, value)| {
+        key.trim().eq_ignore_ascii_case("sparseCheckout") && value.trim() == "true"
+    })
 }

@@ -73,8 +73,8 @@ impl Lock {
     }
 
     /// Removes old content, except what this run has `seen`. The content of `unseen` keys may have fallen out of use:
-    /// a branch that is merged later may still have it. So it is kept for as many versions of its policy, while any
-    /// workload has the policy.
+    /// a branch that is merged later may still have it. So it is kept for as many versions of its policy or, if no
+    /// workload has the policy any more, of the policy with the most versions.
     pub(super) fn remove_old_contents(
         &mut self,
         unseen: &BTreeSet<ContentKey>,
@@ -97,13 +97,16 @@ impl Lock {
                 *newest = newest_generation(known).max(*newest);
             }
         }
+        let newest_of_file = self.contents.values().map(newest_generation).max();
+        let newest_of_file = newest_of_file.unwrap_or_default();
         self.contents.retain(|key, known| {
-            let Some(&newest_of_policy) = policies.get(&key.policy) else {
-                return false;
-            };
             let mut newest = newest_generation(known);
             if unseen.contains(key) && !used.contains(key) {
-                if used_before.contains(key) {
+                let falls_out = used_before.contains(key);
+                // A policy that falls out of use counts as a version of the file, so that such policies age, too.
+                let newest_of_file = newest_of_file + u64::from(falls_out);
+                let newest_of_policy = *policies.get(&key.policy).unwrap_or(&newest_of_file);
+                if falls_out {
                     // From now on it ages with the policy.
                     let shift = newest_of_policy - newest;
                     known

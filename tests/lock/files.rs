@@ -1,0 +1,51 @@
+//! Which files the lock file keeps lines of.
+
+use super::{DEPLOYMENT, git, policy, repository, succeeded};
+
+#[test]
+fn lines_of_files_that_are_not_checked_out_stay() {
+    let place = repository(1);
+    place.write("other/carts.yaml", DEPLOYMENT.replace("orders", "carts"));
+    let apply = ["apply", "-i", "-p", "policies", "."];
+    succeeded(&place, &apply);
+    git(&place, &["add", "."]);
+    git(&place, &["commit", "-qm", "carts"]);
+    let lock = place.read("podgraft.lock");
+    git(&place, &["sparse-checkout", "set", "apps", "policies"]);
+    assert!(!place.path("other").exists());
+    place.write("policies/agent.yaml", policy("agent", 2));
+    succeeded(&place, &apply);
+    let of_carts = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.contains("carts"));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(of_carts(&place.read("podgraft.lock")), of_carts(&lock));
+    git(&place, &["sparse-checkout", "disable"]);
+    succeeded(&place, &["undo", "-i", "."]);
+    assert_eq!(
+        place.read("other/carts.yaml"),
+        DEPLOYMENT.replace("orders", "carts")
+    );
+    // In a full checkout, a file that is not there is gone.
+    succeeded(&place, &apply);
+    std::fs::remove_file(place.path("other/carts.yaml")).expect("it is there");
+    succeeded(&place, &apply);
+    assert_eq!(of_carts(&place.read("podgraft.lock")), [""; 0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_has_one_record_however_many_links_lead_there() {
+    let place = repository(1);
+    std::fs::create_dir(place.path("links")).expect("it can be made");
+    std::os::unix::fs::symlink("../apps/app-0.yaml", place.path("links/app.yaml"))
+        .expect("it can be made");
+    let lock = place.read("podgraft.lock");
+    let by_link = ["apply", "-i", "-p", "policies", "links/app.yaml"];
+    succeeded(&place, &by_link);
+    assert_eq!(place.read("podgraft.lock"), lock);
+    succeeded(&place, &["undo", "-i", "links/app.yaml"]);
+    assert!(!place.path("podgraft.lock").exists());
+    succeeded(&place, &by_link);
+    assert_eq!(place.read("podgraft.lock"), lock);
+}
