@@ -14,6 +14,7 @@ use crate::policy::document::{Document, Places};
 use crate::policy::expression::{self, PolicyVariable, VariableBody};
 use crate::policy::names;
 use crate::policy::places::ResourcePlaces;
+use crate::policy::pruning::drop_nulls;
 use crate::policy::schema::{Schema, SchemaProblem, SchemaProblemKind, TemplateMode};
 use crate::policy::template::map_expressions;
 use crate::yaml::value::{Path, Step};
@@ -52,6 +53,9 @@ impl<'i, 't> PolicyInstance<'i, 't> {
     pub fn new(document: &'i Document<'t>, policy: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
         let mut value = document.value.clone();
         let metadata = Path::of(&["metadata"]);
+        if let Some(stated) = metadata.get_mut(&mut value) {
+            drop_nulls(stated);
+        }
         let stated = metadata.get(&value).cloned().unwrap_or_default();
         let wrong = METADATA.check(&stated, TemplateMode::Filled);
         let wrong = wrong.into_iter().map(|problem| SchemaProblem {
@@ -66,7 +70,7 @@ impl<'i, 't> PolicyInstance<'i, 't> {
             .pointer("/spec/source/schema/openAPIV3Schema")
             .filter(|schema| schema.is_object());
         if let Some(schema) = schema {
-            fill_defaults(schema, &mut value);
+            drop_and_default(schema, &mut value);
             let checked = Schema::Written(with_metadata(schema));
             let mut found = checked.check(&value, TemplateMode::Filled);
             check_bounds(schema, &value, &Path::default(), &mut found);
@@ -260,21 +264,27 @@ pub fn with_metadata(schema: &Value) -> Value {
     schema
 }
 
-/// Fills in defaults like an API server: only absent fields get them, and a default is itself completed.
-fn fill_defaults(schema: &Value, value: &mut Value) {
+/// Does what an API server does before it validates: drops fields whose null the schema does not allow, and fills in
+/// defaults. Only absent fields get them, and a default is itself completed.
+fn drop_and_default(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(map) => {
             let fields = schema.get("properties").and_then(Value::as_object);
+            let additional = schema.get("additionalProperties");
+            let additional = additional.filter(|schema| schema.is_object());
+            let schema_of = |key: &str| fields.and_then(|fields| fields.get(key)).or(additional);
+            map.retain(|key, inner| {
+                let is_nullable = |schema: &Value| schema["nullable"] == true;
+                !inner.is_null() || schema_of(key).is_none_or(is_nullable)
+            });
             for (key, field) in fields.into_iter().flatten() {
                 if let Some(default) = field.get("default").filter(|_| !map.contains_key(key)) {
                     map.insert(key.clone(), default.clone());
                 }
             }
-            let additional = schema.get("additionalProperties");
             for (key, inner) in map.iter_mut() {
-                let field = fields.and_then(|fields| fields.get(key)).or(additional);
-                if let Some(field) = field {
-                    fill_defaults(field, inner);
+                if let Some(field) = schema_of(key) {
+                    drop_and_default(field, inner);
                 }
             }
         }
@@ -282,7 +292,7 @@ fn fill_defaults(schema: &Value, value: &mut Value) {
             if let Some(schema) = schema.get("items") {
                 items
                     .iter_mut()
-                    .for_each(|item| fill_defaults(schema, item));
+                    .for_each(|item| drop_and_default(schema, item));
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

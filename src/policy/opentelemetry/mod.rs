@@ -5,6 +5,7 @@
 //! <https://github.com/open-telemetry/opentelemetry-operator>, release 0.158.0. Odd results of the operator are
 //! kept and reported.
 
+mod admission;
 mod agents;
 mod annotations;
 mod attributes;

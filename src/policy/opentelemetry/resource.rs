@@ -4,16 +4,13 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::admission::admit;
 use super::env::{normalized, text_of};
 use super::language::Language;
 use super::release::OperatorSettings;
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
-use crate::policy::schema::{Schema, SchemaProblemKind, TemplateMode};
-use crate::policy::stored_schemas::INSTRUMENTATION;
 use crate::yaml::value::Path;
-
-static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 
 /// An Instrumentation resource.
 #[derive(Debug, Clone)]
@@ -110,7 +107,7 @@ impl Instrumentation {
         settings: &OperatorSettings,
         problems: &mut Vec<Diagnostic>,
     ) -> Result<Self, Vec<Diagnostic>> {
-        check(document, problems)?;
+        let document = &admit(document, problems)?;
         let text = |keys: &[&str]| document.text(keys).unwrap_or_default().to_owned();
         let spec = &document.value["spec"];
         let agents = Language::ALL
@@ -206,34 +203,6 @@ impl Instrumentation {
         }
         found
     }
-}
-
-/// Checks the version and the schema. Unknown fields are only warnings, because an API server silently drops them.
-fn check(document: &Document<'_>, problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
-    let version = document.text(&["apiVersion"]).unwrap_or_default();
-    if version != "opentelemetry.io/v1alpha1" {
-        let message = format!("`{version}` is no version of Instrumentation that clusters serve");
-        let problem = document.error(Code::NotSupported, &Path::of(&["apiVersion"]), message);
-        return Err(vec![
-            problem.help("write `apiVersion: opentelemetry.io/v1alpha1`"),
-        ]);
-    }
-    let (ignored, wrong): (Vec<_>, Vec<_>) = SCHEMA
-        .check(&document.value, TemplateMode::Filled)
-        .into_iter()
-        .partition(|problem| problem.kind == SchemaProblemKind::UnknownField);
-    if !wrong.is_empty() {
-        return Err(wrong
-            .iter()
-            .map(|problem| document.problem(problem))
-            .collect());
-    }
-    problems.extend(ignored.iter().map(|problem| {
-        let mut warning = document.problem(problem).with_severity(Severity::Warning);
-        warning.code = Code::PartIgnored;
-        warning
-    }));
-    Ok(())
 }
 
 /// The check of the operator's webhook for sampler and argument.
