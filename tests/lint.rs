@@ -220,6 +220,31 @@ fn needs_are_listed_with_their_names() {
 }
 
 #[test]
+fn what_a_policy_always_generates_is_no_need() {
+    let spec = "  inject:
+    volumes:
+    - {name: a, configMap: {name: \"${workload.name}-always\"}}
+    - {name: b, configMap: {name: \"${workload.name}-sometimes\"}}
+    - {name: c, secret: {secretName: \"${workload.name}-always\"}}
+  generate:
+  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${workload.name}-always\"}, data: {a: b}}
+  - when: workload.name != 'a'
+    resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: \"${workload.name}-sometimes\"}, data: {a: b}}
+";
+    let output = run(&["lint", "-o", "json"], spec);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("the result is JSON");
+    let policy = &result["policies"][0];
+    assert_eq!(
+        policy["configMaps"],
+        serde_json::json!(["${workload.name}-sometimes"])
+    );
+    assert_eq!(
+        policy["secrets"],
+        serde_json::json!(["${workload.name}-always"])
+    );
+}
+
+#[test]
 fn images_are_listed_once_and_those_of_a_workload_named() {
     let spec = "  inject:
     initContainers: [{name: a, image: 'b:2'}, {name: b, image: 'a:1'}, {name: c, image: 'b:2'}]

@@ -23,6 +23,19 @@ pub enum NeedKind {
     Privilege,
 }
 
+impl NeedKind {
+    /// The kind of need that an object of the core group meets. Pods refer to such objects by name, in their namespace.
+    pub fn of_object(kind: &str) -> Option<Self> {
+        match kind {
+            "Secret" => Some(NeedKind::Secret),
+            "ConfigMap" => Some(NeedKind::ConfigMap),
+            "PersistentVolumeClaim" => Some(NeedKind::VolumeClaim),
+            "ServiceAccount" => Some(NeedKind::ServiceAccount),
+            _ => None,
+        }
+    }
+}
+
 /// One thing that an injection needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need {

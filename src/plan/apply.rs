@@ -190,10 +190,17 @@ fn companions_of_policy(
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<(GeneratedObject, bool)> {
     problems.extend(config_keys::check(subject));
-    companions::of(subject).unwrap_or_else(|found| {
-        problems.extend(found);
-        Vec::new()
-    })
+    match companions::of(subject) {
+        Ok(found) => {
+            let objects = found.iter().map(|(companion, _)| companion);
+            problems.extend(objects.filter_map(|object| companions::parted(subject, object)));
+            found
+        }
+        Err(found) => {
+            problems.extend(found);
+            Vec::new()
+        }
+    }
 }
 
 /// The names and digests of the generated objects that this run or an earlier one has created.

@@ -64,14 +64,7 @@ pub(super) fn add_needs(
 
 /// Whether a generated object meets a need.
 fn provides(object: &ObjectName, need: &Need) -> bool {
-    let kind = match need.kind {
-        NeedKind::Secret => "Secret",
-        NeedKind::ConfigMap => "ConfigMap",
-        NeedKind::VolumeClaim => "PersistentVolumeClaim",
-        NeedKind::ServiceAccount => "ServiceAccount",
-        NeedKind::Image | NeedKind::Privilege => return false,
-    };
     object.group.is_empty()
-        && object.kind == kind
+        && NeedKind::of_object(&object.kind) == Some(need.kind)
         && (&object.namespace, &object.name) == (&need.namespace, &need.name)
 }

@@ -9,12 +9,27 @@ use super::{Injection, Policy, Rule};
 use crate::dangers::{self, FoundDanger};
 use crate::outcome::needs::{Need, NeedKind};
 
-/// What all rules of a policy need. Names with `${...}` are returned unevaluated.
+/// What all rules of a policy need, except for objects that the policy always generates. Names with `${...}` are returned
+/// unevaluated.
 pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
     parts_of(policy)
         .iter()
         .for_each(|part| add_part(part, &mut needs));
+    let generated: Vec<&Value> = policy
+        .generate
+        .iter()
+        .filter(|entry| entry.when.is_none())
+        .map(|entry| entry.resource.unevaluated())
+        .collect();
+    needs.retain(|need| {
+        let is_met = |object: &&Value| {
+            object["apiVersion"] == "v1"
+                && object["kind"].as_str().and_then(NeedKind::of_object) == Some(need.kind)
+                && object["metadata"]["name"] == *need.name
+        };
+        !generated.iter().any(is_met)
+    });
     needs
 }
 

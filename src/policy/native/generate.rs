@@ -34,6 +34,13 @@ pub struct ResourceTemplate {
     file: Arc<PolicyText>,
 }
 
+impl ResourceTemplate {
+    /// The object with `${...}` that depend on the workload unevaluated.
+    pub fn unevaluated(&self) -> &Value {
+        &self.value
+    }
+}
+
 /// The paths of the `resource` fields of `generate`.
 pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
     let list = Path::of(&["spec", "generate"]);
