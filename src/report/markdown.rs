@@ -279,23 +279,63 @@ fn miss(title: &str, policy: &str, skip: &Skip) -> String {
     )
 }
 
-/// Escapes a text so that nothing in it is markup, a mention or a reference. A zero-width space after `@` stops the
-/// mention.
+/// Escapes a text so that nothing in it is markup, a mention or a reference. What stands between backticks stays code, in
+/// which GitHub shows a backslash as it is.
 fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for c in one_line(text).chars() {
-        match c {
-            '<' => plain.push_str("&lt;"),
-            '&' => plain.push_str("&amp;"),
-            '@' => plain.push_str("@\u{200b}"),
-            '*' | '_' | '[' | ']' | '#' | '\\' | '|' | '~' => {
-                plain.push('\\');
-                plain.push(c);
+    let text = one_line(text);
+    let (mut plain, mut rest) = (String::new(), &*text);
+    while let Some((before, ticks, behind)) = at_ticks(rest) {
+        escape(before, &mut plain);
+        rest = match end_of_code(behind, ticks) {
+            Some(end) => {
+                let (inner, rest) = behind.split_at(end);
+                plain.extend([ticks, inner]);
+                rest
             }
-            c => plain.push(c),
+            None => {
+                plain.push_str(&"\\`".repeat(ticks.len()));
+                behind
+            }
+        };
+    }
+    escape(rest, &mut plain);
+    plain
+}
+
+/// The first run of backticks, with what stands before and behind it.
+fn at_ticks(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, run) = text.split_at(text.find('`')?);
+    let behind = run.trim_start_matches('`');
+    Some((before, &run[..run.len() - behind.len()], behind))
+}
+
+/// The end of inline code that some backticks open: behind the next run of as many.
+/// Source: <https://spec.commonmark.org/0.31.2/#code-spans>
+fn end_of_code(text: &str, ticks: &str) -> Option<usize> {
+    let mut rest = text;
+    while let Some((_, run, behind)) = at_ticks(rest) {
+        rest = behind;
+        if run == ticks {
+            return Some(text.len() - rest.len());
         }
     }
-    plain
+    None
+}
+
+/// A zero-width space after `@` stops the mention.
+fn escape(text: &str, escaped: &mut String) {
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '@' => escaped.push_str("@\u{200b}"),
+            '*' | '_' | '[' | ']' | '#' | '\\' | '|' | '~' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => escaped.push(c),
+        }
+    }
 }
 
 /// Formats a text as inline code. It is delimited by one backtick more than its longest run of them.
@@ -345,5 +385,14 @@ mod tests {
         assert_eq!(cell(&code("a|b")), "`a\\|b`");
         assert_eq!(fence_for("x ```` y"), "`````");
         assert_eq!(plain("@team *x*"), "@\u{200b}team \\*x\\*");
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        assert_eq!(plain("`A_B|<c` a_b"), "`A_B|<c` a\\_b");
+        assert_eq!(plain("``a`_`` `b_"), "``a`_`` \\`b\\_");
+        assert_eq!(plain("`a``_ [`` `"), "`a``_ [`` `");
+        assert_eq!(plain("``a`*"), "\\`\\`a\\`\\*");
+        assert_eq!(plain("\\`a_`"), "\\\\`a_`");
     }
 }
