@@ -2,15 +2,15 @@
 
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::policy::document::Document;
-use crate::policy::pruning::drop_nulls;
+use crate::policy::pruning::{drop_field, drop_nulls};
 use crate::policy::schema::{Schema, SchemaProblemKind, TemplateMode};
 use crate::policy::stored_schemas::INSTRUMENTATION;
 use crate::yaml::value::Path;
 
 static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 
-/// The resource as an API server stores it: null fields are dropped. Unknown fields are only warnings, because an API
-/// server silently drops them.
+/// The resource as an API server stores it: without null and unknown fields. Unknown ones are warnings here, because an
+/// API server drops them silently.
 ///
 /// # Errors
 /// A version that clusters do not serve, and what does not fit the schema.
@@ -28,20 +28,23 @@ pub(super) fn admit<'t>(
     }
     let mut admitted = document.clone();
     drop_nulls(&mut admitted.value);
-    let (ignored, wrong): (Vec<_>, Vec<_>) = SCHEMA
+    let (ignored, mut wrong): (Vec<_>, Vec<_>) = SCHEMA
         .check(&admitted.value, TemplateMode::Filled)
         .into_iter()
         .partition(|problem| problem.kind == SchemaProblemKind::UnknownField);
-    if !wrong.is_empty() {
-        return Err(wrong
-            .iter()
-            .map(|problem| document.problem(problem))
-            .collect());
-    }
-    problems.extend(ignored.iter().map(|problem| {
+    for problem in &ignored {
+        drop_field(&mut admitted.value, &problem.path);
         let mut warning = document.problem(problem).with_severity(Severity::Warning);
         warning.code = Code::PartIgnored;
-        warning
-    }));
-    Ok(admitted)
+        problems.push(warning);
+    }
+    if !ignored.is_empty() {
+        // A misspelt field that is required is missing now.
+        wrong = SCHEMA.check(&admitted.value, TemplateMode::Filled);
+    }
+    if wrong.is_empty() {
+        return Ok(admitted);
+    }
+    let refused = wrong.iter().map(|problem| document.problem(problem));
+    Err(refused.collect())
 }
