@@ -1,9 +1,13 @@
 //! Reads an Instrumentation as an API server with the operator's CustomResourceDefinition admits it.
 
+use serde_json::{Map, Value};
+
+use super::language::Language;
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::policy::document::Document;
 use crate::policy::pruning::{drop_field, drop_nulls};
-use crate::policy::schema::{Schema, SchemaProblemKind, TemplateMode};
+use crate::policy::quantity;
+use crate::policy::schema::{Schema, SchemaProblemKind, TemplateMode, did_you_mean};
 use crate::policy::stored_schemas::INSTRUMENTATION;
 use crate::yaml::value::Path;
 
@@ -13,7 +17,7 @@ static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 /// API server drops them silently.
 ///
 /// # Errors
-/// A version that clusters do not serve, and what does not fit the schema.
+/// A version that clusters do not serve, and what the CustomResourceDefinition does not allow.
 pub(super) fn admit<'t>(
     document: &Document<'t>,
     problems: &mut Vec<Diagnostic>,
@@ -42,9 +46,92 @@ pub(super) fn admit<'t>(
         // A misspelt field that is required is missing now.
         wrong = SCHEMA.check(&admitted.value, TemplateMode::Filled);
     }
-    if wrong.is_empty() {
-        return Ok(admitted);
+    let mut refused: Vec<_> = wrong
+        .iter()
+        .map(|problem| document.problem(problem))
+        .collect();
+    for language in Language::ALL {
+        if let Some(field) = language.field() {
+            let agent = Path::of(&["spec", field]);
+            refused.extend(check_quantities(&admitted, &agent));
+            refused.extend(check_files(&admitted, &agent));
+        }
     }
-    let refused = wrong.iter().map(|problem| document.problem(problem));
-    Err(refused.collect())
+    match refused.is_empty() {
+        true => Ok(admitted),
+        false => Err(refused),
+    }
+}
+
+/// Errors for the quantities of an agent: `volumeLimitSize`, and those of containers and claims.
+fn check_quantities(document: &Document<'_>, agent: &Path) -> Vec<Diagnostic> {
+    let mut paths = vec![agent.key("volumeLimitSize")];
+    let claim = agent.key("volumeClaimTemplate").key("spec");
+    for holder in [
+        agent.key("resources"),
+        agent.key("resourceRequirements"),
+        claim.key("resources"),
+    ] {
+        for amounts in [holder.key("limits"), holder.key("requests")] {
+            let found = amounts.get(&document.value).and_then(Value::as_object);
+            let names = found.into_iter().flat_map(Map::keys);
+            paths.extend(names.map(|name| amounts.key(name)));
+        }
+    }
+    let checked = paths.iter();
+    checked
+        .filter_map(|path| check_quantity(document, path))
+        .collect()
+}
+
+/// An error for a text that is no quantity, or a number with a fraction: unquoted, a quantity is an integer. Values of
+/// other types are found by the schema.
+fn check_quantity(document: &Document<'_>, path: &Path) -> Option<Diagnostic> {
+    let name = path.name();
+    match path.get(&document.value)? {
+        Value::Number(number) if number.is_f64() => {
+            let written = document.written(path).unwrap_or_default();
+            let message = format!("`{name}` must be an integer or a string, this is `{written}`");
+            let problem = document.error(Code::WrongType, path, message);
+            Some(problem.help(format!("quote it: \"{written}\"")))
+        }
+        Value::String(text) if quantity::of_text(text).is_none() => {
+            let message =
+                format!("`{name}` must be a quantity (`500m`, `1.5`, `64Mi`), not `{text}`");
+            let problem = document.error(Code::WrongType, path, message);
+            Some(match near_quantity(text) {
+                Some(near) => problem.help(did_you_mean(&near)),
+                None => problem,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The quantity that a text most likely means: `64Mi` for `64 MiB`.
+fn near_quantity(text: &str) -> Option<String> {
+    let dense = text.replace(char::is_whitespace, "");
+    let near = dense.trim_end_matches(['b', 'B']);
+    quantity::of_text(near).map(|_| near.to_owned())
+}
+
+/// The most characters of a path to the configuration of a web server.
+const MAX_PATH_LENGTH: usize = 256;
+
+/// An error for a path to the configuration of a web server that the CustomResourceDefinition does not allow: it goes
+/// into a shell script.
+fn check_files(document: &Document<'_>, agent: &Path) -> Option<Diagnostic> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
+    ["configPath", "configFile"].into_iter().find_map(|key| {
+        let path = agent.key(key);
+        let text = path.get(&document.value)?.as_str()?;
+        let rule = if !text.chars().all(is_plain) {
+            "must consist of letters, digits, `.`, `_`, `/` and `-`"
+        } else if text.len() > MAX_PATH_LENGTH {
+            "must have at most 256 characters"
+        } else {
+            return None;
+        };
+        Some(document.error(Code::Invalid, &path, format!("`{key}` {rule}")))
+    })
 }

@@ -31,7 +31,7 @@ pub struct InstrumentationFile {
 struct InstrumentationSpec {
     exporter: Option<Exporter>,
     resource: Option<Resource>,
-    propagators: Option<Vec<String>>,
+    propagators: Option<Vec<Propagator>>,
     sampler: Option<Sampler>,
     defaults: Option<InstrumentationDefaults>,
     env: Option<Vec<EnvVar>>,
@@ -77,8 +77,42 @@ struct Resource {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Sampler {
-    r#type: Option<String>,
+    r#type: Option<SamplerType>,
     argument: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "variants that stand there for the schema alone")]
+enum Propagator {
+    TraceContext,
+    Baggage,
+    B3,
+    B3Multi,
+    Jaeger,
+    XRay,
+    OtTrace,
+    None,
+}
+
+// Those of the CustomResourceDefinition. The operator's webhook also knows `parentbased_jaeger_remote`.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+#[expect(dead_code, reason = "variants that stand there for the schema alone")]
+enum SamplerType {
+    AlwaysOn,
+    AlwaysOff,
+    #[schemars(rename = "traceidratio")]
+    TraceIdRatio,
+    #[schemars(rename = "parentbased_always_on")]
+    ParentBasedAlwaysOn,
+    #[schemars(rename = "parentbased_always_off")]
+    ParentBasedAlwaysOff,
+    #[schemars(rename = "parentbased_traceidratio")]
+    ParentBasedTraceIdRatio,
+    JaegerRemote,
+    #[schemars(rename = "xray")]
+    XRay,
 }
 
 #[derive(JsonSchema)]
@@ -89,12 +123,12 @@ struct InstrumentationDefaults {
     use_labels_for_resource_attributes: Option<bool>,
 }
 
-/// As the operator reads it: one that says nothing is none.
+/// As the operator reads it: one whose `spec` says nothing is none.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct ClaimTemplate {
     metadata: Option<ObjectMeta>,
-    spec: Option<PersistentVolumeClaimSpec>,
+    spec: PersistentVolumeClaimSpec,
 }
 
 /// What the agents of Node.js, Python and .NET have.
