@@ -299,7 +299,7 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
     let (_, run_tests) = suggest("testdata/cases/opentelemetry/java");
     assert!(
         run_tests
-            .contains("  podgraft diff -p testdata/cases/opentelemetry/java/policy.yaml ...\n"),
+            .contains("  podgraft diff -p testdata/cases/opentelemetry/java/policy.yaml testdata/cases/opentelemetry/java\n"),
         "{run_tests}"
     );
     assert!(
@@ -308,7 +308,9 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
     );
     let (_, run_tests) = suggest("testdata/cases/opentelemetry/java/input.yaml");
     assert!(
-        run_tests.contains("  podgraft diff -p instrumentation.yaml ...\n"),
+        run_tests.contains(
+            "  podgraft diff -p instrumentation.yaml testdata/cases/opentelemetry/java/input.yaml\n"
+        ),
         "{run_tests}"
     );
     let resources = "policies/tests/catalogue/cloud-sql-proxy/resources.yaml";
@@ -317,7 +319,7 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
         run_tests.starts_with("builtin:cloud-sql-proxy  "),
         "{run_tests}"
     );
-    let how = format!("  podgraft diff -p {resources} ...\n");
+    let how = format!("  podgraft diff -p {resources} {resources}\n");
     assert!(run_tests.contains(&how), "{run_tests}");
     assert_eq!(suggest("no-such-file.yaml"), (Some(2), String::new()));
 }

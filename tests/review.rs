@@ -169,3 +169,17 @@ fn reports_that_are_shown_beside_the_code_name_files_from_the_root_of_the_reposi
     let shown = stdout_of(&output.expect("it runs"));
     assert!(shown.contains("file=policy.yaml,"), "{shown}");
 }
+
+#[test]
+fn commands_in_help_name_the_paths_of_the_run() {
+    let place = Place::new();
+    place.write("policy.yaml", AGENT);
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {runtime: java}}\nspec: {containers: [{name: a, image: a:1}]}\n";
+    place.write("it's.yaml", pod);
+    let shown = stdout_of(&place.run(&["check", "-p", "policy.yaml", "it's.yaml"]));
+    let quoted = r"'it'\''s.yaml'";
+    for command in ["diff", "apply --in-place"] {
+        let wanted = format!("`podgraft {command} {quoted}`");
+        assert!(shown.contains(&wanted), "{wanted}\n{shown}");
+    }
+}

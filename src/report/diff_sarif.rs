@@ -62,6 +62,7 @@ fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> Sar
             "{policies} changes {title} here (+{insertions} -{deletions} lines). In all: {}.",
             descriptions.join(", ")
         ),
+        help: String::new(),
         location: Some(SarifLocation {
             file: String::from_utf8_lossy(review.path).into_owned(),
             line,

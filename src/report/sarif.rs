@@ -39,6 +39,8 @@ pub(super) struct SarifResult {
     pub level: SarifLevel,
     /// One or more sentences.
     pub message: String,
+    /// Sentences behind the message. They are no part of what makes a result the same: help names paths as given.
+    pub help: String,
     pub location: Option<SarifLocation>,
     /// `Deployment shop/orders`.
     pub workload: Option<String>,
@@ -113,7 +115,7 @@ impl SarifLog {
                 SarifLevel::Warning => "warning",
                 SarifLevel::Error => "error",
             },
-            "message": {"text": result.message},
+            "message": {"text": format!("{}{}", result.message, result.help)},
         });
         if let Some(location) = &result.location {
             value["locations"] = json!([place(location, result.workload.as_deref())]);

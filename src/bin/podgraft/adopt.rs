@@ -7,6 +7,7 @@ use podgraft::report::text;
 
 use crate::args;
 use crate::diagnostics::Console;
+use crate::hints::name_paths;
 use crate::output::OutputTarget;
 use crate::run::{Exit, Purpose, RunRequest, check_target, conclude, graft_all, refuse};
 
@@ -36,9 +37,11 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         let message =
             "there is nothing to adopt: in no workload stands all that a policy puts there";
         let problem = Diagnostic::error(Code::NoRecord, message);
-        grafted.problems.push(problem.help(
+        let mut problem = problem.help(
             "`podgraft explain` says which policies apply; `podgraft diff` shows what they would add",
-        ));
+        );
+        name_paths([&mut problem], &args.run.paths);
+        grafted.problems.push(problem);
     }
     if args.in_place {
         return Ok(conclude(grafted, &args.run.output, target));

@@ -11,6 +11,7 @@ mod explain;
 mod findings;
 mod gather_inventory;
 mod grafting;
+mod hints;
 mod hosts;
 mod init;
 mod kustomization;

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
 use crate::diagnostics::{Console, stdout_columns};
+use crate::hints::name_paths;
 use crate::output::print;
 use crate::owners;
 use crate::policy_diff::graft_against;
@@ -211,7 +212,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         if args.output != CheckFormat::Github {
             return Ok(exit);
         }
-        name_for(args.output, grafted.problems.iter_mut());
+        name_for(args, grafted.problems.iter_mut());
         let annotations = check::github::annotations(&grafted.problems);
         return Ok(print_result(console, &annotations, exit));
     }
@@ -227,11 +228,8 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     if demands.is_whole {
         checked.add(&config::unused(&demands.acknowledged));
     }
-    let diagnostics = checked.findings.iter_mut();
-    name_for(
-        args.output,
-        diagnostics.map(|finding| &mut finding.diagnostic),
-    );
+    let findings = checked.findings.iter_mut();
+    name_for(args, findings.map(|finding| &mut finding.diagnostic));
     let shown = render_check(args.output, &checked, console);
     console.inform(&grafted.named_configuration());
     if args.output != CheckFormat::Text {
@@ -243,17 +241,19 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     Ok(print_result(console, &shown, exit))
 }
 
-/// Names files from the root of the repository in formats that other programs show beside the code.
-fn name_for<'d>(format: CheckFormat, diagnostics: impl Iterator<Item = &'d mut Diagnostic>) {
-    let is_beside_code = match format {
+/// Names the paths of the run in help, and in formats that other programs show beside the code the files from the root
+/// of the repository.
+fn name_for<'d>(args: &args::CheckArgs, diagnostics: impl Iterator<Item = &'d mut Diagnostic>) {
+    let is_beside_code = match args.output {
         CheckFormat::Github | CheckFormat::Sarif => true,
         CheckFormat::Text | CheckFormat::Json | CheckFormat::Junit => false,
     };
-    let Some(repository) = is_beside_code.then(repository).flatten() else {
-        return;
-    };
+    let repository = is_beside_code.then(repository).flatten();
     for diagnostic in diagnostics {
-        repository.name_from_root(diagnostic);
+        name_paths([&mut *diagnostic], &args.run.paths);
+        if let Some(repository) = &repository {
+            repository.name_from_root(diagnostic);
+        }
     }
 }
 

@@ -33,7 +33,7 @@ use crate::settings::{self, Caller};
 use crate::shard::Shard;
 use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_of};
 use crate::walk::{FileWalk, Input, reads_terminal, walk, walk_context};
-use crate::{charts, progress};
+use crate::{charts, hints, progress};
 
 pub use conclude::{Exit, conclude, debug, refuse};
 pub use grafted::GraftOutcome;
@@ -334,6 +334,7 @@ fn finish(
     }
     problems = merge_repeated(problems);
     charts::advise_rendering(&mut problems, &run.paths);
+    hints::name_paths(&mut problems, &run.paths);
     // What this shard lacks, another shard may have.
     let is_whole = run.manifests.shard.is_none();
     if is_whole {

@@ -9,10 +9,11 @@ use podgraft::policy::conversion::ReadOptions;
 use podgraft::policy::format::FORMATS;
 use podgraft::policy::read::read_as;
 use podgraft::suggest::{Suggestion, read};
-use podgraft::wording::lines;
+use podgraft::wording::{lines, shell_word};
 
 use crate::args::tools::SuggestArgs;
 use crate::diagnostics::show_plainly;
+use crate::hints::words_of;
 use crate::output::print;
 use crate::path_filter::PathFilter;
 use crate::run::Exit;
@@ -38,9 +39,10 @@ pub fn suggest(args: &SuggestArgs) -> Exit {
             Err(problem) => problems.push(problem),
         }
     }
+    let paths = words_of(&args.paths);
     let mut text: String = suggestions
         .iter()
-        .filter_map(|(policy, suggestions)| paragraph(policy, suggestions))
+        .filter_map(|(policy, suggestions)| paragraph(policy, suggestions, &paths))
         .collect();
     if text.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         text = "nothing asks for a policy; `podgraft policy list` shows them\n".into();
@@ -55,7 +57,8 @@ pub fn suggest(args: &SuggestArgs) -> Exit {
     }
 }
 
-fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
+/// What asks for a policy, and the command that shows what the policy does to the given paths.
+fn paragraph(policy: &str, suggestions: &[Suggestion], paths: &str) -> Option<String> {
     let (title, instructions) = match (
         find(policy),
         FORMATS.iter().find(|format| format.kind == policy),
@@ -63,14 +66,14 @@ fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
         (Ok(builtin), _) if builtin.group == Group::Operators => {
             let (_, kind) = builtin.source()?;
             let title = format!("{kind}  {}", builtin.summary());
-            (title, with_resource(kind, suggestions))
+            (title, with_resource(kind, suggestions, paths))
         }
         (Ok(builtin), _) => (
             format!("builtin:{}  {}", builtin.name, builtin.summary()),
             match builtin.source() {
-                Some((_, kind)) => with_resource(kind, suggestions),
+                Some((_, kind)) => with_resource(kind, suggestions, paths),
                 None => format!(
-                    "podgraft diff -p builtin:{}{} ...",
+                    "podgraft diff -p builtin:{}{} {paths}",
                     builtin.name,
                     params(builtin)
                 ),
@@ -78,7 +81,7 @@ fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
         ),
         (Err(_), Some(format)) => (
             format!("{}  {}", format.kind, format.summary),
-            with_resource(format.kind, suggestions),
+            with_resource(format.kind, suggestions, paths),
         ),
         (Err(_), None) => return None,
     };
@@ -101,7 +104,7 @@ fn paragraph(policy: &str, suggestions: &[Suggestion]) -> Option<String> {
 
 /// The command for a policy that is a resource: with the files that hold such resources, or with those of the cluster
 /// if there are none.
-fn with_resource(kind: &str, suggestions: &[Suggestion]) -> String {
+fn with_resource(kind: &str, suggestions: &[Suggestion], paths: &str) -> String {
     let files: BTreeSet<&str> = suggestions
         .iter()
         .filter(|suggestion| suggestion.key.is_none())
@@ -110,12 +113,15 @@ fn with_resource(kind: &str, suggestions: &[Suggestion]) -> String {
     let kind = kind.to_lowercase();
     if files.is_empty() {
         return format!(
-            "kubectl get {kind} --all-namespaces -o yaml > {kind}.yaml\n  podgraft diff -p {kind}.yaml ..."
+            "kubectl get {kind} --all-namespaces -o yaml > {kind}.yaml\n  podgraft diff -p {kind}.yaml {paths}"
         );
     }
-    let given: Vec<String> = files.iter().map(|file| format!("-p {file}")).collect();
+    let given: Vec<String> = files
+        .iter()
+        .map(|file| format!("-p {}", shell_word(file)))
+        .collect();
     format!(
-        "podgraft diff {} ...",
+        "podgraft diff {} {paths}",
         given[..given.len().min(SHOWN)].join(" ")
     )
 }

@@ -50,7 +50,8 @@ fn result(finding: &Finding) -> SarifResult {
             Severity::Warning => SarifLevel::Warning,
             Severity::Note => SarifLevel::Note,
         },
-        message: format!("{}.{help}", diagnostic.message),
+        message: format!("{}.", diagnostic.message),
+        help,
         location: place.map(|place| SarifLocation {
             file: place.source.to_string(),
             line: place.line,

@@ -1,0 +1,44 @@
+//! Commands in help texts, with the paths of this run: what help names can be typed as it stands.
+
+use std::path::PathBuf;
+
+use podgraft::diagnostic::Diagnostic;
+use podgraft::wording::shell_word;
+
+use crate::run::reads_stdin;
+
+/// Commands that the library names without the paths, which it does not know.
+const COMMANDS: [&str; 4] = ["diff", "explain", "apply --in-place", "adopt"];
+/// The most paths that a help names. A hook or `xargs` gives hundreds.
+const MAX_PATHS: usize = 3;
+
+/// Adds the paths of this run to the commands in help texts.
+pub fn name_paths<'d>(
+    diagnostics: impl IntoIterator<Item = &'d mut Diagnostic>,
+    paths: &[PathBuf],
+) {
+    if reads_stdin(paths) || paths.len() > MAX_PATHS {
+        return;
+    }
+    let paths = words_of(paths);
+    for diagnostic in diagnostics {
+        let Some(help) = &mut diagnostic.help else {
+            continue;
+        };
+        for command in COMMANDS {
+            let bare = format!("`podgraft {command}`");
+            if help.contains(&bare) {
+                *help = help.replace(&bare, &format!("`podgraft {command} {paths}`"));
+            }
+        }
+    }
+}
+
+/// Paths as words of a command line.
+pub fn words_of(paths: &[PathBuf]) -> String {
+    let words: Vec<String> = paths
+        .iter()
+        .map(|path| shell_word(&path.to_string_lossy()))
+        .collect();
+    words.join(" ")
+}
