@@ -288,31 +288,21 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
         run_tests.contains("  Deployment shop/plain has dapr.io/enabled (policies/tests/catalogue/dapr/input.yaml:3)\n"),
         "{run_tests}"
     );
-    assert!(
-        run_tests.contains("--param dapr:trustAnchors=..."),
-        "{run_tests}"
-    );
+    let param = "--param dapr:trustAnchors=...";
+    assert!(run_tests.contains(param), "{run_tests}");
     assert!(!run_tests.contains("not-asked-for"), "{run_tests}");
     let (code, run_tests) = suggest("testdata/builtins/input.yaml");
     assert_eq!(code, Some(0), "{run_tests}");
     assert!(run_tests.starts_with("nothing asks for"), "{run_tests}");
-    let (_, run_tests) = suggest("testdata/cases/opentelemetry/java");
-    assert!(
-        run_tests
-            .contains("  podgraft diff -p testdata/cases/opentelemetry/java/policy.yaml testdata/cases/opentelemetry/java\n"),
-        "{run_tests}"
-    );
-    assert!(
-        run_tests.contains("builtin:opentelemetry-java  "),
-        "{run_tests}"
-    );
-    let (_, run_tests) = suggest("testdata/cases/opentelemetry/java/input.yaml");
-    assert!(
-        run_tests.contains(
-            "  podgraft diff -p instrumentation.yaml testdata/cases/opentelemetry/java/input.yaml\n"
-        ),
-        "{run_tests}"
-    );
+    let java = "testdata/cases/opentelemetry/java";
+    let (_, run_tests) = suggest(java);
+    let how = format!("  podgraft diff -p {java}/policy.yaml {java}\n");
+    assert!(run_tests.contains(&how), "{run_tests}");
+    let title = "builtin:opentelemetry-java  ";
+    assert!(run_tests.contains(title), "{run_tests}");
+    let (_, run_tests) = suggest(&format!("{java}/input.yaml"));
+    let how = format!("  podgraft diff -p instrumentation.yaml {java}/input.yaml\n");
+    assert!(run_tests.contains(&how), "{run_tests}");
     let resources = "policies/tests/catalogue/cloud-sql-proxy/resources.yaml";
     let (_, run_tests) = suggest(resources);
     assert!(
