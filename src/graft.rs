@@ -1,6 +1,7 @@
 //! The pipeline: the text of one file and the policies in, edits and a report out.
 
 mod adopt;
+mod adopt_changed;
 mod blame;
 mod check;
 pub mod companion_writer;

@@ -5,6 +5,7 @@ use std::process::Output;
 
 use crate::program::{Place, stderr_of, stdout_of};
 
+mod copied;
 mod files;
 mod generated;
 mod renamed;

@@ -126,60 +126,6 @@ impl<'a> DocumentTask<'a> {
         policies
     }
 
-    /// Updates the records where somebody changed a value to what a given policy now wants, and adds the policies
-    /// that `adopt` takes over. Returns whether a record changed.
-    pub(super) fn adopt_changed(
-        &self,
-        source: &Source<'_>,
-        tree: &Tree<'_>,
-        recorded: &mut [RecordedObject<'_>],
-        stripped: &StrippedDocument,
-    ) -> bool {
-        let is_given = |policy: &str| {
-            let mut policies = self.setting.policies.iter();
-            policies.any(|given| given.identity == policy)
-        };
-        let adopts = self.setting.options.adopt;
-        let mut changed = stripped.taken.iter().flat_map(|taken| &taken.changed);
-        if !adopts && !changed.any(|changed| is_given(&changed.policy)) {
-            return false;
-        }
-        let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
-            self.adopt_into(recorded, taken, base, tree)
-        };
-        self.change_each(source, tree, recorded, stripped, adopt)
-    }
-
-    fn adopt_into(
-        &self,
-        recorded_object: &mut RecordedObject<'_>,
-        taken: &RemovalResult,
-        base: &Workload<'_>,
-        tree: &Tree<'_>,
-    ) -> bool {
-        let earlier = earlier(recorded_object, taken, None);
-        let planned = self.planned(base, Some(&earlier));
-        let mut has_adopted = note_changed(recorded_object, taken, base, &planned);
-        let is_recorded = recorded_object.from.is_some() || recorded_object.is_annotated;
-        if !self.setting.options.adopt || !is_recorded {
-            return has_adopted;
-        }
-        let (node, paths) = (recorded_object.node, recorded_object.record.paths());
-        let places = RecordedPlaces::of(tree, node, paths);
-        for report in &planned.policies {
-            if recorded_object.record.policy(&report.policy).is_some() {
-                continue;
-            }
-            let Some(policy) = adopted(report, &planned, &places) else {
-                continue;
-            };
-            recorded_object.adopted.push(policy.policy.clone());
-            recorded_object.record.policies.push(policy);
-            has_adopted = true;
-        }
-        has_adopted
-    }
-
     /// Revokes adoptions after which the policies would not inject the same again: a patch that reads its own output,
     /// or a text that somebody else had joined. Returns whether there were any.
     pub(super) fn revoke_adoptions(
@@ -231,7 +177,7 @@ impl<'a> DocumentTask<'a> {
 
     /// Calls `change` for each recorded workload, with what was removed from it and the stripped workload. Returns
     /// whether one returned `true`.
-    fn change_each(
+    pub(super) fn change_each(
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
@@ -280,7 +226,7 @@ impl<'a> DocumentTask<'a> {
     }
 }
 
-fn earlier<'r>(
+pub(super) fn earlier<'r>(
     recorded_object: &'r RecordedObject<'_>,
     taken: &'r RemovalResult,
     adopting: Option<Vec<String>>,
@@ -292,38 +238,6 @@ fn earlier<'r>(
         taken,
         adopting,
     }
-}
-
-/// Updates a record where somebody changed a value to what its policy wants. Returns whether it changed.
-fn note_changed(
-    recorded_object: &mut RecordedObject<'_>,
-    taken: &RemovalResult,
-    base: &Workload<'_>,
-    planned: &WorkloadPlan<'_>,
-) -> bool {
-    let paths = recorded_object.record.paths();
-    let base = RecordedPlaces::of(base.tree, base.object.node, paths);
-    let mut has_noted = false;
-    for changed in &taken.changed {
-        let Some((_, met)) = planned.satisfied.iter().find(|(policy, met)| {
-            let below = changed.path.strip_prefix(met.path.as_str());
-            *policy == changed.policy
-                && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
-        }) else {
-            continue;
-        };
-        let current_value = base.value(&changed.path);
-        let current_digest = current_value.as_ref().map(digest);
-        let policies = &mut recorded_object.record.policies;
-        let policy = policies
-            .iter_mut()
-            .find(|policy_record| policy_record.policy == changed.policy);
-        has_noted |= policy.is_some_and(|policy| {
-            let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
-            note_existing(effects, &changed.path, joined, current_digest)
-        });
-    }
-    has_noted
 }
 
 /// Removes podgraft's marker from an object.
@@ -371,7 +285,7 @@ fn reason_against(report: &PolicyReport, diagnostics: &[Diagnostic]) -> Option<S
 
 /// Returns the record that a policy would have if it had injected what is in place. `None` if there is nothing to
 /// adopt.
-fn adopted(
+pub(super) fn adopted(
     report: &PolicyReport,
     planned: &WorkloadPlan<'_>,
     places: &RecordedPlaces<'_>,
@@ -442,30 +356,4 @@ fn note_originals(policies: &mut [PolicyRecord], places: &RecordedPlaces<'_>) {
 fn holders(path: &str) -> BTreeSet<String> {
     let ends = path.match_indices('/').map(|(at, _)| at);
     ends.skip(1).map(|at| path[..at].to_owned()).collect()
-}
-
-/// Records the current content as the policy's own. Returns whether the record has an entry for it.
-fn note_existing(
-    effects: &mut Effects,
-    path: &str,
-    current_join: Option<&JoinedText>,
-    current_digest: Option<String>,
-) -> bool {
-    if let (Some(joined), Some(current_join)) = (effects.joined.get_mut(path), current_join) {
-        joined.text.clone_from(&current_join.text);
-        return true;
-    }
-    let Some(current_digest) = current_digest else {
-        return false;
-    };
-    let replaced = effects.replaced.get_mut(path);
-    let digests = match replaced {
-        Some(replaced) => &mut replaced.now,
-        None => match effects.added.get_mut(path) {
-            Some(digests) => digests,
-            None => return false,
-        },
-    };
-    *digests = current_digest;
-    true
 }

@@ -5,13 +5,14 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::diagnostic::Diagnostic;
 use crate::edit::companion::unwrap_list;
 use crate::inventory::written_name;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
-use crate::outcome::{FileReport, GeneratedRecord, WorkloadReport};
+use crate::outcome::{FileReport, GeneratedRecord, Outcome, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
@@ -219,16 +220,22 @@ impl Pruner<'_> {
             .collect();
         let is_missing = |name: &String| names.contains(name) && !found.contains(name);
         let missing = self.dropped.iter().filter(|(name, _)| is_missing(name));
-        let warnings = missing.filter_map(|(name, same)| {
-            let generated = same.first()?;
-            match self.needed.contains(name) {
-                false => Some(missing_object(generated)),
-                // The object stands among the files as it is wanted now.
-                true if !written.contains(name) => None,
-                true => Some(missing_version(generated)),
+        let mut warnings = Vec::new();
+        for (name, same) in missing {
+            let Some(generated) = same.first() else {
+                continue;
+            };
+            if !self.needed.contains(name) {
+                warnings.push(missing_object(generated));
+                let reports = files
+                    .iter_mut()
+                    .flat_map(|(.., report)| &mut report.workloads);
+                reports.for_each(|report| forget_removal(report, name));
+            } else if written.contains(name) {
+                warnings.push(missing_version(generated));
             }
-        });
-        let warnings: Vec<Diagnostic> = warnings.collect();
+            // Else the object stands among the files as it is wanted now.
+        }
         if let Some((.., report)) = files.first_mut() {
             report.diagnostics.extend(warnings);
         }
@@ -413,6 +420,25 @@ pub(super) fn restore_end(
         at: unended.len()..text.len(),
         text: "".into(),
     }]
+}
+
+/// Takes the removal of an object that is not there out of a report.
+fn forget_removal(report: &mut WorkloadReport, name: &str) {
+    let is_removal = |change: &Change| {
+        change.operation == Operation::TakeOut
+            && matches!(&change.target, ChangeTarget::Object(object) if object == name)
+    };
+    for policy in &mut report.policies {
+        let (Outcome::Injected(changes) | Outcome::TakenOut(changes)) = &mut policy.outcome else {
+            continue;
+        };
+        if changes.iter().any(is_removal) {
+            changes.retain(|change| !is_removal(change));
+            if changes.is_empty() {
+                changes.push(Change::of_record(RecordCause::Other));
+            }
+        }
+    }
 }
 
 fn is_managed(object: &Value) -> bool {

@@ -212,12 +212,19 @@ fn generated_by_us(
         return BTreeMap::new();
     }
     let mut generated = BTreeMap::new();
-    for (GeneratedObject { object, .. }, is_present) in companions {
+    for (companion, is_present) in companions {
+        let object = &companion.object;
         let (name, digest) = (written_name(object), digest(object));
         let inventory = subject.inventory;
         let is_recorded = inventory.recorded_policies(&name, &digest).next().is_some();
-        // An object that another workload's record names is podgraft's as well; now this workload needs it, too.
-        if !is_present || is_recorded || subject.earlier_digest(&name).is_some() {
+        // An object that another workload's record names is podgraft's as well; now this workload needs it, too. So is
+        // one that is the same with podgraft's label. It has lost its record: its workload was copied or renamed.
+        let known = inventory.object(&companion.name);
+        if !is_present
+            || is_recorded
+            || subject.earlier_digest(&name).is_some()
+            || known.is_some_and(|known| known.value == *object)
+        {
             generated.insert(name, digest);
         }
     }

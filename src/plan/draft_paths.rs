@@ -20,7 +20,7 @@ use super::reconcile;
 const LONG: usize = 64;
 
 /// Resolves record paths in drafts of one object.
-pub(super) struct DraftPaths {
+pub(crate) struct DraftPaths {
     paths: RecordPaths,
     /// The items of long lists, by list path. A pod can have thousands of containers, and its record several paths into
     /// each.
@@ -84,7 +84,7 @@ enum OpenedPlace<'p> {
 }
 
 impl DraftPaths {
-    pub(super) fn of(paths: RecordPaths) -> Self {
+    pub(crate) fn of(paths: RecordPaths) -> Self {
         DraftPaths {
             paths,
             long_lists: RefCell::default(),
@@ -97,7 +97,7 @@ impl DraftPaths {
     }
 
     /// Returns the value at a path. `None` if there is none.
-    pub(super) fn value(&self, draft: &Draft<'_>, path: &str) -> Option<Value> {
+    pub(crate) fn value(&self, draft: &Draft<'_>, path: &str) -> Option<Value> {
         draft.value(&self.get(draft, path)?)
     }
 

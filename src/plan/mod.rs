@@ -51,9 +51,9 @@ mod skips;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::change::Change;
+use crate::change::{Change, ChangeTarget};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::outcome::needs::RunNeeds;
@@ -426,10 +426,25 @@ impl<'r, 't> PlanContext<'r, 't> {
     /// Turns each outcome into the change since the earlier run. The plan itself starts from the workload without it.
     fn report_since(&self, planned: &mut WorkloadPlan<'t>) {
         let Some(earlier) = self.earlier else { return };
+        let written: Vec<String> = planned
+            .companions
+            .iter()
+            .map(|companion| written_name(&companion.object))
+            .collect();
         for report in &mut planned.policies {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);
             report.outcome =
                 outcome_since(&report.policy, outcome, planned.record.as_ref(), earlier);
+            if let Outcome::Injected(changes) = &mut report.outcome {
+                // An object that was there already is only recorded.
+                changes.retain(|change| match &change.target {
+                    ChangeTarget::Object(name) => !change.is_generated() || written.contains(name),
+                    _ => true,
+                });
+                if changes.is_empty() {
+                    report.outcome = Outcome::UpToDate;
+                }
+            }
             report.is_older =
                 self.options.details && is_older(&report.policy, planned.record.as_ref(), earlier);
         }

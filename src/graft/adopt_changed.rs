@@ -1,0 +1,181 @@
+//! Adoption of what somebody changed to what its policy wants now: the policy stays its owner.
+
+use crate::manifest::pod::Workload;
+use crate::ownership::{Effects, JoinedText};
+use crate::plan::WorkloadPlan;
+use crate::plan::draft_paths::{DraftPaths, RecordedPlaces};
+use crate::plan::removal::{Drift, DriftHandling, RemovalResult};
+use crate::record::digest;
+use crate::source::Source;
+use crate::undo::{RecordedObject, StrippedDocument, strip};
+use crate::yaml::tree::Tree;
+
+use super::adopt::{adopted, earlier};
+use super::document::DocumentTask;
+
+impl DocumentTask<'_> {
+    /// Updates the records where somebody changed a value to what a given policy now wants, and adds the policies
+    /// that `adopt` takes over. Returns whether a record changed.
+    pub(super) fn adopt_changed(
+        &self,
+        source: &Source<'_>,
+        tree: &Tree<'_>,
+        recorded: &mut [RecordedObject<'_>],
+        stripped: &StrippedDocument,
+    ) -> bool {
+        let is_given = |policy: &str| {
+            let mut policies = self.setting.policies.iter();
+            policies.any(|given| given.identity == policy)
+        };
+        let mut changed = stripped.taken.iter().flat_map(|taken| &taken.changed);
+        let is_changed = changed.any(|changed| is_given(&changed.policy));
+        if !is_changed && !self.setting.options.adopt {
+            return false;
+        }
+        let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
+            self.adopt_into(recorded, taken, base, tree)
+        };
+        let has_adopted = self.change_each(source, tree, recorded, stripped, adopt);
+        // What a policy wants may depend on the value itself. So the changed values are taken out, too.
+        let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
+        let forced = match is_changed {
+            true => strip(tree, kinds, recorded, has_more, |_| DriftHandling::Force).ok(),
+            false => None,
+        };
+        let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
+            self.adopt_planned(recorded, taken, base, tree)
+        };
+        has_adopted
+            | forced.is_some_and(|forced| self.change_each(source, tree, recorded, &forced, adopt))
+    }
+
+    /// Updates a record where somebody changed a value to what its policy puts there again after it was removed.
+    /// Returns whether it changed.
+    fn adopt_planned(
+        &self,
+        recorded_object: &mut RecordedObject<'_>,
+        taken: &RemovalResult,
+        base: &Workload<'_>,
+        tree: &Tree<'_>,
+    ) -> bool {
+        let earlier = earlier(recorded_object, taken, None);
+        let planned = self.planned(base, Some(&earlier));
+        let paths = recorded_object.record.paths();
+        let current = RecordedPlaces::of(tree, recorded_object.node, paths.clone());
+        let paths = DraftPaths::of(paths);
+        let mut has_adopted = false;
+        for Drift { policy, path, .. } in &taken.changed {
+            let Some(value) = current.value(path) else {
+                continue;
+            };
+            if paths.value(&planned.draft, path).as_ref() != Some(&value) {
+                continue;
+            }
+            let new = planned
+                .record
+                .as_ref()
+                .and_then(|record| record.policy(policy));
+            let joined = new.and_then(|policy| policy.effects.joined.get(path));
+            let mut policies = recorded_object.record.policies.iter_mut();
+            has_adopted |= policies
+                .find(|policy_record| policy_record.policy == *policy)
+                .is_some_and(|policy_record| {
+                    note_existing(
+                        &mut policy_record.effects,
+                        path,
+                        joined,
+                        Some(digest(&value)),
+                    )
+                });
+        }
+        has_adopted
+    }
+
+    fn adopt_into(
+        &self,
+        recorded_object: &mut RecordedObject<'_>,
+        taken: &RemovalResult,
+        base: &Workload<'_>,
+        tree: &Tree<'_>,
+    ) -> bool {
+        let earlier = earlier(recorded_object, taken, None);
+        let planned = self.planned(base, Some(&earlier));
+        let mut has_adopted = note_changed(recorded_object, taken, base, &planned);
+        let is_recorded = recorded_object.from.is_some() || recorded_object.is_annotated;
+        if !self.setting.options.adopt || !is_recorded {
+            return has_adopted;
+        }
+        let (node, paths) = (recorded_object.node, recorded_object.record.paths());
+        let places = RecordedPlaces::of(tree, node, paths);
+        for report in &planned.policies {
+            if recorded_object.record.policy(&report.policy).is_some() {
+                continue;
+            }
+            let Some(policy) = adopted(report, &planned, &places) else {
+                continue;
+            };
+            recorded_object.adopted.push(policy.policy.clone());
+            recorded_object.record.policies.push(policy);
+            has_adopted = true;
+        }
+        has_adopted
+    }
+}
+
+/// Updates a record where somebody changed a value to what its policy wants. Returns whether it changed.
+fn note_changed(
+    recorded_object: &mut RecordedObject<'_>,
+    taken: &RemovalResult,
+    base: &Workload<'_>,
+    planned: &WorkloadPlan<'_>,
+) -> bool {
+    let paths = recorded_object.record.paths();
+    let base = RecordedPlaces::of(base.tree, base.object.node, paths);
+    let mut has_noted = false;
+    for changed in &taken.changed {
+        let Some((_, met)) = planned.satisfied.iter().find(|(policy, met)| {
+            let below = changed.path.strip_prefix(met.path.as_str());
+            *policy == changed.policy
+                && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+        }) else {
+            continue;
+        };
+        let current_value = base.value(&changed.path);
+        let current_digest = current_value.as_ref().map(digest);
+        let policies = &mut recorded_object.record.policies;
+        let policy = policies
+            .iter_mut()
+            .find(|policy_record| policy_record.policy == changed.policy);
+        has_noted |= policy.is_some_and(|policy| {
+            let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
+            note_existing(effects, &changed.path, joined, current_digest)
+        });
+    }
+    has_noted
+}
+
+/// Records the current content as the policy's own. Returns whether the record has an entry for it.
+fn note_existing(
+    effects: &mut Effects,
+    path: &str,
+    current_join: Option<&JoinedText>,
+    current_digest: Option<String>,
+) -> bool {
+    if let (Some(joined), Some(current_join)) = (effects.joined.get_mut(path), current_join) {
+        joined.text.clone_from(&current_join.text);
+        return true;
+    }
+    let Some(current_digest) = current_digest else {
+        return false;
+    };
+    let replaced = effects.replaced.get_mut(path);
+    let digests = match replaced {
+        Some(replaced) => &mut replaced.now,
+        None => match effects.added.get_mut(path) {
+            Some(digests) => digests,
+            None => return false,
+        },
+    };
+    *digests = current_digest;
+    true
+}

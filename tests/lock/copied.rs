@@ -1,0 +1,121 @@
+//! What people change by search and replace, also in what was injected, and what they copy.
+
+use std::fs;
+
+use super::{DEPLOYMENT, apply, empty_repository, succeeded};
+use crate::program::{Place, stderr_of};
+
+/// A policy whose values name the workload, as does the object that it generates.
+const NAMED: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: named}
+spec:
+  params: [{name: level, default: info}]
+  inject:
+    env: [{name: APP, value: '${workload.name}'}]
+    volumes: [{name: conf, configMap: {name: '${workload.name}-conf'}}]
+  generate:
+  - resource:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: '${workload.name}-conf'}
+      data: {level: '${params.level}'}
+";
+const INSTRUMENTATION: &str = "apiVersion: opentelemetry.io/v1alpha1
+kind: Instrumentation
+metadata: {name: agents, namespace: shop}
+spec:
+  exporter: {endpoint: 'http://collector:4318'}
+";
+const FILE: &str = "apps/a.yaml";
+
+fn traced() -> String {
+    let annotation = "annotations: {instrumentation.opentelemetry.io/inject-java: 'true'}";
+    let labels = "      labels: {app: orders}\n";
+    let text = DEPLOYMENT.replace("metadata:\n  name", "metadata:\n  namespace: shop\n  name");
+    text.replace(labels, &format!("{labels}      {annotation}\n"))
+}
+
+/// A repository with a workload, after a run.
+fn injected(policy: &str, workload: &str) -> Place {
+    let place = empty_repository();
+    place.write(FILE, workload);
+    place.write("policies/policy.yaml", policy);
+    apply(&place);
+    place
+}
+
+/// The next run takes an edited file as it is, and undo gives what people wrote, with the edit.
+#[track_caller]
+fn is_taken_over(policy: &str, workload: &str, (before, after): (&str, &str)) {
+    let place = injected(policy, workload);
+    let edited = place.read(FILE).replace(before, after);
+    place.write(FILE, &edited);
+    let messages = apply(&place);
+    assert!(!messages.contains("changed-since"), "{messages}");
+    assert!(!messages.contains("taken out"), "{messages}");
+    assert_eq!(place.read(FILE), edited);
+    let again = apply(&place);
+    assert!(again.contains("1 unchanged"), "{again}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), workload.replace(before, after));
+    assert!(!place.path("podgraft.lock").exists());
+}
+
+#[test]
+fn a_workload_is_renamed_by_search_and_replace() {
+    is_taken_over(NAMED, DEPLOYMENT, ("orders", "sales"));
+    is_taken_over(INSTRUMENTATION, &traced(), ("orders", "sales"));
+}
+
+#[test]
+fn an_image_is_raised_by_search_and_replace() {
+    let workload = traced().replace("orders:1", "orders:1.0.7");
+    is_taken_over(INSTRUMENTATION, &workload, ("1.0.7", "1.0.8"));
+}
+
+#[test]
+fn what_somebody_wrote_there_stays() {
+    let place = injected(INSTRUMENTATION, &traced());
+    let text = place.read(FILE);
+    let edited = text.replace("value: orders\n", "value: shop\n");
+    assert_ne!(edited, text);
+    place.write(FILE, &edited);
+    let messages = apply(&place);
+    assert!(messages.contains("changed-since"), "{messages}");
+    assert_eq!(place.read(FILE), edited);
+}
+
+#[test]
+fn a_generated_object_without_a_record_is_known_by_its_label() {
+    let place = injected(NAMED, DEPLOYMENT);
+    let copy = place.read(FILE).replace("orders", "carts");
+    place.write("apps/b.yaml", &copy);
+    apply(&place);
+    fs::remove_file(place.path("podgraft.lock")).expect("it is there");
+    apply(&place);
+    assert_eq!(place.read("apps/b.yaml"), copy);
+    let debug = ["apply", "-i", "-p", "policies", "--param", "level=debug"];
+    let output = succeeded(&place, &[&debug[..], &["apps"]].concat());
+    let messages = stderr_of(&output);
+    assert!(messages.contains("carts-conf updated"), "{messages}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), DEPLOYMENT);
+    let carts = DEPLOYMENT.replace("orders", "carts");
+    assert_eq!(place.read("apps/b.yaml"), carts);
+}
+
+#[test]
+fn an_equal_object_without_the_label_is_the_users() {
+    let object = "---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: orders-conf}
+data: {level: info}
+";
+    let original = DEPLOYMENT.to_owned() + object;
+    let place = injected(NAMED, &original);
+    assert_eq!(place.read(FILE).matches("kind: ConfigMap").count(), 1);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), original);
+}
