@@ -24,6 +24,7 @@ mod parts;
 mod pod;
 pub mod release;
 mod resource;
+mod sampler;
 #[cfg(feature = "schemas")]
 mod schema;
 mod web;

@@ -8,6 +8,7 @@ use super::admission::admit;
 use super::env::{normalized, text_of};
 use super::language::Language;
 use super::release::OperatorSettings;
+use super::sampler::check_argument;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::Document;
 use crate::yaml::value::Path;
@@ -150,7 +151,7 @@ impl Instrumentation {
     /// Errors of the operator's validating webhook.
     fn webhook_errors(&self, document: &Document<'_>) -> Vec<Diagnostic> {
         let mut refused = Vec::new();
-        if let Err(reason) = check_sampler(&self.sampler, &self.sampler_argument) {
+        if let Err(reason) = check_argument(&self.sampler, &self.sampler_argument) {
             let path = Path::of(&["spec", "sampler", "argument"]);
             let message = format!("the operator refuses the resource: {reason}");
             refused.push(document.error(Code::BadPolicy, &path, message));
@@ -202,44 +203,6 @@ impl Instrumentation {
             }
         }
         found
-    }
-}
-
-/// The check of the operator's webhook for sampler and argument.
-fn check_sampler(sampler: &str, argument: &str) -> Result<(), String> {
-    match sampler {
-        "traceidratio" | "parentbased_traceidratio" if !argument.is_empty() => {
-            check_share("sampler.argument", argument)
-        }
-        "jaeger_remote" if !argument.is_empty() => argument.split(',').try_for_each(check_jaeger),
-        // The schema has the samplers.
-        _ => Ok(()),
-    }
-}
-
-fn check_share(name: &str, text: &str) -> Result<(), String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(()),
-        Ok(_) | Err(_) => Err(format!(
-            "`{name}` must be a number from 0 to 1, not `{text}`"
-        )),
-    }
-}
-
-fn check_jaeger(part: &str) -> Result<(), String> {
-    let (key, value) = part
-        .split_once('=')
-        .filter(|(_, value)| !value.contains('='))
-        .ok_or_else(|| format!("`sampler.argument` must have the form key=value, not `{part}`"))?;
-    match key {
-        "endpoint" if value.is_empty() => {
-            Err("`endpoint` of `sampler.argument` is empty".to_owned())
-        }
-        "pollingIntervalMs" if value.parse::<i64>().is_err() => Err(format!(
-            "`pollingIntervalMs` of `sampler.argument` is no number: `{value}`"
-        )),
-        "initialSamplingRate" => check_share("initialSamplingRate", value),
-        _ => Ok(()),
     }
 }
 
@@ -379,31 +342,6 @@ fn texts(value: &Value) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn samplers_have_arguments() {
-        for (sampler, argument, is_right) in [
-            ("traceidratio", "0.25", true),
-            ("traceidratio", "1.5", false),
-            ("parentbased_traceidratio", "half", false),
-            ("traceidratio", "", true),
-            (
-                "jaeger_remote",
-                "endpoint=http://a:1,pollingIntervalMs=5,initialSamplingRate=0.2",
-                true,
-            ),
-            ("jaeger_remote", "endpoint=", false),
-            ("jaeger_remote", "endpoint", false),
-            ("jaeger_remote", "pollingIntervalMs=x", false),
-            ("", "x", true),
-        ] {
-            assert_eq!(
-                check_sampler(sampler, argument).is_ok(),
-                is_right,
-                "{sampler} {argument}"
-            );
-        }
-    }
 
     #[test]
     fn a_claim_that_says_nothing_is_none() {
