@@ -327,7 +327,7 @@ codes! {
     NotInstrumented = "not-instrumented",
     /// What an operator does gives an odd result here. podgraft does the same, and says so.
     OddResult = "odd-result",
-    /// A service is called after its container, because the manifest itself says who owns the pod.
+    /// A service is called after its container, because the operator does not take the workload's name.
     ServiceName = "service-name",
     /// The release of an operator whose work is done, and what is switched on or off in it.
     OperatorRelease = "operator-release",

@@ -111,13 +111,24 @@ impl Injector<'_> {
         }
     }
 
-    /// The service name of a container: from an annotation, a label, the owner, or the container's own name.
+    /// The service name of a container: the stated one, or the container's own.
     pub(super) fn service_name(
         &self,
         resource: &Instrumentation,
         attributes: &Attributes,
         app: ContainerPosition,
     ) -> String {
+        self.stated_service_name(resource, attributes)
+            .unwrap_or_else(|| self.pod.get(app).name())
+            .to_owned()
+    }
+
+    /// The service name that an annotation, a label, or an attribute for the owner states.
+    pub(super) fn stated_service_name<'a>(
+        &'a self,
+        resource: &Instrumentation,
+        attributes: &'a Attributes,
+    ) -> Option<&'a str> {
         let labels = ["app.kubernetes.io/instance", "app.kubernetes.io/name"];
         let stated = self
             .annotated("service.name")
@@ -126,8 +137,7 @@ impl Injector<'_> {
             .iter()
             .filter_map(|owner| attributes.get(&format!("k8s.{owner}.name")))
             .filter(|name| !name.is_empty());
-        let name = stated.or_else(|| owners.next().map(String::as_str));
-        name.unwrap_or_else(|| self.pod.get(app).name()).to_owned()
+        stated.or_else(|| owners.next().map(String::as_str))
     }
 
     /// The service version of a container: from an annotation, a label, or the image.

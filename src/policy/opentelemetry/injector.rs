@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::annotations::Annotations;
+use super::attributes::{Attributes, owner_key};
 use super::env::{Env, field, variable};
 use super::language::Language;
 use super::operator::place_of;
@@ -175,7 +176,7 @@ impl Injector<'_> {
         let mut attributes = self.attributes(resource, app);
         let service = self.service_name(resource, &attributes, app);
         if !self.pod.get(to).env.has(SERVICE_NAME) {
-            self.warn_of_service_name(&attributes, &service, app);
+            self.warn_of_service_name(resource, &attributes, app);
             self.pod
                 .get_mut(to)
                 .env
@@ -292,32 +293,35 @@ impl Injector<'_> {
     }
 
     /// Warns if the service gets the container's name instead of the owner's. The operator drops the owner's attribute
-    /// if the container states it itself, and then cannot use it as the name.
+    /// if the container states it itself, and then cannot use it as the name. Owners of other kinds have no attribute.
     fn warn_of_service_name(
         &mut self,
-        attributes: &super::attributes::Attributes,
-        service: &str,
+        resource: &Instrumentation,
+        attributes: &Attributes,
         app: ContainerPosition,
     ) {
-        let Some(key) = super::attributes::owner_key(self.facts.kind) else {
+        if self.stated_service_name(resource, attributes).is_some() {
             return;
-        };
-        let container = self.pod.get(app);
-        let is_hidden = self.facts.name.is_some()
-            && !attributes.contains_key(key)
-            && service == container.name();
-        if is_hidden {
-            let message = format!(
-                "the service name of container `{}` of {{}} becomes `{service}`, the container's own: its \
-                 {ATTRIBUTES} states {key}, which the operator then does not look at",
-                container.name()
-            );
-            self.remarks.push(
-                Remark::warning(Code::ServiceName, message)
-                    .at(self.place(app))
-                    .help("state OTEL_SERVICE_NAME, or the annotation resource.opentelemetry.io/service.name"),
-            );
         }
+        let reason = match owner_key(self.facts.kind) {
+            Some(key) if self.facts.name.is_some() && !attributes.contains_key(key) => {
+                format!("its {ATTRIBUTES} states {key}, which the operator then does not look at")
+            }
+            Some(_) => return,
+            None => format!(
+                "the operator does not take the name of a {}",
+                self.facts.kind
+            ),
+        };
+        let container = self.pod.get(app).name();
+        let message = format!(
+            "the service name of container `{container}` of {{}} becomes `{container}`, the container's own: {reason}"
+        );
+        self.remarks.push(
+            Remark::warning(Code::ServiceName, message)
+                .at(self.place(app))
+                .help("state OTEL_SERVICE_NAME, or the annotation resource.opentelemetry.io/service.name"),
+        );
     }
 
     /// Warns that a pod is not instrumented for a language.
