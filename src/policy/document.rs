@@ -11,9 +11,10 @@ pub(crate) use super::places::Places;
 use super::places::StoredPlaces;
 use super::replacement::{ItemMoves, put_all};
 use super::schema::{SchemaProblem, SchemaProblemKind};
-use super::template::TemplateError;
+use super::template::{TemplateError, has_expression};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
+use crate::wording;
 use crate::yaml::value::{Path, Step};
 
 /// An object of a policy file.
@@ -111,7 +112,19 @@ impl Document<'_> {
     /// The error for a value that breaks a rule of Kubernetes; `None` if it keeps the rule.
     pub fn invalid(&self, path: &Path, rule: RuleCheck) -> Option<Diagnostic> {
         let message = format!("`{}` {}", self.places.name(path), rule.err()?);
-        Some(self.error(Code::Invalid, path, message))
+        Some(self.invalid_value(path, message))
+    }
+
+    /// The error for a value that no API server takes. The label says the value if the file has an expression for it.
+    pub fn invalid_value(&self, path: &Path, message: impl Into<String>) -> Diagnostic {
+        let place = self.place(path);
+        let is_expression = has_expression(&place.excerpt[place.start..place.end]);
+        let text = path.get(&self.value).and_then(Value::as_str);
+        let label = match text.filter(|_| is_expression) {
+            Some(text) => format!("this is `{}`", wording::brief(text)),
+            None => "here".to_owned(),
+        };
+        Diagnostic::error(Code::Invalid, message).at(place, label)
     }
 
     /// The diagnostic for a schema problem.

@@ -12,6 +12,7 @@ use super::found::{
     FoundDocument, ObjectRole, built_in_sources, check_unclaimed, find_policies, parse_all,
     sources_of, without_duplicates,
 };
+use super::names::check_dns_subdomain;
 use super::native;
 use super::native::source::PolicyInstance;
 pub use super::params::ParamSetting;
@@ -19,6 +20,7 @@ use super::params::{self, DeclaredParams};
 pub use super::unread::{not_a_value, not_yaml};
 use super::{Policy, PolicyText};
 use crate::diagnostic::Diagnostic;
+use crate::yaml::value::Path;
 
 /// A file that is given with `-p`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +107,7 @@ fn read_each(
     if !problems.iter().any(Diagnostic::is_error) {
         problems.extend(check_unclaimed(&trees, &sources, policies));
     }
+    problems.extend(found.iter().filter_map(invalid_former_name));
     let renamed: BTreeMap<String, String> = found.iter().filter_map(renamed_from).collect();
     for policy in policies.iter_mut() {
         policy.renamed_from = renamed.get(&policy.identity).cloned();
@@ -377,6 +380,14 @@ fn check_without_resources(
 
 /// The annotation with the earlier name of a policy.
 pub const RENAMED_FROM: &str = "podgraft.dev/renamed-from";
+
+/// The error for an earlier name that no policy can have had, such as a list of names.
+fn invalid_former_name(found: &FoundDocument<'_>) -> Option<Diagnostic> {
+    let path = Path::of(&["metadata", "annotations", RENAMED_FROM]);
+    let old = path.get(&found.document.value)?.as_str()?;
+    let problem = found.document.invalid(&path, check_dns_subdomain(old))?;
+    Some(problem.help("write the one name that the policy had before, without kind and namespace"))
+}
 
 /// The identity of a renamed policy and its earlier identity.
 fn renamed_from(found: &FoundDocument<'_>) -> Option<(String, String)> {

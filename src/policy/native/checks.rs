@@ -37,7 +37,7 @@ impl PolicyReader<'_, '_> {
             let path = at.join(&invalid.path);
             let message = invalid.sentence(|| self.document.places.name(&path));
             self.problems
-                .push(self.document.error(Code::Invalid, &path, message));
+                .push(self.document.invalid_value(&path, message));
         }
     }
 
