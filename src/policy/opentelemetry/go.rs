@@ -10,7 +10,8 @@ use super::operator::place_of;
 use super::pod::{ContainerPosition, InstrumentedContainer};
 use super::resource::{Instrumentation, LanguageAgent};
 
-const SIDECAR: &str = "opentelemetry-auto-instrumentation";
+/// The name of the container of the agent.
+pub(super) const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 const VOLUME: &str = "kernel-debug";
 const FOLDER: &str = "/sys/kernel/debug";
 const TARGET: &str = "OTEL_GO_AUTO_TARGET_EXE";
@@ -51,8 +52,9 @@ impl Injector<'_> {
             return self.warn_not_instrumented(Language::Go, place, &reason, "name one");
         }
         let before = self.pod.clone();
-        let app = self.pod.find(name).unwrap_or(ContainerPosition::App(0));
         self.add_sidecar(resource, agent);
+        // The operator looks for the container only now, so that the name may be that of the sidecar.
+        let app = self.pod.find(name).unwrap_or(ContainerPosition::App(0));
         let sidecar = ContainerPosition::App(self.pod.apps.len() - 1);
         self.common(resource, sidecar);
         self.sdk(resource, sidecar, app);

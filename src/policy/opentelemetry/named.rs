@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::annotations::{Annotations, common_containers};
 use super::catalog::ChosenResources;
+use super::go::SIDECAR;
 use super::language::Language;
 use super::operator::{InstrumentationMutation, place_of};
 use super::pod::InstrumentedPod;
@@ -104,6 +105,7 @@ pub(super) fn unknown_names(
         return None;
     }
     let end = match (language, unknown.len() == names.len()) {
+        (Language::Go, _) if names[0] == SIDECAR => "the operator takes the agent's own container",
         (Language::Go, _) => "the operator takes the first container where the first name is none",
         (_, true) => "none is left, so nothing is injected for it",
         (_, false) => "the operator passes over it",
