@@ -229,6 +229,8 @@ impl fmt::Display for Change {
             }
             Operation::Patch(operations) => write!(f, "{target}: {}", operations.join(" and ")),
             Operation::Join(join) => join.write(target, f),
+            // Texts that several policies join to a value change their places with the policies.
+            Operation::Record(cause @ RecordCause::MovedBefore(_)) => write!(f, "the order{cause}"),
             Operation::Record(cause) => write!(f, "{target}{cause}"),
         }
     }

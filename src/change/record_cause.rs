@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why the record of a policy changes although nothing that it injects does.
+/// Why the record of a policy changes although the policy injects what it did before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordCause {
     /// The policy had this name before.

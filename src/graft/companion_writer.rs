@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::inventory::written_name;
 use crate::outcome::{FileReport, ObjectName, ObjectText, PlacedObject};
 use crate::yaml::splice::Edit;
 
@@ -61,7 +62,8 @@ fn report_written(report: &mut FileReport) {
         let mut policies =
             policies.filter(|policy_report| policy_report.policy == companion.policy);
         if let Some(policy_report) = policies.next() {
-            policy_report.add_object(companion.name.to_string());
+            let name_in_record = written_name(&companion.object);
+            policy_report.add_object(companion.name.to_string(), name_in_record);
         }
     }
 }

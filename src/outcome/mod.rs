@@ -237,10 +237,15 @@ impl PolicyReport {
         changes.any(|change| change.verb() == ChangeVerb::Adopt)
     }
 
-    /// Adds that an object was generated, unless the changes name the object already.
-    pub fn add_object(&mut self, name: String) {
+    /// Adds that an object was generated, unless the changes name the object already. A change since an earlier run has
+    /// the name of the record, which lacks the namespace of the run.
+    pub fn add_object(&mut self, name: String, name_in_record: String) {
         let target = ChangeTarget::Object(name);
-        let is_named = |changes: &[Change]| changes.iter().any(|change| change.target == target);
+        let recorded = ChangeTarget::Object(name_in_record);
+        let is_named = |changes: &[Change]| {
+            let mut targets = changes.iter().map(|change| &change.target);
+            targets.any(|known| *known == target || *known == recorded)
+        };
         match &mut self.outcome {
             Outcome::Injected(changes) if is_named(changes) => {}
             Outcome::Injected(changes) => changes.push(Change::new(Operation::Add, target)),

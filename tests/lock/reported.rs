@@ -53,7 +53,7 @@ fn a_change_of_the_record_alone_has_its_cause() {
         ),
         (
             &["three.yaml", "one.yaml"],
-            "three (only the record: applies before one now)",
+            "three (the order: applies before one now)",
         ),
     ];
     for (policies, cause) in cases {
@@ -96,7 +96,7 @@ fn what_two_policies_inject_stays_when_one_of_them_goes_or_comes_later() {
     succeeded(&place, &apply(&["one.yaml", "same.yaml"]));
     let swapped = succeeded(&place, &apply(&["same.yaml", "one.yaml"]));
     let messages = stderr_of(&swapped);
-    let wanted = "same (only the record: applies before one now)\n";
+    let wanted = "same (the order: applies before one now)\n";
     assert!(messages.contains(wanted), "{messages}");
     let undone = succeeded(&place, &["undo", "-i", "--only", "one", "apps"]);
     let messages = stderr_of(&undone);
@@ -202,4 +202,24 @@ fn adopting_what_a_record_names_is_no_mistake() {
     assert!(messages.contains(wanted), "{messages}");
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read("apps/a.yaml"), deployment("orders"));
+}
+
+#[test]
+fn a_generated_object_with_another_name_is_named_once() {
+    let place = empty_repository();
+    let workload = deployment("a").replace("  namespace: shop\n", "");
+    place.write("apps/a.yaml", workload);
+    let object = |name: &str| {
+        let resource = format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{k: v}}}}"
+        );
+        labelling("one", "l", "") + &format!("  generate:\n  - resource: {resource}\n")
+    };
+    place.write("one.yaml", object("before"));
+    let policies = [&apply(&["one.yaml"])[..], &["-n", "shop"]].concat();
+    succeeded(&place, &policies);
+    place.write("one.yaml", object("after"));
+    let messages = stderr_of(&succeeded(&place, &policies));
+    let wanted = "injected by one (ConfigMap after, ConfigMap before taken out)\n";
+    assert!(messages.contains(wanted), "{messages}");
 }
