@@ -15,6 +15,7 @@ use crate::yaml::view::View;
 use super::draft::{Draft, DraftValue};
 use super::os_rules::FieldPlace;
 use super::pod_rules;
+use super::recording::EarlierRun;
 
 /// A fault that an API server would reject.
 #[derive(Debug, Clone)]
@@ -92,27 +93,35 @@ fn faults_by<'v>(
     faults.found
 }
 
-/// Returns warnings about faults that the input had and that the planned result still has.
-pub(super) fn of_input(workload: &Workload<'_>, planned: &Draft<'_>) -> Vec<Diagnostic> {
-    let input = Draft::new(workload.tree, workload.object.node);
-    let mut found = faults(
-        &input,
-        &DraftValue::Node(workload.template),
-        workload.pod_kind,
-        FaultOrigin::Manifest,
-    );
-    if found.is_empty() {
-        return Vec::new();
+/// Returns warnings about faults that the input had and that the planned result still has. What an earlier run injected is
+/// taken out of the workload, which alone may be a fault: a sidecar that somebody changed stays without its volume.
+pub(super) fn of_input(
+    workload: &Workload<'_>,
+    planned: &Draft<'_>,
+    earlier: Option<&EarlierRun<'_>>,
+) -> Vec<Diagnostic> {
+    let kind = workload.pod_kind;
+    let mut found = of_draft(&Draft::new(workload.tree, workload.object.node), kind);
+    let current = earlier.map(|earlier| Draft::new(earlier.current.tree, earlier.current.node));
+    for draft in current.iter().chain([planned]) {
+        if found.is_empty() {
+            break;
+        }
+        let others = of_draft(draft, kind);
+        let others: BTreeSet<&str> = others.iter().map(|fault| fault.message.as_str()).collect();
+        found.retain(|fault| others.contains(fault.message.as_str()));
     }
-    let keys = workload.pod_kind.path.iter();
-    let template = keys.fold(planned.root(), |part, key| {
-        planned.get(&part, key).unwrap_or(part)
-    });
-    let after = faults(planned, &template, workload.pod_kind, FaultOrigin::Manifest);
-    let after: BTreeSet<&str> = after.iter().map(|fault| fault.message.as_str()).collect();
-    found.retain(|fault| after.contains(fault.message.as_str()));
     let warnings = found.iter().map(|fault| invalid_before(workload, fault));
     warnings.collect()
+}
+
+/// The faults of a manifest.
+fn of_draft(draft: &Draft<'_>, kind: &PodKind) -> Vec<ApiFault> {
+    let keys = kind.path.iter();
+    let template = keys.fold(draft.root(), |part, key| {
+        draft.get(&part, key).unwrap_or(part)
+    });
+    faults(draft, &template, kind, FaultOrigin::Manifest)
 }
 
 fn invalid_before(workload: &Workload<'_>, fault: &ApiFault) -> Diagnostic {

@@ -399,9 +399,11 @@ impl<'r, 't> PlanContext<'r, 't> {
         self.report_since(planned);
         let is_injected = |report: &PolicyReport| matches!(report.outcome, Outcome::Injected(_));
         if self.options.details && planned.policies.iter().any(is_injected) {
-            planned
-                .diagnostics
-                .extend(faults::of_input(self.workload, &planned.draft));
+            planned.diagnostics.extend(faults::of_input(
+                self.workload,
+                &planned.draft,
+                self.earlier,
+            ));
         }
     }
 

@@ -223,3 +223,28 @@ fn a_generated_object_with_another_name_is_named_once() {
     let wanted = "injected by one (ConfigMap after, ConfigMap before taken out)\n";
     assert!(messages.contains(wanted), "{messages}");
 }
+
+#[test]
+fn a_sidecar_that_somebody_changed_is_not_called_invalid_without_its_volume() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("a"));
+    let inject = "inject: {volumes: [{name: conf, emptyDir: {}}], sidecars: [{name: obs, type: Native, image: 'obs:1', volumeMounts: [{name: conf, mountPath: /c}]}], ";
+    place.write(
+        "one.yaml",
+        labelling("one", "l", "").replace("inject: {", inject),
+    );
+    place.write("two.yaml", labelling("two", "m", ""));
+    succeeded(&place, &apply(&["one.yaml", "two.yaml"]));
+    place.write(
+        "apps/a.yaml",
+        place.read("apps/a.yaml").replace("obs:1", "obs:2"),
+    );
+    place.write("two.yaml", labelling("two", "k", ""));
+    let output = place.run(&apply(&["one.yaml", "two.yaml"]));
+    let messages = stderr_of(&output);
+    assert!(
+        messages.contains("was changed since policy `one`"),
+        "{messages}"
+    );
+    assert!(!messages.contains("invalid-before"), "{messages}");
+}
