@@ -282,7 +282,7 @@ codes! {
     Kept = "kept",
     /// kustomize finds what it patches by its name, and an object has none or another one of the same.
     UnclearTarget = "unclear-target",
-    /// `check`: the policies would change a workload.
+    /// `check`: the policies would change a workload, or its record in `podgraft.lock`.
     OutOfDate = "out-of-date",
     /// `check`: a workload opts in to a policy that does not apply to it.
     OptedIn = "opted-in",

@@ -604,13 +604,10 @@ fn commit_applied(place: &Place) {
     apply(place);
     git(place, &["add", "."]);
     git(place, &["commit", "-qm", "apply", "--allow-empty"]);
-    assert_eq!(
-        place
-            .run(&["check", "-p", "policies", "apps"])
-            .status
-            .code(),
-        Some(0)
-    );
+    let checked = place.run(&["check", "-p", "policies", "apps"]);
+    assert_eq!(checked.status.code(), Some(0));
+    let findings = stdout_of(&checked);
+    assert!(!findings.contains("out-of-date"), "{findings}");
 }
 
 /// A small generator of numbers, the same everywhere.

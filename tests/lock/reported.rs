@@ -1,6 +1,6 @@
 //! What reports say where only the record of a workload changes, and of objects beside it.
 
-use super::{DEPLOYMENT, empty_repository, succeeded};
+use super::{DEPLOYMENT, empty_repository, git, policy, repository, succeeded};
 use crate::program::{Place, stderr_of, stdout_of};
 
 /// A policy that adds the pod label `label`. `more` is added to its metadata.
@@ -247,4 +247,28 @@ fn a_sidecar_that_somebody_changed_is_not_called_invalid_without_its_volume() {
         "{messages}"
     );
     assert!(!messages.contains("invalid-before"), "{messages}");
+}
+
+#[test]
+fn check_says_where_the_lock_file_is_behind_the_manifests() {
+    let place = repository(1);
+    place.write("policies/agent.yaml", policy("agent", 2));
+    let check = ["check", "-p", "policies", "apps"];
+    let findings = |args: &[&str]| stdout_of(&place.run(args));
+    assert!(findings(&check).contains("error[out-of-date]"));
+    let diff = place.run(&["diff", "-q", "-p", "policies", "apps"]);
+    place.write("changes.patch", stdout_of(&diff));
+    git(&place, &["apply", "changes.patch"]);
+    let behind = findings(&check);
+    assert!(
+        behind.contains("podgraft.lock:1:1: warning[out-of-date]"),
+        "{behind}"
+    );
+    // A part of the policies tells nothing.
+    let part = [&check[..], &["--only", "agent"]].concat();
+    assert!(!findings(&part).contains("podgraft.lock:1:1"));
+    let manifest = place.read("apps/app-0.yaml");
+    super::apply(&place);
+    assert_eq!(place.read("apps/app-0.yaml"), manifest);
+    assert!(!findings(&check).contains("out-of-date"));
 }

@@ -72,7 +72,8 @@ Examples:
   podgraft diff -p agents.yaml manifests/ | git apply
   podgraft diff --against-policy agents-1.yaml -p agents-2.yaml -o summary manifests/
 
-The unified format is a patch for `patch -p1` and `git apply`. Its result is what `apply --in-place` writes.
+The unified format is a patch for `patch -p1` and `git apply`. Its result is what `apply --in-place` writes
+into the manifests. It leaves out podgraft.lock: where earlier runs recorded what they injected, use `apply --in-place`.
 Exit status: 0 no differences; 1 differences; 2 refused, failed or wrong usage.";
 
 const DEBUG_EXAMPLES: &str = "\

@@ -216,6 +216,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         let annotations = check::github::annotations(&grafted.problems);
         return Ok(print_result(console, &annotations, exit));
     }
+    findings.extend(grafted.stale_locks());
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
     let demands = &grafted.demands;

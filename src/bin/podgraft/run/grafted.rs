@@ -1,19 +1,22 @@
 //! The outcome of a run, before anything of it is written.
 
+use std::env;
 use std::path::PathBuf;
 
 use podgraft::config::{CoverageRequirement, require};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::{Acknowledgement, WorkloadPattern};
 use podgraft::outcome::{Outcome, PolicyReport, ReportedFile};
+use podgraft::source::Source;
 use podgraft::wording::one_line;
 
 use crate::args;
-use crate::locks::LockFiles;
+use crate::locks::{LockFiles, NewLock};
 use crate::output::GraftedFile;
 use crate::pipeline::PipedText;
 use crate::protected_inputs::RunInputs;
 use crate::repository::Repository;
+use crate::walk::real;
 
 /// The grafted files of a run, and all its problems.
 pub struct GraftOutcome {
@@ -114,6 +117,29 @@ impl GraftOutcome {
     pub fn outcomes(&self) -> impl Iterator<Item = &PolicyReport> {
         let workloads = self.files.iter().flat_map(|file| &file.report.workloads);
         workloads.flat_map(|workload| &workload.policies)
+    }
+
+    /// Warnings about lock files that do not say what the manifests have, where these are up to date: a patch of
+    /// `podgraft diff` was applied, or a merge lost lines. A run over a part of the workloads or policies tells nothing.
+    pub fn stale_locks(&self) -> Vec<Diagnostic> {
+        let is_changed = |file: &GraftedFile| !file.report.edits.is_empty();
+        if !self.demands.is_whole || self.files.iter().any(is_changed) {
+            return Vec::new();
+        }
+        let changed = self.lock_files.changed_locks(&self.files);
+        let current_folder = real(&env::current_dir().unwrap_or_default());
+        let warning = |lock: &NewLock| {
+            let message = "podgraft.lock does not say what the manifests have: `undo` may take out too little";
+            let path = lock
+                .path
+                .strip_prefix(&current_folder)
+                .unwrap_or(&lock.path);
+            let source = Source::new(path.to_string_lossy(), &lock.old);
+            Diagnostic::warning(Code::OutOfDate, message)
+                .at(source.place(0..0), "this file")
+                .help("run `podgraft apply --in-place` with the same policies, and commit podgraft.lock")
+        };
+        changed.unwrap_or_default().iter().map(warning).collect()
     }
 
     /// Keeps only workloads in the report that match a pattern; all of them if there are no patterns.
