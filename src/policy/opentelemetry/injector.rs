@@ -61,6 +61,7 @@ impl Injector<'_> {
             }
             (Language::Sdk, _) | (_, None) => {
                 for at in self.targets(&names) {
+                    self.pod.get_mut(at).unshare();
                     self.common(resource, at);
                     self.sdk(resource, at, at);
                 }

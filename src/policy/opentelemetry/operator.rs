@@ -166,10 +166,6 @@ impl InstrumentationMutation {
         if before.apps.is_empty() {
             return left("the pod has no containers");
         }
-        let jobs: Vec<_> = chosen.iter().copied().zip(containers).collect();
-        for ((language, _), names) in &jobs {
-            remarks.extend(unknown_names(annotations, *language, names, &before));
-        }
         let mut injector = Injector {
             facts: pod,
             annotations: *annotations,
@@ -178,7 +174,10 @@ impl InstrumentationMutation {
             pod: before,
             remarks,
         };
-        for ((language, at), names) in jobs {
+        for (&(language, at), names) in chosen.iter().zip(containers) {
+            // A name may be that of a container that an earlier language added.
+            let unknown = unknown_names(annotations, language, &names, &injector.pod);
+            injector.remarks.extend(unknown);
             injector.language(language, &self.catalog.resources[at], names);
         }
         let (after, mut remarks) = (injector.pod, injector.remarks);

@@ -148,6 +148,13 @@ impl InstrumentedContainer {
         Value::Object(self.fields)
     }
 
+    /// Gives the container variables of its own, if it shares those of the container that it is a copy of.
+    pub(super) fn unshare(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            self.env = Env::of(shared.take());
+        }
+    }
+
     /// The name of the container.
     pub(super) fn name(&self) -> &str {
         self.fields
