@@ -21,14 +21,17 @@ pub fn name_paths<'d>(
         return;
     }
     let paths = words_of(paths);
-    for diagnostic in diagnostics {
-        let Some(help) = &mut diagnostic.help else {
-            continue;
-        };
-        for command in COMMANDS {
-            let bare = format!("`podgraft {command}`");
-            if help.contains(&bare) {
-                *help = help.replace(&bare, &format!("`podgraft {command} {paths}`"));
+    let commands = COMMANDS.map(|command| {
+        let bare = format!("`podgraft {command}`");
+        (bare, format!("`podgraft {command} {paths}`"))
+    });
+    let helps = diagnostics
+        .into_iter()
+        .filter_map(|diagnostic| diagnostic.help.as_mut());
+    for help in helps.filter(|help| help.contains("`podgraft ")) {
+        for (bare, named) in &commands {
+            if help.contains(bare) {
+                *help = help.replace(bare, named);
             }
         }
     }
