@@ -10,6 +10,7 @@ use crate::policy::Policy;
 use crate::record::MARKER;
 
 use super::draft::{Draft, OpenId, Refusal};
+use super::recording::EarlierRun;
 use super::{WorkloadPlan, order};
 
 /// The text of the workload's marker; empty if it has none.
@@ -45,22 +46,31 @@ pub(super) fn with_names<'n>(
     names
 }
 
-/// Warns of policies in the marker that now do something else or no longer apply: what an earlier run injected stays,
-/// since no record says what it is.
+/// Warns of policies in the marker that now do something else or no longer apply, where no record says what an earlier
+/// run injected: it stays.
 pub(super) fn stale_marks(
     workload: &Workload<'_>,
     policies: &[Policy],
     planned: &WorkloadPlan<'_>,
+    earlier: Option<&EarlierRun<'_>>,
 ) -> Vec<Diagnostic> {
-    let marks = marked(&Draft::new(workload.tree, workload.object.node));
+    let before = match earlier {
+        Some(earlier) => Draft::new(earlier.current.tree, earlier.current.node),
+        None => Draft::new(workload.tree, workload.object.node),
+    };
+    let marks = marked(&before);
     if marks.is_empty() {
         return Vec::new();
     }
-    let is_marked = |report: &&PolicyReport| names_in(&marks).any(|name| name == &*report.policy);
+    let has_record =
+        |policy: &str| earlier.is_some_and(|earlier| earlier.record.policy(policy).is_some());
+    let is_unrecorded = |report: &&PolicyReport| {
+        names_in(&marks).any(|name| name == &*report.policy) && !has_record(&report.policy)
+    };
     let stale = planned
         .policies
         .iter()
-        .filter(is_marked)
+        .filter(is_unrecorded)
         .filter_map(|report| stale_mark(workload, policies, report));
     stale.collect()
 }

@@ -371,10 +371,8 @@ impl<'r, 't> PlanContext<'r, 't> {
         if recording.is_none() {
             drop_reverted_changes(planned);
         }
-        if self.earlier.is_none() {
-            let stale = stale_marks(self.workload, self.policies, planned);
-            planned.diagnostics.extend(stale);
-        }
+        let stale = stale_marks(self.workload, self.policies, planned, self.earlier);
+        planned.diagnostics.extend(stale);
         let can_record = recording.is_some();
         let marked = match recording {
             Some(recording) => {

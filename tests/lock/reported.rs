@@ -272,3 +272,22 @@ fn check_says_where_the_lock_file_is_behind_the_manifests() {
     assert_eq!(place.read("apps/app-0.yaml"), manifest);
     assert!(!findings(&check).contains("out-of-date"));
 }
+
+#[test]
+fn a_mark_whose_record_is_lost_is_not_dropped_in_silence() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("a"));
+    let policies = apply(&["one.yaml", "two.yaml"]);
+    place.write("one.yaml", labelling("one", "l", ""));
+    place.write("two.yaml", labelling("two", "m", ""));
+    succeeded(&place, &policies);
+    std::fs::remove_file(place.path("podgraft.lock")).expect("it is there");
+    // The first is found as it wants it, and recorded again; the second does not select the workload any more.
+    let elsewhere = "spec:\n  match: {names: [other]}\n";
+    let other = labelling("two", "m", "").replace("spec:\n", elsewhere);
+    place.write("two.yaml", other);
+    let messages = stderr_of(&succeeded(&place, &policies));
+    let warning = "is marked as injected by `two`, which no longer applies to it";
+    assert!(messages.contains(warning), "{messages}");
+    assert!(!stderr_of(&succeeded(&place, &policies)).contains("is marked as injected"));
+}
