@@ -1,9 +1,11 @@
 //! Git repositories. A patch names files relative to the root of that of the current folder, as git does, and so do
 //! reports for programs that show them beside the code.
 
+use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use podgraft::diagnostic::Diagnostic;
 
@@ -48,15 +50,24 @@ impl Repository {
         Some(folder.join(path.file_name()?))
     }
 
-    /// Makes the files that a diagnostic names relative to the root. Sources that are no files, as `<stdin>`, stay.
-    pub fn name_from_root(&self, diagnostic: &mut Diagnostic) {
-        for label in &mut diagnostic.labels {
-            let file = Path::new(&*label.place.source);
-            let path = file.exists().then(|| self.path_of(file)).flatten();
-            if let Some(path) = path {
-                label.place.source = path.to_string_lossy().into();
-            }
+    /// Makes the files that diagnostics name relative to the root. Sources that are no files, as `<stdin>`, stay.
+    pub fn name_from_root<'d>(&self, diagnostics: impl IntoIterator<Item = &'d mut Diagnostic>) {
+        let mut names: HashMap<Arc<str>, Arc<str>> = HashMap::new();
+        let labels = diagnostics
+            .into_iter()
+            .flat_map(|diagnostic| &mut diagnostic.labels);
+        for source in labels.map(|label| &mut label.place.source) {
+            let name = names
+                .entry(Arc::clone(source))
+                .or_insert_with_key(|source| self.name_of(source));
+            *source = Arc::clone(name);
         }
+    }
+
+    fn name_of(&self, source: &Arc<str>) -> Arc<str> {
+        let file = Path::new(&**source);
+        let path = file.exists().then(|| self.path_of(file)).flatten();
+        path.map_or_else(|| Arc::clone(source), |path| path.to_string_lossy().into())
     }
 }
 

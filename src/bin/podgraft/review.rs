@@ -249,12 +249,13 @@ fn name_for<'d>(args: &args::CheckArgs, diagnostics: impl Iterator<Item = &'d mu
         CheckFormat::Github | CheckFormat::Sarif => true,
         CheckFormat::Text | CheckFormat::Json | CheckFormat::Junit => false,
     };
-    let repository = is_beside_code.then(repository).flatten();
-    for diagnostic in diagnostics {
-        name_paths([&mut *diagnostic], &args.run.paths);
-        if let Some(repository) = &repository {
-            repository.name_from_root(diagnostic);
-        }
+    let mut diagnostics: Vec<&mut Diagnostic> = diagnostics.collect();
+    name_paths(
+        diagnostics.iter_mut().map(|diagnostic| &mut **diagnostic),
+        &args.run.paths,
+    );
+    if let Some(repository) = is_beside_code.then(repository).flatten() {
+        repository.name_from_root(diagnostics);
     }
 }
 
