@@ -278,8 +278,9 @@ impl Lock {
         }))
     }
 
-    /// Records what was done to workloads. A workload without a record is removed from the lock file.
-    fn put_all(&mut self, records: Vec<NewRecord<'_>>) {
+    /// Records what was done to workloads. A workload without a record is removed from the lock file, and so are the
+    /// earlier places of `moved` ones.
+    fn put_all(&mut self, records: Vec<NewRecord<'_>>, moved: Vec<&WorkloadKey>) {
         let (recorded, gone): (Vec<_>, Vec<_>) = records
             .into_iter()
             .partition(|new| new.workload.record.is_some());
@@ -288,8 +289,8 @@ impl Lock {
         let unseen: BTreeSet<ContentKey> =
             self.contents.keys().filter(is_unseen).cloned().collect();
         let used_before = self.used_among(&unseen);
-        for new in gone {
-            self.workloads.remove(&new.key);
+        for key in gone.iter().map(|new| &new.key).chain(moved) {
+            self.workloads.remove(key);
         }
         for NewRecord { key, workload } in recorded {
             let Some(record) = workload.record.clone() else {
@@ -315,6 +316,18 @@ impl Lock {
             self.workloads.insert(key, locked);
         }
         self.remove_old_contents(&unseen, &used_before, &seen);
+    }
+
+    /// Whether nothing of the other version of this file is missing: no line of a workload, and none of its content.
+    pub fn covers(&self, other: &Lock) -> bool {
+        let mut workloads = other.workloads.iter();
+        let mut contents = other.contents.iter();
+        workloads.all(|(key, locked)| self.workloads.get(key) == Some(locked))
+            && contents.all(|(key, contents)| {
+                let known = self.contents.get(key);
+                known
+                    .is_some_and(|known| contents.keys().all(|content| known.contains_key(content)))
+            })
     }
 
     /// Removes the workloads that are not there any more.

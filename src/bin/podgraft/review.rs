@@ -216,7 +216,9 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         let annotations = check::github::annotations(&grafted.problems);
         return Ok(print_result(console, &annotations, exit));
     }
-    findings.extend(grafted.stale_locks());
+    if !findings.iter().any(Diagnostic::is_error) {
+        findings.extend(grafted.stale_locks());
+    }
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
     let demands = &grafted.demands;

@@ -90,6 +90,7 @@ impl LockSet {
     ) {
         let mut records: Vec<Vec<NewRecord<'_>>> = Vec::new();
         records.resize_with(self.locks.len(), Vec::new);
+        let mut moved = vec![Vec::new(); self.locks.len()];
         let of_run: HashSet<(usize, &str)> = self
             .files
             .values()
@@ -101,13 +102,11 @@ impl LockSet {
             };
             // A moved workload is gone from its old place. If the old file is not part of this run, the workload may
             // have been copied and still be there.
-            let moved = workloads
+            let from = workloads
                 .iter()
                 .filter_map(|workload| workload.from.as_ref());
-            let gone = moved.filter(|from| of_run.contains(&(*lock, from.file.as_str())));
-            for key in gone {
-                self.locks[*lock].workloads.remove(key);
-            }
+            let gone = from.filter(|from| of_run.contains(&(*lock, from.file.as_str())));
+            moved[*lock].extend(gone);
             records[*lock].extend(workloads.iter().map(|workload| {
                 let key = WorkloadKey {
                     file: file.clone(),
@@ -118,8 +117,8 @@ impl LockSet {
                 NewRecord { key, workload }
             }));
         }
-        for (lock, records) in self.locks.iter_mut().zip(records) {
-            lock.put_all(records);
+        for ((lock, records), moved) in self.locks.iter_mut().zip(records).zip(moved) {
+            lock.put_all(records, moved);
         }
     }
 }

@@ -7,6 +7,7 @@ use podgraft::config::{CoverageRequirement, require};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::options::{Acknowledgement, WorkloadPattern};
 use podgraft::outcome::{Outcome, PolicyReport, ReportedFile};
+use podgraft::record::lock::Lock;
 use podgraft::source::Source;
 use podgraft::wording::one_line;
 
@@ -120,7 +121,8 @@ impl GraftOutcome {
     }
 
     /// Warnings about lock files that do not say what the manifests have, where these are up to date: a patch of
-    /// `podgraft diff` was applied, or a merge lost lines. A run over a part of the workloads or policies tells nothing.
+    /// `podgraft diff` was applied, or a merge lost lines. What they say beyond it, and their form, does no harm. A run
+    /// over a part of the workloads or policies tells nothing.
     pub fn stale_locks(&self) -> Vec<Diagnostic> {
         let is_changed = |file: &GraftedFile| !file.report.edits.is_empty();
         if !self.demands.is_whole || self.files.iter().any(is_changed) {
@@ -139,7 +141,12 @@ impl GraftOutcome {
                 .at(source.place(0..0), "this file")
                 .help("run `podgraft apply --in-place` with the same policies, and commit podgraft.lock")
         };
-        changed.unwrap_or_default().iter().map(warning).collect()
+        let changed = changed.unwrap_or_default();
+        let is_behind = |lock: &&NewLock| {
+            let versions = Lock::read(&lock.old).ok().zip(Lock::read(&lock.new).ok());
+            versions.is_some_and(|(old, new)| !old.covers(&new))
+        };
+        changed.iter().filter(is_behind).map(warning).collect()
     }
 
     /// Keeps only workloads in the report that match a pattern; all of them if there are no patterns.
