@@ -237,6 +237,7 @@ pub(super) fn earlier<'r>(
         current: &recorded_object.value,
         taken,
         adopting,
+        recovered: &recorded_object.adopted,
     }
 }
 

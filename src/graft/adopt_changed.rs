@@ -1,5 +1,7 @@
 //! Adoption of what somebody changed to what its policy wants now: the policy stays its owner.
 
+use serde_json::Value;
+
 use crate::manifest::pod::Workload;
 use crate::ownership::{Effects, JoinedText};
 use crate::plan::WorkloadPlan;
@@ -141,7 +143,14 @@ fn note_changed(
             continue;
         };
         let current_value = base.value(&changed.path);
-        let current_digest = current_value.as_ref().map(digest);
+        // Where the policy joins a text, the rest of a value that it had written as a whole is somebody else's.
+        let is_whole = |value: &&Value| {
+            let text = value.as_str().or_else(|| value.get("value")?.as_str());
+            met.joined
+                .as_ref()
+                .is_none_or(|joined| text == Some(joined.text.as_str()))
+        };
+        let current_digest = current_value.as_ref().filter(is_whole).map(digest);
         let policies = &mut recorded_object.record.policies;
         let policy = policies
             .iter_mut()

@@ -302,6 +302,7 @@ impl<'a> DocumentTask<'a> {
                 .options
                 .adopt
                 .then(|| recorded_object.adopted.clone()),
+            recovered: &recorded_object.adopted,
         }
     }
 

@@ -212,18 +212,19 @@ fn generated_by_us(
         return BTreeMap::new();
     }
     let mut generated = BTreeMap::new();
-    for (companion, is_present) in companions {
-        let object = &companion.object;
-        let (name, digest) = (written_name(object), digest(object));
+    let wanted: Vec<String> = companions
+        .iter()
+        .map(|(companion, _)| written_name(&companion.object))
+        .collect();
+    for ((companion, is_present), name) in companions.iter().zip(&wanted) {
+        let (name, digest) = (name.clone(), digest(&companion.object));
         let inventory = subject.inventory;
         let is_recorded = inventory.recorded_policies(&name, &digest).next().is_some();
-        // An object that another workload's record names is podgraft's as well; now this workload needs it, too. So is
-        // one that is the same with podgraft's label. It has lost its record: its workload was copied or renamed.
-        let known = inventory.object(&companion.name);
+        // An object that another workload's record names is podgraft's as well; now this workload needs it, too.
         if !is_present
             || is_recorded
             || subject.earlier_digest(&name).is_some()
-            || known.is_some_and(|known| known.value == *object)
+            || subject.has_lost_record(companion, &wanted)
         {
             generated.insert(name, digest);
         }

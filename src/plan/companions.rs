@@ -181,6 +181,23 @@ impl RuleContext<'_, '_> {
             .get(name)
     }
 
+    /// Whether an earlier run generated the object for this policy, and no record names it any more: it is the same, with
+    /// podgraft's label, and the lock file was lost, or the workload was renamed or copied together with what the record
+    /// names, which is none of the `wanted` objects. What is adopted beside the workload stays the user's.
+    pub(super) fn has_lost_record(&self, companion: &GeneratedObject, wanted: &[String]) -> bool {
+        let identity = &self.policy.identity;
+        let recorded = self.earlier.filter(|earlier| earlier.adopting.is_none());
+        let is_lost = recorded.is_some_and(|earlier| {
+            let policy = earlier.record.policy(identity);
+            let mut recorded = policy
+                .into_iter()
+                .flat_map(|policy| policy.generated.keys());
+            earlier.recovered.contains(identity) || recorded.any(|name| !wanted.contains(name))
+        });
+        let known = self.inventory.object(&companion.name);
+        is_lost && known.is_some_and(|known| known.value == companion.object)
+    }
+
     /// Whether earlier runs generated the object, for policies that this run applies or removes: a policy that is kept
     /// still needs it as it is.
     fn is_replaceable(&self, object: &Value) -> bool {

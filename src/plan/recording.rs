@@ -32,6 +32,8 @@ pub struct EarlierRun<'r> {
     pub taken: &'r RemovalResult,
     /// The policies of the record that this run adopts. If set, nothing else is injected, and the items of others stay.
     pub adopting: Option<Vec<String>>,
+    /// The policies of the workload's mark whose record was lost and that this run records again.
+    pub recovered: &'r [String],
 }
 
 impl EarlierRun<'_> {

@@ -119,3 +119,30 @@ data: {level: info}
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read(FILE), original);
 }
+
+#[test]
+fn a_labelled_object_beside_a_workload_without_a_record_is_the_users() {
+    let place = injected(NAMED, DEPLOYMENT);
+    let object = place.read(FILE);
+    let object = object.split_once("---\n").expect("it is generated").1;
+    let original = format!("{DEPLOYMENT}---\n# Mine.\n{object}");
+    let injected = place.read(FILE).replace("---\n", "---\n# Mine.\n");
+    fs::remove_file(place.path("podgraft.lock")).expect("it is there");
+    // A first run in a repository that was never injected, then an adoption of what is there.
+    place.write(FILE, &original);
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), original);
+    let unmarked: String = injected
+        .split_inclusive('\n')
+        .filter(|line| !line.contains("podgraft.dev/applied") && !line.contains("  annotations:"))
+        .collect();
+    place.write(FILE, unmarked);
+    let adopt = ["adopt", "-i", "-p", "policies", "apps"];
+    let messages = stderr_of(&succeeded(&place, &adopt));
+    assert!(messages.contains("orders: adopted by named"), "{messages}");
+    assert!(!messages.contains("inexact-undo"), "{messages}");
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), original);
+}

@@ -391,3 +391,51 @@ fn what_stays_because_somebody_changed_it_is_not_said_to_be_taken_out() {
     assert!(report.contains("init container agent-two"), "{report}");
     assert!(!report.contains("taken out"), "{report}");
 }
+
+#[test]
+fn content_of_former_names_goes_after_eight_versions() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", workload("a", &[Some("-q")]));
+    let original = place.read("apps/a.yaml");
+    let mut former = String::new();
+    for version in 0..20 {
+        let name = format!("args-{version}");
+        let metadata = match former.is_empty() {
+            true => format!("{{name: {name}}}"),
+            false => {
+                format!("{{name: {name}, annotations: {{podgraft.dev/renamed-from: {former}}}}}")
+            }
+        };
+        let text = policy("Append", "-Da").replace("{name: args}", &metadata);
+        place.write("policies/args.yaml", text);
+        apply(&place);
+        former = name;
+    }
+    let lock = place.read("podgraft.lock");
+    let texts = lock.lines().filter(|line| line.starts_with("[\"text\""));
+    assert!((9..12).contains(&texts.count()), "{lock}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), original);
+}
+
+#[test]
+fn what_is_added_to_the_text_of_an_empty_variable_is_not_taken_for_the_policys() {
+    let place = empty_repository();
+    let original = workload("a", &[Some("")]);
+    place.write("apps/a.yaml", &original);
+    place.write("policies/args.yaml", policy("Append", "-Da=1"));
+    apply(&place);
+    let edited = place.read("apps/a.yaml");
+    let edited = edited.replace("\"-Da=1\"", "\"-mine -Da=2\"");
+    place.write("apps/a.yaml", &edited);
+    place.write("policies/args.yaml", policy("Append", "-Da=2"));
+    let refused = place.run(&["apply", "-i", "-p", "policies", "apps"]);
+    let messages = stderr_of(&refused);
+    assert!(messages.contains("changed-since"), "{messages}");
+    assert_eq!(place.read("apps/a.yaml"), edited);
+    // Doing what one of them wants helps.
+    place.write("apps/a.yaml", edited.replace("-mine ", ""));
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), original);
+}
