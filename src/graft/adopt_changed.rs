@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use crate::manifest::pod::Workload;
-use crate::ownership::{Effects, JoinedText};
+use crate::ownership::{JoinedText, Record};
 use crate::plan::WorkloadPlan;
 use crate::plan::draft_paths::{DraftPaths, RecordedPlaces};
 use crate::plan::removal::{Drift, DriftHandling, RemovalResult};
 use crate::record::digest;
 use crate::source::Source;
-use crate::undo::{RecordedObject, StrippedDocument, strip};
+use crate::undo::{RecordedObject, StrippedDocument};
 use crate::yaml::tree::Tree;
 
 use super::adopt::{adopted, earlier};
@@ -25,12 +25,8 @@ impl DocumentTask<'_> {
         recorded: &mut [RecordedObject<'_>],
         stripped: &StrippedDocument,
     ) -> bool {
-        let is_given = |policy: &str| {
-            let mut policies = self.setting.policies.iter();
-            policies.any(|given| given.identity == policy)
-        };
         let mut changed = stripped.taken.iter().flat_map(|taken| &taken.changed);
-        let is_changed = changed.any(|changed| is_given(&changed.policy));
+        let is_changed = changed.any(|changed| self.is_given(&changed.policy));
         if !is_changed && !self.setting.options.adopt {
             return false;
         }
@@ -39,11 +35,11 @@ impl DocumentTask<'_> {
         };
         let has_adopted = self.change_each(source, tree, recorded, stripped, adopt);
         // What a policy wants may depend on the value itself. So the changed values are taken out, too.
-        let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        let forced = match is_changed {
-            true => strip(tree, kinds, recorded, has_more, |_| DriftHandling::Force).ok(),
-            false => None,
+        let strip = || {
+            self.strip_with(tree, recorded, |_| DriftHandling::Force)
+                .ok()
         };
+        let forced = is_changed.then(strip).flatten();
         let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
             self.adopt_planned(recorded, taken, base, tree)
         };
@@ -65,30 +61,21 @@ impl DocumentTask<'_> {
         let paths = recorded_object.record.paths();
         let current = RecordedPlaces::of(tree, recorded_object.node, paths.clone());
         let paths = DraftPaths::of(paths);
+        let record = planned.record.unwrap_or_default();
         let mut has_adopted = false;
-        for Drift { policy, path, .. } in &taken.changed {
-            let Some(value) = current.value(path) else {
-                continue;
-            };
-            if paths.value(&planned.draft, path).as_ref() != Some(&value) {
-                continue;
+        // Another policy is put back as it is, with what was changed.
+        for changed in taken
+            .changed
+            .iter()
+            .filter(|drift| self.is_given(&drift.policy))
+        {
+            let (value, path) = (current.value(&changed.path), &changed.path);
+            if value.is_some() && value == paths.value(&planned.draft, path) {
+                let new = record.policy(&changed.policy);
+                let joined = new.and_then(|policy| policy.effects.joined.get(path));
+                let digest = value.as_ref().map(digest);
+                has_adopted |= note_existing(&mut recorded_object.record, changed, joined, digest);
             }
-            let new = planned
-                .record
-                .as_ref()
-                .and_then(|record| record.policy(policy));
-            let joined = new.and_then(|policy| policy.effects.joined.get(path));
-            let mut policies = recorded_object.record.policies.iter_mut();
-            has_adopted |= policies
-                .find(|policy_record| policy_record.policy == *policy)
-                .is_some_and(|policy_record| {
-                    note_existing(
-                        &mut policy_record.effects,
-                        path,
-                        joined,
-                        Some(digest(&value)),
-                    )
-                });
         }
         has_adopted
     }
@@ -151,25 +138,24 @@ fn note_changed(
                 .is_none_or(|joined| text == Some(joined.text.as_str()))
         };
         let current_digest = current_value.as_ref().filter(is_whole).map(digest);
-        let policies = &mut recorded_object.record.policies;
-        let policy = policies
-            .iter_mut()
-            .find(|policy_record| policy_record.policy == changed.policy);
-        has_noted |= policy.is_some_and(|policy| {
-            let (effects, joined) = (&mut policy.effects, met.joined.as_ref());
-            note_existing(effects, &changed.path, joined, current_digest)
-        });
+        let joined = met.joined.as_ref();
+        has_noted |= note_existing(&mut recorded_object.record, changed, joined, current_digest);
     }
     has_noted
 }
 
-/// Records the current content as the policy's own. Returns whether the record has an entry for it.
+/// Records the changed content as its policy's own. Returns whether the record has an entry for it.
 fn note_existing(
-    effects: &mut Effects,
-    path: &str,
+    record: &mut Record,
+    changed: &Drift,
     current_join: Option<&JoinedText>,
     current_digest: Option<String>,
 ) -> bool {
+    let (path, mut policies) = (&changed.path, record.policies.iter_mut());
+    let Some(policy) = policies.find(|policy| policy.policy == changed.policy) else {
+        return false;
+    };
+    let effects = &mut policy.effects;
     if let (Some(joined), Some(current_join)) = (effects.joined.get_mut(path), current_join) {
         joined.text.clone_from(&current_join.text);
         return true;

@@ -403,8 +403,7 @@ impl<'a> DocumentTask<'a> {
             handling,
         } in changed
         {
-            let mut given = self.setting.policies.iter();
-            let is_given = given.any(|given| given.identity == *policy);
+            let is_given = self.is_given(policy);
             let of_policy = || policies.iter().filter(|report| *report.policy == **policy);
             let is_gone = of_policy()
                 .any(|policy_report| matches!(policy_report.outcome, Outcome::TakenOut(_)));

@@ -155,22 +155,30 @@ impl<'a> DocumentTask<'a> {
         tree: &'t Tree<'t>,
         recorded: &[RecordedObject<'_>],
     ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
+        self.strip_with(tree, recorded, |policy| self.leniency(policy))
+    }
+
+    pub(super) fn strip_with<'t>(
+        &self,
+        tree: &'t Tree<'t>,
+        recorded: &[RecordedObject<'_>],
+        leniency: impl Fn(&str) -> DriftHandling,
+    ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        strip(tree, kinds, recorded, has_more, |policy| {
-            self.leniency(policy)
-        })
+        strip(tree, kinds, recorded, has_more, leniency)
+    }
+
+    /// Whether the run has the policy.
+    pub(super) fn is_given(&self, policy: &str) -> bool {
+        let mut policies = self.setting.policies.iter();
+        policies.any(|given| given.identity == policy)
     }
 
     /// How to handle values of a policy that somebody changed. They stay if the policy is given (then they are a
     /// conflict) or is to be removed without `--force` (then that is refused). Those of a kept policy are removed,
     /// too, since they are put back unchanged.
     fn leniency(&self, policy: &str) -> DriftHandling {
-        let is_given = self
-            .setting
-            .policies
-            .iter()
-            .any(|given| given.identity == policy);
-        match is_given || (self.is_dropped(policy) && !self.setting.options.force) {
+        match self.is_given(policy) || (self.is_dropped(policy) && !self.setting.options.force) {
             true => DriftHandling::Leave,
             false => DriftHandling::Force,
         }
@@ -196,8 +204,7 @@ impl<'a> DocumentTask<'a> {
         if changed.all(|changed| strictly(&changed.policy) == self.leniency(&changed.policy)) {
             return Ok(None);
         }
-        let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
-        let original = strip(tree, kinds, recorded, has_more, strictly)?;
+        let original = self.strip_with(tree, recorded, strictly)?;
         original.parse(tree, recorded)?;
         Ok(Some(original.text))
     }

@@ -146,3 +146,27 @@ fn a_labelled_object_beside_a_workload_without_a_record_is_the_users() {
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read(FILE), original);
 }
+
+#[test]
+fn what_somebody_changed_of_a_kept_policy_stays_known_as_changed() {
+    let place = injected(NAMED, DEPLOYMENT);
+    let other = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: other}
+spec: {inject: {podLabels: {team: blue}}}
+";
+    place.write("other.yaml", other);
+    let other = ["apply", "-i", "-p", "policies", "-p", "other.yaml", "apps"];
+    succeeded(&place, &other);
+    // The next run gives one of the two policies.
+    let edited = place.read(FILE).replace("orders", "sales");
+    let edited = edited.replace("\"blue\"", "\"red\"");
+    assert!(edited.contains("red"), "{edited}");
+    place.write(FILE, &edited);
+    apply(&place);
+    assert_eq!(place.read(FILE), edited);
+    let refused = place.run(&["undo", "-i", "apps"]);
+    let messages = stderr_of(&refused);
+    assert!(messages.contains("pod label team of"), "{messages}");
+    assert_eq!(place.read(FILE), edited);
+}
