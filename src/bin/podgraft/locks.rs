@@ -6,7 +6,7 @@ use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use memchr::memmem;
 use podgraft::config::FILE_NAME;
@@ -45,8 +45,8 @@ type FolderOfInput = (PathBuf, Option<PathBuf>);
 #[derive(Debug)]
 struct LockFile {
     folder: PathBuf,
-    /// Git has checked out a part of the repository (`git sparse-checkout`). A file that is not there may not be gone.
-    is_sparse: bool,
+    /// Git has checked out a part of the repository (`git sparse-checkout`); known once a file is missed.
+    is_sparse: OnceLock<bool>,
     /// Its text; `None` if it does not exist yet.
     text: Option<String>,
 }
@@ -103,11 +103,9 @@ impl LockFiles {
         }
         for (index, file) in locks.files_with_generated() {
             let path = found.files[index].folder.join(&file);
-            if !path.is_file() {
-                if !found.files[index].is_sparse {
-                    locks.gone.insert((index, file));
-                }
-            } else if is_below(&file) {
+            if found.files[index].is_gone(&file) {
+                locks.gone.insert((index, file));
+            } else if path.is_file() && is_below(&file) {
                 let name = name_beside(texts, &locks, index, &file);
                 found.other_files.push(RecordedFile { name, path });
             }
@@ -140,7 +138,7 @@ impl LockFiles {
         locks.locks.push(lock);
         self.files.push(LockFile {
             folder: home.to_path_buf(),
-            is_sparse: is_sparse_checkout(home),
+            is_sparse: OnceLock::new(),
             text,
         });
         self.files.len() - 1
@@ -175,7 +173,7 @@ impl LockFiles {
             lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
                 Some((_, seen)) if seen.contains(key.name.as_str()) => true,
                 Some((file, _)) => memmem::find(&file.text, key.name.as_bytes()).is_some(),
-                None => file.is_sparse || file.folder.join(&key.file).is_file(),
+                None => !file.is_gone(&key.file),
             });
         }
         let records = files.iter();
@@ -267,6 +265,18 @@ fn new_lock(file: &LockFile, lock: &Lock) -> Option<NewLock> {
         merged,
         new,
     })
+}
+
+impl LockFile {
+    /// Whether a file that the lock file names is gone. In a sparse checkout, one that is not there may not be.
+    fn is_gone(&self, file: &str) -> bool {
+        let is_sparse = || {
+            *self
+                .is_sparse
+                .get_or_init(|| is_sparse_checkout(&self.folder))
+        };
+        !self.folder.join(file).is_file() && !is_sparse()
+    }
 }
 
 impl NewLock {
