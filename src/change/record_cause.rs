@@ -9,6 +9,8 @@ pub enum RecordCause {
     Renamed(String),
     /// These policies inject the same.
     SharedWith(Vec<String>),
+    /// These policies injected it before.
+    TakenOver(Vec<String>),
     /// It applies before this policy now.
     MovedBefore(String),
     /// It is of another version of the policy, with the same result.
@@ -33,6 +35,7 @@ impl fmt::Display for RecordCause {
                 };
                 write!(f, ": {} {verb} the same", others.join(", "))
             }
+            RecordCause::TakenOver(others) => write!(f, ": taken over from {}", others.join(", ")),
             RecordCause::MovedBefore(other) => write!(f, ": applies before {other} now"),
             RecordCause::Version => f.write_str(": another version, with the same result"),
             RecordCause::IntoLock => f.write_str(": it goes into podgraft.lock"),

@@ -55,11 +55,12 @@ fn causes(recorded: &RecordedObject<'_>, after: &Record) -> Vec<(String, RecordC
         let name = policy.policy.as_str();
         if let Some(old_name) = recorded.renamed.get(name) {
             causes.push((name.to_owned(), RecordCause::Renamed(old_name.clone())));
-        } else if before.policy(name).is_none() {
-            let owners = after.owners_of(policy);
-            if !owners.is_empty() {
-                causes.push((name.to_owned(), RecordCause::SharedWith(owners)));
-            }
+        } else if !before.policy(name).is_some_and(|was| was.covers(policy)) {
+            let (owners, owned) = (after.owners_of(policy), before.owners_of(policy));
+            let shared = (!owners.is_empty()).then_some(RecordCause::SharedWith(owners));
+            let taken = (!owned.is_empty()).then_some(RecordCause::TakenOver(owned));
+            let cause = shared.or(taken);
+            causes.extend(cause.map(|cause| (name.to_owned(), cause)));
         }
     }
     let order_before = common_names(before, after);

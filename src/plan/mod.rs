@@ -72,7 +72,7 @@ pub use planner::explain as explain_refusal;
 use recording::{
     EarlierRun, FoldStep, Recording, RuleNotes, SatisfiedChange, idle_policies, policy_order,
 };
-use since::{is_older, outcome_since, report_dropped};
+use since::SinceEarlier;
 pub use skips::left_alone;
 
 pub use crate::record::MARKER;
@@ -431,10 +431,14 @@ impl<'r, 't> PlanContext<'r, 't> {
             .iter()
             .map(|companion| written_name(&companion.object))
             .collect();
+        let since = SinceEarlier {
+            draft: &planned.draft,
+            record: planned.record.as_ref(),
+            earlier,
+        };
         for report in &mut planned.policies {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);
-            report.outcome =
-                outcome_since(&report.policy, outcome, planned.record.as_ref(), earlier);
+            report.outcome = since.outcome(&report.policy, outcome);
             if let Outcome::Injected(changes) = &mut report.outcome {
                 // An object that was there already is only recorded.
                 changes.retain(|change| match &change.target {
@@ -445,10 +449,10 @@ impl<'r, 't> PlanContext<'r, 't> {
                     report.outcome = Outcome::UpToDate;
                 }
             }
-            report.is_older =
-                self.options.details && is_older(&report.policy, planned.record.as_ref(), earlier);
+            report.is_older = self.options.details && since.is_older(&report.policy);
         }
-        report_dropped(planned, self.policies, earlier, self.options);
+        let dropped = since.dropped(self.policies, self.options);
+        planned.policies.extend(dropped);
     }
 }
 

@@ -1,55 +1,286 @@
 //! Turns the outcome of each policy into the change since the earlier run, by comparing the records of both runs.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::HashSet;
+use serde_json::Value;
 
 use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::policy::Policy;
-use crate::record::{Effects, PolicyRecord, Record};
+use crate::record::{Effects, PolicyRecord, Record, has_token};
 
-use super::WorkloadPlan;
-use super::draft_paths::RecordedPlaces;
+use super::draft::Draft;
+use super::draft_paths::{DraftPaths, RecordedPlaces};
 use super::recording::{EarlierRun, is_dropped};
 use super::removal::DriftHandling;
 
-/// Returns the outcome of a policy, relative to the workload before the run.
-pub(super) fn outcome_since(
-    identity: &str,
-    outcome: Outcome,
-    record: Option<&Record>,
-    earlier: &EarlierRun<'_>,
-) -> Outcome {
-    let before = earlier.record.policy(identity);
-    let after = record.and_then(|record| record.policy(identity));
-    match (before, after) {
-        _ if outcome == Outcome::Failed => outcome,
-        (Some(before), None) => Outcome::TakenOut(removals(before, record, earlier)),
-        (None, _) => outcome,
-        (Some(before), Some(after)) => match changes(before, after, record, earlier) {
-            changes if !changes.is_empty() => Outcome::Injected(changes),
-            _ if earlier.adopting.is_some() && earlier.evaluates(identity) => {
-                let adopted = paths_of(&after.effects).into_iter();
-                let changes = adopted.map(|(_, target)| Change::new(Operation::Adopt, target));
-                Outcome::Injected(changes.collect())
+/// What a run made of a workload that has a record of an earlier run.
+#[derive(Clone, Copy)]
+pub(super) struct SinceEarlier<'c> {
+    /// The workload after the run.
+    pub draft: &'c Draft<'c>,
+    /// Its new record.
+    pub record: Option<&'c Record>,
+    pub earlier: &'c EarlierRun<'c>,
+}
+
+impl<'c> SinceEarlier<'c> {
+    /// Returns the outcome of a policy, relative to the workload before the run.
+    pub(super) fn outcome(self, identity: &str, outcome: Outcome) -> Outcome {
+        let earlier = self.earlier;
+        let before = earlier.record.policy(identity);
+        let after = self.record.and_then(|record| record.policy(identity));
+        match (before, after) {
+            _ if outcome == Outcome::Failed => outcome,
+            (Some(before), None) => Outcome::TakenOut(self.removals(before)),
+            (None, Some(after)) if self.takes_over(after) => {
+                let changes = self.changes(&PolicyRecord::default(), after);
+                of_changes(changes)
             }
-            _ => Outcome::UpToDate,
-        },
+            (None, _) => outcome,
+            (Some(before), Some(after)) => match self.changes(before, after) {
+                changes
+                    if changes.is_empty()
+                        && earlier.adopting.is_some()
+                        && earlier.evaluates(identity) =>
+                {
+                    let adopted = distinct(all_paths(&after.effects)).into_iter();
+                    let adopt = |target| Change::new(Operation::Adopt, target);
+                    Outcome::Injected(adopted.map(adopt).collect())
+                }
+                changes => of_changes(changes),
+            },
+        }
+    }
+
+    /// Reports the recorded policies that are not given and that this run removed.
+    pub(super) fn dropped(self, policies: &[Policy], options: &Options) -> Vec<PolicyReport> {
+        let is_given = |policy: &PolicyRecord| {
+            let mut given = policies.iter();
+            given.any(|given| given.identity == policy.policy)
+        };
+        let recorded = self.earlier.record.policies.iter();
+        let dropped = recorded.filter(|policy| !is_given(policy) && is_dropped(policy, options));
+        let report = |policy: &PolicyRecord| PolicyReport {
+            policy: Arc::from(policy.policy.as_str()),
+            outcome: Outcome::TakenOut(self.removals(policy)),
+            rules: Vec::new(),
+            is_older: false,
+        };
+        dropped.map(report).collect()
+    }
+
+    /// Whether the earlier record is of another version of the policy.
+    pub(super) fn is_older(self, identity: &str) -> bool {
+        let after = self.record.and_then(|record| record.policy(identity));
+        let both = self.earlier.record.policy(identity).zip(after);
+        both.is_some_and(|(before, after)| digest_of(before) != digest_of(after))
+    }
+
+    /// The policies of the new record.
+    fn policies(self) -> impl Iterator<Item = &'c PolicyRecord> + Clone {
+        self.record.into_iter().flat_map(|record| &record.policies)
+    }
+
+    fn places(self) -> BothPlaces<'c> {
+        let (current, record) = (self.earlier.current, &self.earlier.record);
+        BothPlaces {
+            before: RecordedPlaces::of(current.tree, current.node, record.paths()),
+            after: self.draft,
+            paths: DraftPaths::of(record.paths()),
+        }
+    }
+
+    /// Whether a policy without a record does something that another policy had done in the earlier run.
+    fn takes_over(self, after: &PolicyRecord) -> bool {
+        let (places, now) = (self.places(), &after.effects);
+        let did = |was: &Effects, path: &String| has_path(was, path) && places.was_there(now, path);
+        let takes_from = |before: &PolicyRecord| {
+            all_paths(now).any(|path| did(&before.effects, path)) || after.has_object_of(before)
+        };
+        self.earlier.adopting.is_none() && self.earlier.record.policies.iter().any(takes_from)
+    }
+
+    /// The changes that remove what a policy did, as far as it is still there. What another policy has added now stays.
+    fn removals(self, policy: &PolicyRecord) -> Vec<Change> {
+        let places = self.places();
+        let removed = self.removed(policy, &PolicyRecord::default(), &places);
+        let removals: Vec<Change> = removed
+            .into_iter()
+            .chain(self.removed_objects(policy))
+            .chain(self.emptied_collections(&policy.effects, &places.before))
+            .collect();
+        if !removals.is_empty() {
+            return removals;
+        }
+        let owners = self
+            .record
+            .map_or_else(Vec::new, |record| record.owners_of(policy));
+        let mut paths = all_paths(&policy.effects);
+        let cause = match owners.is_empty() {
+            false => Some(RecordCause::SharedWith(owners)),
+            true => paths
+                .any(|path| stays_changed(&policy.policy, path, self.earlier))
+                .then_some(RecordCause::Left),
+        };
+        cause.into_iter().map(Change::of_record).collect()
+    }
+
+    /// The removal of what a policy did before and does not any more, as far as it was there and nothing keeps it.
+    fn removed(
+        self,
+        before: &PolicyRecord,
+        after: &PolicyRecord,
+        places: &BothPlaces<'_>,
+    ) -> Vec<Change> {
+        let (was, now) = (&before.effects, &after.effects);
+        let still: HashSet<ChangeTarget> = all_paths(now)
+            .map(|path| ChangeTarget::from_path(path))
+            .collect();
+        let is_added = |path: &String| {
+            self.policies()
+                .any(|other| other.effects.added.contains_key(path))
+        };
+        let paths = all_paths(was)
+            .filter(|path| !has_path(now, path) && !now.shared.contains_key(*path))
+            .filter(|path| can_undo(&places.before, was, path) && !is_added(path))
+            .filter(|path| !stays_changed(&before.policy, path, self.earlier))
+            .filter(|path| self.record.is_none() || !places.stays(was, path));
+        let targets = distinct(paths).into_iter();
+        let targets = targets.filter(|target| !still.contains(target));
+        targets
+            .map(|target| Change::new(Operation::TakeOut, target))
+            .collect()
+    }
+
+    /// The removal of objects that a policy generated before, and that no policy generates any more.
+    fn removed_objects(self, before: &PolicyRecord) -> impl Iterator<Item = Change> {
+        let names = before.generated.keys();
+        let removed = names.filter(move |name| {
+            let mut policies = self.policies();
+            !policies.any(|policy| policy.generated.contains_key(*name))
+        });
+        removed.map(|name| of_object(Operation::TakeOut, name))
+    }
+
+    /// The removal of collections that a policy created, that are empty now, and that no policy of the new record
+    /// creates.
+    fn emptied_collections(
+        self,
+        effects: &Effects,
+        workload: &RecordedPlaces<'_>,
+    ) -> impl Iterator<Item = Change> {
+        let made = self.policies().map(|policy| &policy.effects.made);
+        let is_made = move |path: &String| made.clone().any(|made| made.contains(path));
+        let paths = effects.made.iter();
+        let removed =
+            paths.filter(move |path| !is_made(path) && workload.has_empty_collection(path));
+        removed.map(|path| Change::new(Operation::TakeOut, ChangeTarget::from_path(path)))
+    }
+
+    fn changes(self, before: &PolicyRecord, after: &PolicyRecord) -> Vec<Change> {
+        let places = self.places();
+        let (was, now) = (&before.effects, &after.effects);
+        let is_present = |path: &String| places.before.has(path) || now.removed.contains_key(path);
+        // The common case: nothing is different. It needs no texts of the changes.
+        let is_there = || self.earlier.taken.is_complete || all_paths(now).all(is_present);
+        if was == now && before.generated == after.generated && is_there() {
+            return self.emptied_collections(was, &places.before).collect();
+        }
+        let mut changes = self.generated_objects(before, after);
+        changes.extend(self.removed_objects(before));
+        let is_new = |path: &&String| match has_path(was, path) {
+            true => {
+                let is_there = is_present(path) && text_at(was, path) == text_at(now, path);
+                !is_there && !places.is_same(path)
+            }
+            // Another policy may have put it there.
+            false => !places.was_there(now, path),
+        };
+        let mut seen = HashSet::default();
+        for path in all_paths(now).filter(is_new) {
+            let target = ChangeTarget::from_path(path);
+            if seen.insert(target.clone()) {
+                changes.push(Change::new(places.operation(now, path), target));
+            }
+        }
+        changes.extend(self.removed(before, after, &places));
+        changes.extend(self.emptied_collections(was, &places.before));
+        changes
+    }
+
+    /// The objects that a policy generates now and did not before, or with another content.
+    fn generated_objects(self, before: &PolicyRecord, after: &PolicyRecord) -> Vec<Change> {
+        let others = &self.earlier.record.policies;
+        let mut changes = Vec::new();
+        for (name, now) in &after.generated {
+            let was = before.generated.get(name);
+            match was.or_else(|| others.iter().find_map(|other| other.generated.get(name))) {
+                None => changes.push(of_object(Operation::Add, name)),
+                Some(was) if was != now => changes.push(of_object(Operation::Update, name)),
+                Some(_) => {}
+            }
+        }
+        changes
     }
 }
 
-/// Whether the earlier record is of another version of the policy.
-pub(super) fn is_older(identity: &str, record: Option<&Record>, earlier: &EarlierRun<'_>) -> bool {
-    let after = record.and_then(|record| record.policy(identity));
-    earlier
-        .record
-        .policy(identity)
-        .zip(after)
-        .is_some_and(|(before, after)| digest_of(before) != digest_of(after))
+fn of_changes(changes: Vec<Change>) -> Outcome {
+    match changes.is_empty() {
+        true => Outcome::UpToDate,
+        false => Outcome::Injected(changes),
+    }
+}
+
+/// The workload before and after the run, both with what is recorded.
+struct BothPlaces<'c> {
+    before: RecordedPlaces<'c>,
+    after: &'c Draft<'c>,
+    paths: DraftPaths,
+}
+
+impl BothPlaces<'_> {
+    fn value_after(&self, path: &str) -> Option<Value> {
+        self.paths.value(self.after, path)
+    }
+
+    fn is_same(&self, path: &str) -> bool {
+        match self.value_after(path) {
+            Some(value) => self.before.value(path) == Some(value),
+            None => !self.before.has(path),
+        }
+    }
+
+    /// Whether an effect was there before the run.
+    fn was_there(&self, effects: &Effects, path: &str) -> bool {
+        self.is_same(path) || has_text(self.before.value(path), effects, path)
+    }
+
+    /// Whether an effect is there after the run.
+    fn stays(&self, effects: &Effects, path: &str) -> bool {
+        self.is_same(path) || has_text(self.value_after(path), effects, path)
+    }
+
+    /// The operation of an effect that is new or changed.
+    fn operation(&self, effects: &Effects, path: &str) -> Operation {
+        match self.before.has(path) {
+            _ if effects.removed.contains_key(path) => Operation::Remove,
+            true => Operation::Update,
+            false => Operation::Add,
+        }
+    }
+}
+
+/// Whether a variable contains the text that a policy joins to it.
+fn has_text(variable: Option<Value>, effects: &Effects, path: &str) -> bool {
+    let (Some(variable), Some(joined)) = (variable, effects.joined.get(path)) else {
+        return false;
+    };
+    let value = variable.get("value").and_then(Value::as_str);
+    value.is_some_and(|value| has_token(value, &joined.text, joined.separator()))
 }
 
 /// The recorded digest. Lock files have none, so it is computed for them.
@@ -60,69 +291,9 @@ fn digest_of(policy: &PolicyRecord) -> Cow<'_, str> {
     }
 }
 
-/// The changes that remove what a policy did, as far as it is still there. What another policy has added now stays.
-fn removals(
-    policy: &PolicyRecord,
-    current: Option<&Record>,
-    earlier: &EarlierRun<'_>,
-) -> Vec<Change> {
-    let workload = current_places(earlier);
-    let is_kept = |path: &str| {
-        let mut other_policies = current.into_iter().flat_map(|record| &record.policies);
-        other_policies.any(|other| other.effects.added.contains_key(path))
-    };
-    let items = paths_of(&policy.effects)
-        .into_iter()
-        .filter(|(path, _)| can_undo(&workload, &policy.effects, path) && !is_kept(path))
-        .filter(|(path, _)| !stays_changed(&policy.policy, path, earlier))
-        .map(|(_, target)| Change::new(Operation::TakeOut, target));
-    let objects = policy.generated.keys();
-    let removals: Vec<Change> = items
-        .chain(objects.map(|name| of_object(Operation::TakeOut, name)))
-        .chain(emptied_collections(&policy.effects, current, &workload))
-        .collect();
-    if !removals.is_empty() {
-        return removals;
-    }
-    let owners = current.map_or_else(Vec::new, |record| record.owners_of(policy));
-    let mut paths = all_paths(&policy.effects);
-    let cause = match owners.is_empty() {
-        false => Some(RecordCause::SharedWith(owners)),
-        true => paths
-            .any(|path| stays_changed(&policy.policy, path, earlier))
-            .then_some(RecordCause::Left),
-    };
-    cause.into_iter().map(Change::of_record).collect()
-}
-
-/// The removal of collections that a policy created, that are empty now, and that no policy of the new record creates.
-fn emptied_collections(
-    effects: &Effects,
-    current: Option<&Record>,
-    workload: &RecordedPlaces<'_>,
-) -> Vec<Change> {
-    let policies = current.into_iter().flat_map(|record| &record.policies);
-    let made = policies.map(|policy| &policy.effects.made);
-    let is_made = |path| made.clone().any(|made| made.contains(path));
-    let paths = effects.made.iter();
-    let removed = paths.filter(|&path| !is_made(path) && workload.has_empty_collection(path));
-    removed.map(|path| at(Operation::TakeOut, path)).collect()
-}
-
-/// An operation on the item at a path of the record.
-fn at(operation: Operation, path: &str) -> Change {
-    Change::new(operation, ChangeTarget::from_path(path))
-}
-
 /// An operation on an object beside the workload.
 fn of_object(operation: Operation, name: &str) -> Change {
     Change::new(operation, ChangeTarget::Object(name.to_owned()))
-}
-
-/// The workload before the run, with the changes of the earlier run.
-fn current_places<'e>(earlier: &EarlierRun<'e>) -> RecordedPlaces<'e> {
-    let current = earlier.current;
-    RecordedPlaces::of(current.tree, current.node, earlier.record.paths())
 }
 
 /// Whether a change of a policy is still there to undo; somebody may have removed it by hand.
@@ -146,19 +317,27 @@ fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
     added.chain(changed)
 }
 
-/// The paths of all changes of a policy, each target once.
-fn paths_of(effects: &Effects) -> Vec<(&String, ChangeTarget)> {
-    let paths: Vec<_> = all_paths(effects)
-        .map(|path| (path, ChangeTarget::from_path(path)))
-        .collect();
-    let mut seen: HashSet<&ChangeTarget> = HashSet::default();
-    let is_first: Vec<bool> = paths
-        .iter()
-        .map(|(_, target)| seen.insert(target))
-        .collect();
-    let first = paths.into_iter().zip(is_first);
-    first
-        .filter_map(|(path, is_first)| is_first.then_some(path))
+/// Whether [`all_paths`] has a path.
+fn has_path(effects: &Effects, path: &str) -> bool {
+    let Effects {
+        added,
+        joined,
+        replaced,
+        removed,
+        ..
+    } = effects;
+    added.contains_key(path)
+        || joined.contains_key(path)
+        || replaced.contains_key(path)
+        || removed.contains_key(path)
+}
+
+/// The targets of paths, each once.
+fn distinct<'p>(paths: impl Iterator<Item = &'p String>) -> Vec<ChangeTarget> {
+    let mut seen = HashSet::default();
+    let targets = paths.map(|path| ChangeTarget::from_path(path));
+    targets
+        .filter(|target| seen.insert(target.clone()))
         .collect()
 }
 
@@ -172,84 +351,4 @@ fn text_at<'e>(effects: &'e Effects, path: &str) -> Cow<'e, str> {
     }
     let replaced = effects.replaced.get(path);
     Cow::Borrowed(replaced.map_or("", |replaced| &replaced.now))
-}
-
-fn changes(
-    before: &PolicyRecord,
-    after: &PolicyRecord,
-    current: Option<&Record>,
-    earlier: &EarlierRun<'_>,
-) -> Vec<Change> {
-    let (generated, was_generated) = (&after.generated, &before.generated);
-    let workload = current_places(earlier);
-    let policy = &before.policy;
-    let (before, after) = (&before.effects, &after.effects);
-    let is_present = |path: &String| workload.has(path) || after.removed.contains_key(path);
-    // The common case: nothing is different. It needs no texts of the changes.
-    let is_there = || earlier.taken.is_complete || all_paths(after).all(is_present);
-    if before == after && generated == was_generated && is_there() {
-        return emptied_collections(before, current, &workload);
-    }
-    let (old, new) = (paths_of(before), paths_of(after));
-    let was: BTreeSet<&String> = old.iter().map(|(path, _)| *path).collect();
-    let is_new: BTreeSet<&String> = new.iter().map(|(path, _)| *path).collect();
-    let mut changes = Vec::new();
-    for (name, now) in generated {
-        match was_generated.get(name) {
-            None => changes.push(of_object(Operation::Add, name)),
-            Some(was) if was != now => changes.push(of_object(Operation::Update, name)),
-            Some(_) => {}
-        }
-    }
-    let removed = was_generated
-        .keys()
-        .filter(|name| !generated.contains_key(*name));
-    changes.extend(removed.map(|name| of_object(Operation::TakeOut, name)));
-    for (path, target) in new {
-        let is_there = was.contains(path) && is_present(path);
-        if is_there && text_at(before, path) == text_at(after, path) {
-            continue;
-        }
-        // Another policy had put it there, and comes later now.
-        if is_present(path)
-            && before.shared.contains_key(path)
-            && before.shared.get(path) == after.added.get(path)
-        {
-            continue;
-        }
-        let operation = match is_there {
-            true => Operation::Update,
-            false => Operation::Add,
-        };
-        changes.push(Change::new(operation, target));
-    }
-    let removed = old
-        .into_iter()
-        .filter(|(path, _)| !is_new.contains(path) && !after.shared.contains_key(*path))
-        .filter(|(path, _)| can_undo(&workload, before, path))
-        .filter(|(path, _)| !stays_changed(policy, path, earlier));
-    changes.extend(removed.map(|(_, target)| Change::new(Operation::TakeOut, target)));
-    changes.extend(emptied_collections(before, current, &workload));
-    changes
-}
-
-/// Reports the recorded policies that are not given and that this run removed.
-pub(super) fn report_dropped(
-    planned: &mut WorkloadPlan<'_>,
-    policies: &[Policy],
-    earlier: &EarlierRun<'_>,
-    options: &Options,
-) {
-    for policy in &earlier.record.policies {
-        let is_given = policies.iter().any(|given| given.identity == policy.policy);
-        if !is_given && is_dropped(policy, options) {
-            let outcome = Outcome::TakenOut(removals(policy, planned.record.as_ref(), earlier));
-            planned.policies.push(PolicyReport {
-                policy: Arc::from(policy.policy.as_str()),
-                outcome,
-                rules: Vec::new(),
-                is_older: false,
-            });
-        }
-    }
 }

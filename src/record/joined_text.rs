@@ -18,6 +18,18 @@ pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
     text.contains(part) && places_of(text, part).into_iter().any(is_token)
 }
 
+impl JoinedText {
+    /// Whether the text contains another one.
+    pub(super) fn has(&self, other: &JoinedText) -> bool {
+        has_token(&self.text, &other.text, other.separator())
+    }
+
+    /// The separator between the text and the rest of the value.
+    pub(crate) fn separator(&self) -> &str {
+        self.separator.as_deref().unwrap_or(" ")
+    }
+}
+
 /// Returns the offsets of all occurrences of `part`, including overlapping ones, in linear time (Knuth-Morris-Pratt).
 pub(super) fn places_of(text: &str, part: &str) -> Vec<usize> {
     let part = part.as_bytes();
@@ -50,7 +62,7 @@ fn matched_length(part: &[u8], shorter: &[usize], mut length: usize, sign: u8) -
 /// Removes the joined text and one separator beside it. `None` if the text is not there as a token.
 pub(crate) fn without(value: &str, joined: &JoinedText) -> Option<String> {
     let text = joined.text.as_str();
-    let separator = joined.separator.as_deref().unwrap_or(" ");
+    let separator = joined.separator();
     let is_end = |text: &str| text.ends_with(separator) || text.ends_with(char::is_whitespace);
     let is_start =
         |text: &str| text.starts_with(separator) || text.starts_with(char::is_whitespace);

@@ -136,15 +136,27 @@ impl PolicyRecord {
         let mut texts = own.joined.iter();
         items.any(|path| others.added.contains_key(path))
             || texts.any(|(path, text)| {
-                others
-                    .joined
-                    .get(path)
-                    .is_some_and(|other| other.text == text.text)
+                let other = others.joined.get(path);
+                other.is_some_and(|other| other.has(text) || text.has(other))
             })
-            || self
-                .generated
-                .keys()
-                .any(|name| other.generated.contains_key(name))
+            || self.has_object_of(other)
+    }
+
+    /// Whether this record of a policy has all that a later one injects, with whatever content.
+    pub(crate) fn covers(&self, later: &PolicyRecord) -> bool {
+        let (own, effects) = (&self.effects, &later.effects);
+        let has = |path: &String| own.added.contains_key(path) || own.shared.contains_key(path);
+        let mut texts = effects.joined.iter();
+        let mut names = later.generated.keys();
+        effects.added.keys().all(has)
+            && texts.all(|(path, text)| own.joined.get(path).is_some_and(|own| own.has(text)))
+            && names.all(|name| self.generated.contains_key(name))
+    }
+
+    /// Whether both policies generate the same object.
+    pub(crate) fn has_object_of(&self, other: &PolicyRecord) -> bool {
+        let mut names = self.generated.keys();
+        names.any(|name| other.generated.contains_key(name))
     }
 }
 

@@ -104,6 +104,58 @@ fn what_two_policies_inject_stays_when_one_of_them_goes_or_comes_later() {
     assert!(messages.contains(wanted), "{messages}");
 }
 
+/// A policy that adds these pod labels and joins these flags to a variable.
+fn flagging(policy: &str, labels: &str, flags: &str) -> String {
+    let variable = format!("env: [{{name: FLAGS, value: '{flags}', op: Append}}], podLabels");
+    let labelled = labelling(policy, "l", "").replace("{l: set}", labels);
+    labelled.replace("podLabels", &variable)
+}
+
+#[test]
+fn what_another_policy_takes_over_is_neither_taken_out_nor_added() {
+    let place = empty_repository();
+    place.write("all.yaml", flagging("one", "{l: set, m: set}", "-a -b"));
+    place.write("one.yaml", flagging("one", "{l: set}", "-a"));
+    place.write("two.yaml", flagging("two", "{m: set}", "-b"));
+    place.write("more.yaml", flagging("two", "{m: set, k: set}", "-b"));
+    let runs: [(&[&str], &[&str], &str); 4] = [
+        (
+            &["all.yaml"],
+            &["one.yaml", "two.yaml"],
+            ": two (only the record: taken over from one)",
+        ),
+        (
+            &["one.yaml", "two.yaml"],
+            &["all.yaml"],
+            ": one (only the record: taken over from two); two taken out (only the record: one injects the same)",
+        ),
+        (
+            &["all.yaml"],
+            &["two.yaml"],
+            ": two (only the record: taken over from one); one taken out (pod label l, app: env FLAGS)",
+        ),
+        (
+            &["all.yaml"],
+            &["one.yaml", "more.yaml"],
+            ": two (pod label k)",
+        ),
+    ];
+    for (before, after, wanted) in runs {
+        place.write("apps/a.yaml", deployment("orders"));
+        let apply = |policies| [&apply(policies)[..], &["--policy-set", "s", "--prune"]].concat();
+        succeeded(&place, &apply(before));
+        let run = apply(after);
+        let diff = stdout_of(&place.run(&[&["diff"], &run[2..]].concat()));
+        assert!(diff.contains(&format!("{wanted}\n")), "{wanted} in {diff}");
+        let json = [&["diff", "-o", "json"], &run[2..]].concat();
+        let json = stdout_of(&place.run(&json));
+        assert!(!json.contains("pod label m"), "{json}");
+        succeeded(&place, &run);
+        succeeded(&place, &["undo", "-i", "apps"]);
+        assert_eq!(place.read("apps/a.yaml"), deployment("orders"));
+    }
+}
+
 /// Three workloads in a file each, which need a generated object. It stands in the first.
 fn generated() -> Place {
     let place = empty_repository();
