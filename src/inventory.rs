@@ -59,6 +59,8 @@ pub struct Inventory {
     objects: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
     /// What policies of this run generate, also where the manifests have an object of the name.
     generated: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
+    /// Manifests that earlier runs generated, and that a new version takes the place of. Lookups find the new one.
+    replaced: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
     /// The generated objects in the records of all workloads.
     recorded: RecordedObjects,
     lookups: RequestedKeys,
@@ -225,8 +227,13 @@ impl Inventory {
 
     /// Adds an object that a policy generates.
     pub fn add_companion(&mut self, companion: GeneratedObject) {
+        let is_new_version = self.set_replaced_aside(&companion);
         let (standing, place) = (SourceRole::Companion, companion.place);
         if let Some((name, says)) = data_of(&companion.name, &companion.object) {
+            if is_new_version {
+                // In a stream, the data of the earlier version is here and not in the index.
+                self.data.remove(&name);
+            }
             add(
                 &mut self.data,
                 name,
@@ -252,7 +259,8 @@ impl Inventory {
     /// do not count: they may be applied elsewhere.
     pub fn object(&self, name: &ObjectName) -> Option<&KnownObject<Arc<Value>>> {
         self.lookups.note(|| InventoryKey::Object(name.clone()));
-        let known = in_nearest_folder(name.folder.as_deref(), self.objects_of(name))?;
+        let standing = self.objects_of(name).chain(of_name(&self.replaced, name));
+        let known = in_nearest_folder(name.folder.as_deref(), standing)?;
         (known.standing != SourceRole::Context).then_some(known)
     }
 
@@ -261,14 +269,7 @@ impl Inventory {
         &'i self,
         name: &ObjectName,
     ) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<Arc<Value>>)> + Clone {
-        let first = ObjectName {
-            folder: None,
-            ..name.clone()
-        };
-        let entries = self.objects.range(first..);
-        entries
-            .take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
-            .map(|(name, known)| (name.folder.as_deref(), known))
+        of_name(&self.objects, name)
     }
 
     /// The data of the ConfigMaps or Secrets of a name in all folders.
@@ -347,6 +348,9 @@ impl Inventory {
             Some(index) => index.data(&any)?,
             None => Arc::default(),
         };
+        if !self.replaced.is_empty() {
+            Arc::make_mut(&mut candidates).retain(|name, _| !self.is_replaced(name));
+        }
         let known = self.data.range(any.clone()..);
         for (name, known) in
             known.take_while(|(candidate, _)| candidate.is_same_except_folder(name))
@@ -387,6 +391,21 @@ impl<T> KnownObject<T> {
             Some(contradicting) => Err(contradiction(&title(), &self.place, contradicting)),
         }
     }
+}
+
+/// The objects of a name in all folders, with these.
+fn of_name<'i>(
+    objects: &'i BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
+    name: &ObjectName,
+) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<Arc<Value>>)> + Clone {
+    let first = ObjectName {
+        folder: None,
+        ..name.clone()
+    };
+    let entries = objects.range(first..);
+    entries
+        .take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
+        .map(|(name, known)| (name.folder.as_deref(), known))
 }
 
 fn contradiction(title: &str, first: &Place, second: &Place) -> UnclearObject {

@@ -1,11 +1,14 @@
 //! The generated objects that the records of earlier runs name.
 
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Inventory;
-use crate::record::PolicyRecord;
+use super::{DataName, Inventory, SourceRole, written_name};
+use crate::outcome::{GeneratedObject, ObjectName};
+use crate::record::live::as_created;
 use crate::record::lock::LockSet;
+use crate::record::{PolicyRecord, digest};
 
 /// A policy in the record of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +47,18 @@ impl RecordedObjects {
     }
 }
 
+impl DataName {
+    fn object_name(&self) -> ObjectName {
+        ObjectName {
+            group: String::new(),
+            kind: self.kind.to_string(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            folder: self.folder.clone(),
+        }
+    }
+}
+
 impl Inventory {
     /// The policies that generated an object with this content, as the records of all workloads say.
     pub fn recorded_policies(
@@ -55,6 +70,30 @@ impl Inventory {
         let key = || (name.to_owned(), digest.to_owned());
         let known = (!objects.is_empty()).then(|| objects.get(&key()));
         known.flatten().into_iter().flatten()
+    }
+
+    /// Sets the manifest of the object's name aside if an earlier run generated it with other content: what depends on
+    /// it must see what this run makes of it. Returns whether there was one.
+    pub(super) fn set_replaced_aside(&mut self, companion: &GeneratedObject) -> bool {
+        let is_earlier = self.objects.get(&companion.name).is_some_and(|known| {
+            known.standing == SourceRole::Manifest
+                && known.value != companion.object
+                && self.is_recorded(&known.value)
+        });
+        let known = is_earlier.then(|| self.objects.remove(&companion.name));
+        let known = known.flatten().map(|known| (companion.name.clone(), known));
+        self.replaced.extend(known);
+        is_earlier
+    }
+
+    fn is_recorded(&self, object: &Value) -> bool {
+        let (name, digest) = (written_name(object), digest(&as_created(object)));
+        self.recorded_policies(&name, &digest).next().is_some()
+    }
+
+    /// Whether the manifest of this name is set aside.
+    pub(super) fn is_replaced(&self, name: &DataName) -> bool {
+        self.replaced.contains_key(&name.object_name())
     }
 
     /// Adds the lock files of the run.

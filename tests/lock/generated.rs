@@ -214,3 +214,45 @@ fn a_line_of_the_lock_file_that_leads_out_of_its_folder_is_not_followed() {
     let refused = place.run(&apply);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
 }
+
+/// A policy that generates a ConfigMap, and one that sums it and reads it.
+const SUMMED: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: settings}
+spec:
+  inject:
+    volumes:
+    - {name: settings, configMap: {name: settings}}
+  generate:
+  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: info}}
+---
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: roll}
+spec:
+  inject:
+    podAnnotations:
+      example.com/level: \"${lookup('v1', 'ConfigMap', 'settings').?data[?'level']}\"
+    checksums:
+    - annotation: checksum/settings
+      configMaps: [settings]
+";
+
+#[test]
+fn what_reads_a_generated_object_sees_its_new_version_at_once() {
+    let place = empty_repository();
+    place.write("a.yaml", DEPLOYMENT);
+    place.write("p.yaml", SUMMED);
+    succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
+    place.write("p.yaml", SUMMED.replace("info", "debug"));
+    succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
+    let updated = place.read("a.yaml");
+    succeeded(&place, &["check", "-p", "p.yaml", "a.yaml"]);
+    succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), updated);
+    // As if there had been no earlier version.
+    succeeded(&place, &["undo", "-i", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), DEPLOYMENT);
+    succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), updated);
+}
