@@ -155,9 +155,12 @@ fn check(
         match &workload.namespace {
             Some(namespace) if namespace == wanted => {}
             Some(namespace) => {
+                let subject = policy.kind().unwrap_or("policy");
                 return Err(skip(
                     SkipCause::OtherNamespace,
-                    format!("the policy is of namespace `{wanted}`, the workload of `{namespace}`"),
+                    format!(
+                        "the {subject} is of namespace `{wanted}`, the workload of `{namespace}`"
+                    ),
                 ));
             }
             None => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
-use crate::policy::{ContainerList, Policy, Rule};
+use crate::policy::{ConditionWord, ContainerList, Policy, Rule};
 use crate::select::{NotApplied, select};
 
 use super::added_containers;
@@ -49,7 +49,14 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
             " that a policy before it added".to_owned()
         }
         _ if names.is_empty() => String::new(),
-        _ => format!(" (wants {})", names.join(", ")),
+        _ => match choice
+            .names_word
+            .as_ref()
+            .and_then(ConditionWord::wanted_part)
+        {
+            Some(wanted) => format!(" ({wanted} its name)"),
+            None => format!(" (wants {})", names.join(", ")),
+        },
     };
     let container_names: Vec<&str> = workload
         .containers()

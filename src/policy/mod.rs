@@ -1,6 +1,7 @@
 //! Policies: every format is translated to the internal [`Policy`], which is all that later stages know.
 
 pub mod builtin;
+mod condition_words;
 pub mod conversion;
 pub(crate) mod defaults;
 pub(crate) mod document;
@@ -44,6 +45,7 @@ use crate::change::MetadataOwner;
 use crate::diagnostic::Diagnostic;
 use crate::outcome::needs::Need;
 use crate::source::{Place, Source};
+pub use condition_words::{ConditionWord, ConditionWords};
 use expression::{Expression, ObjectKinds, PolicyVariable};
 pub use generate::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
 use images::{ImageMirror, mirror_images};
@@ -212,6 +214,17 @@ pub struct WorkloadFilter {
     pub sample: Option<Sample>,
     /// Alternatives, of which one must hold. Empty for no condition.
     pub any: Vec<WorkloadFilter>,
+    /// What its author calls these conditions.
+    pub words: ConditionWords,
+}
+
+impl WorkloadFilter {
+    /// What its author calls one of the conditions.
+    pub fn word<'f>(&'f self, condition: &'f str) -> &'f str {
+        self.words
+            .get(condition)
+            .map_or(condition, |word| &word.field)
+    }
 }
 
 /// A pattern such as `Deployment`, `apps/v1/Deployment`, `apps/*/Deployment` or `*`.
@@ -356,6 +369,8 @@ impl Rule {
 pub struct ContainerChoice {
     /// Globs for the name. Empty for any.
     pub names: Vec<GlobMatcher>,
+    /// What their author calls them, if not by this name.
+    pub names_word: Option<ConditionWord>,
     /// Globs for the image. Empty for any.
     pub images: Vec<GlobMatcher>,
     /// Globs for names that are excluded.

@@ -55,14 +55,19 @@ impl<'t> ResourcePlaces<'t> {
     /// The field of the resource that a path of the policy is about: a field that is read at or below the path, or else
     /// by a parent of the path.
     fn field(&self, path: &Path) -> Option<Path> {
+        let mut ends = (0..path.0.len()).rev();
+        self.field_within(path)
+            .or_else(|| ends.find_map(|end| self.field_around(&path.0[..end], &path.0[end..])))
+    }
+
+    /// The first field that is read at a path or below it.
+    fn field_within(&self, path: &Path) -> Option<Path> {
         let mut inner = self.origins.iter();
-        let within = inner.find_map(|(part, fields)| {
+        inner.find_map(|(part, fields)| {
             (part.starts_with(path) && path.0.len() > 1)
                 .then(|| self.first_stated(fields))
                 .flatten()
-        });
-        let mut ends = (0..path.0.len()).rev();
-        within.or_else(|| ends.find_map(|end| self.field_around(&path.0[..end], &path.0[end..])))
+        })
     }
 
     /// The field that a parent of a path reads, as far as the rest of the path leads into it.
@@ -195,6 +200,23 @@ impl Places<'_> {
                 resource.field(path).unwrap_or_else(|| path.clone()).name()
             }
             Places::Tree(..) | Places::Kept(_) => path.name(),
+        }
+    }
+
+    /// The field of the resource that a part of the policy reads. `None` if it reads none, or if the user has the
+    /// policy's file.
+    pub fn field_of_resource(&self, path: &Path) -> Option<String> {
+        match self {
+            Places::OfResource(resource) => resource.field_within(path).map(|field| field.name()),
+            _ => None,
+        }
+    }
+
+    /// The kind of the resource, if the user does not have the policy's file.
+    pub fn kind_of_resource(&self) -> Option<&str> {
+        match self {
+            Places::OfResource(resource) => resource.value.get("kind")?.as_str(),
+            _ => None,
         }
     }
 

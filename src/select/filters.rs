@@ -8,12 +8,16 @@ use crate::diagnostic::Diagnostic;
 use crate::manifest::object::Object;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
-    Hooks, KindPattern, LabelSelector, Policy, Sample, SelectorOperator, SelectorRequirement,
-    WorkloadFilter,
+    ConditionWord, Hooks, KindPattern, LabelSelector, Policy, Sample, SelectorOperator,
+    SelectorRequirement, WorkloadFilter,
 };
 use crate::yaml::tree::NodeId;
 
 const HOOKS: &[&str] = &["helm.sh/hook", "argocd.argoproj.io/hook"];
+
+/// The conditions on labels, each with what has the labels.
+const POD_LABELS: (&str, &str) = ("selector", "the pod template");
+const OWN_LABELS: (&str, &str) = ("workloadSelector", "the workload");
 
 /// The result of matching a filter with a workload.
 pub(super) enum FilterResult {
@@ -81,20 +85,13 @@ impl BaselineView<'_, '_> {
         let (pod_metadata, workload_metadata) = (workload.pod_metadata(), workload.metadata());
         let (by_pod, by_own) = (filter.selector.as_ref(), filter.workload_selector.as_ref());
         let failed = self
-            .check_kind(&filter.kinds)
-            .or_else(|| self.check_name(&filter.names))
-            .or_else(|| self.check_hooks(filter.hooks.unwrap_or(hooks)))
-            .or_else(|| self.check_selector(by_pod, pod_metadata, "selector", "the pod template"))
-            .or_else(|| {
-                self.check_selector(
-                    by_own,
-                    workload_metadata,
-                    "workloadSelector",
-                    "the workload",
-                )
-            })
-            .or_else(|| self.check_annotations(&filter.annotations))
-            .or_else(|| self.check_images(&filter.images))
+            .check_kind(filter)
+            .or_else(|| self.check_name(filter))
+            .or_else(|| self.check_hooks(filter, hooks))
+            .or_else(|| self.check_selector(by_pod, pod_metadata, filter, POD_LABELS))
+            .or_else(|| self.check_selector(by_own, workload_metadata, filter, OWN_LABELS))
+            .or_else(|| self.check_annotations(filter))
+            .or_else(|| self.check_images(filter))
             .or_else(|| self.check_sample(filter.sample.as_ref()));
         if let Some(reason) = failed {
             return FilterResult::Fails(Box::new(reason));
@@ -115,21 +112,20 @@ impl BaselineView<'_, '_> {
             .into_iter()
             .find(|verdict| matches!(verdict, FilterResult::Unknown(_)));
         unknown.unwrap_or_else(|| {
-            FilterResult::Fails(Box::new(Skip::because(
-                SkipCause::Match("any"),
-                "no item of `any` holds",
-            )))
+            let reason = format!("no item of `{}` holds", filter.word("any"));
+            FilterResult::Fails(Box::new(Skip::because(SkipCause::Match("any"), reason)))
         })
     }
 
-    fn check_kind(&self, kinds: &[KindPattern]) -> Option<Skip> {
-        let object = &self.workload.object;
+    fn check_kind(&self, filter: &WorkloadFilter) -> Option<Skip> {
+        let (object, kinds) = (&self.workload.object, &filter.kinds);
         if kinds.is_empty() || kinds.iter().any(|pattern| fits(pattern, object)) {
             return None;
         }
         let names: Vec<String> = kinds.iter().map(written).collect();
         let reason = format!(
-            "kinds wants {}, this is {}/{}",
+            "{} wants {}, this is {}/{}",
+            filter.word("kinds"),
             names.join(", "),
             object.api_version,
             object.kind
@@ -140,26 +136,38 @@ impl BaselineView<'_, '_> {
         )
     }
 
-    fn check_name(&self, names: &[GlobMatcher]) -> Option<Skip> {
-        let holds = matches_any(names, &self.workload.name);
-        (!holds).then(|| {
-            let reason = format!(
-                "names wants {}, the name is `{}`",
-                list(names),
-                self.workload.name
-            );
-            Skip::because(SkipCause::Match("names"), reason)
-                .found_at(self.workload_field("name"))
-                .hint(near_miss::name(names, &self.workload.name))
-        })
+    fn check_name(&self, filter: &WorkloadFilter) -> Option<Skip> {
+        let (name, names) = (&self.workload.name, &filter.names);
+        if matches_any(names, name) {
+            return None;
+        }
+        let word = filter.words.get("names");
+        let reason = match word.and_then(ConditionWord::wanted_part) {
+            Some(wanted) => format!("{wanted} the name, which is `{name}`"),
+            None => {
+                let wanted = list(names);
+                format!(
+                    "{} wants {wanted}, the name is `{name}`",
+                    filter.word("names")
+                )
+            }
+        };
+        let skip = Skip::because(SkipCause::Match("names"), reason);
+        let skip = skip.found_at(self.workload_field("name"));
+        Some(skip.hint(near_miss::name(names, name)))
     }
 
-    fn check_hooks(&self, hooks: Hooks) -> Option<Skip> {
+    fn check_hooks(&self, filter: &WorkloadFilter, by_default: Hooks) -> Option<Skip> {
+        let hooks = filter.hooks.unwrap_or(by_default);
         let hook = HOOKS.iter().find(|key| self.annotation(key).is_some());
         match (hooks, hook) {
             (Hooks::Exclude, Some(key)) => {
                 let at = self.span_in(self.texts_of(self.workload.metadata(), "annotations"), key);
-                let reason = format!("it is a hook (annotation `{key}`), and `hooks` is Exclude");
+                let why = match filter.words.get("hooks") {
+                    Some(word) => format!("{} leaves hooks alone", word.field),
+                    None => "`hooks` is Exclude".to_owned(),
+                };
+                let reason = format!("it is a hook (annotation `{key}`), and {why}");
                 Some(Skip::because(SkipCause::Match("hooks"), reason).found_at(at))
             }
             (Hooks::Only, None) => Some(Skip::because(
@@ -174,8 +182,8 @@ impl BaselineView<'_, '_> {
         &self,
         selector: Option<&LabelSelector>,
         metadata: Option<NodeId>,
-        field: &'static str,
-        subject: &str,
+        filter: &WorkloadFilter,
+        (condition, subject): (&'static str, &str),
     ) -> Option<Skip> {
         let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
         let failed = selector?
@@ -186,28 +194,25 @@ impl BaselineView<'_, '_> {
         let at = self
             .span_in(labels, &failed.key)
             .or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
-        let skip = Skip::because(
-            SkipCause::Match(field),
-            wanted_and_found(failed, found, field, subject),
-        )
-        .wanted_at(failed.at.clone());
-        Some(
-            skip.found_at(at)
-                .hint(self.near_label(failed, labels, found)),
-        )
+        let word = filter.word(condition);
+        let reason = wanted_and_found(failed, found, word, subject);
+        let skip = Skip::because(SkipCause::Match(condition), reason).wanted_at(failed.at.clone());
+        let hint = self.near_label(failed, labels, found, word);
+        Some(skip.found_at(at).hint(hint))
     }
 
-    fn check_annotations(&self, wanted: &[(String, GlobMatcher)]) -> Option<Skip> {
+    fn check_annotations(&self, filter: &WorkloadFilter) -> Option<Skip> {
         let fails = |(key, glob): &&(String, GlobMatcher)| {
             let annotation = self.any_annotation(key);
             !annotation.is_some_and(|value| glob.is_match(value))
         };
-        let (key, glob) = wanted.iter().find(fails)?;
+        let (key, glob) = filter.annotations.iter().find(fails)?;
         let found = match self.any_annotation(key) {
             Some(value) => format!("it is `{value}`"),
             None => "there is none".to_owned(),
         };
-        let reason = format!("annotations wants {key}: {}, {found}", glob.glob().glob());
+        let (word, wanted) = (filter.word("annotations"), glob.glob().glob());
+        let reason = format!("{word} wants {key}: {wanted}, {found}");
         let hint = match self.any_annotation(key) {
             Some(value) => near_miss::glob(std::slice::from_ref(glob), value),
             None => self.near_annotation(key),
@@ -219,7 +224,8 @@ impl BaselineView<'_, '_> {
         )
     }
 
-    fn check_images(&self, images: &[GlobMatcher]) -> Option<Skip> {
+    fn check_images(&self, filter: &WorkloadFilter) -> Option<Skip> {
+        let images = &filter.images;
         if images.is_empty() {
             return None;
         }
@@ -232,11 +238,9 @@ impl BaselineView<'_, '_> {
             let at = containers
                 .first()
                 .and_then(|container| self.span_in(Some(container.node), "image"));
-            Skip::because(
-                SkipCause::Match("images"),
-                format!("images wants {}, no container has it", list(images)),
-            )
-            .found_at(at)
+            let (word, wanted) = (filter.word("images"), list(images));
+            let reason = format!("{word} wants {wanted}, no container has it");
+            Skip::because(SkipCause::Match("images"), reason).found_at(at)
         })
     }
 

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{NamespaceMeta, UnclearObject};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
+use crate::policy::{ConditionWord, LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
 
 use super::filters::{FilterResult, list, matches_any, wanted, wanted_and_found};
 use super::{BaselineView, NotApplied, near_miss};
@@ -33,8 +33,14 @@ impl BaselineView<'_, '_> {
             return FilterResult::Unknown(NamespaceUncertainty::Name);
         };
         if !matches_any(&filter.namespaces, namespace) {
-            let wanted = list(&filter.namespaces);
-            let reason = format!("namespaces wants {wanted}, the workload is in `{namespace}`");
+            let word = filter.words.get("namespaces");
+            let wanted = word.and_then(ConditionWord::wanted_part);
+            let wanted = wanted.map(|wanted| format!("{wanted} its name"));
+            let wanted = wanted.unwrap_or_else(|| {
+                let globs = list(&filter.namespaces);
+                format!("{} wants {globs}", filter.word("namespaces"))
+            });
+            let reason = format!("{wanted}, the workload is in `{namespace}`");
             let hint = near_miss::name(&filter.namespaces, namespace);
             return FilterResult::Fails(Box::new(
                 Skip::because(SkipCause::Match("namespaces"), reason)

@@ -66,6 +66,7 @@ impl BaselineView<'_, '_> {
         requirement: &SelectorRequirement,
         labels: Option<NodeId>,
         value: Option<&str>,
+        word: &str,
     ) -> Option<String> {
         let key = &requirement.key;
         match (requirement.operator, value) {
@@ -78,7 +79,7 @@ impl BaselineView<'_, '_> {
             }
             (SelectorOperator::In | SelectorOperator::Exists, None) => self
                 .near_key(key, labels)
-                .or_else(|| self.label_elsewhere(requirement, labels)),
+                .or_else(|| self.label_elsewhere(requirement, labels, word)),
             (SelectorOperator::NotIn | SelectorOperator::DoesNotExist, _)
             | (SelectorOperator::Exists, Some(_)) => None,
         }
@@ -89,6 +90,7 @@ impl BaselineView<'_, '_> {
         &self,
         requirement: &SelectorRequirement,
         labels: Option<NodeId>,
+        word: &str,
     ) -> Option<String> {
         let of = |metadata| self.texts_of(metadata, "labels");
         let (of_workload, of_pod) = (
@@ -97,13 +99,22 @@ impl BaselineView<'_, '_> {
         );
         let fits = |labels| requirement.is_met(self.text_under(labels, &requirement.key));
         if fits(of_workload) && labels == of_pod && of_workload != of_pod {
-            return Some(
-                "the workload itself has it: `selector` reads the pod template, `workloadSelector` the workload"
-                    .to_owned(),
-            );
+            let other = if word == "selector" {
+                ", `workloadSelector` the workload"
+            } else {
+                ""
+            };
+            return Some(format!(
+                "the workload itself has it: `{word}` reads the pod template{other}"
+            ));
         }
         (fits(of_pod) && labels == of_workload && of_workload != of_pod).then(|| {
-            "the pod template has it: `workloadSelector` reads the workload, `selector` the pod template".to_owned()
+            let other = if word == "workloadSelector" {
+                ", `selector` the pod template"
+            } else {
+                ""
+            };
+            format!("the pod template has it: `{word}` reads the workload{other}")
         })
     }
 
@@ -159,6 +170,9 @@ impl Policy {
         let SkipCause::Match(field) = skip.cause else {
             return Box::new(skip.wanted_at(filter.at.clone()));
         };
+        if let Some(word) = filter.words.get(field) {
+            return Box::new(skip.wanted_at(word.at.clone()));
+        }
         let text = self.text.text.get(filter.at.clone()).unwrap_or_default();
         let at = text.find(&format!("{field}:"));
         let at = at.map(|at| filter.at.start + at);

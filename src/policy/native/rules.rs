@@ -79,7 +79,9 @@ impl PolicyReader<'_, '_> {
     }
 
     fn rule_entry(&mut self, rule: RuleEntry, at: &Path) -> Rule {
-        let name = rule.name.unwrap_or_else(|| at.name());
+        let entry = self.document.places.field_of_resource(at);
+        let entry = entry.filter(|field| field.ends_with(']'));
+        let name = entry.or(rule.name).unwrap_or_else(|| at.name());
         self.check_injects_something(&at.key("inject"), "the rule");
         Rule {
             name: Some(name),

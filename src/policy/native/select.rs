@@ -11,10 +11,27 @@ use crate::diagnostic::Code;
 use crate::glob;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{
-    ContainerChoice, ContainerList, KindPattern, LabelSelector, MetadataKey, OptFrom, OptRule,
-    OtherInjector, Sample, SelectorOperator, SelectorRequirement, WorkloadFilter, names,
+    ConditionWord, ConditionWords, ContainerChoice, ContainerList, KindPattern, LabelSelector,
+    MetadataKey, OptFrom, OptRule, OtherInjector, Sample, SelectorOperator, SelectorRequirement,
+    WorkloadFilter, names,
 };
 use crate::yaml::value::Path;
+
+/// The conditions of a filter, each with a field that states it.
+const CONDITIONS: [(&str, &str); 12] = [
+    ("kinds", "kinds"),
+    ("names", "nameContains"),
+    ("names", "names"),
+    ("namespaces", "namespaceContains"),
+    ("namespaces", "namespaces"),
+    ("selector", "selector"),
+    ("workloadSelector", "workloadSelector"),
+    ("namespaceSelector", "namespaceSelector"),
+    ("annotations", "annotations"),
+    ("images", "images"),
+    ("hooks", "hooks"),
+    ("any", "any"),
+];
 
 impl PolicyReader<'_, '_> {
     pub(super) fn filter(&mut self, filter: &types::Filter, at: &Path) -> WorkloadFilter {
@@ -47,6 +64,48 @@ impl PolicyReader<'_, '_> {
                 .as_ref()
                 .map(|sample| self.sample(sample, &at.key("sample"))),
             any: self.filters(&filter.any, &at.key("any")),
+            words: self.condition_words(at),
+        }
+    }
+
+    /// What the conditions of a filter are called where their author wrote them.
+    fn condition_words(&self, filter: &Path) -> ConditionWords {
+        let mut words = ConditionWords::new();
+        for (condition, key) in CONDITIONS {
+            if let Some(word) = self.condition_word(&filter.key(key), key) {
+                words.insert(condition, word);
+            }
+        }
+        let Some(kind) = self.document.places.kind_of_resource() else {
+            return words;
+        };
+        for (condition, key) in CONDITIONS {
+            let word = || self.word_at(&filter.key(key), kind.to_owned());
+            words.entry(condition).or_insert_with(word);
+        }
+        words
+    }
+
+    /// What a condition is called where its author wrote it, if not by its own name.
+    fn condition_word(&self, at: &Path, key: &str) -> Option<ConditionWord> {
+        let value = at.get(&self.document.value)?;
+        let part = value.as_str().filter(|_| key.ends_with("Contains"));
+        if part == Some("") {
+            return None;
+        }
+        let field = self.document.places.field_of_resource(at);
+        let field = field.or_else(|| part.map(|_| key.to_owned()))?;
+        Some(ConditionWord {
+            part: part.map(str::to_owned),
+            ..self.word_at(at, field)
+        })
+    }
+
+    fn word_at(&self, at: &Path, field: String) -> ConditionWord {
+        ConditionWord {
+            field,
+            part: None,
+            at: self.document.span(at),
         }
     }
 
@@ -228,6 +287,7 @@ impl PolicyReader<'_, '_> {
         let match_conditions = containers.match_conditions.clone();
         ContainerChoice {
             names: std::mem::take(&mut globs[0]),
+            names_word: self.condition_word(&at.key("nameContains"), "nameContains"),
             exclude_names: std::mem::take(&mut globs[1]),
             computed_names,
             match_conditions: self.conditions(
