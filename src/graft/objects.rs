@@ -4,8 +4,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, Object, find_pod_template, find_template_braces};
 use crate::manifest::pod::{PodTemplateError, Workload};
 use crate::manifest::workload::group_of;
+use crate::options::PodTemplatePath;
 use crate::outcome::{FileReport, Outcome, PlacedObject, Skip, SkipCause, WorkloadReport};
 use crate::plan;
+use crate::policy::schema::nearest;
 use crate::source::{LineCounter, Source};
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -86,11 +88,43 @@ impl<'a> DocumentTask<'a> {
     fn see_other(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> OtherObject {
         let is_linted = self.setting.options.lint;
         let mistake = is_linted.then(|| lint::api_service(object, tree, source));
-        let unknown = unknown_kind(object, tree, source);
+        let unknown = self.unknown_kind(object, tree, source);
         OtherObject {
             problems: mistake.flatten().into_iter().chain(unknown).collect(),
             without_template: None,
         }
+    }
+
+    /// A note about an object of an unknown kind with something like a pod template: a warning if `--pod-template` has
+    /// nearly this kind, for then it was meant.
+    fn unknown_kind(
+        &self,
+        object: &Object,
+        tree: &Tree<'_>,
+        source: &Source<'_>,
+    ) -> Option<Diagnostic> {
+        let path = path_of_template(tree, object)?;
+        let (api_version, kind) = (&object.api_version, &object.kind);
+        let mut declared = self.setting.options.pod_templates.iter();
+        let problem = match declared.find(|row| is_slip(row, object)) {
+            Some(row) => {
+                let given = format!("{}/{}", row.api_version, row.kind);
+                let message = format!(
+                    "the kind here is `{api_version}/{kind}`, and `--pod-template` has `{given}`"
+                );
+                Diagnostic::warning(Code::UnknownKind, message)
+                    .help(format!("did you mean `{api_version}/{kind}={path}`?"))
+            }
+            None => {
+                let message = format!(
+                    "a {kind} of {api_version} holds something like a pod template, and podgraft does not know this kind"
+                );
+                let flag = format!("--pod-template {api_version}/{kind}={path}");
+                Diagnostic::note(Code::UnknownKind, message)
+                    .help(format!("to inject into it: {flag}"))
+            }
+        };
+        Some(problem.at(source.place(tree.span(object.node)), "left as it is"))
     }
 
     /// A warning if `--pod-template` has the kind with a path that leads nowhere, and the object has something like a pod
@@ -200,18 +234,10 @@ fn path_of_template(tree: &Tree<'_>, object: &Object) -> Option<String> {
     })
 }
 
-fn unknown_kind(object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> Option<Diagnostic> {
-    let path = path_of_template(tree, object)?;
-    let message = format!(
-        "a {} of {} holds something like a pod template, and podgraft does not know this kind",
-        object.kind, object.api_version
-    );
-    Some(
-        Diagnostic::note(Code::UnknownKind, message)
-            .at(source.place(tree.span(object.node)), "left as it is")
-            .help(format!(
-                "to inject into it: --pod-template {}/{}={path}",
-                object.api_version, object.kind
-            )),
-    )
+/// Whether a kind of `--pod-template` is probably meant for an object of another kind: misspelt, or without the group.
+fn is_slip(declared: &PodTemplatePath, object: &Object) -> bool {
+    let is_near = |given: &str, found: &str| nearest(given, [found].into_iter()).is_some();
+    let given = group_of(&declared.api_version);
+    is_near(&declared.kind, &object.kind)
+        && (given.is_empty() || is_near(given, group_of(&object.api_version)))
 }
