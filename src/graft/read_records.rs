@@ -8,6 +8,7 @@ use crate::manifest::pod::Workload;
 use crate::outcome::GeneratedRecord;
 use crate::ownership::{TextAdjustment, WorkloadKey};
 use crate::policy::Policy;
+use crate::record::lock::RecordSearch;
 use crate::record::{Record, RecordError};
 use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
@@ -109,8 +110,16 @@ impl<'a> DocumentTask<'a> {
     ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
         let marked = self.setting.marked;
         let is_present = |key: &WorkloadKey| marked.is_none_or(|marked| marked.contains(key));
-        let found = locked_record(workload, self.setting.inventory.locks(), &is_present);
-        found.or_else(|error| match self.setting.options.adopt {
+        let (locks, options) = (self.setting.inventory.locks(), self.setting.options);
+        let is_gone = |file: &str| locks.is_gone_beside(&workload.source.name, file);
+        // Undo takes out what is recorded, and adoption takes what is there.
+        let finds_copies = !options.take_out.is_undo() && !options.adopt;
+        let search = RecordSearch {
+            is_present: &is_present,
+            is_gone: finds_copies.then_some(&is_gone),
+        };
+        let found = locked_record(workload, locks, &search);
+        found.or_else(|error| match options.adopt {
             true => Ok(None),
             false => Err(error),
         })

@@ -85,7 +85,7 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
         RecordError::Locked(LockedRecordError::Workloads(names)) => (
             format!(
                 "podgraft.lock does not name this workload, and it may have been any of these: {}",
-                names.join(", ")
+                some_of(names)
             ),
             "after a rename, write the new name into the lines of podgraft.lock; to keep the values that are there as \
              they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt`",
@@ -183,4 +183,15 @@ pub(super) fn explain(
     Diagnostic::error(code, message)
         .at(source.place(tree.span(node)), "here")
         .help(help)
+}
+
+/// The names, or the first ones of many.
+fn some_of(names: &[String]) -> String {
+    match names {
+        [first @ .., _, _] if first.len() > 5 => {
+            let hidden = names.len() - 5;
+            format!("{}, and {hidden} others", names[..5].join(", "))
+        }
+        _ => names.join(", "),
+    }
 }

@@ -5,6 +5,7 @@
 //! workload only names the places. So a new image version is one new line, however many workloads have it.
 
 mod contents;
+mod copied;
 mod locks;
 mod moved;
 mod policy;
@@ -17,10 +18,10 @@ use serde_json::Value;
 
 use contents::{ContentKey, ContentKind};
 pub use locks::LockSet;
+pub(crate) use moved::{MarkedWorkload, RecordSearch};
 pub use policy::LockedRecordError;
 use policy::split;
 
-use super::path::RecordPaths;
 use super::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds,
 };
@@ -244,24 +245,22 @@ impl Lock {
         [HEADER, &items, BETWEEN, &workloads].concat()
     }
 
-    /// Returns the record of a workload, with the policies that its marker names, in their order. `lookup` is
-    /// into the workload: it decides which of several known texts was joined.
+    /// Returns the record under a key for a workload, with the policies that its marker names, in their order. Its
+    /// values decide which of several known texts was joined.
     ///
     /// # Errors
     /// If several of them may have been.
     fn record(
         &self,
         key: &WorkloadKey,
-        paths: &RecordPaths,
-        marked: &[&str],
-        lookup: PathLookup<'_>,
+        workload: &MarkedWorkload<'_>,
     ) -> Result<Option<Record>, LockedRecordError> {
         let Some(locked) = self.workloads.get(key) else {
             return Ok(None);
         };
-        let policies = marked.iter().filter_map(|name| {
+        let policies = workload.marked.iter().filter_map(|name| {
             let locked_policy = locked.policies.get(*name)?;
-            Some(self.policy_record(name, locked_policy, lookup))
+            Some(self.policy_record(name, locked_policy, workload.lookup))
         });
         let policies: Vec<PolicyRecord> = policies.collect::<Result<_, _>>()?;
         if policies.is_empty() {
@@ -270,7 +269,7 @@ impl Lock {
         let RestoreDetails { marker, room, text } = locked.rest.clone();
         Ok(Some(Record {
             version: VERSION,
-            pod: paths.template(),
+            pod: workload.paths.template(),
             policies,
             marker,
             room,

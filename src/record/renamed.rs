@@ -5,9 +5,10 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::joined_text::without;
+use super::lock::PathLookup;
 use super::path::{RecordPaths, split_last};
 use super::recorded_value::RecordedValue;
-use super::{Effects, Record, digest};
+use super::{Effects, JoinedText, Record, digest};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
@@ -52,6 +53,41 @@ impl Record {
                 self.rename(list, old_name, name);
             }
         }
+    }
+
+    /// Whether all that the record names is in place with content that its policies put there, and nothing that they
+    /// removed is. What a later policy changed again does not count.
+    pub(super) fn is_in_place(&self, lookup: PathLookup<'_>) -> bool {
+        let is_known = |path: &str, digests: &str| {
+            lookup(path).is_some_and(|current| is_one_of(&current, digests))
+        };
+        let has_text = |path: &str, joined: &JoinedText| {
+            let value = lookup(&format!("{path}/value"));
+            let text = value.as_ref().and_then(Value::as_str);
+            text.is_some_and(|text| without(text, joined).is_some())
+        };
+        self.policies.iter().enumerate().all(|(index, policy)| {
+            let later = &self.policies[index + 1..];
+            let is_last = |path: &str| !later.iter().any(|policy| affects(&policy.effects, path));
+            let effects = &policy.effects;
+            let added = effects.added.iter().chain(&effects.shared);
+            let mut added = added.map(|(path, digests)| (path, is_known(path, digests)));
+            let replaced = effects.replaced.iter();
+            let mut replaced = replaced.map(|(path, value)| (path, is_known(path, &value.now)));
+            let mut joined = effects
+                .joined
+                .iter()
+                .map(|(path, text)| (path, has_text(path, text)));
+            let mut removed = effects
+                .removed
+                .keys()
+                .map(|path| (path, lookup(path).is_none()));
+            let is_right = |(path, is_right): (&String, bool)| is_right || !is_last(path);
+            added.all(is_right)
+                && replaced.all(is_right)
+                && joined.all(is_right)
+                && removed.all(is_right)
+        })
     }
 
     fn effects(&self) -> impl Iterator<Item = &Effects> {

@@ -14,7 +14,7 @@ use crate::ownership::WorkloadKey;
 use crate::plan::draft::{Draft, Refusal};
 use crate::plan::draft_paths::RecordedPlaces;
 use crate::plan::removal::{DriftHandling, RemovalResult, take_out};
-use crate::record::lock::LockSet;
+use crate::record::lock::{LockSet, MarkedWorkload, RecordSearch};
 use crate::record::{MARKER, RECORD, Record, RecordError, RecordPaths, RecordedValue};
 use crate::verify::{Difference, verify};
 use crate::yaml::parse::{ParseErrorKind, parse, reparse};
@@ -115,7 +115,7 @@ pub(crate) fn read_record<'t>(
 pub(crate) fn locked_record<'t>(
     workload: &Workload<'t>,
     locks: &LockSet,
-    is_present: &dyn Fn(&WorkloadKey) -> bool,
+    search: &RecordSearch<'_>,
 ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
     let (tree, node) = (workload.tree, workload.object.node);
     let Some(at) = workload.workload_annotation(MARKER) else {
@@ -137,7 +137,14 @@ pub(crate) fn locked_record<'t>(
     let paths = RecordPaths::of(&workload.pod_kind.path);
     let places = RecordedPlaces::of(tree, node, paths.clone());
     let lookup = |path: &str| places.value(path);
-    let found = lock.find_record(&key, &paths, &marked, &lookup, is_present);
+    let marked = MarkedWorkload {
+        key: &key,
+        paths: &paths,
+        marked: &marked,
+        lookup: &lookup,
+        value: &value,
+    };
+    let found = lock.find_record(&marked, search);
     let found = found.map_err(|error| (at, RecordError::Locked(error)))?;
     let Some((from, mut record)) = found else {
         return Ok(None);

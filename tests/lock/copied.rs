@@ -170,3 +170,88 @@ spec: {inject: {podLabels: {team: blue}}}
     assert!(messages.contains("pod label team of"), "{messages}");
     assert_eq!(place.read(FILE), edited);
 }
+
+/// A policy that replaces what stands in a manifest.
+const LEVEL: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: level}
+spec:
+  onConflict: Replace
+  inject:
+    env: [{name: LEVEL, value: debug}]
+    podLabels: {level: debug}
+";
+
+/// A workload with a value that [`LEVEL`] replaces.
+fn levelled(name: &str, level: &str) -> String {
+    let env = format!("        env: [{{name: LEVEL, value: {level}}}]\n");
+    DEPLOYMENT
+        .replace("orders", name)
+        .replace("name: app\n", &format!("name: {name}\n"))
+        + &env
+}
+
+#[test]
+fn the_copy_of_a_workload_in_another_file_has_its_original_values() {
+    let place = injected(LEVEL, &levelled("orders", "info"));
+    let copy = place.read(FILE).replace("orders", "carts");
+    place.write("apps/b.yaml", &copy);
+    apply(&place);
+    assert_eq!(place.read("apps/b.yaml"), copy);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), levelled("orders", "info"));
+    assert_eq!(place.read("apps/b.yaml"), levelled("carts", "info"));
+}
+
+#[test]
+fn a_workload_is_found_under_another_name_in_another_file() {
+    let place = injected(LEVEL, &levelled("orders", "info"));
+    place.write("apps/b.yaml", levelled("carts", "warn"));
+    apply(&place);
+    let moved = place.read(FILE).replace("orders", "sales");
+    fs::remove_file(place.path(FILE)).expect("it is there");
+    place.write("apps/c.yaml", &moved);
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/b.yaml"), levelled("carts", "warn"));
+    assert_eq!(place.read("apps/c.yaml"), levelled("sales", "info"));
+}
+
+#[test]
+fn a_copy_of_which_nobody_knows_the_original_values_is_refused() {
+    let place = injected(LEVEL, &levelled("orders", "info"));
+    place.write("apps/b.yaml", levelled("carts", "warn"));
+    apply(&place);
+    let copy = place.read(FILE).replace("orders", "sales");
+    place.write("apps/c.yaml", &copy);
+    let refused = place.run(&["apply", "-i", "-p", "policies", "apps"]);
+    let messages = stderr_of(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{messages}");
+    for name in ["bad-record", "Deployment orders", "Deployment carts"] {
+        assert!(messages.contains(name), "{messages}");
+    }
+    // The way out that the message names.
+    succeeded(&place, &["adopt", "-i", "-p", "policies", "apps"]);
+    apply(&place);
+    assert_eq!(place.read("apps/c.yaml"), copy);
+}
+
+#[test]
+fn a_copy_of_which_only_the_name_was_changed_gets_what_its_name_needs() {
+    let place = injected(NAMED, DEPLOYMENT);
+    let text = place.read(FILE);
+    let (workload, _) = text.split_once("---\n").expect("it is generated");
+    place.write(
+        "apps/b.yaml",
+        workload.replace("name: orders   #", "name: carts   #"),
+    );
+    let messages = apply(&place);
+    let copy = place.read("apps/b.yaml");
+    assert!(copy.contains("value: carts"), "{messages}\n{copy}");
+    assert!(copy.contains("name: carts-conf"), "{messages}\n{copy}");
+    assert_eq!(place.read(FILE), text);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), DEPLOYMENT);
+    let carts = DEPLOYMENT.replace("name: orders   #", "name: carts   #");
+    assert_eq!(place.read("apps/b.yaml"), carts);
+}

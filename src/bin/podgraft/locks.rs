@@ -101,11 +101,13 @@ impl LockFiles {
                 locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
         }
+        let elsewhere = locks.files_elsewhere().into_iter();
+        locks.gone = elsewhere
+            .filter(|(index, file)| found.files[*index].is_gone(file))
+            .collect();
         for (index, file) in locks.files_with_generated() {
             let path = found.files[index].folder.join(&file);
-            if found.files[index].is_gone(&file) {
-                locks.gone.insert((index, file));
-            } else if path.is_file() && is_below(&file) {
+            if path.is_file() && is_below(&file) {
                 let name = name_beside(texts, &locks, index, &file);
                 found.other_files.push(RecordedFile { name, path });
             }
@@ -166,14 +168,14 @@ impl LockFiles {
                 Some(((*lock, path.as_str()), (file, seen.collect())))
             })
             .collect();
-        for (index, (lock, file)) in locks.locks.iter_mut().zip(&self.files).enumerate() {
+        for (index, lock) in locks.locks.iter_mut().enumerate() {
             // In a file of this run, a record goes if its workload was not seen and its name occurs nowhere in the
             // text: a name that occurs may be a workload that was passed over. In another file, a record goes if the
             // file is gone.
             lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
                 Some((_, seen)) if seen.contains(key.name.as_str()) => true,
                 Some((file, _)) => memmem::find(&file.text, key.name.as_bytes()).is_some(),
-                None => !file.is_gone(&key.file),
+                None => !self.locks.gone.contains(&(index, key.file.clone())),
             });
         }
         let records = files.iter();

@@ -1,6 +1,6 @@
 //! The lock files of a run, and which of them covers which file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Lock, LockedObject, NewRecord};
@@ -30,20 +30,37 @@ impl LockSet {
         objects.map(|(_, object)| object)
     }
 
-    /// Returns the files that are not of this run and whose workloads need generated objects, each with the index of its
-    /// lock file.
-    pub fn files_with_generated(&self) -> HashSet<(usize, String)> {
+    /// Whether a file that the lock file of `file` names is gone.
+    pub fn is_gone_beside(&self, file: &str, other: &str) -> bool {
+        let lock = self.files.get(file).map(|(lock, _)| *lock);
+        lock.is_some_and(|lock| self.gone.contains(&(lock, other.to_owned())))
+    }
+
+    /// Returns the recorded files that are not of this run, each with the index of its lock file.
+    pub fn files_elsewhere(&self) -> BTreeSet<(usize, String)> {
+        self.elsewhere(|lock| lock.workloads.keys().map(|key| &*key.file))
+    }
+
+    /// Returns those of the files elsewhere whose workloads need generated objects.
+    pub fn files_with_generated(&self) -> BTreeSet<(usize, String)> {
+        self.elsewhere(|lock| lock.generated().map(|(file, _)| file))
+    }
+
+    fn elsewhere<'l, F: Iterator<Item = &'l str>>(
+        &'l self,
+        files_of: impl Fn(&'l Lock) -> F,
+    ) -> BTreeSet<(usize, String)> {
         let of_run: HashSet<(usize, &str)> = self
             .files
             .values()
             .map(|(lock, file)| (*lock, file.as_str()))
             .collect();
-        let locks = self.locks.iter().enumerate();
-        let files = locks.flat_map(|(at, lock)| lock.generated().map(move |(file, _)| (at, file)));
-        files
-            .filter(|file| !of_run.contains(file))
-            .map(|(lock, file)| (lock, file.to_owned()))
-            .collect()
+        let mut elsewhere = BTreeSet::new();
+        for (at, lock) in self.locks.iter().enumerate() {
+            let files = files_of(lock).filter(|file| !of_run.contains(&(at, *file)));
+            elsewhere.extend(files.map(|file| (at, file.to_owned())));
+        }
+        elsewhere
     }
 
     /// Returns the generated objects that workloads of other files need than those named here. Files that are gone

@@ -2,80 +2,103 @@
 
 use super::{Lock, LockedPolicy, LockedRecordError, LockedWorkload, PathLookup};
 use crate::ownership::WorkloadKey;
-use crate::record::Record;
 use crate::record::path::RecordPaths;
+use crate::record::{Record, RecordedValue};
 
 impl Lock {
     /// Returns the record of a workload, with its key in the lock file and the policies that its marker names. If
     /// nothing is recorded under its name, looks for the recorded workload that it was before a rename, move or copy.
-    /// `is_present` tells whether a recorded workload of the file is still there.
     ///
     /// # Errors
     /// If several records may be meant.
-    pub fn find_record(
+    pub(crate) fn find_record(
+        &self,
+        workload: &MarkedWorkload<'_>,
+        search: &RecordSearch<'_>,
+    ) -> Result<Option<(WorkloadKey, Record)>, LockedRecordError> {
+        if self.workloads.contains_key(workload.key) {
+            return self.record_at(workload.key, workload);
+        }
+        let moved = workload.earlier_places(self, search.is_present);
+        let key = if !moved.is_empty() {
+            workload.choose_candidate(moved)?
+        } else if let Some(is_gone) = search.is_gone
+            && let Some(copied) = workload.copied_record(self, is_gone)?
+        {
+            return Ok(Some(copied));
+        } else {
+            let is_of_file = |candidate: &WorkloadKey| candidate.file == workload.key.file;
+            workload.choose_candidate(self.candidates(&is_of_file))?
+        };
+        key.map_or(Ok(None), |key| self.record_at(key, workload))
+    }
+
+    fn candidates(&self, is_meant: &dyn Fn(&WorkloadKey) -> bool) -> Vec<Candidate<'_>> {
+        let workloads = self.workloads.iter();
+        workloads.filter(|(key, _)| is_meant(key)).collect()
+    }
+
+    fn record_at(
         &self,
         key: &WorkloadKey,
-        paths: &RecordPaths,
-        marked: &[&str],
-        lookup: PathLookup<'_>,
-        is_present: &dyn Fn(&WorkloadKey) -> bool,
+        workload: &MarkedWorkload<'_>,
     ) -> Result<Option<(WorkloadKey, Record)>, LockedRecordError> {
-        let unknown = UnrecordedWorkload {
-            key,
-            marked,
-            lookup,
-            is_present,
-        };
-        let key = match self.workloads.contains_key(key) {
-            true => Some(key),
-            false => unknown.earlier_place(self)?,
-        };
-        let Some(key) = key else { return Ok(None) };
-        let record = self.record(key, paths, marked, lookup)?;
+        let record = self.record(key, workload)?;
         Ok(record.map(|record| (key.clone(), record)))
     }
 }
 
-/// A marked workload without an entry in the lock file.
-struct UnrecordedWorkload<'u> {
-    key: &'u WorkloadKey,
+/// What decides which workload without an entry of its own is meant by which entry.
+pub(crate) struct RecordSearch<'s> {
+    /// Whether a recorded workload of the same file is still there.
+    pub is_present: &'s dyn Fn(&WorkloadKey) -> bool,
+    /// Whether a recorded file is gone. `None` if copies of workloads of other files are not looked for.
+    pub is_gone: Option<&'s dyn Fn(&str) -> bool>,
+}
+
+/// A workload with podgraft's marker.
+pub(crate) struct MarkedWorkload<'u> {
+    /// The key that its entry in the lock file has, or would have.
+    pub key: &'u WorkloadKey,
+    /// The paths of its kind.
+    pub paths: &'u RecordPaths,
     /// The policies that its marker names.
-    marked: &'u [&'u str],
-    lookup: PathLookup<'u>,
-    /// Whether a recorded workload of its file is still there.
-    is_present: &'u dyn Fn(&WorkloadKey) -> bool,
+    pub marked: &'u [&'u str],
+    /// The values in it.
+    pub lookup: PathLookup<'u>,
+    /// Its whole value.
+    pub value: &'u RecordedValue<'u>,
 }
 
 /// A recorded workload that it may have been.
 type Candidate<'l> = (&'l WorkloadKey, &'l LockedWorkload);
 
-impl UnrecordedWorkload<'_> {
-    /// Returns the recorded workload that it was: one of the same kind, namespace and name in another file; else one
-    /// of its own file that is gone; else one of its own file, of which it is a copy. Among several, prefers the same
-    /// kind, the same name, a name that contains the other, and all injected content in place, in this order.
-    fn earlier_place<'l>(
+impl MarkedWorkload<'_> {
+    /// Returns the recorded workloads that it may have been before it was moved or renamed: those of the same kind,
+    /// namespace and name in other files, else those of its own file that are gone.
+    fn earlier_places<'l>(
         &self,
         lock: &'l Lock,
-    ) -> Result<Option<&'l WorkloadKey>, LockedRecordError> {
+        is_present: &dyn Fn(&WorkloadKey) -> bool,
+    ) -> Vec<Candidate<'l>> {
         let key = self.key;
-        let is_namesake = |candidate: &WorkloadKey| {
+        let namesakes = lock.candidates(&|candidate| {
             (&candidate.kind, &candidate.namespace, &candidate.name)
                 == (&key.kind, &key.namespace, &key.name)
-        };
-        let is_of_file = |candidate: &WorkloadKey| candidate.file == key.file;
-        let is_gone =
-            |candidate: &WorkloadKey| is_of_file(candidate) && !(self.is_present)(candidate);
-        let matchers: [&dyn Fn(&WorkloadKey) -> bool; 3] = [&is_namesake, &is_gone, &is_of_file];
-        let mut found = matchers.iter().map(|matcher| {
-            let workloads = lock.workloads.iter();
-            workloads
-                .filter(|(candidate, _)| matcher(candidate))
-                .collect::<Vec<_>>()
         });
-        let found = found.find(|found| !found.is_empty());
-        found.map_or(Ok(None), |found| self.choose_candidate(found))
+        match namesakes.is_empty() {
+            true => {
+                lock.candidates(&|candidate| candidate.file == key.file && !is_present(candidate))
+            }
+            false => namesakes,
+        }
     }
 
+    /// Returns the one that is meant. Among several, prefers the same kind, the same name, a name that contains the
+    /// other, and all injected content in place, in this order.
+    ///
+    /// # Errors
+    /// If several may be meant, and their records differ in original values.
     fn choose_candidate<'l>(
         &self,
         mut found: Vec<Candidate<'l>>,
@@ -94,7 +117,9 @@ impl UnrecordedWorkload<'_> {
         }
         // Equal records restore the same values, so any of them will do. If they differ but have no original values,
         // none is lost without a record.
-        let (first, locked) = found[0];
+        let Some(&(first, locked)) = found.first() else {
+            return Ok(None);
+        };
         if found
             .iter()
             .all(|(_, candidate)| self.is_same(locked, candidate))
