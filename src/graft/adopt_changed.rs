@@ -1,16 +1,17 @@
 //! Adoption of what somebody changed to what its policy wants now: the policy stays its owner.
 
 use serde_json::Value;
+use std::cell::{Cell, RefCell};
 
 use crate::manifest::pod::Workload;
 use crate::ownership::{JoinedText, Record};
 use crate::plan::WorkloadPlan;
 use crate::plan::draft_paths::{DraftPaths, RecordedPlaces};
 use crate::plan::removal::{Drift, DriftHandling, RemovalResult};
-use crate::record::digest;
+use crate::record::{ReplacedValue, digest};
 use crate::source::Source;
 use crate::undo::{RecordedObject, StrippedDocument};
-use crate::yaml::tree::Tree;
+use crate::yaml::tree::{NodeId, Tree};
 
 use super::adopt::{adopted, earlier};
 use super::document::DocumentTask;
@@ -34,17 +35,45 @@ impl DocumentTask<'_> {
             self.adopt_into(recorded, taken, base, tree)
         };
         let has_adopted = self.change_each(source, tree, recorded, stripped, adopt);
+        if !is_changed {
+            return has_adopted;
+        }
         // What a policy wants may depend on the value itself. So the changed values are taken out, too.
-        let strip = || {
-            self.strip_with(tree, recorded, |_| DriftHandling::Force)
-                .ok()
-        };
-        let forced = is_changed.then(strip).flatten();
+        let originals = RefCell::default();
         let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
-            self.adopt_planned(recorded, taken, base, tree)
+            self.adopt_planned(recorded, taken, base, tree, &originals)
         };
-        has_adopted
-            | forced.is_some_and(|forced| self.change_each(source, tree, recorded, &forced, adopt))
+        let has_planned = self.change_each_forced(source, tree, recorded, adopt);
+        let assumed = originals.take();
+        if assumed.is_empty() {
+            return has_adopted | has_planned;
+        }
+        let confirm = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
+            self.confirm_originals(recorded, taken, base, tree, &assumed)
+        };
+        let has_confirmed = self.change_each_forced(source, tree, recorded, confirm);
+        for assumed in assumed.iter().filter(|assumed| !assumed.is_confirmed.get()) {
+            let mut recorded = recorded.iter_mut();
+            let recorded_object = recorded.find(|recorded| recorded.node == assumed.node);
+            let record = recorded_object.map(|recorded_object| &mut recorded_object.record);
+            if let Some(replaced) = record.and_then(|record| replaced_in(record, &assumed.changed))
+            {
+                replaced.was.clone_from(&assumed.original);
+            }
+        }
+        has_adopted | has_planned | has_confirmed
+    }
+
+    /// Calls `change` like [`DocumentTask::change_each`], with documents that what somebody changed is taken out of, too.
+    fn change_each_forced(
+        &self,
+        source: &Source<'_>,
+        tree: &Tree<'_>,
+        recorded: &mut [RecordedObject<'_>],
+        change: impl Fn(&mut RecordedObject<'_>, &RemovalResult, &Workload<'_>) -> bool,
+    ) -> bool {
+        let forced = self.strip_with(tree, recorded, |_| DriftHandling::Force);
+        forced.is_ok_and(|forced| self.change_each(source, tree, recorded, &forced, change))
     }
 
     /// Updates a record where somebody changed a value to what its policy puts there again after it was removed.
@@ -55,13 +84,13 @@ impl DocumentTask<'_> {
         taken: &RemovalResult,
         base: &Workload<'_>,
         tree: &Tree<'_>,
+        assumed: &RefCell<Vec<AssumedOriginal>>,
     ) -> bool {
         let earlier = earlier(recorded_object, taken, None);
         let planned = self.planned(base, Some(&earlier));
         let paths = recorded_object.record.paths();
         let current = RecordedPlaces::of(tree, recorded_object.node, paths.clone());
         let paths = DraftPaths::of(paths);
-        let record = planned.record.unwrap_or_default();
         let mut has_adopted = false;
         // Another policy is put back as it is, with what was changed.
         for changed in taken
@@ -70,14 +99,53 @@ impl DocumentTask<'_> {
             .filter(|drift| self.is_given(&drift.policy))
         {
             let (value, path) = (current.value(&changed.path), &changed.path);
-            if value.is_some() && value == paths.value(&planned.draft, path) {
-                let new = record.policy(&changed.policy);
-                let joined = new.and_then(|policy| policy.effects.joined.get(path));
-                let digest = value.as_ref().map(digest);
-                has_adopted |= note_existing(&mut recorded_object.record, changed, joined, digest);
+            let planned_value = paths.value(&planned.draft, path);
+            let (Some(value), Some(planned_value)) = (value, planned_value) else {
+                continue;
+            };
+            if value == planned_value {
+                has_adopted |= note_planned(recorded_object, changed, &planned, &value);
+            } else if let Some(original) =
+                assume_original(&mut recorded_object.record, changed, &value, &planned_value)
+            {
+                let (node, changed) = (recorded_object.node, changed.clone());
+                assumed.borrow_mut().push(AssumedOriginal {
+                    node,
+                    changed,
+                    original,
+                    is_confirmed: Cell::new(false),
+                });
             }
         }
         has_adopted
+    }
+
+    /// Confirms the assumed original values with which the policies want what is there. Returns whether there is one.
+    fn confirm_originals(
+        &self,
+        recorded_object: &mut RecordedObject<'_>,
+        taken: &RemovalResult,
+        base: &Workload<'_>,
+        tree: &Tree<'_>,
+        assumed: &[AssumedOriginal],
+    ) -> bool {
+        let earlier = earlier(recorded_object, taken, None);
+        let planned = self.planned(base, Some(&earlier));
+        let (node, paths) = (recorded_object.node, recorded_object.record.paths());
+        let current = RecordedPlaces::of(tree, node, paths.clone());
+        let paths = DraftPaths::of(paths);
+        let mut has_confirmed = false;
+        for assumed in assumed.iter().filter(|assumed| assumed.node == node) {
+            let (value, changed) = (current.value(&assumed.changed.path), &assumed.changed);
+            if let Some(value) = value
+                && paths.value(&planned.draft, &changed.path).as_ref() == Some(&value)
+                && note_planned(recorded_object, changed, &planned, &value)
+            {
+                assumed.is_confirmed.set(true);
+                has_confirmed = true;
+            }
+        }
+        has_confirmed
     }
 
     fn adopt_into(
@@ -173,4 +241,54 @@ fn note_existing(
     };
     *digests = current_digest;
     true
+}
+
+/// A value that is assumed to be what people wrote beside a policy's text, where somebody changed both.
+struct AssumedOriginal {
+    node: NodeId,
+    changed: Drift,
+    /// The original value that was recorded.
+    original: Value,
+    /// Whether the policy wants what is there, with the assumed value.
+    is_confirmed: Cell<bool>,
+}
+
+fn note_planned(
+    recorded_object: &mut RecordedObject<'_>,
+    changed: &Drift,
+    planned: &WorkloadPlan<'_>,
+    value: &Value,
+) -> bool {
+    let policies = planned.record.iter().flat_map(|record| &record.policies);
+    let mut new = policies.filter(|policy| policy.policy == changed.policy);
+    let joined = new.find_map(|policy| policy.effects.joined.get(&changed.path));
+    let digest = Some(digest(value));
+    note_existing(&mut recorded_object.record, changed, joined, digest)
+}
+
+fn replaced_in<'r>(record: &'r mut Record, changed: &Drift) -> Option<&'r mut ReplacedValue> {
+    let mut policies = record.policies.iter_mut();
+    let policy = policies.find(|policy| policy.policy == changed.policy)?;
+    policy.effects.replaced.get_mut(&changed.path)
+}
+
+/// Records as the original value what the current text has beside the text that the policy adds to a value now.
+/// Returns the original value that was recorded. `None` if the policy adds no text, or it is not there.
+fn assume_original(
+    record: &mut Record,
+    changed: &Drift,
+    current: &Value,
+    planned: &Value,
+) -> Option<Value> {
+    let replaced = replaced_in(record, changed)?;
+    let original = replaced
+        .was
+        .as_str()
+        .filter(|original| !original.is_empty())?;
+    let (current, planned) = (current.as_str()?, planned.as_str()?);
+    let rest = match planned.strip_prefix(original) {
+        Some(added) => current.strip_suffix(added)?,
+        None => current.strip_prefix(planned.strip_suffix(original)?)?,
+    };
+    Some(std::mem::replace(&mut replaced.was, Value::from(rest)))
 }

@@ -75,6 +75,35 @@ fn an_image_is_raised_by_search_and_replace() {
 }
 
 #[test]
+fn an_attribute_of_the_users_is_changed_beside_those_of_the_policy() {
+    let variable = "        env:
+        - name: OTEL_RESOURCE_ATTRIBUTES
+          value: team=orders-team
+";
+    is_taken_over(INSTRUMENTATION, &(traced() + variable), ("orders", "sales"));
+    is_taken_over(
+        INSTRUMENTATION,
+        &(traced() + variable),
+        ("team=orders-team", "team=blue"),
+    );
+}
+
+#[test]
+fn a_value_that_ends_like_the_policys_is_not_taken_for_it() {
+    let policy = LEVEL.replace("value: debug", "value: info.debug");
+    let place = injected(&policy, &levelled("orders", "info"));
+    let edited = place
+        .read(FILE)
+        .replace("value: info.debug", "value: warn.debug");
+    place.write(FILE, &edited);
+    let messages = apply(&place);
+    assert!(messages.contains("changed-since"), "{messages}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    let values = place.read(FILE).replace('"', "");
+    assert_eq!(values, levelled("orders", "warn.debug"));
+}
+
+#[test]
 fn what_somebody_wrote_there_stays() {
     let place = injected(INSTRUMENTATION, &traced());
     let text = place.read(FILE);
