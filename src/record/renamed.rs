@@ -14,7 +14,8 @@ const LISTS: [&str; 2] = ["containers", "initContainers"];
 
 impl Record {
     /// Renames containers in the paths of the record. A container that is gone gets the name of the only unrecorded
-    /// container that has all its injected content.
+    /// container that has all its injected content, else of the only one that has most of it: somebody may have changed
+    /// the rest.
     pub fn follow_renames(&mut self, object: &RecordedValue<'_>) {
         let template = || self.pod.split('.').filter(|key| !key.is_empty());
         let has_all = LISTS.into_iter().all(|list| {
@@ -41,16 +42,21 @@ impl Record {
                 .iter()
                 .filter(|(name, _)| !known.contains(**name))
                 .collect();
-            for old_name in known
+            let gone = known
                 .iter()
-                .filter(|name| !containers.contains_key(name.as_str()))
-            {
-                let fitting: Vec<usize> = (0..free.len())
-                    .filter(|&index| self.has_recorded_effects(list, old_name, free[index].1))
-                    .collect();
-                let [index] = fitting[..] else { continue };
-                let (name, _) = free.remove(index);
-                self.rename(list, old_name, name);
+                .filter(|name| !containers.contains_key(name.as_str()));
+            let mut gone: Vec<_> = gone.collect();
+            for is_fitting in [RecordedShare::is_all, RecordedShare::is_most] {
+                gone.retain(|old_name| {
+                    let is_fit = |container| is_fitting(&self.share(list, old_name, container));
+                    let fitting: Vec<usize> = (0..free.len())
+                        .filter(|&index| is_fit(free[index].1))
+                        .collect();
+                    let [index] = fitting[..] else { return true };
+                    let (name, _) = free.remove(index);
+                    self.rename(list, old_name, name);
+                    false
+                });
             }
         }
     }
@@ -108,14 +114,14 @@ impl Record {
             .collect()
     }
 
-    /// Whether a container has all that the record says about the container `name`, which must be something. What a
-    /// later policy removed or changed again does not count.
-    fn has_recorded_effects(&self, list: &str, name: &str, container: &Value) -> bool {
+    /// How much a container has of what the record says about the container `name`. What a later policy removed or
+    /// changed again does not count.
+    fn share(&self, list: &str, name: &str, container: &Value) -> RecordedShare {
         let container_path = format!("pod/spec/{list}/{name}");
         let within = format!("{container_path}/");
         let mut named = container.clone();
         named["name"] = Value::from(name);
-        let mut has_any = false;
+        let mut share = RecordedShare { found: 0, all: 0 };
         for (index, policy) in self.policies.iter().enumerate() {
             let later = &self.policies[index + 1..];
             let effects = &policy.effects;
@@ -144,13 +150,11 @@ impl Record {
             });
             for (path, fits) in added.chain(joined).chain(replaced) {
                 let is_last = !later.iter().any(|later| affects(&later.effects, path));
-                if is_last && !fits {
-                    return false;
-                }
-                has_any |= is_last;
+                share.all += usize::from(is_last);
+                share.found += usize::from(is_last && fits);
             }
         }
-        has_any
+        share
     }
 
     fn rename(&mut self, list: &str, old_name: &str, new_name: &str) {
@@ -184,6 +188,22 @@ impl Record {
             rename_keys(removed, follow);
             *made = std::mem::take(made).into_iter().map(follow).collect();
         }
+    }
+}
+
+/// How many of the recorded effects on a container another one has.
+struct RecordedShare {
+    found: usize,
+    all: usize,
+}
+
+impl RecordedShare {
+    fn is_all(&self) -> bool {
+        self.all > 0 && self.found == self.all
+    }
+
+    fn is_most(&self) -> bool {
+        self.found * 2 > self.all
     }
 }
 

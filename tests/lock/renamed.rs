@@ -176,3 +176,44 @@ fn a_branch_may_still_have_a_policy_that_is_renamed_or_gone() {
         assert!(!place.path("podgraft.lock").exists());
     }
 }
+
+/// A policy that puts several things into a container, one of them with the container's name.
+const AGENT: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject:
+    volumes: [{name: agent, emptyDir: {}}]
+    volumeMounts: [{name: agent, mountPath: /agent}]
+    env:
+    - {name: LEVEL, value: info}
+    - {name: JAVA_TOOL_OPTIONS, op: Append, value: \"-javaagent:/agent/a.jar=${container.name}\"}
+";
+
+#[test]
+fn a_container_is_found_although_somebody_changed_what_was_put_into_it() {
+    let place = empty_repository();
+    place.write(FILE, DEPLOYMENT);
+    place.write("policies/agent.yaml", AGENT);
+    apply(&place);
+    let rename = |text: &str| text.replace("name: app\n", "name: server\n");
+    let edit = |text: &str| rename(text).replace("value: info", "value: debug");
+    let edited = edit(&place.read(FILE));
+    place.write(FILE, &edited);
+    let refused = place.run(&["apply", "-i", "-p", "policies", "apps"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let messages = stderr_of(&refused);
+    let wanted = "server: env LEVEL of Deployment orders was changed since policy `agent` put";
+    assert!(messages.contains(wanted), "{messages}");
+    assert_eq!(place.read(FILE), edited);
+    // The policy follows the change, and the text of the earlier name goes.
+    place.write(
+        "policies/agent.yaml",
+        AGENT.replace("value: info", "value: debug"),
+    );
+    apply(&place);
+    let text = place.read(FILE);
+    assert!(text.contains("=server") && !text.contains("=app"), "{text}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), rename(DEPLOYMENT));
+}
