@@ -138,6 +138,18 @@ struct NewRecord<'r> {
     workload: &'r RecordedWorkload,
 }
 
+impl LockedWorkload {
+    /// What `undo` reads: the names of the policy sets are for `--prune`.
+    fn without_sets(&self) -> Self {
+        let mut plain = self.clone();
+        plain
+            .policies
+            .values_mut()
+            .for_each(|policy| policy.set = None);
+        plain
+    }
+}
+
 impl Lock {
     /// Parses a lock file. The conflict markers of an unfinished merge are skipped, so the lines of both sides count.
     ///
@@ -321,12 +333,26 @@ impl Lock {
     pub fn covers(&self, other: &Lock) -> bool {
         let mut workloads = other.workloads.iter();
         let mut contents = other.contents.iter();
-        workloads.all(|(key, locked)| self.workloads.get(key) == Some(locked))
+        let has = |(key, locked): (&WorkloadKey, &LockedWorkload)| {
+            let own = self.workloads.get(key);
+            own.is_some_and(|own| own.without_sets() == locked.without_sets())
+        };
+        workloads.all(has)
             && contents.all(|(key, contents)| {
                 let known = self.contents.get(key);
                 known
                     .is_some_and(|known| contents.keys().all(|content| known.contains_key(content)))
             })
+    }
+
+    /// Whether a workload below the same top folder as a file has a record of the policy. Elsewhere, results may stand
+    /// that were never written in place.
+    pub fn knows(&self, policy: &str, file: &str) -> bool {
+        let top = |file: &str| file.split_once('/').map(|(top, _)| top.to_owned());
+        let mut workloads = self.workloads.iter();
+        workloads.any(|(key, locked)| {
+            locked.policies.contains_key(policy) && top(&key.file) == top(file)
+        })
     }
 
     /// Removes the workloads that are not there any more.

@@ -326,6 +326,26 @@ fn check_says_where_the_lock_file_is_behind_the_manifests() {
 }
 
 #[test]
+fn check_says_where_the_lock_file_lost_a_workload_and_not_where_a_set_has_another_name() {
+    let place = repository(2);
+    let check = ["check", "-p", "policies", "apps"];
+    let findings = |more: &[&str]| stdout_of(&place.run(&[&check[..], more].concat()));
+    let warning = "podgraft.lock:1:1: warning[out-of-date]";
+    assert!(!findings(&["--policy-set", "other"]).contains(warning));
+    let whole = place.read("podgraft.lock");
+    let lines = whole.lines().filter(|line| !line.contains("app-1"));
+    place.write("podgraft.lock", lines.collect::<Vec<_>>().join("\n") + "\n");
+    let found = findings(&[]);
+    assert!(found.contains(warning), "{found}");
+    // The help line of the warning.
+    super::apply(&place);
+    assert!(!findings(&[]).contains(warning));
+    // Where no file is recorded, nothing was meant to be.
+    std::fs::remove_file(place.path("podgraft.lock")).expect("it is there");
+    assert!(!findings(&[]).contains(warning));
+}
+
+#[test]
 fn a_mark_whose_record_is_lost_is_not_dropped_in_silence() {
     let place = empty_repository();
     place.write("apps/a.yaml", deployment("a"));

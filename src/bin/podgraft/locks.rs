@@ -11,8 +11,10 @@ use std::sync::{Arc, OnceLock};
 use memchr::memmem;
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::outcome::{Outcome, WorkloadReport};
 use podgraft::ownership::RecordedWorkload;
 use podgraft::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
+use podgraft::record::{MARKER, RECORD};
 
 use crate::output::GraftedFile;
 use crate::repository::{is_sparse_checkout, root_of};
@@ -146,6 +148,23 @@ impl LockFiles {
         self.files.len() - 1
     }
 
+    /// The lock files that lack a workload which is marked and has what a policy of theirs wants, with their texts.
+    pub fn without_marked(&self, files: &[GraftedFile]) -> BTreeMap<PathBuf, &str> {
+        let mut found = BTreeMap::new();
+        for file in files {
+            let Some((index, path)) = self.locks.files.get(&file.input.name) else {
+                continue;
+            };
+            let (lock, lock_file) = (&self.locks.locks[*index], &self.files[*index]);
+            if let Some(text) = &lock_file.text
+                && unrecorded(file).any(|policy| lock.knows(policy, path))
+            {
+                found.insert(lock_file.folder.join(LOCK_FILE), text.as_str());
+            }
+        }
+        found
+    }
+
     /// The lock files that the run changes.
     ///
     /// # Errors
@@ -185,6 +204,30 @@ impl LockFiles {
             .filter_map(|(file, lock)| new_lock(file, lock))
             .collect())
     }
+}
+
+/// The policies whose items are in marked workloads of a file that have no record.
+fn unrecorded(file: &GraftedFile) -> impl Iterator<Item = &str> {
+    let workloads = file.report.workloads.iter();
+    let marked = workloads.filter(|workload| {
+        let text = &file.text[workload.extent.clone()];
+        let has = |annotation: &str| memmem::find(text, annotation.as_bytes()).is_some();
+        has(MARKER) && !has(RECORD) && !is_recorded(workload, &file.report.records)
+    });
+    let reports = marked.flat_map(|workload| &workload.policies);
+    let settled = reports.filter(|report| report.outcome == Outcome::UpToDate);
+    settled.map(|report| &*report.policy)
+}
+
+fn is_recorded(workload: &WorkloadReport, records: &[RecordedWorkload]) -> bool {
+    let namespace = workload.namespace.as_deref();
+    let namespace = namespace.filter(|_| workload.states_namespace);
+    let namespace = namespace.unwrap_or_default();
+    records.iter().any(|record| {
+        record.kind == workload.kind
+            && record.namespace == namespace
+            && record.name == workload.name
+    })
 }
 
 /// Whether a path leads to a file below its folder. A line that somebody wrote into a lock file may lead elsewhere.

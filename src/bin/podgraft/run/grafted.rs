@@ -1,7 +1,7 @@
 //! The outcome of a run, before anything of it is written.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use podgraft::config::{CoverageRequirement, require};
 use podgraft::diagnostic::{Code, Diagnostic};
@@ -130,13 +130,10 @@ impl GraftOutcome {
         }
         let changed = self.lock_files.changed_locks(&self.files);
         let current_folder = real(&env::current_dir().unwrap_or_default());
-        let warning = |lock: &NewLock| {
+        let warning = |(path, text): (&Path, &str)| {
             let message = "podgraft.lock does not say what the manifests have: `undo` may take out too little";
-            let path = lock
-                .path
-                .strip_prefix(&current_folder)
-                .unwrap_or(&lock.path);
-            let source = Source::new(path.to_string_lossy(), &lock.old);
+            let path = path.strip_prefix(&current_folder).unwrap_or(path);
+            let source = Source::new(path.to_string_lossy(), text);
             Diagnostic::warning(Code::OutOfDate, message)
                 .at(source.place(0..0), "this file")
                 .help("run `podgraft apply --in-place` with the same policies, and commit podgraft.lock")
@@ -146,7 +143,12 @@ impl GraftOutcome {
             let versions = Lock::read(&lock.old).ok().zip(Lock::read(&lock.new).ok());
             versions.is_some_and(|(old, new)| !old.covers(&new))
         };
-        changed.iter().filter(is_behind).map(warning).collect()
+        let behind = changed.iter().filter(is_behind);
+        let behind = behind.map(|lock| (lock.path.clone(), lock.old.as_str()));
+        let mut stale = self.lock_files.without_marked(&self.files);
+        stale.extend(behind);
+        let stale = stale.iter().map(|(path, text)| (path.as_path(), *text));
+        stale.map(warning).collect()
     }
 
     /// Keeps only workloads in the report that match a pattern; all of them if there are no patterns.
