@@ -44,6 +44,7 @@ pub(crate) mod reconcile;
 pub(crate) mod recording;
 mod reference_rules;
 pub mod removal;
+mod renamed_items;
 pub(crate) mod replay;
 mod since;
 mod skips;
@@ -61,6 +62,7 @@ use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
 use crate::policy::{ChecksumAnnotation, Policy, PolicyValue};
 use crate::record::Record;
 use crate::select::Baseline;
+use renamed_items::unclear_items;
 use replay::Replay;
 
 use apply::{PolicyDetails, RuleContext, apply, failed};
@@ -426,6 +428,8 @@ impl<'r, 't> PlanContext<'r, 't> {
     /// Turns each outcome into the change since the earlier run. The plan itself starts from the workload without it.
     fn report_since(&self, planned: &mut WorkloadPlan<'t>) {
         let Some(earlier) = self.earlier else { return };
+        let unclear = unclear_items(self.workload, planned, earlier);
+        planned.diagnostics.extend(unclear);
         let written: Vec<String> = planned
             .companions
             .iter()

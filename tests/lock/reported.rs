@@ -346,6 +346,35 @@ fn check_says_where_the_lock_file_lost_a_workload_and_not_where_a_set_has_anothe
 }
 
 #[test]
+fn an_item_that_a_patch_renamed_is_not_left_without_a_word() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("orders"));
+    place.write("agent.yaml", policy("agent", 1));
+    let run = apply(&["agent.yaml"]);
+    succeeded(&place, &run);
+    let volume = "volumes: [{name: agent,";
+    let renamed = policy("agent", 1).replace(volume, "volumes: [{name: cache,");
+    place.write(
+        "agent.yaml",
+        renamed.replace("[{name: agent, mount", "[{name: cache, mount"),
+    );
+    let diff = stdout_of(&place.run(&["diff", "-q", "-p", "agent.yaml", "apps"]));
+    place.write("changes.patch", diff);
+    git(&place, &["apply", "changes.patch"]);
+    let wanted =
+        "volume cache of Deployment shop/orders is as policy `agent` wants it, and volume agent";
+    let found = stdout_of(&place.run(&["check", "-p", "agent.yaml", "apps"]));
+    assert!(found.contains(wanted), "{found}");
+    let refused = place.run(&[&run[..], &["--strict"]].concat());
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
+    // What the help line says.
+    git(&place, &["apply", "-R", "changes.patch"]);
+    assert!(!stderr_of(&succeeded(&place, &run)).contains("no-record"));
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), deployment("orders"));
+}
+
+#[test]
 fn a_mark_whose_record_is_lost_is_not_dropped_in_silence() {
     let place = empty_repository();
     place.write("apps/a.yaml", deployment("a"));
