@@ -1,6 +1,7 @@
 //! Turns the outcome of each policy into the change since the earlier run, by comparing the records of both runs.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use foldhash::HashSet;
@@ -90,7 +91,8 @@ impl<'c> SinceEarlier<'c> {
         BothPlaces {
             before: RecordedPlaces::of(current.tree, current.node, record.paths()),
             after: self.draft,
-            paths: DraftPaths::of(record.paths()),
+            record,
+            paths: OnceCell::new(),
         }
     }
 
@@ -239,12 +241,17 @@ fn of_changes(changes: Vec<Change>) -> Outcome {
 struct BothPlaces<'c> {
     before: RecordedPlaces<'c>,
     after: &'c Draft<'c>,
-    paths: DraftPaths,
+    record: &'c Record,
+    /// Made when something of the workload after the run is asked for.
+    paths: OnceCell<DraftPaths>,
 }
 
 impl BothPlaces<'_> {
     fn value_after(&self, path: &str) -> Option<Value> {
-        self.paths.value(self.after, path)
+        let paths = self
+            .paths
+            .get_or_init(|| DraftPaths::of(self.record.paths()));
+        paths.value(self.after, path)
     }
 
     fn is_same(&self, path: &str) -> bool {

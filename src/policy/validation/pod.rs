@@ -168,15 +168,7 @@ impl<'v> Checker<'v> {
                 checker.report_rule(format!("must be at most {MAX_NAMESERVERS}"));
             }
         });
-        self.texts(config, "searches", |search| {
-            // Besides names, Linux accepts a single dot, and labels that begin with `_`.
-            let name = search.strip_suffix('.').unwrap_or(search).replace('_', "a");
-            if search == "." {
-                Ok(())
-            } else {
-                names::check_dns_subdomain(&name)
-            }
-        });
+        self.texts(config, "searches", check_search);
         self.each(config, "options", |checker, option| {
             checker.needs_text(option, "name")
         });
@@ -266,6 +258,15 @@ fn check_kernel_parameter(name: &str) -> names::RuleCheck {
         false => {
             Err("must be lower-case words of letters, digits, `-` and `_`, with `.` or `/` between")
         }
+    }
+}
+
+/// Checks a search domain: besides names, Linux accepts a single dot, and labels that begin with `_`.
+fn check_search(search: &str) -> names::RuleCheck {
+    let name = search.strip_suffix('.').unwrap_or(search);
+    match search {
+        "." => Ok(()),
+        _ => names::check_dns_subdomain(&name.replace('_', "a")),
     }
 }
 
