@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use contents::{ContentKey, ContentKind};
+use copied::AlikeWorkloads;
 pub use locks::LockSet;
 pub(crate) use moved::{MarkedWorkload, RecordSearch};
 pub use policy::LockedRecordError;
@@ -52,6 +53,7 @@ pub struct Lock {
     /// By policy and place: digests of items or texts of variables, each with its generation (higher is newer).
     contents: BTreeMap<ContentKey, BTreeMap<String, u64>>,
     workloads: BTreeMap<WorkloadKey, LockedWorkload>,
+    alike: AlikeWorkloads,
 }
 
 /// The locked changes of one workload.

@@ -4,6 +4,7 @@
 use serde_json::Value;
 use std::cell::OnceCell;
 
+use super::path::RecordPaths;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{has_value, to_value};
 
@@ -36,6 +37,15 @@ impl<'t> RecordedValue<'t> {
     pub fn whole(&self) -> &Value {
         self.whole
             .get_or_init(|| to_value(self.tree, self.node).unwrap_or_default())
+    }
+
+    /// The names of the containers in both lists of the pod.
+    pub(super) fn all_container_names(&self, paths: &RecordPaths) -> Vec<&'t str> {
+        let template = paths.template();
+        let keys = || template.split('.').filter(|key| !key.is_empty());
+        let mut names = self.container_names(keys(), "containers");
+        names.extend(self.container_names(keys(), "initContainers"));
+        names
     }
 
     /// The names of the containers in a list of the pod. `template` leads to the pod template.

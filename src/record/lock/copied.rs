@@ -1,8 +1,10 @@
 //! Finds the record of the workload that another one was copied from.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
-use super::{Lock, LockedRecordError, MarkedWorkload};
+use super::{Lock, LockedPolicy, LockedRecordError, MarkedWorkload};
 use crate::ownership::WorkloadKey;
 use crate::record::Record;
 
@@ -26,18 +28,17 @@ impl MarkedWorkload<'_> {
         lock: &Lock,
         is_gone: &dyn Fn(&str) -> bool,
     ) -> Result<Option<(WorkloadKey, Record)>, LockedRecordError> {
-        let mut found = self.copy_candidates(lock);
+        let mut found = self.copy_candidates(lock, is_gone);
         let most = found
             .iter()
             .map(|candidate| size_of(&candidate.record))
             .max();
         found.retain(|candidate| Some(size_of(&candidate.record)) == most);
-        let name = &self.key.name;
         let tie_breakers: [&dyn Fn(&CopyCandidate) -> bool; 4] = [
             &|candidate| is_gone(&candidate.key.file),
             &|candidate| candidate.key.file == self.key.file,
             &|candidate| !candidate.has_renamed_containers,
-            &|candidate| name.contains(&candidate.key.name) || candidate.key.name.contains(name),
+            &|candidate| self.is_in_name(&candidate.key.name),
         ];
         for rule in tie_breakers {
             if found.iter().any(rule) {
@@ -57,14 +58,20 @@ impl MarkedWorkload<'_> {
         Ok(best.map(|candidate| (candidate.key, candidate.record)))
     }
 
-    fn copy_candidates(&self, lock: &Lock) -> Vec<CopyCandidate> {
+    fn copy_candidates(&self, lock: &Lock, is_gone: &dyn Fn(&str) -> bool) -> Vec<CopyCandidate> {
         let mut found = Vec::new();
-        for key in lock.workloads.keys() {
-            if key.kind != self.key.kind {
-                continue;
-            }
-            let record = lock.record(key, self);
-            let Ok(Some(mut record)) = record else {
+        let containers = self.value.all_container_names(self.paths);
+        let is_known = |name: &String| containers.contains(&name.as_str());
+        for alike in lock.alike.of(lock) {
+            let of_kind = alike.iter().filter(|(key, _)| key.kind == self.key.kind);
+            let best = of_kind.max_by_key(|(key, names)| {
+                let has_containers = names.iter().all(is_known);
+                let is_of_file = key.file == self.key.file;
+                let has_name = self.is_in_name(&key.name);
+                (is_gone(&key.file), is_of_file, has_containers, has_name)
+            });
+            let Some((key, _)) = best else { continue };
+            let Ok(Some(mut record)) = lock.record(key, self) else {
                 continue;
             };
             let before = record.clone();
@@ -79,6 +86,81 @@ impl MarkedWorkload<'_> {
         }
         found
     }
+
+    fn is_in_name(&self, other: &str) -> bool {
+        self.key.name.contains(other) || other.contains(&self.key.name)
+    }
+}
+
+/// The recorded workloads in groups with the same changes, whatever the workloads and their containers are called. Made
+/// when it is first asked for, so that many copies are found in the time of one.
+#[derive(Debug, Default)]
+pub(super) struct AlikeWorkloads(OnceLock<Vec<AlikeGroup>>);
+
+/// Workloads with the same changes, each with the names of its containers.
+type AlikeGroup = Vec<(WorkloadKey, Vec<String>)>;
+
+impl AlikeWorkloads {
+    fn of(&self, lock: &Lock) -> &[AlikeGroup] {
+        self.0.get_or_init(|| {
+            let mut groups: BTreeMap<String, AlikeGroup> = BTreeMap::new();
+            for (key, locked) in &lock.workloads {
+                let (shape, containers) = shape_of(&locked.policies);
+                groups
+                    .entry(shape)
+                    .or_default()
+                    .push((key.clone(), containers));
+            }
+            groups.into_values().collect()
+        })
+    }
+}
+
+/// The copy of a lock file may get other workloads.
+impl Clone for AlikeWorkloads {
+    fn clone(&self) -> Self {
+        AlikeWorkloads::default()
+    }
+}
+
+/// It says nothing that the workloads do not say.
+impl PartialEq for AlikeWorkloads {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for AlikeWorkloads {}
+
+/// Returns what was recorded of a workload as text, with numbers for the names of containers, and those names.
+fn shape_of(policies: &BTreeMap<String, LockedPolicy>) -> (String, Vec<String>) {
+    let mut names: Vec<String> = Vec::new();
+    let mut shape = String::new();
+    for (name, policy) in policies {
+        let policy = LockedPolicy {
+            generated: BTreeMap::new(),
+            ..policy.clone()
+        };
+        let text = serde_json::to_string(&policy).unwrap_or_default();
+        shape += name;
+        let mut parts = text.split_inclusive("ontainers/");
+        shape += parts.next().unwrap_or_default();
+        for part in parts {
+            // A name without a path behind it is that of an injected container.
+            match part.find(['/', '"']) {
+                Some(end) if part[end..].starts_with('/') => {
+                    let known = names.iter().position(|name| *name == part[..end]);
+                    let at = known.unwrap_or(names.len());
+                    if known.is_none() {
+                        names.push(part[..end].to_owned());
+                    }
+                    shape += &format!("{at}{}", &part[end..]);
+                }
+                _ => shape += part,
+            }
+        }
+    }
+    (shape, names)
 }
 
 /// How many places a record has, without what holds them.
