@@ -9,6 +9,7 @@ mod copied;
 mod files;
 mod generated;
 mod renamed;
+mod reordered;
 mod reported;
 mod shared;
 

@@ -18,7 +18,7 @@ use crate::plan::recording::EarlierRun;
 use crate::plan::removal::{Drift, DriftHandling, RemovalResult};
 use crate::plan::{WorkloadPlan, faults_of_kept};
 use crate::policy::PolicyValue;
-use crate::record::{Record, RecordedValue, restore_order};
+use crate::record::{Record, RecordPaths, RecordedValue, note_order, restore_order};
 use crate::source::Source;
 use crate::undo::RecordedObject;
 use crate::verify::is_drafted;
@@ -274,6 +274,9 @@ impl<'a> DocumentTask<'a> {
                 }),
         };
         let is_annotated = self.setting.options.annotates(recorded_object.is_annotated);
+        if !is_annotated {
+            note_written(&mut planned, &wanted, earlier.current, &workload);
+        }
         PendingWorkload {
             problems,
             wanted,
@@ -441,6 +444,28 @@ fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> PlannedExtr
         needs: std::mem::take(&mut planned.needs),
         steps: Vec::new(),
     }
+}
+
+/// Notes in the record what the run writes, where that has another order than the plan.
+fn note_written(
+    planned: &mut WorkloadPlan<'_>,
+    wanted: &DesiredState<'_>,
+    current: &RecordedValue<'_>,
+    workload: &Workload<'_>,
+) {
+    let Some(record) = &mut planned.record else {
+        return;
+    };
+    if let DesiredState::Draft(_) | DesiredState::Base(_) = wanted {
+        return;
+    }
+    let written = || match wanted {
+        DesiredState::Value(value) => value,
+        _ => current.whole(),
+    };
+    let paths = RecordPaths::of(&workload.pod_kind.path);
+    let draft = &planned.draft;
+    note_order(record, &paths, || draft.value(&draft.root()), written);
 }
 
 /// Whether the plan injects nothing, so the workload returns to its base.

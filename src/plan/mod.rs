@@ -46,6 +46,7 @@ mod reference_rules;
 pub mod removal;
 mod renamed_items;
 pub(crate) mod replay;
+mod restored;
 mod since;
 mod skips;
 

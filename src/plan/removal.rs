@@ -14,6 +14,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
 use super::replay::Replay;
+use super::restored::{by_place, with_changes};
 
 /// How to handle a value that somebody changed since it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,10 +223,15 @@ impl PolicyRemoval<'_, '_> {
             return Ok(());
         };
         let now = self.matching_digest(&value, &replaced.now);
-        if self.may_change(path, now.is_some()) {
+        let is_written = |list: &Value| self.matching_digest(list, &replaced.now).is_some();
+        let edited = match now.is_none() && path.ends_with("/env") {
+            true => with_changes(&replaced.was, &value, is_written),
+            false => None,
+        };
+        if self.may_change(path, now.is_some() || edited.is_some()) {
             self.has_restored = true;
-            self.paths
-                .set(&mut self.draft, path, &value, &replaced.was)?;
+            let was = edited.as_ref().unwrap_or(&replaced.was);
+            self.paths.set(&mut self.draft, path, &value, was)?;
             self.redo.set(path, value, now.unwrap_or(&replaced.now));
         }
         Ok(())
@@ -472,25 +478,6 @@ fn empty_collection(draft: &Draft<'_>, part: &DraftValue) -> Option<Value> {
     }
     let value = draft.value(part)?;
     (value.is_array() || value.is_object()).then_some(value)
-}
-
-/// Orders removed values so that each comes after the one that it followed, which must be restored first.
-fn by_place(removed_by_path: &BTreeMap<String, RemovedValue>) -> Vec<(&String, &RemovedValue)> {
-    let (mut order, mut seen) = (Vec::with_capacity(removed_by_path.len()), BTreeSet::new());
-    for path in removed_by_path.keys() {
-        let mut chain = Vec::new();
-        let mut next = path.clone();
-        while let Some((path, removed)) = removed_by_path
-            .get_key_value(&next)
-            .filter(|(path, _)| seen.insert(*path))
-        {
-            chain.push((path, removed));
-            let Some(before) = &removed.after else { break };
-            next = format!("{}/{before}", split_last(path).0);
-        }
-        order.extend(chain.into_iter().rev());
-    }
-    order
 }
 
 #[cfg(test)]

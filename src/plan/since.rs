@@ -5,13 +5,13 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use foldhash::HashSet;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::policy::Policy;
-use crate::record::{Effects, PolicyRecord, Record, has_token};
+use crate::record::{Effects, PolicyRecord, Record, has_token, restore_order};
 
 use super::draft::Draft;
 use super::draft_paths::{DraftPaths, RecordedPlaces};
@@ -256,7 +256,10 @@ impl BothPlaces<'_> {
 
     fn is_same(&self, path: &str) -> bool {
         match self.value_after(path) {
-            Some(value) => self.before.value(path) == Some(value),
+            Some(value) => {
+                let before = self.before.value(path);
+                before.is_some_and(|before| before == value || is_reordered(path, before, value))
+            }
             None => !self.before.has(path),
         }
     }
@@ -279,6 +282,16 @@ impl BothPlaces<'_> {
             false => Operation::Add,
         }
     }
+}
+
+/// Whether two lists of variables have the same ones. A run leaves them in the order that they have.
+fn is_reordered(path: &str, before: Value, after: Value) -> bool {
+    if !path.ends_with("/env") {
+        return false;
+    }
+    let (before, mut after) = (json!({"env": before}), json!({"env": after}));
+    restore_order(&mut after, &before);
+    after == before
 }
 
 /// Whether a variable contains the text that a policy joins to it.

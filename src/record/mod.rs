@@ -19,7 +19,7 @@ pub(crate) mod words;
 pub use effects::{JoinHint, effects_of};
 pub use joined_text::has_token;
 pub(crate) use joined_text::{ORIGINAL, without};
-pub use order::restore_order;
+pub use order::{note_order, restore_order};
 pub use part::{ObjectPart, PartFields, PartKey};
 pub use path::{RecordPaths, identities, is_aligned};
 pub(crate) use path::{

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use crate::yaml::value::is_equal;
 
 use super::live::{adopt_live, is_live};
-use super::path::{identities, is_aligned};
+use super::path::{RecordPaths, identities, is_aligned};
+use super::renamed::affects;
+use super::{Record, digest};
 
 /// Puts list items in the order of `current`. Items that are not in `current` keep their positions among the others.
 /// Also keeps what an API server filled in.
@@ -14,6 +16,38 @@ pub fn restore_order(target: &mut Value, current: &Value) {
     arrange_under("", target, current);
     if is_live(current) {
         adopt_live(target, current);
+    }
+}
+
+/// Notes in the record the lists of variables that it has as a whole, as they are `written`: in the order of what was
+/// there, and not as they were `planned`.
+pub fn note_order<'w>(
+    record: &mut Record,
+    paths: &RecordPaths,
+    planned: impl FnOnce() -> Option<Value>,
+    written: impl FnOnce() -> &'w Value,
+) {
+    let replaced = record
+        .policies
+        .iter()
+        .flat_map(|policy| policy.effects.replaced.keys());
+    if !replaced.into_iter().any(|path| path.ends_with("/env")) {
+        return;
+    }
+    let Some(planned) = planned() else { return };
+    let written = written();
+    for at in (0..record.policies.len()).rev() {
+        let (policies, later) = record.policies.split_at_mut(at + 1);
+        for (path, replaced) in &mut policies[at].effects.replaced {
+            let is_last = !later.iter().any(|later| affects(&later.effects, path));
+            let (Some(before), Some(now)) = (paths.get(&planned, path), paths.get(written, path))
+            else {
+                continue;
+            };
+            if is_last && path.ends_with("/env") && replaced.now == digest(before) {
+                replaced.now = digest(now);
+            }
+        }
     }
 }
 

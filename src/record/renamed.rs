@@ -208,7 +208,7 @@ impl RecordedShare {
 }
 
 /// Whether a policy changed a path, something above it or something below it.
-fn affects(effects: &Effects, path: &str) -> bool {
+pub(super) fn affects(effects: &Effects, path: &str) -> bool {
     let below = |inner: &str, outer: &str| {
         let rest = inner.strip_prefix(outer);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
