@@ -85,6 +85,11 @@ impl Effects {
         self.removed.extend(later.removed);
     }
 
+    /// Whether values were replaced or removed that only the record has.
+    pub fn has_originals(&self) -> bool {
+        !self.replaced.is_empty() || !self.removed.is_empty()
+    }
+
     /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         *self == Effects::default()

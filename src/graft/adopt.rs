@@ -89,6 +89,7 @@ impl<'a> DocumentTask<'a> {
             at: mark.unwrap_or(object.node),
             is_annotated: false,
             from: None,
+            is_copied: false,
             renamed: BTreeMap::new(),
             adopted: policies
                 .iter()

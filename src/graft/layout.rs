@@ -53,7 +53,7 @@ impl<'a> DocumentTask<'a> {
         'a: 't,
     {
         let mut layout = DocumentLayout {
-            report: FileReport::of_problems(pair.notes().into_iter().collect()),
+            report: FileReport::of_problems(pair.notes()),
             drafts: Vec::new(),
             companions: Vec::new(),
             given_back: Vec::new(),

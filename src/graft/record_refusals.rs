@@ -4,6 +4,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
+use crate::ownership::WorkloadKey;
 use crate::plan::explain_refusal;
 use crate::record::lock::LockedRecordError;
 use crate::record::words::{forced_undo_command, words_of};
@@ -94,6 +95,18 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
     Diagnostic::error(Code::BadRecord, message)
         .at(place, label)
         .help(help)
+}
+
+/// Warns of a workload that is not in the lock file and has the record of another one.
+pub(super) fn copied_originals(from: &WorkloadKey) -> Diagnostic {
+    let message = format!(
+        "podgraft.lock does not name this workload; what stood there before is taken from {}",
+        from.title()
+    );
+    Diagnostic::warning(Code::NoRecord, message).help(
+        "`podgraft undo` gives these values back. If the workload is no copy of that one, and its line was lost, \
+         restore podgraft.lock from its history",
+    )
 }
 
 pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {

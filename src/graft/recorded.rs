@@ -15,7 +15,7 @@ use crate::yaml::ambiguity::{self, Ambiguity, find_ambiguity, find_ambiguity_in_
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
-use super::record_refusals::{changed_form, explain};
+use super::record_refusals::{changed_form, copied_originals, explain};
 
 static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
 static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.as_bytes()));
@@ -65,12 +65,31 @@ impl RecordedDocument<'_> {
             .position(|recorded_object| recorded_object.node == node)
     }
 
-    /// The note that the stripped form may be inexact.
-    pub(super) fn notes(&self) -> Option<Diagnostic> {
-        let mut changed = self.stripped.taken.iter().flat_map(|taken| &taken.changed);
-        let has_left = changed.any(|drift| drift.handling == DriftHandling::Leave);
-        let note = || changed_form(has_left).at(self.source.place(0..0), "in this document");
-        self.stripped.is_inexact.then(note)
+    /// The notes that the stripped form may be inexact, and that a workload has the record of another one.
+    pub(super) fn notes(&self) -> Vec<Diagnostic> {
+        let copied = self.recorded.iter();
+        let mut notes: Vec<Diagnostic> = copied
+            .filter_map(|recorded| self.copy_note(recorded))
+            .collect();
+        if self.stripped.is_inexact {
+            let mut changed = self.stripped.taken.iter().flat_map(|taken| &taken.changed);
+            let has_left = changed.any(|drift| drift.handling == DriftHandling::Leave);
+            notes.push(changed_form(has_left).at(self.source.place(0..0), "in this document"));
+        }
+        notes
+    }
+
+    /// Warns of original values that are those of another workload.
+    fn copy_note(&self, recorded_object: &RecordedObject<'_>) -> Option<Diagnostic> {
+        let from = recorded_object
+            .from
+            .as_ref()
+            .filter(|_| recorded_object.is_copied)?;
+        let mut policies = recorded_object.record.policies.iter();
+        let place = self.source.place(self.tree.span(recorded_object.at));
+        policies
+            .any(|policy| policy.effects.has_originals())
+            .then(|| copied_originals(from).at(place, "injected by these"))
     }
 }
 

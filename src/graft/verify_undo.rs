@@ -246,6 +246,7 @@ impl<'a> DocumentTask<'a> {
 
 fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> RecordedObject<'o> {
     RecordedObject {
+        is_copied: false,
         node,
         at: node,
         is_annotated: false,

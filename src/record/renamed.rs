@@ -8,7 +8,7 @@ use super::joined_text::without;
 use super::lock::PathLookup;
 use super::path::{RecordPaths, split_last};
 use super::recorded_value::RecordedValue;
-use super::{Effects, JoinedText, Record, digest};
+use super::{Effects, Record, digest};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
@@ -61,39 +61,41 @@ impl Record {
         }
     }
 
-    /// Whether all that the record names is in place with content that its policies put there, and nothing that they
-    /// removed is. What a later policy changed again does not count.
-    pub(super) fn is_in_place(&self, lookup: PathLookup<'_>) -> bool {
-        let is_known = |path: &str, digests: &str| {
-            lookup(path).is_some_and(|current| is_one_of(&current, digests))
-        };
-        let has_text = |path: &str, joined: &JoinedText| {
-            let value = lookup(&format!("{path}/value"));
-            let text = value.as_ref().and_then(Value::as_str);
-            text.is_some_and(|text| without(text, joined).is_some())
-        };
-        self.policies.iter().enumerate().all(|(index, policy)| {
+    /// Returns how much of what the record names is in place with content that its policies put there. `None` if a
+    /// place is missing, or one that they removed is not. What a later policy changed again does not count.
+    pub(super) fn share_in_place(&self, lookup: PathLookup<'_>) -> Option<RecordedShare> {
+        let mut share = RecordedShare { found: 0, all: 0 };
+        for (index, policy) in self.policies.iter().enumerate() {
             let later = &self.policies[index + 1..];
-            let is_last = |path: &str| !later.iter().any(|policy| affects(&policy.effects, path));
+            let is_last =
+                |path: &String| !later.iter().any(|policy| affects(&policy.effects, path));
             let effects = &policy.effects;
             let added = effects.added.iter().chain(&effects.shared);
-            let mut added = added.map(|(path, digests)| (path, is_known(path, digests)));
             let replaced = effects.replaced.iter();
-            let mut replaced = replaced.map(|(path, value)| (path, is_known(path, &value.now)));
-            let mut joined = effects
-                .joined
-                .iter()
-                .map(|(path, text)| (path, has_text(path, text)));
-            let mut removed = effects
-                .removed
-                .keys()
-                .map(|path| (path, lookup(path).is_none()));
-            let is_right = |(path, is_right): (&String, bool)| is_right || !is_last(path);
-            added.all(is_right)
-                && replaced.all(is_right)
-                && joined.all(is_right)
-                && removed.all(is_right)
-        })
+            let replaced = replaced.map(|(path, replaced)| (path, &replaced.now));
+            for (path, digests) in added.chain(replaced).filter(|(path, _)| is_last(path)) {
+                share.count(is_one_of(&lookup(path)?, digests));
+            }
+            for (path, joined) in effects.joined.iter().filter(|(path, _)| is_last(path)) {
+                let value = lookup(&format!("{path}/value"))?;
+                let rest = value.as_str().and_then(|text| without(text, joined));
+                // A variable of the policy's own is another thing than one that the text was joined to.
+                if rest
+                    .as_ref()
+                    .is_some_and(|rest| rest.is_empty() != joined.new)
+                {
+                    return None;
+                }
+                share.count(rest.is_some());
+            }
+            for path in effects.removed.keys().filter(|path| is_last(path)) {
+                if lookup(path).is_some() {
+                    return None;
+                }
+                share.count(true);
+            }
+        }
+        Some(share)
     }
 
     fn effects(&self) -> impl Iterator<Item = &Effects> {
@@ -149,9 +151,9 @@ impl Record {
                 Some((path, fits))
             });
             for (path, fits) in added.chain(joined).chain(replaced) {
-                let is_last = !later.iter().any(|later| affects(&later.effects, path));
-                share.all += usize::from(is_last);
-                share.found += usize::from(is_last && fits);
+                if !later.iter().any(|later| affects(&later.effects, path)) {
+                    share.count(fits);
+                }
             }
         }
         share
@@ -192,17 +194,23 @@ impl Record {
 }
 
 /// How many of the recorded effects on a container another one has.
-struct RecordedShare {
-    found: usize,
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RecordedShare {
     all: usize,
+    found: usize,
 }
 
 impl RecordedShare {
+    fn count(&mut self, is_found: bool) {
+        self.all += 1;
+        self.found += usize::from(is_found);
+    }
+
     fn is_all(&self) -> bool {
         self.all > 0 && self.found == self.all
     }
 
-    fn is_most(&self) -> bool {
+    pub(super) fn is_most(&self) -> bool {
         self.found * 2 > self.all
     }
 }

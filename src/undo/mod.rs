@@ -37,6 +37,8 @@ pub(crate) struct RecordedObject<'t> {
     pub is_annotated: bool,
     /// The key of its entry in the lock file.
     pub from: Option<WorkloadKey>,
+    /// That entry is of another workload, of which this one may be a copy.
+    pub is_copied: bool,
     /// The record.
     pub record: Record,
     /// The policies in the record that this run adopts.
@@ -101,6 +103,7 @@ pub(crate) fn read_record<'t>(
         at,
         is_annotated: true,
         from: None,
+        is_copied: false,
         record,
         adopted: Vec::new(),
         renamed: BTreeMap::new(),
@@ -146,16 +149,17 @@ pub(crate) fn locked_record<'t>(
     };
     let found = lock.find_record(&marked, search);
     let found = found.map_err(|error| (at, RecordError::Locked(error)))?;
-    let Some((from, mut record)) = found else {
+    let Some(mut found) = found else {
         return Ok(None);
     };
-    record.follow_renames(&value);
+    found.record.follow_renames(&value);
     Ok(Some(RecordedObject {
         node,
         at,
         is_annotated: false,
-        from: Some(from),
-        record,
+        from: Some(found.from),
+        is_copied: found.is_copied,
+        record: found.record,
         adopted: Vec::new(),
         renamed: BTreeMap::new(),
         value,

@@ -225,11 +225,57 @@ fn the_copy_of_a_workload_in_another_file_has_its_original_values() {
     let place = injected(LEVEL, &levelled("orders", "info"));
     let copy = place.read(FILE).replace("orders", "carts");
     place.write("apps/b.yaml", &copy);
-    apply(&place);
+    let messages = apply(&place);
+    assert!(messages.contains("no-record"), "{messages}");
     assert_eq!(place.read("apps/b.yaml"), copy);
+    assert!(!apply(&place).contains("no-record"));
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read(FILE), levelled("orders", "info"));
     assert_eq!(place.read("apps/b.yaml"), levelled("carts", "info"));
+}
+
+#[test]
+fn a_copy_may_have_values_that_name_it() {
+    let policy = LEVEL.replace(
+        "env: [",
+        "env: [{name: APP, value: '${workload.name}'}, {name: AGENT, value: 'on'}, ",
+    );
+    let place = injected(&policy, &levelled("orders", "info"));
+    let copy = place.read(FILE).replace("orders", "carts");
+    place.write("apps/b.yaml", &copy);
+    place.write(
+        "policies/policy.yaml",
+        policy.replace("value: debug", "value: trace"),
+    );
+    apply(&place);
+    let updated = copy.replace("value: \"debug\"", "value: \"trace\"");
+    assert_eq!(place.read("apps/b.yaml"), updated);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/b.yaml"), levelled("carts", "info"));
+}
+
+#[test]
+fn a_text_that_was_joined_in_the_copy_is_no_variable_of_the_policy() {
+    let policy = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: options}
+spec: {inject: {env: [{name: OPTIONS, op: Append, value: -x}]}}
+";
+    let place = injected(policy, DEPLOYMENT);
+    let variable = "        env:\n        - name: OPTIONS\n          value: -y\n";
+    let own = DEPLOYMENT.replace("orders", "carts") + variable;
+    place.write("apps/b.yaml", &own);
+    apply(&place);
+    let lock = place.read("podgraft.lock");
+    let lines = lock
+        .split_inclusive('\n')
+        .filter(|line| !line.contains("\"carts\""));
+    let lost: String = lines.collect();
+    assert_ne!(lost, lock);
+    place.write("podgraft.lock", lost);
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/b.yaml"), own);
 }
 
 #[test]

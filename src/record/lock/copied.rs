@@ -7,12 +7,15 @@ use std::sync::OnceLock;
 use super::{Lock, LockedPolicy, LockedRecordError, MarkedWorkload};
 use crate::ownership::WorkloadKey;
 use crate::record::Record;
+use crate::record::renamed::RecordedShare;
 
 /// A recorded workload that another one may be a copy of.
 struct CopyCandidate {
     key: WorkloadKey,
     /// Its record, with the names that its containers have in the copy.
     record: Record,
+    /// How much of it is in the copy as it was put there.
+    share: RecordedShare,
     has_renamed_containers: bool,
 }
 
@@ -29,11 +32,8 @@ impl MarkedWorkload<'_> {
         is_gone: &dyn Fn(&str) -> bool,
     ) -> Result<Option<(WorkloadKey, Record)>, LockedRecordError> {
         let mut found = self.copy_candidates(lock, is_gone);
-        let most = found
-            .iter()
-            .map(|candidate| size_of(&candidate.record))
-            .max();
-        found.retain(|candidate| Some(size_of(&candidate.record)) == most);
+        let largest = found.iter().map(|candidate| candidate.share).max();
+        found.retain(|candidate| Some(candidate.share) == largest);
         let tie_breakers: [&dyn Fn(&CopyCandidate) -> bool; 4] = [
             &|candidate| is_gone(&candidate.key.file),
             &|candidate| candidate.key.file == self.key.file,
@@ -76,9 +76,15 @@ impl MarkedWorkload<'_> {
             };
             let before = record.clone();
             record.follow_renames(self.value);
-            if record.policies.len() == self.marked.len() && record.is_in_place(self.lookup) {
+            if record.policies.len() < self.marked.len() {
+                continue;
+            }
+            // What names the workload may have been changed with its name.
+            let share = record.share_in_place(self.lookup);
+            if let Some(share) = share.filter(RecordedShare::is_most) {
                 found.push(CopyCandidate {
                     key: key.clone(),
+                    share,
                     has_renamed_containers: record != before,
                     record,
                 });
@@ -161,19 +167,6 @@ fn shape_of(policies: &BTreeMap<String, LockedPolicy>) -> (String, Vec<String>) 
         }
     }
     (shape, names)
-}
-
-/// How many places a record has, without what holds them.
-fn size_of(record: &Record) -> usize {
-    let effects = record.policies.iter().map(|policy| &policy.effects);
-    let sizes = effects.map(|effects| {
-        effects.added.len()
-            + effects.shared.len()
-            + effects.joined.len()
-            + effects.replaced.len()
-            + effects.removed.len()
-    });
-    sizes.sum()
 }
 
 fn holders_of(record: &Record) -> usize {

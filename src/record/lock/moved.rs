@@ -15,7 +15,7 @@ impl Lock {
         &self,
         workload: &MarkedWorkload<'_>,
         search: &RecordSearch<'_>,
-    ) -> Result<Option<(WorkloadKey, Record)>, LockedRecordError> {
+    ) -> Result<Option<FoundRecord>, LockedRecordError> {
         if self.workloads.contains_key(workload.key) {
             return self.record_at(workload.key, workload);
         }
@@ -25,7 +25,12 @@ impl Lock {
         } else if let Some(is_gone) = search.is_gone
             && let Some(copied) = workload.copied_record(self, is_gone)?
         {
-            return Ok(Some(copied));
+            let (from, record) = copied;
+            return Ok(Some(FoundRecord {
+                is_copied: !is_gone(&from.file),
+                from,
+                record,
+            }));
         } else {
             let is_of_file = |candidate: &WorkloadKey| candidate.file == workload.key.file;
             workload.choose_candidate(self.candidates(&is_of_file))?
@@ -42,10 +47,24 @@ impl Lock {
         &self,
         key: &WorkloadKey,
         workload: &MarkedWorkload<'_>,
-    ) -> Result<Option<(WorkloadKey, Record)>, LockedRecordError> {
+    ) -> Result<Option<FoundRecord>, LockedRecordError> {
         let record = self.record(key, workload)?;
-        Ok(record.map(|record| (key.clone(), record)))
+        Ok(record.map(|record| FoundRecord {
+            from: key.clone(),
+            record,
+            is_copied: false,
+        }))
     }
+}
+
+/// The record that is meant for a workload.
+pub(crate) struct FoundRecord {
+    /// The key of its entry in the lock file.
+    pub from: WorkloadKey,
+    /// The record.
+    pub record: Record,
+    /// It is that of another workload, of which this one may be a copy.
+    pub is_copied: bool,
 }
 
 /// What decides which workload without an entry of its own is meant by which entry.
