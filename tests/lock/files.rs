@@ -1,6 +1,6 @@
 //! Which files the lock file keeps lines of.
 
-use super::{DEPLOYMENT, git, policy, repository, succeeded};
+use super::{DEPLOYMENT, apply, empty_repository, git, policy, repository, succeeded};
 
 #[test]
 fn lines_of_files_that_are_not_checked_out_stay() {
@@ -31,6 +31,30 @@ fn lines_of_files_that_are_not_checked_out_stay() {
     std::fs::remove_file(place.path("other/carts.yaml")).expect("it is there");
     succeeded(&place, &apply);
     assert_eq!(of_carts(&place.read("podgraft.lock")), [""; 0]);
+}
+
+#[test]
+fn the_line_of_a_workload_goes_with_it_although_its_name_is_still_a_label() {
+    let place = empty_repository();
+    let carts = DEPLOYMENT.replace("name: orders", "name: carts");
+    let both = DEPLOYMENT.replace("name: orders   # the orders of the shop", "name: orders")
+        + "---\n"
+        + &carts;
+    place.write("apps/shop.yaml", both);
+    place.write("policies/agent.yaml", policy("agent", 1));
+    apply(&place);
+    let text = place.read("apps/shop.yaml");
+    let (_, rest) = text.split_once("---\n").expect("there are two");
+    assert!(rest.contains("app: orders"), "{rest}");
+    place.write("apps/shop.yaml", rest);
+    apply(&place);
+    let lock = place.read("podgraft.lock");
+    assert!(
+        lock.contains("\"carts\"") && !lock.contains("\"orders\""),
+        "{lock}"
+    );
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/shop.yaml"), carts);
 }
 
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use memchr::memmem;
+use memchr::{memmem, memrchr};
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::{Outcome, WorkloadReport};
@@ -188,12 +188,11 @@ impl LockFiles {
             })
             .collect();
         for (index, lock) in locks.locks.iter_mut().enumerate() {
-            // In a file of this run, a record goes if its workload was not seen and its name occurs nowhere in the
-            // text: a name that occurs may be a workload that was passed over. In another file, a record goes if the
-            // file is gone.
+            // In a file of this run, a record goes if its workload was not seen and nothing in the text has its name:
+            // it may be a workload that was passed over. In another file, a record goes if the file is gone.
             lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
                 Some((_, seen)) if seen.contains(key.name.as_str()) => true,
-                Some((file, _)) => memmem::find(&file.text, key.name.as_bytes()).is_some(),
+                Some((file, _)) => may_name(&file.text, key.name.as_bytes()),
                 None => !self.locks.gone.contains(&(index, key.file.clone())),
             });
         }
@@ -228,6 +227,33 @@ fn is_recorded(workload: &WorkloadReport, records: &[RecordedWorkload]) -> bool 
             && record.namespace == namespace
             && record.name == workload.name
     })
+}
+
+/// Whether something in a text may be called this: the name is the value of a field whose key ends with `name`, or no
+/// key is on its line, as in a block scalar.
+fn may_name(text: &[u8], name: &[u8]) -> bool {
+    let is_of_name = |char: &u8| char.is_ascii_alphanumeric() || b"-.".contains(char);
+    memmem::find_iter(text, name).any(|at| {
+        let (before, behind) = (&text[..at], &text[at + name.len()..]);
+        let is_part =
+            before.last().is_some_and(is_of_name) || behind.first().is_some_and(is_of_name);
+        let line = memrchr(b'\n', before).map_or(before, |end| &before[end + 1..]);
+        !is_part && memrchr(b':', line).is_none_or(|colon| is_value_of_name(line, colon))
+    })
+}
+
+/// Whether the key before a colon ends with `name`, and only quotes, an anchor or a tag follow the colon.
+fn is_value_of_name(line: &[u8], colon: usize) -> bool {
+    let (key, value) = (
+        line[..colon].trim_ascii_end(),
+        line[colon + 1..].trim_ascii(),
+    );
+    let key = key
+        .strip_suffix(b"\"")
+        .or(key.strip_suffix(b"'"))
+        .unwrap_or(key);
+    key.to_ascii_lowercase().ends_with(b"name")
+        && value.first().is_none_or(|char| b"\"'&!".contains(char))
 }
 
 /// Whether a path leads to a file below its folder. A line that somebody wrote into a lock file may lead elsewhere.
