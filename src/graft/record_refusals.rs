@@ -88,8 +88,8 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
                 "podgraft.lock does not name this workload, and it may have been any of these: {}",
                 some_of(names)
             ),
-            "after a rename, write the new name into the lines of podgraft.lock; to keep the values that are there as \
-             they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt`",
+            "after a rename, write the new name into the lines of podgraft.lock; after a copy, add lines with it; to \
+             keep the values as they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt`",
         ),
     };
     Diagnostic::error(Code::BadRecord, message)
