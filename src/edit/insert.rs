@@ -45,6 +45,8 @@ impl Lowering<'_, '_> {
         let is_last_line_of_blanks = text[end..].bytes().all(|byte| byte == b' ');
         let at = if ends_in_line_end && !is_last_line_of_blanks {
             end
+        } else if has_only_kept_blanks(text, end) {
+            text.len()
         } else {
             next_line(text, end)
         };
@@ -99,4 +101,15 @@ impl Lowering<'_, '_> {
         self.edits.push(Edit { at: at..at, text });
         Ok(())
     }
+}
+
+/// Whether the text up to `end` may end with the header of a `|+` block, and its only line are the blanks at the end of
+/// the text.
+fn has_only_kept_blanks(text: &str, end: usize) -> bool {
+    let header = text[..end].trim_end_matches(|char: char| char.is_ascii_digit());
+    let rest = text[end..].split_once('\n');
+    rest.is_some_and(|(comment, blanks)| {
+        let has_blanks = !blanks.is_empty() && blanks.bytes().all(|byte| byte == b' ');
+        header.ends_with('+') && has_blanks && !comment.trim_start().starts_with(|char| char != '#')
+    })
 }
