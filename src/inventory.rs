@@ -415,7 +415,10 @@ fn contradiction(title: &str, first: &Place, second: &Place) -> UnclearObject {
             (first.clone(), "one of them"),
             (second.clone(), "the other"),
         ],
-        help: "take one of the two out",
+        help: match first.source == second.source {
+            true => "take one of the two out",
+            false => "take one of the two out, or leave its file out of the run with `--exclude`",
+        },
     }
 }
 
