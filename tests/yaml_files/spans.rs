@@ -116,6 +116,11 @@ fn check_scalar(at: &str, tree: &Tree<'_>, id: NodeId) {
     if !has_value || (has_indicator && header.bytes().any(|byte| byte.is_ascii_digit())) {
         return;
     }
+    // Blanks without a line end, which end the text, are the last line of a block with `+`. They are behind its span.
+    let behind = &tree.text()[tree.span(id).end..];
+    if has_indicator && behind.ends_with(' ') && behind.trim().is_empty() {
+        return;
+    }
     let line_end = if is_block && tree.span(id).end < tree.text().len() && !slice.ends_with('\n') {
         "\n"
     } else {
