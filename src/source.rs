@@ -59,13 +59,14 @@ impl<'a> Source<'a> {
             .map_or(self.text.len(), |at| start + at);
         let end = end.min(line_end);
         let (excerpt, cut) = shorten(&self.text[line_start..line_end], start - line_start);
+        let excerpt = excerpt.trim_end_matches('\r');
         Place {
             source: Arc::clone(&self.name),
             line: self.first_line + line_in_text,
             column: self.text[line_start..start].chars().count() + 1,
-            start: start - line_start - cut,
+            start: (start - line_start - cut).min(excerpt.len()),
             end: (end - line_start - cut).min(excerpt.len()),
-            excerpt: excerpt.trim_end_matches('\r').to_owned(),
+            excerpt: excerpt.to_owned(),
         }
     }
 }
@@ -170,6 +171,15 @@ mod tests {
             (place.line, place.excerpt.as_str(), place.start, place.end),
             (1, "a: |", 3, 4)
         );
+    }
+
+    #[test]
+    fn a_place_is_inside_its_excerpt_where_lines_end_with_carriage_returns() {
+        let source = Source::new("a", "a: b\r\n  c\r\n");
+        let place = source.place(3..9);
+        assert_eq!(&place.excerpt[place.start..place.end], "b");
+        let place = source.place(4..5);
+        assert_eq!(&place.excerpt[place.start..place.end], "");
     }
 
     #[test]
