@@ -1,95 +1,71 @@
-//! The table of names and functions in expressions. `podgraft policy functions` and docs/expressions.md are generated
-//! from it, and names are checked against it.
+//! The functions of expressions. docs/expressions.md is their table: `podgraft policy functions` prints it, and names are
+//! checked against it.
 
-mod table;
-mod values;
+use std::sync::LazyLock;
 
-use table::FUNCTIONS;
+/// The text of docs/expressions.md.
+pub const PAGE: &str = include_str!("../../docs/expressions.md");
 
 /// A function, a method or a macro.
-#[derive(Debug, Clone, Copy)]
-pub struct Function {
+#[derive(Debug)]
+pub(super) struct Function {
     /// The name, with its namespace if it has one.
     pub name: &'static str,
     /// The ways to call it.
     pub signature: &'static str,
-    /// What it returns, for the page.
-    pub text: &'static str,
-    /// An expression that uses it.
-    pub example: &'static str,
-    /// The result of the example, as JSON.
-    pub result: &'static str,
-    /// It is a macro, which binds names in its arguments.
-    pub is_macro: bool,
+}
+
+/// Functions that bind names in their arguments.
+const MACROS: [&str; 10] = [
+    "all",
+    "exists",
+    "exists_one",
+    "existsOne",
+    "filter",
+    "has",
+    "map",
+    "sortBy",
+    "transformList",
+    "transformMap",
+];
+
+impl Function {
+    /// The function of a row of the table.
+    fn of([signature, _, example, _]: [&'static str; 4]) -> Self {
+        let called = signature.split('(').next().unwrap_or_default();
+        // An example calls a method on a value of its own, and a function of a namespace by its whole name.
+        let name = match called.rsplit_once('.') {
+            Some((_, method)) if !example.contains(called) => method,
+            Some(_) | None => called,
+        };
+        Function { name, signature }
+    }
+
+    /// Whether it is a macro.
+    pub(super) fn is_macro(&self) -> bool {
+        MACROS.contains(&self.name)
+    }
 }
 
 /// All functions. Those of the CEL library that are not here depend on the clock or differ from Kubernetes' CEL.
-pub fn functions() -> impl Iterator<Item = &'static Function> {
-    FUNCTIONS.iter().chain(values::FUNCTIONS)
+pub(super) fn functions() -> impl Iterator<Item = &'static Function> {
+    static FUNCTIONS: LazyLock<Vec<Function>> =
+        LazyLock::new(|| rows().map(Function::of).collect());
+    FUNCTIONS.iter()
 }
 
-/// The root names and what each stands for.
-pub const NAMES: &[(&str, &str)] = &[
-    ("params", "the parameters, always texts: `params.NAME`"),
-    ("variables", "the variables above: `variables.NAME`"),
-    (
-        "workload",
-        "the workload: `name`, `kind`, `apiVersion`, `namespace`, `labels`, `annotations`, `selector`",
-    ),
-    ("pod", "its pod template: `labels`, `annotations`, `spec`"),
-    ("object", "the whole object"),
-    (
-        "container",
-        "the chosen container, with all fields of a Container and its `type`: `Container`, `InitContainer` or `Sidecar`",
-    ),
-    (
-        "containers",
-        "`containers.first`, the first container of the pod",
-    ),
-    ("namespaceObject", "the Namespace of the workload, or null"),
-    (
-        "source",
-        "the resource that the policy is for, if the policy has a `source`",
-    ),
-    (
-        "sources",
-        "all resources that the policy is for, by name; with `scope: Namespaced`, those in the namespace of the resource",
-    ),
-    (
-        "ref",
-        "in `annotation` of `checksums`: `kind` and `name` of an object that the pod refers to",
-    ),
-];
-
-/// The text of docs/expressions.md.
-pub fn page() -> String {
-    let mut page = "# Expressions\n\nExpressions are [CEL](https://cel.dev), as in Kubernetes. `podgraft policy functions` prints \
-        this page, which is made\nof the table against which the program checks names.\n\n## Names\n\n| name | meaning \
-        |\n|---|---|\n"
-        .to_owned();
-    for (name, text) in NAMES {
-        page.push_str(&format!("| `{name}` | {text} |\n"));
-    }
-    page.push_str("\n## Functions\n\n| function | value | example | result |\n|---|---|---|---|\n");
-    for function in functions() {
-        let Function {
-            signature,
-            text,
-            example,
-            result,
-            ..
-        } = function;
-        page.push_str(&format!(
-            "| `{signature}` | {text} | `{example}` | `{result}` |\n"
-        ));
-    }
-    page.push_str(
-        "\n## Bounds\n\n`orValue`, `or`, `&&`, `||` and `?:` evaluate only what they need. An expression has at most 16,384 \
-        characters. A list\nthat is iterated has at most 1,024 entries, and iterations nest at most two deep; lists that the \
-        policy writes out, or makes\nof its own text, do not count. All expressions of a policy take at most two million steps \
-        for one container, about a second,\nso an expression always ends.\n",
-    );
-    page
+/// The rows of the page's table with signature, value, example and result.
+fn rows() -> impl Iterator<Item = [&'static str; 4]> {
+    let rows = PAGE
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.strip_suffix("` |"));
+    rows.filter_map(|row| {
+        let cells: Vec<&str> = row
+            .split(" | ")
+            .map(|cell| cell.trim_matches('`'))
+            .collect();
+        cells.try_into().ok()
+    })
 }
 
 #[cfg(test)]
@@ -116,16 +92,18 @@ mod tests {
     fn every_example_comes_to_what_the_table_says() {
         let mut vocabulary = Vocabulary::default();
         vocabulary.params.insert("none".to_owned(), None);
-        for function in functions() {
-            let expression = Expression::compile(function.example, &vocabulary)
-                .unwrap_or_else(|faults| panic!("{}: {faults:?}", function.example));
+        for row in rows() {
+            let [_, _, example, result] = row;
+            let expression = Expression::compile(example, &vocabulary)
+                .unwrap_or_else(|faults| panic!("{example}: {faults:?}"));
             let outcome = Evaluator::new(&vocabulary.params, &[], &NoValues).evaluate(&expression);
             let Ok(ExpressionResult::Value(value)) = outcome else {
-                panic!("{}: {outcome:?}", function.example);
+                panic!("{example}: {outcome:?}");
             };
-            assert_eq!(value.to_string(), function.result, "{}", function.example);
-            let word = function.name.rsplit('.').next().unwrap_or_default();
-            assert!(function.example.contains(word), "{}", function.name);
+            assert_eq!(value.to_string(), result, "{example}");
+            let Function { name, .. } = Function::of(row);
+            let word = name.rsplit('.').next().unwrap_or_default();
+            assert!(example.contains(word), "{name}");
         }
     }
 }

@@ -316,7 +316,7 @@ pub(crate) fn fields_of(root: &str) -> &'static [&'static str] {
 pub(crate) fn check_function(name: &str) -> Result<(), TemplateError> {
     match functions().find(|function| function.name == name) {
         // The parser expands macros, so a call that is left has the wrong form.
-        Some(function) if function.is_macro => Err(TemplateError::new(
+        Some(function) if function.is_macro() => Err(TemplateError::new(
             Code::BadExpression,
             format!("`{name}` is called in a way that it does not have"),
             format!("write `{}`", function.signature.replace("), ", ")` or `")),

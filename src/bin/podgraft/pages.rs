@@ -21,7 +21,7 @@ pub fn policy(command: &PolicyCommand) -> Exit {
     match command {
         PolicyCommand::List => print_page(Ok(list().into_bytes())),
         PolicyCommand::Suggest(args) => suggest::suggest(args),
-        PolicyCommand::Functions => print_page(Ok(reference::page().into_bytes())),
+        PolicyCommand::Functions => print_page(Ok(reference::PAGE.into())),
         PolicyCommand::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
             print_page(
