@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn every_policy_that_follows_a_webhook_is_asked_for_by_something() {
-        for builtin in BUILTINS {
+        for builtin in BUILTINS.iter() {
             assert!(
                 builtin.group == Group::Agents
                     || RULES.iter().any(|(policy, _)| *policy == builtin.name),

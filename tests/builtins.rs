@@ -241,7 +241,7 @@ fn the_catalogue_shares_one_deployment_and_each_is_undone() {
     };
     let mut names: Vec<&str> = BUILTINS
         .iter()
-        .filter(|builtin| builtin.group != Group::Agents && builtin.source().is_none())
+        .filter(|builtin| builtin.group != Group::Agents && builtin.source.is_none())
         .map(|builtin| builtin.name)
         .collect();
     let mut apply: Vec<String> = APPLY_CATALOGUE.map(str::to_owned).into();

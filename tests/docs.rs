@@ -179,7 +179,7 @@ fn every_format_of_policy_has_a_page_with_an_example() {
     let operators = BUILTINS
         .iter()
         .filter(|builtin| builtin.group == Group::Operators);
-    for (_, kind) in operators.filter_map(|builtin| builtin.source()) {
+    for (_, kind) in operators.filter_map(|builtin| builtin.source) {
         let mut name = String::new();
         for char in kind.chars() {
             if char.is_uppercase() && !name.is_empty() {

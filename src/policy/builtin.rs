@@ -13,6 +13,8 @@ pub struct Builtin {
     pub name: &'static str,
     /// The group in which `policy list` shows it.
     pub group: Group,
+    /// The group and kind in the policy's `source`; `None` without one.
+    pub source: Option<(&'static str, &'static str)>,
     /// The text of the file.
     pub text: &'static str,
 }
@@ -58,170 +60,99 @@ impl Group {
     }
 }
 
-const fn builtin(name: &'static str, group: Group, text: &'static str) -> Builtin {
-    Builtin { name, group, text }
-}
-
-/// All built-in policies, sorted by name.
-pub const BUILTINS: &[Builtin] = &[
-    builtin(
-        "aws-irsa",
+/// The files of each group, sorted by name.
+const FILES: [(Group, &[&str]); 6] = [
+    (
+        Group::Agents,
+        &[
+            include_str!("../../policies/debug-tools.yaml"),
+            include_str!("../../policies/jmx-exporter.yaml"),
+            include_str!("../../policies/opentelemetry-dotnet.yaml"),
+            include_str!("../../policies/opentelemetry-java.yaml"),
+            include_str!("../../policies/opentelemetry-nodejs.yaml"),
+            include_str!("../../policies/opentelemetry-python.yaml"),
+            include_str!("../../policies/prometheus-scrape.yaml"),
+            include_str!("../../policies/rookout-java.yaml"),
+        ],
+    ),
+    (
         Group::Clouds,
-        include_str!("../../policies/aws-irsa.yaml"),
+        &[
+            include_str!("../../policies/aws-irsa.yaml"),
+            include_str!("../../policies/aws-pod-identity.yaml"),
+            include_str!("../../policies/azure-workload-identity.yaml"),
+            include_str!("../../policies/cloud-sql-proxy.yaml"),
+        ],
     ),
-    builtin(
-        "aws-pod-identity",
-        Group::Clouds,
-        include_str!("../../policies/aws-pod-identity.yaml"),
+    (
+        Group::Secrets,
+        &[
+            include_str!("../../policies/onepassword.yaml"),
+            include_str!("../../policies/reloader.yaml"),
+            include_str!("../../policies/vault-agent.yaml"),
+        ],
     ),
-    builtin(
-        "azure-workload-identity",
-        Group::Clouds,
-        include_str!("../../policies/azure-workload-identity.yaml"),
-    ),
-    builtin(
-        "cloud-sql-proxy",
-        Group::Clouds,
-        include_str!("../../policies/cloud-sql-proxy.yaml"),
-    ),
-    builtin(
-        "config-monitor",
-        Group::Operators,
-        include_str!("../../policies/operators/config-monitor.yaml"),
-    ),
-    builtin(
-        "dapr",
+    (
         Group::Meshes,
-        include_str!("../../policies/dapr.yaml"),
+        &[
+            include_str!("../../policies/dapr.yaml"),
+            include_str!("../../policies/linkerd.yaml"),
+        ],
     ),
-    builtin(
-        "datadog-config",
+    (
         Group::Monitoring,
-        include_str!("../../policies/datadog-config.yaml"),
+        &[
+            include_str!("../../policies/datadog-config.yaml"),
+            include_str!("../../policies/elastic-apm-java.yaml"),
+            include_str!("../../policies/newrelic-java.yaml"),
+        ],
     ),
-    builtin(
-        "debug-tools",
-        Group::Agents,
-        include_str!("../../policies/debug-tools.yaml"),
-    ),
-    builtin(
-        "elastic-apm-java",
-        Group::Monitoring,
-        include_str!("../../policies/elastic-apm-java.yaml"),
-    ),
-    builtin(
-        "jmx-exporter",
-        Group::Agents,
-        include_str!("../../policies/jmx-exporter.yaml"),
-    ),
-    builtin(
-        "linkerd",
-        Group::Meshes,
-        include_str!("../../policies/linkerd.yaml"),
-    ),
-    builtin(
-        "newrelic-java",
-        Group::Monitoring,
-        include_str!("../../policies/newrelic-java.yaml"),
-    ),
-    builtin(
-        "onepassword",
-        Group::Secrets,
-        include_str!("../../policies/onepassword.yaml"),
-    ),
-    builtin(
-        "opentelemetry-dotnet",
-        Group::Agents,
-        include_str!("../../policies/opentelemetry-dotnet.yaml"),
-    ),
-    builtin(
-        "opentelemetry-java",
-        Group::Agents,
-        include_str!("../../policies/opentelemetry-java.yaml"),
-    ),
-    builtin(
-        "opentelemetry-nodejs",
-        Group::Agents,
-        include_str!("../../policies/opentelemetry-nodejs.yaml"),
-    ),
-    builtin(
-        "opentelemetry-python",
-        Group::Agents,
-        include_str!("../../policies/opentelemetry-python.yaml"),
-    ),
-    builtin(
-        "podbuggertool",
+    (
         Group::Operators,
-        include_str!("../../policies/operators/podbuggertool.yaml"),
-    ),
-    builtin(
-        "prometheus-jmx-exporter",
-        Group::Operators,
-        include_str!("../../policies/operators/jmx-exporter.yaml"),
-    ),
-    builtin(
-        "prometheus-scrape",
-        Group::Agents,
-        include_str!("../../policies/prometheus-scrape.yaml"),
-    ),
-    builtin(
-        "reloader",
-        Group::Secrets,
-        include_str!("../../policies/reloader.yaml"),
-    ),
-    builtin(
-        "rookout",
-        Group::Operators,
-        include_str!("../../policies/operators/rookout.yaml"),
-    ),
-    builtin(
-        "rookout-java",
-        Group::Agents,
-        include_str!("../../policies/rookout-java.yaml"),
-    ),
-    builtin(
-        "vault-agent",
-        Group::Secrets,
-        include_str!("../../policies/vault-agent.yaml"),
+        &[
+            include_str!("../../policies/operators/config-monitor.yaml"),
+            include_str!("../../policies/operators/podbuggertool.yaml"),
+            include_str!("../../policies/operators/jmx-exporter.yaml"),
+            include_str!("../../policies/operators/rookout.yaml"),
+        ],
     ),
 ];
 
-/// The group and kind of a resource, and the policy for it.
-type ResourceBuiltin = (&'static str, &'static str, &'static Builtin);
-
-static FOR_RESOURCES: LazyLock<Vec<ResourceBuiltin>> = LazyLock::new(|| {
-    let with_source = |builtin: &'static Builtin| {
-        let (group, kind) = builtin.source()?;
-        Some((group, kind, builtin))
+/// All built-in policies, sorted by name.
+pub static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
+    let of_group = |(group, texts): &(Group, &'static [&'static str])| {
+        let group = *group;
+        texts.iter().map(move |text| Builtin::of(group, text))
     };
-    BUILTINS.iter().filter_map(with_source).collect()
+    let mut builtins: Vec<Builtin> = FILES.iter().flat_map(of_group).collect();
+    builtins.sort_by_key(|builtin| builtin.name);
+    builtins
 });
 
 /// The groups and kinds of the resources that built-in policies are for.
 pub fn kinds_of_resources() -> impl Iterator<Item = (&'static str, &'static str)> {
-    FOR_RESOURCES.iter().map(|&(group, kind, _)| (group, kind))
+    BUILTINS.iter().filter_map(|builtin| builtin.source)
 }
 
 /// The built-in policy for resources of a group and kind.
 pub fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
-    let mut entries = FOR_RESOURCES.iter();
-    let found = entries.find(|(own_group, own_kind, _)| (*own_group, *own_kind) == (group, kind));
-    found.map(|(.., builtin)| *builtin)
+    let mut builtins = BUILTINS.iter();
+    builtins.find(|builtin| builtin.source == Some((group, kind)))
 }
 
 impl Builtin {
-    /// The group and kind in the policy's `source`; `None` without one.
-    pub fn source(&self) -> Option<(&'static str, &'static str)> {
-        // The file is searched as text, because parsing all of them would slow down each start.
-        const SOURCE: &[u8] = b"\n  source:\n";
-        let at = memchr::memmem::find(self.text.as_bytes(), SOURCE)?;
-        let source = &self.text[at + SOURCE.len()..];
-        let word = |key: &str| {
-            let mut lines = source.lines().take_while(|line| line.starts_with("    "));
-            lines.find_map(|line| line.trim_start().strip_prefix(key))
-        };
-        let (group, _) = word("apiVersion: ")?.split_once('/')?;
-        Some((group, word("kind: ")?))
+    fn of(group: Group, text: &'static str) -> Self {
+        let source = behind(text, "\n  source:\n").and_then(|source| {
+            let (group, _) = field(source, "apiVersion: ")?.split_once('/')?;
+            Some((group, field(source, "kind: ")?))
+        });
+        let name = behind(text, "\nmetadata:\n").and_then(|metadata| field(metadata, "name: "));
+        Builtin {
+            name: name.expect("every policy has a name"),
+            group,
+            source,
+            text,
+        }
     }
 
     /// The purpose: the first line of the file, which is a comment.
@@ -239,11 +170,23 @@ impl Builtin {
     }
 }
 
+/// The lines behind a line. The file is searched as text, because parsing all of them would slow down each start.
+fn behind(text: &'static str, line: &str) -> Option<&'static str> {
+    let at = memchr::memmem::find(text.as_bytes(), line.as_bytes())?;
+    Some(&text[at + line.len()..])
+}
+
+/// The value of a field in the mapping that a text begins with.
+fn field(mapping: &'static str, key: &str) -> Option<&'static str> {
+    let mut lines = mapping.lines().take_while(|line| line.starts_with("  "));
+    lines.find_map(|line| line.trim_start().strip_prefix(key))
+}
+
 /// The names of the built-in policies for a message. Those with `source` need a resource of an operator and come last.
 pub fn list_names() -> String {
     let (of_resources, standalone): (Vec<&Builtin>, Vec<&Builtin>) = BUILTINS
         .iter()
-        .partition(|builtin| builtin.source().is_some());
+        .partition(|builtin| builtin.source.is_some());
     let list = |builtins: &[&Builtin]| {
         let names = builtins.iter().map(|builtin| builtin.name);
         names.collect::<Vec<_>>().join(", ")
@@ -317,11 +260,11 @@ mod tests {
             params_stay_open: true,
             ..ReadOptions::default()
         };
-        for builtin in BUILTINS {
+        for builtin in BUILTINS.iter() {
             let (policies, problems) = read_as(vec![builtin.file()], &[], looking.clone());
             assert_eq!(problems, [], "{}", builtin.name);
             // Without a resource there is no policy.
-            assert_eq!(policies.is_empty(), builtin.source().is_some());
+            assert_eq!(policies.is_empty(), builtin.source.is_some());
             for policy in &policies {
                 assert_eq!(policy.identity, builtin.name);
                 assert!(

@@ -89,7 +89,7 @@ fn group_text(group: Group, width: usize) -> String {
     let members = BUILTINS.iter().filter(|builtin| builtin.group == group);
     let lines = members.map(|builtin| {
         let width = width + "builtin:".len();
-        let name = match (builtin.source(), group) {
+        let name = match (builtin.source, group) {
             (Some((_, kind)), Group::Operators) => kind.to_owned(),
             _ => format!("builtin:{}", builtin.name),
         };

@@ -64,13 +64,13 @@ fn paragraph(policy: &str, suggestions: &[Suggestion], paths: &str) -> Option<St
         FORMATS.iter().find(|format| format.kind == policy),
     ) {
         (Ok(builtin), _) if builtin.group == Group::Operators => {
-            let (_, kind) = builtin.source()?;
+            let (_, kind) = builtin.source?;
             let title = format!("{kind}  {}", builtin.summary());
             (title, with_resource(kind, suggestions, paths))
         }
         (Ok(builtin), _) => (
             format!("builtin:{}  {}", builtin.name, builtin.summary()),
-            match builtin.source() {
+            match builtin.source {
                 Some((_, kind)) => with_resource(kind, suggestions, paths),
                 None => format!(
                     "podgraft diff -p builtin:{}{} {paths}",
