@@ -28,6 +28,8 @@ pub enum SuggestionRule {
     Resource(&'static str, &'static str),
 }
 
+use SuggestionRule::{Key, OnPod, Resource};
+
 const YES: &[&str] = &["1", "on", "t", "true", "y", "yes"];
 const ANY: &[&str] = &[];
 
@@ -36,131 +38,93 @@ pub const INSTRUMENTATION: &str = "Instrumentation";
 
 /// The policies that can be suggested, each with its rules: built-in ones by name, resources of operators by kind.
 pub const RULES: &[(&str, &[SuggestionRule])] = &[
-    (
-        "aws-irsa",
-        &[SuggestionRule::Key("eks.amazonaws.com/role-arn", ANY)],
-    ),
+    ("aws-irsa", &[Key("eks.amazonaws.com/role-arn", ANY)]),
     (
         "aws-pod-identity",
         &[
-            SuggestionRule::Key("eks.amazonaws.com/pod-identity", ANY),
-            SuggestionRule::Resource("eks.services.k8s.aws", "PodIdentityAssociation"),
+            Key("eks.amazonaws.com/pod-identity", ANY),
+            Resource("eks.services.k8s.aws", "PodIdentityAssociation"),
         ],
     ),
     (
         "azure-workload-identity",
-        &[SuggestionRule::Key(
-            "azure.workload.identity/use",
-            &["true"],
-        )],
+        &[Key("azure.workload.identity/use", &["true"])],
     ),
     (
         "cloud-sql-proxy",
-        &[SuggestionRule::Resource(
-            "cloudsql.cloud.google.com",
-            "AuthProxyWorkload",
-        )],
+        &[Resource("cloudsql.cloud.google.com", "AuthProxyWorkload")],
     ),
     (
         "config-monitor",
-        &[SuggestionRule::Resource("magalix.com", "ConfigMonitor")],
+        &[Resource("magalix.com", "ConfigMonitor")],
     ),
-    ("dapr", &[SuggestionRule::Key("dapr.io/enabled", YES)]),
+    ("dapr", &[Key("dapr.io/enabled", YES)]),
     (
         "datadog-config",
-        &[SuggestionRule::Key(
-            "admission.datadoghq.com/enabled",
-            &["true"],
-        )],
+        &[Key("admission.datadoghq.com/enabled", &["true"])],
     ),
     (
         "elastic-apm-java",
-        &[SuggestionRule::Key("co.elastic.apm/attach", &["java"])],
+        &[Key("co.elastic.apm/attach", &["java"])],
     ),
     (
         "linkerd",
-        &[SuggestionRule::Key(
-            "linkerd.io/inject",
-            &["enabled", "ingress"],
-        )],
+        &[Key("linkerd.io/inject", &["enabled", "ingress"])],
     ),
     (
         "newrelic-java",
-        &[SuggestionRule::Key(
-            "app.newrelic.instrumentation",
-            &["java"],
-        )],
+        &[Key("app.newrelic.instrumentation", &["java"])],
     ),
-    (
-        "podbuggertool",
-        &[SuggestionRule::Resource("ualter.com", "Podbuggertool")],
-    ),
+    ("podbuggertool", &[Resource("ualter.com", "Podbuggertool")]),
     (
         "prometheus-jmx-exporter",
-        &[SuggestionRule::Resource(
-            "banzaicloud.com",
-            "PrometheusJmxExporter",
-        )],
+        &[Resource("banzaicloud.com", "PrometheusJmxExporter")],
     ),
-    (
-        "rookout",
-        &[SuggestionRule::Resource("rookout.rookout.com", "Rookout")],
-    ),
+    ("rookout", &[Resource("rookout.rookout.com", "Rookout")]),
     (
         "vault-agent",
-        &[SuggestionRule::Key("vault.hashicorp.com/agent-inject", YES)],
+        &[Key("vault.hashicorp.com/agent-inject", YES)],
     ),
     (
         INSTRUMENTATION,
         &[
-            SuggestionRule::Resource("opentelemetry.io", INSTRUMENTATION),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-java"),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-nodejs"),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-python"),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-dotnet"),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-go"),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-apache-httpd"),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-nginx"),
-            SuggestionRule::OnPod("instrumentation.opentelemetry.io/inject-sdk"),
+            Resource("opentelemetry.io", INSTRUMENTATION),
+            OnPod("instrumentation.opentelemetry.io/inject-java"),
+            OnPod("instrumentation.opentelemetry.io/inject-nodejs"),
+            OnPod("instrumentation.opentelemetry.io/inject-python"),
+            OnPod("instrumentation.opentelemetry.io/inject-dotnet"),
+            OnPod("instrumentation.opentelemetry.io/inject-go"),
+            OnPod("instrumentation.opentelemetry.io/inject-apache-httpd"),
+            OnPod("instrumentation.opentelemetry.io/inject-nginx"),
+            OnPod("instrumentation.opentelemetry.io/inject-sdk"),
         ],
     ),
     (
         "opentelemetry-java",
-        &[SuggestionRule::OnPod(
-            "instrumentation.opentelemetry.io/inject-java",
-        )],
+        &[OnPod("instrumentation.opentelemetry.io/inject-java")],
     ),
     (
         "opentelemetry-nodejs",
-        &[SuggestionRule::OnPod(
-            "instrumentation.opentelemetry.io/inject-nodejs",
-        )],
+        &[OnPod("instrumentation.opentelemetry.io/inject-nodejs")],
     ),
     (
         "opentelemetry-python",
-        &[SuggestionRule::OnPod(
-            "instrumentation.opentelemetry.io/inject-python",
-        )],
+        &[OnPod("instrumentation.opentelemetry.io/inject-python")],
     ),
     (
         "opentelemetry-dotnet",
-        &[SuggestionRule::OnPod(
-            "instrumentation.opentelemetry.io/inject-dotnet",
-        )],
+        &[OnPod("instrumentation.opentelemetry.io/inject-dotnet")],
     ),
-    (
-        "onepassword",
-        &[SuggestionRule::Key("operator.1password.io/inject", ANY)],
-    ),
+    ("onepassword", &[Key("operator.1password.io/inject", ANY)]),
     (
         "reloader",
         &[
-            SuggestionRule::Key("reloader.stakater.com/auto", &["true"]),
-            SuggestionRule::Key("reloader.stakater.com/search", &["true"]),
-            SuggestionRule::Key("configmap.reloader.stakater.com/auto", &["true"]),
-            SuggestionRule::Key("secret.reloader.stakater.com/auto", &["true"]),
-            SuggestionRule::Key("configmap.reloader.stakater.com/reload", ANY),
-            SuggestionRule::Key("secret.reloader.stakater.com/reload", ANY),
+            Key("reloader.stakater.com/auto", &["true"]),
+            Key("reloader.stakater.com/search", &["true"]),
+            Key("configmap.reloader.stakater.com/auto", &["true"]),
+            Key("secret.reloader.stakater.com/auto", &["true"]),
+            Key("configmap.reloader.stakater.com/reload", ANY),
+            Key("secret.reloader.stakater.com/reload", ANY),
         ],
     ),
 ];
