@@ -3,9 +3,9 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit;
-use crate::policy::conversion::ReadOptions;
+use crate::policy::conversion::{ConvertedResource, ReadOptions};
 use crate::policy::params::ParamSetting;
-use crate::policy::read::{ConvertedResource, PolicyFile, convert_all};
+use crate::policy::read::{PolicyFile, convert_all};
 use crate::wording::one_line;
 
 /// Length of the longest comment line, in characters.

@@ -5,8 +5,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use super::types::{
-    ChangedPolicy, ConfigFile, FunctionFile, FunctionMode, Image, OpenTelemetry, PolicyEntry,
-    Settings,
+    ChangedPolicy, ConfigFile, FunctionFile, FunctionMode, OpenTelemetry, PolicyEntry, Settings,
 };
 use super::{Config, ConfigParam, PolicyUse, parse_namespace};
 use crate::dangers::Danger;
@@ -20,7 +19,7 @@ use crate::policy::opentelemetry::release::{self, OperatorFeature, Release};
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, did_you_mean, nearest};
-use crate::policy::{PolicyText, stored_schemas, template};
+use crate::policy::{stored_schemas, template};
 use crate::source::Place;
 use crate::yaml::parse::parse;
 use crate::yaml::value::{Path, to_value};
@@ -62,8 +61,10 @@ fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
         acknowledged: reader.acknowledged(&file.acknowledge, &root.key("acknowledge")),
         ..config
     };
-    reader.check_globs(&file.include, &root.key("include"));
-    reader.check_globs(&file.exclude, &root.key("exclude"));
+    // They are compiled later, with those of the flags.
+    let check_glob = |text: &str| glob::compile(text, GlobSubject::Path);
+    reader.each(&file.include, &root.key("include"), check_glob);
+    reader.each(&file.exclude, &root.key("exclude"), check_glob);
     if !reader.problems.is_empty() {
         return Err(reader.problems);
     }
@@ -94,11 +95,7 @@ pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Dia
 /// # Errors
 /// All problems, and every field that an application may not set.
 pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
-    let copy = PolicyFile {
-        name: Arc::clone(&file.name),
-        text: file.text.clone(),
-    };
-    with_document(copy, refuse_other_fields)?;
+    with_document(file.clone(), refuse_other_fields)?;
     read(file).map(|config| config.params)
 }
 
@@ -128,10 +125,7 @@ fn with_document<T>(
     file: PolicyFile,
     read: impl FnOnce(&Document<'_>) -> Result<T, Vec<Diagnostic>>,
 ) -> Result<T, Vec<Diagnostic>> {
-    let file = Arc::new(PolicyText {
-        name: file.name,
-        text: file.text,
-    });
+    let file = Arc::new(file);
     let tree =
         parse(&file.text).map_err(|error| vec![not_yaml(&file, error, "the configuration")])?;
     let &[root] = tree.roots() else {
@@ -212,7 +206,11 @@ fn settings(
     };
     let config = Config {
         params: reader.params(&settings, &at.key("params")),
-        pod_templates: reader.pod_templates(&settings, &at.key("podTemplates")),
+        pod_templates: reader.each(
+            &settings.pod_templates,
+            &at.key("podTemplates"),
+            PodTemplatePath::parse,
+        ),
         kube_minor: settings
             .kube_version
             .as_ref()
@@ -243,6 +241,23 @@ impl ConfigReader<'_, '_> {
     pub(super) fn report_error(&mut self, path: &Path, message: impl Into<String>) {
         self.problems
             .push(self.document.error(Code::BadPolicy, path, message));
+    }
+
+    /// Reads each text of a list and reports errors at their entries.
+    fn each<T>(
+        &mut self,
+        texts: &[String],
+        at: &Path,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Vec<T> {
+        let mut read = Vec::new();
+        for (index, text) in texts.iter().enumerate() {
+            match parse(text) {
+                Ok(value) => read.push(value),
+                Err(message) => self.report_error(&at.index(index), message),
+            }
+        }
+        read
     }
 
     fn forbid(&mut self, words: &[String], at: &Path) -> Vec<Danger> {
@@ -343,15 +358,6 @@ impl ConfigReader<'_, '_> {
         paths.map(placed).collect()
     }
 
-    /// Checks globs that are compiled later, with those of the flags.
-    fn check_globs(&mut self, globs: &[String], at: &Path) {
-        for (index, text) in globs.iter().enumerate() {
-            if let Err(message) = glob::compile(text, GlobSubject::Path) {
-                self.report_error(&at.index(index), message);
-            }
-        }
-    }
-
     /// Reads `namespaces` from the JSON value, which keeps the order of the file: the first match counts.
     fn namespaces(&mut self, at: &Path) -> Vec<(globset::GlobMatcher, String)> {
         let entries = at.get(&self.document.value).and_then(Value::as_object);
@@ -375,39 +381,18 @@ impl ConfigReader<'_, '_> {
     }
 
     fn image_env(&mut self, entries: &[String], at: &Path) -> Vec<ImageEnv> {
-        let mut found = Vec::new();
-        for (index, text) in entries.iter().enumerate() {
-            match ImageEnv::parse(text) {
-                Ok(mut image_env) => {
-                    image_env.is_configured = true;
-                    found.push(image_env);
-                }
-                Err(message) => self.report_error(&at.index(index), message),
-            }
-        }
-        found
-    }
-
-    fn pod_templates(&mut self, settings: &Settings, at: &Path) -> Vec<PodTemplatePath> {
-        let mut found = Vec::new();
-        for (index, text) in settings.pod_templates.iter().enumerate() {
-            match PodTemplatePath::parse(text) {
-                Ok(path) => found.push(path),
-                Err(message) => self.report_error(&at.index(index), message),
-            }
+        let mut found = self.each(entries, at, ImageEnv::parse);
+        for image_env in &mut found {
+            image_env.is_configured = true;
         }
         found
     }
 
     /// Reads the version as written: as a number, `1.30` would be 1.3.
     fn kube_version(&mut self, at: &Path) -> Option<u32> {
-        match parse_kube_version(self.document.written(at).unwrap_or_default()) {
-            Ok(minor) => Some(minor),
-            Err(message) => {
-                self.report_error(at, message);
-                None
-            }
-        }
+        parse_kube_version(self.document.written(at).unwrap_or_default())
+            .map_err(|message| self.report_error(at, message))
+            .ok()
     }
 
     fn image_mirrors(&mut self, settings: &Settings, at: &Path) -> Vec<ImageMirror> {
@@ -428,7 +413,7 @@ impl ConfigReader<'_, '_> {
                 );
             }
         }
-        settings.image_mirrors.iter().map(Image::mirror).collect()
+        settings.image_mirrors.clone()
     }
 
     fn opentelemetry(&mut self, stated: &OpenTelemetry, at: &Path) -> release::OperatorSettings {
@@ -439,22 +424,11 @@ impl ConfigReader<'_, '_> {
                 Err(message) => self.report_error(&at.key("operatorRelease"), message),
             }
         }
-        type Switch = fn(&mut release::OperatorSettings, OperatorFeature);
-        let switches: [(_, _, Switch); 2] = [
-            ("enable", &stated.enable, release::OperatorSettings::enable),
-            (
-                "disable",
-                &stated.disable,
-                release::OperatorSettings::disable,
-            ),
-        ];
-        for (key, words, switch) in switches {
-            for (index, word) in words.iter().enumerate() {
-                match OperatorFeature::parse(word) {
-                    Ok(feature) => switch(&mut settings, feature),
-                    Err(message) => self.report_error(&at.key(key).index(index), message),
-                }
-            }
+        for feature in self.each(&stated.enable, &at.key("enable"), OperatorFeature::parse) {
+            settings.enable(feature);
+        }
+        for feature in self.each(&stated.disable, &at.key("disable"), OperatorFeature::parse) {
+            settings.disable(feature);
         }
         for (word, image) in &stated.images {
             match Language::with_image(word) {

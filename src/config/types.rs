@@ -173,7 +173,7 @@ pub struct Settings {
     pub forbid: Vec<String>,
     /// Other places for the images that policies inject.
     #[serde(default)]
-    pub image_mirrors: Vec<Image>,
+    pub image_mirrors: Vec<ImageMirror>,
     /// How the OpenTelemetry Operator is set up, whose work an Instrumentation asks for.
     #[serde(default)]
     pub open_telemetry: OpenTelemetry,
@@ -208,33 +208,4 @@ pub enum RecordMode {
     Always,
     /// Not at all.
     Never,
-}
-
-/// An entry of kustomize's `images`.
-#[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Image {
-    /// The image without tag and digest, as the policy writes it.
-    pub name: String,
-    /// Instead of the name.
-    pub new_name: Option<String>,
-    /// Instead of tag and digest.
-    pub new_tag: Option<String>,
-    /// Behind the tag.
-    pub tag_suffix: Option<String>,
-    /// Instead of tag and digest, such as `sha256:...`.
-    pub digest: Option<String>,
-}
-
-impl Image {
-    pub(super) fn mirror(&self) -> ImageMirror {
-        ImageMirror {
-            name: self.name.clone(),
-            new_name: self.new_name.clone(),
-            new_tag: self.new_tag.clone(),
-            tag_suffix: self.tag_suffix.clone(),
-            digest: self.digest.clone(),
-        }
-    }
 }

@@ -1,16 +1,12 @@
 //! Converts resources of other operators to policies. A format writes the `InjectionPolicy` for a resource, which is
 //! then read like any other: only one reader makes the internal type.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
+use std::sync::Arc;
 
 use super::document::Document;
 use super::opentelemetry::release::OperatorSettings;
 use super::params::ParamSetting;
-use crate::diagnostic::Diagnostic;
-
-/// A function that converts a resource to a policy.
-pub type ConvertFn =
-    fn(&Document<'_>, &ConversionContext<'_>) -> Result<Conversion, Vec<Diagnostic>>;
 
 /// What a conversion needs besides the resource.
 #[derive(Debug, Clone, Copy)]
@@ -54,41 +50,38 @@ impl<'g> ConversionContext<'g> {
     }
 }
 
-/// A converted resource.
-#[derive(Debug)]
-pub struct Conversion {
-    /// The `InjectionPolicy`.
+/// A resource of another operator, converted to a policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvertedResource {
+    /// The identity of the resource.
+    pub identity: String,
+    /// The name of its file.
+    pub file: Arc<str>,
+    /// The `InjectionPolicy` that it becomes.
     pub policy: Value,
     /// Remarks for readers of the policy, such as parts that it cannot express.
     pub remarks: Vec<String>,
-    /// Warnings about the resource.
-    pub problems: Vec<Diagnostic>,
 }
 
-impl Conversion {
-    /// A policy with the resource's name and an empty spec.
-    pub fn of(document: &Document<'_>, description: &str) -> Self {
-        let metadata = ["name", "namespace"].into_iter().filter_map(|key| {
-            let text = document.text(&["metadata", key])?;
-            Some((key.to_owned(), Value::from(text)))
-        });
-        let policy = json!({
-            "apiVersion": "podgraft.dev/v1alpha1",
-            "kind": "InjectionPolicy",
-            "metadata": metadata.collect::<Map<_, _>>(),
-            "spec": {"description": description},
-        });
-        Conversion {
+impl ConvertedResource {
+    /// A conversion without remarks.
+    pub fn of(document: &Document<'_>, policy: Value) -> Self {
+        ConvertedResource {
+            identity: document.identity(),
+            file: Arc::clone(&document.file.name),
             policy,
             remarks: Vec::new(),
-            problems: Vec::new(),
         }
     }
+}
 
-    /// Sets a field of the spec.
-    pub fn set(&mut self, key: &str, value: Value) {
-        self.policy["spec"][key] = value;
-    }
+/// The metadata of the policy for a resource: its name and namespace.
+pub fn metadata_of(document: &Document<'_>) -> Value {
+    let metadata = ["name", "namespace"].into_iter().filter_map(|key| {
+        let text = document.text(&["metadata", key])?;
+        Some((key.to_owned(), Value::from(text)))
+    });
+    Value::Object(metadata.collect())
 }
 
 /// Escapes a text of a resource for a policy, where `${` begins an expression.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::PolicyText;
+use super::PolicyFile;
 use super::expression::ExpressionResult;
 use super::names::RuleCheck;
 pub(crate) use super::places::Places;
@@ -21,7 +21,7 @@ use crate::yaml::value::{Path, Step};
 #[derive(Debug, Clone)]
 pub struct Document<'t> {
     /// The file.
-    pub file: Arc<PolicyText>,
+    pub file: Arc<PolicyFile>,
     /// The places of the values in the file.
     pub places: Places<'t>,
     /// The object as JSON.
@@ -31,7 +31,7 @@ pub struct Document<'t> {
 impl Document<'static> {
     /// A document with nothing but a value at a path. Indexes before it are padded with nulls.
     pub fn with_only(
-        file: &Arc<PolicyText>,
+        file: &Arc<PolicyFile>,
         places: &Arc<StoredPlaces>,
         at: &Path,
         value: Value,

@@ -1,10 +1,6 @@
-//! The formats of policies, and how each is translated. A new format is one file and one row here.
+//! The formats of policies.
 
-use super::conversion::{Conversion, ConversionContext, ConvertFn, ReadOptions};
-use super::document::Document;
-use super::opentelemetry;
-use super::{Policy, builtin, native};
-use crate::diagnostic::Diagnostic;
+use super::builtin;
 use crate::manifest::workload::group_of;
 
 /// A format of policy.
@@ -16,89 +12,41 @@ pub struct Format {
     pub kind: &'static str,
     /// What a policy of the format does, for lists.
     pub summary: &'static str,
-    /// How its objects become policies.
-    pub translator: Translator,
 }
 
-/// How a format's objects become policies.
-#[derive(Debug, Clone, Copy)]
-pub enum Translator {
-    /// Each object is an `InjectionPolicy`.
-    Native,
-    /// All objects of a run are translated together, because the effect of one depends on the others.
-    Joint {
-        /// Converts one object, as far as an `InjectionPolicy` can express it.
-        convert: ConvertFn,
-        /// Makes the policies of all objects.
-        join: JoinFn,
-    },
-}
+/// The native format.
+pub const INJECTION_POLICY: Format = Format {
+    api_version: "podgraft.dev/v1alpha1",
+    kind: "InjectionPolicy",
+    summary: "What its rules say",
+};
 
-/// A function that converts all resources of a format to policies and diagnostics.
-pub type JoinFn = fn(Vec<Document<'_>>, &ReadOptions) -> (Vec<Policy>, Vec<Diagnostic>);
+/// The format of the OpenTelemetry Operator. All its objects are translated together, because the effect of one depends on
+/// the others.
+pub const INSTRUMENTATION: Format = Format {
+    api_version: "opentelemetry.io/*",
+    kind: "Instrumentation",
+    summary: "Traces, metrics and logs: what the OpenTelemetry Operator does to pods, for all its languages",
+};
 
-impl Translator {
-    /// The names of the parameters that an object declares.
-    pub fn declared(&self, document: &Document<'_>) -> Vec<String> {
-        match self {
-            Translator::Native => native::declared(document),
-            Translator::Joint { .. } => Vec::new(),
-        }
+/// All formats.
+pub const FORMATS: [Format; 2] = [INJECTION_POLICY, INSTRUMENTATION];
+
+impl Format {
+    /// Whether an object is of the format.
+    pub fn has(&self, api_version: &str, kind: &str) -> bool {
+        let has_version = match self.api_version.strip_suffix('*') {
+            Some(group) => api_version.starts_with(group),
+            None => api_version == self.api_version,
+        };
+        kind == self.kind && has_version
     }
-
-    /// Converts an object to an `InjectionPolicy`; `None` if it is one already.
-    ///
-    /// # Errors
-    /// All problems of the object.
-    pub fn convert(
-        &self,
-        document: &Document<'_>,
-        given: &ConversionContext<'_>,
-    ) -> Option<Result<Conversion, Vec<Diagnostic>>> {
-        match self {
-            Translator::Native => None,
-            Translator::Joint { convert, .. } => Some(convert(document, given)),
-        }
-    }
-}
-
-/// All formats. The native one is first.
-pub const FORMATS: [Format; 2] = [
-    Format {
-        api_version: "podgraft.dev/v1alpha1",
-        kind: "InjectionPolicy",
-        summary: "What its rules say",
-        translator: Translator::Native,
-    },
-    Format {
-        api_version: "opentelemetry.io/*",
-        kind: "Instrumentation",
-        summary: "Traces, metrics and logs: what the OpenTelemetry Operator does to pods, for all its languages",
-        translator: Translator::Joint {
-            convert: opentelemetry::convert,
-            join: opentelemetry::join,
-        },
-    },
-];
-
-/// The format of an object; `None` if it is not a policy.
-pub fn find(api_version: &str, kind: &str) -> Option<&'static Format> {
-    FORMATS
-        .iter()
-        .find(|format| format.kind == kind && fits(format.api_version, api_version))
 }
 
 /// Whether an object is a policy, or a resource of a built-in policy.
 pub fn is_policy(api_version: &str, kind: &str) -> bool {
-    find(api_version, kind).is_some()
+    FORMATS.iter().any(|format| format.has(api_version, kind))
         || builtin::for_resources(group_of(api_version), kind).is_some()
-}
-
-fn fits(pattern: &str, api_version: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(group) => api_version.starts_with(group),
-        None => api_version == pattern,
-    }
 }
 
 /// A list of all formats and of the resources of built-in policies, for messages.

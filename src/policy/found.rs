@@ -5,16 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::builtin;
-use super::conversion::ConversionContext;
 use super::document::{Document, Places};
-use super::format::{self, Translator};
+use super::format::{INJECTION_POLICY, INSTRUMENTATION, understood};
 use super::native;
-use super::native::source::{self, PolicyInstance};
+use super::native::source;
 use super::params::DeclaredParams;
-use super::read::ConvertedResource;
 use super::schema::{did_you_mean, nearest};
 use super::unread::{not_a_value, not_yaml};
-use super::{Policy, PolicyText};
+use super::{Policy, PolicyFile};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
 use crate::source::Place;
@@ -35,7 +33,7 @@ fn sources_in(tree: &Tree<'_>) -> Vec<GroupKind> {
     let roots = tree.roots().iter().flat_map(|&root| objects(tree, root));
     let sources = roots.filter_map(|root| {
         let source = find(tree, root, &Path::of(&["spec", "source"]));
-        let is_policy = word(tree, root, "kind") == format::FORMATS[0].kind;
+        let is_policy = word(tree, root, "kind") == INJECTION_POLICY.kind;
         let kind = kind_of(tree, tree.follow(source.value));
         (is_policy && source.key.is_some() && !kind.1.is_empty()).then_some(kind)
     });
@@ -43,7 +41,7 @@ fn sources_in(tree: &Tree<'_>) -> Vec<GroupKind> {
 }
 
 /// The resource kinds in `source` of the policies of all files.
-pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<GroupKind> {
+pub(super) fn sources_of(trees: &[(&Arc<PolicyFile>, Tree<'_>)]) -> Vec<GroupKind> {
     trees
         .iter()
         .flat_map(|(_, tree)| sources_in(tree))
@@ -52,9 +50,9 @@ pub(super) fn sources_of(trees: &[(&Arc<PolicyText>, Tree<'_>)]) -> Vec<GroupKin
 
 /// The built-in policies for resources in the files. A given policy for the same kind takes precedence.
 pub(super) fn built_in_sources(
-    trees: &[(&Arc<PolicyText>, Tree<'_>)],
+    trees: &[(&Arc<PolicyFile>, Tree<'_>)],
     given: &[GroupKind],
-) -> Vec<Arc<PolicyText>> {
+) -> Vec<Arc<PolicyFile>> {
     let mut texts = Vec::new();
     for (_, tree) in trees {
         for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
@@ -62,13 +60,9 @@ pub(super) fn built_in_sources(
             let Some(builtin) = builtin::for_resources(&kind.0, &kind.1) else {
                 continue;
             };
-            let file = builtin.file();
-            let is_new = texts
-                .iter()
-                .all(|text: &Arc<PolicyText>| text.name != file.name);
-            if is_new && !given.contains(&kind) {
-                let (name, text) = (file.name, file.text);
-                texts.push(Arc::new(PolicyText { name, text }));
+            let file = Arc::new(builtin.file());
+            if !texts.contains(&file) && !given.contains(&kind) {
+                texts.push(file);
             }
         }
     }
@@ -81,9 +75,12 @@ pub(super) struct FoundDocument<'t> {
 }
 
 /// The role of an object in a policy file.
+#[derive(Clone, Copy)]
 pub(super) enum ObjectRole {
-    /// A policy, or a resource that is translated to one.
-    Policy(Translator),
+    /// A policy.
+    InjectionPolicy,
+    /// A resource of the OpenTelemetry Operator.
+    Instrumentation,
     /// A resource of a policy with `source`.
     Resource,
 }
@@ -92,8 +89,8 @@ impl<'t> FoundDocument<'t> {
     /// The group and kind of the policy's `source`, if it has one.
     pub(super) fn source(&self) -> Option<(&str, &str)> {
         match self.role {
-            ObjectRole::Policy(Translator::Native) => source::kind_of(&self.document.value),
-            ObjectRole::Policy(Translator::Joint { .. }) | ObjectRole::Resource => None,
+            ObjectRole::InjectionPolicy => source::kind_of(&self.document.value),
+            ObjectRole::Instrumentation | ObjectRole::Resource => None,
         }
     }
 
@@ -102,44 +99,12 @@ impl<'t> FoundDocument<'t> {
         (group_of(text("apiVersion")), text("kind"))
     }
 
-    /// Converts a resource by its policy. `None` if it has errors, which its translation reports.
-    pub(super) fn convert_resource(
-        &self,
-        siblings: &[PolicyInstance<'_, '_>],
-        policy: &Document<'_>,
-        given: &ConversionContext<'_>,
-    ) -> Option<ConvertedResource> {
-        let instance = PolicyInstance::new(&self.document, policy).ok()?;
-        let instance = instance.with_siblings(siblings, policy);
-        let policy = native::convert::convert(policy.clone(), given, &instance).ok()?;
-        Some(ConvertedResource {
-            identity: self.document.identity(),
-            file: Arc::clone(&self.document.file.name),
-            policy,
-            remarks: Vec::new(),
-        })
-    }
-
-    /// Converts a resource of another operator. `None` if it has errors, which its translation reports.
-    pub(super) fn converted(&self, given: &ConversionContext<'_>) -> Option<ConvertedResource> {
-        let ObjectRole::Policy(translator) = &self.role else {
-            return None;
-        };
-        let conversion = translator.convert(&self.document, given)?.ok()?;
-        Some(ConvertedResource {
-            identity: self.document.identity(),
-            file: Arc::clone(&self.document.file.name),
-            policy: conversion.policy,
-            remarks: conversion.remarks,
-        })
-    }
-
     /// The declared parameters. A resource has those of its policy.
     pub(super) fn declared(&self, policy: Option<&FoundDocument<'_>>) -> DeclaredParams {
         let names = match (&self.role, policy) {
-            (ObjectRole::Policy(translator), _) => translator.declared(&self.document),
+            (ObjectRole::InjectionPolicy, _) => native::declared(&self.document),
             (ObjectRole::Resource, Some(policy)) => native::declared(&policy.document),
-            (ObjectRole::Resource, None) => Vec::new(),
+            (ObjectRole::Instrumentation, _) | (ObjectRole::Resource, None) => Vec::new(),
         };
         let params = self
             .document
@@ -164,9 +129,9 @@ impl<'t> FoundDocument<'t> {
 }
 
 pub(super) fn parse_all<'t>(
-    texts: &'t [Arc<PolicyText>],
+    texts: &'t [Arc<PolicyFile>],
     problems: &mut Vec<Diagnostic>,
-) -> Vec<(&'t Arc<PolicyText>, Tree<'t>)> {
+) -> Vec<(&'t Arc<PolicyFile>, Tree<'t>)> {
     let mut trees = Vec::new();
     for file in texts {
         match parse(&file.text) {
@@ -178,7 +143,7 @@ pub(super) fn parse_all<'t>(
 }
 
 pub(super) fn find_policies<'t>(
-    file: &Arc<PolicyText>,
+    file: &Arc<PolicyFile>,
     tree: &'t Tree<'t>,
     sources: &[GroupKind],
     found: &mut Vec<FoundDocument<'t>>,
@@ -194,7 +159,7 @@ pub(super) fn find_policies<'t>(
     }
     if found.len() + problems.len() == before && !has_strays {
         let message = format!("`{}` has no policy", file.name);
-        let help = format!("the kinds of policy are {}", format::understood());
+        let help = format!("the kinds of policy are {}", understood());
         problems.push(
             Diagnostic::error(Code::BadPolicy, message)
                 .at(file.place(0..0), "in this file")
@@ -205,7 +170,7 @@ pub(super) fn find_policies<'t>(
 
 /// Custom resources that no policy is for. The group decides: those of Kubernetes have no dot or end in `.k8s.io`.
 fn unclaimed_resources(
-    file: &PolicyText,
+    file: &PolicyFile,
     tree: &Tree<'_>,
     sources: &[GroupKind],
 ) -> Vec<(GroupKind, Place)> {
@@ -215,7 +180,7 @@ fn unclaimed_resources(
         let is_custom = kind.0.contains('.') && !kind.0.ends_with(".k8s.io");
         let is_known = sources.contains(&kind)
             || kind.0 == OWN_GROUP
-            || format::find(word(tree, root, "apiVersion"), &kind.1).is_some();
+            || role_of(word(tree, root, "apiVersion"), &kind.1).is_some();
         if is_custom && !is_known && !kind.1.is_empty() {
             let at = find(tree, root, &Path::of(&["kind"])).value;
             unclaimed.push((kind, file.place(tree.span(at))));
@@ -229,7 +194,7 @@ const OWN_GROUP: &str = "podgraft.dev";
 
 /// Errors for custom resources that no policy uses, which would otherwise be ignored silently.
 pub(super) fn check_unclaimed(
-    trees: &[(&Arc<PolicyText>, Tree<'_>)],
+    trees: &[(&Arc<PolicyFile>, Tree<'_>)],
     sources: &[GroupKind],
     policies: &[Policy],
 ) -> Vec<Diagnostic> {
@@ -242,7 +207,7 @@ pub(super) fn check_unclaimed(
         .iter()
         .map(|(group, kind)| format!(", `{group}/* {kind}`"));
     let of_given: BTreeSet<String> = of_given.collect();
-    let known = format::understood();
+    let known = understood();
     let unlisted = of_given
         .iter()
         .filter(|given| !known.contains(given.trim_start_matches(", ")));
@@ -279,19 +244,18 @@ fn word<'t>(tree: &'t Tree<'_>, root: NodeId, key: &str) -> &'t str {
 }
 
 fn read_object<'t>(
-    file: &Arc<PolicyText>,
+    file: &Arc<PolicyFile>,
     tree: &'t Tree<'t>,
     root: NodeId,
     sources: &[GroupKind],
 ) -> Result<Option<FoundDocument<'t>>, Box<Diagnostic>> {
     let (api_version, kind) = (word(tree, root, "apiVersion"), word(tree, root, "kind"));
     let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));
-    if sources.contains(&kind_of(tree, root)) {
-        let document = read_document(file, tree, root)?;
-        let role = ObjectRole::Resource;
-        return Ok(Some(FoundDocument { document, role }));
-    }
-    let Some(format) = format::find(api_version, kind) else {
+    let role = match sources.contains(&kind_of(tree, root)) {
+        true => Some(ObjectRole::Resource),
+        false => role_of(api_version, kind),
+    };
+    let Some(role) = role else {
         return match misspelt(api_version, kind) {
             Some((key, message, help)) => Err(Box::new(
                 Diagnostic::error(Code::BadPolicy, message)
@@ -301,7 +265,7 @@ fn read_object<'t>(
             None => Ok(None),
         };
     };
-    if format.kind == format::FORMATS[0].kind
+    if matches!(role, ObjectRole::InjectionPolicy)
         && let Some(key) = boolean_key(tree, root)
     {
         let text = tree.scalar(key).unwrap_or_default();
@@ -310,22 +274,24 @@ fn read_object<'t>(
             Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
         return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
     }
-    let document = read_document(file, tree, root)?;
-    let role = ObjectRole::Policy(format.translator);
-    Ok(Some(FoundDocument { document, role }))
-}
-
-fn read_document<'t>(
-    file: &Arc<PolicyText>,
-    tree: &'t Tree<'t>,
-    root: NodeId,
-) -> Result<Document<'t>, Box<Diagnostic>> {
     let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
-    Ok(Document {
+    let document = Document {
         file: Arc::clone(file),
         places: Places::Tree(tree, root),
         value,
-    })
+    };
+    Ok(Some(FoundDocument { document, role }))
+}
+
+/// The role of an object in one of the formats.
+fn role_of(api_version: &str, kind: &str) -> Option<ObjectRole> {
+    let roles = [
+        (INJECTION_POLICY, ObjectRole::InjectionPolicy),
+        (INSTRUMENTATION, ObjectRole::Instrumentation),
+    ];
+    let mut roles = roles.into_iter();
+    let found = roles.find(|(format, _)| format.has(api_version, kind));
+    found.map(|(_, role)| role)
 }
 
 /// Kinds of `podgraft.dev` that are not policies and may be among the files.
@@ -333,7 +299,7 @@ const NO_POLICIES: [&str; 2] = ["Config", "PolicyTest"];
 
 /// For an object that is almost a policy of ours: the wrong key, a message and a help.
 fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, String)> {
-    let native = &format::FORMATS[0];
+    let native = INJECTION_POLICY;
     if kind == native.kind {
         let message = format!("`{kind}` has no version `{api_version}`");
         return Some((
@@ -345,7 +311,7 @@ fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, Stri
     let is_ours = api_version.starts_with("podgraft.dev/") && !NO_POLICIES.contains(&kind);
     let help = match nearest(kind, [native.kind].into_iter()) {
         Some(near) => did_you_mean(near),
-        None => format!("the kinds of policy are {}", format::understood()),
+        None => format!("the kinds of policy are {}", understood()),
     };
     is_ours.then(|| ("kind", format!("podgraft.dev has no kind `{kind}`"), help))
 }

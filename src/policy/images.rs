@@ -1,23 +1,29 @@
 //! Replaces image names in what policies inject. The fields are those of kustomize's `images`.
 
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
 use super::{Injection, PolicyValue};
 
-/// An entry of kustomize's `images`
-/// (<https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/>).
-#[derive(Debug, Clone, PartialEq, Eq)]
+// The fields are those of <https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/>.
+/// An entry of kustomize's `images`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schemas", schemars(rename = "Image"))]
 pub struct ImageMirror {
-    /// The image to replace, without tag and digest, as written in the policy.
+    /// The image without tag and digest, as the policy writes it.
     pub name: String,
-    /// Replaces the name.
+    /// Instead of the name.
     pub new_name: Option<String>,
-    /// Replaces tag and digest.
+    /// Instead of tag and digest.
     pub new_tag: Option<String>,
-    /// Appended to the tag. The digest is removed, because it would be that of another image.
+    // The digest is removed, because it would be that of another image.
+    /// Behind the tag.
     pub tag_suffix: Option<String>,
-    /// Replaces tag and digest. With `new_tag`, both are written.
+    // With `new_tag`, both are written.
+    /// Instead of tag and digest, such as `sha256:...`.
     pub digest: Option<String>,
 }
 

@@ -60,8 +60,8 @@ pub use words::{
     PatchScope, Position, Sample, SidecarType,
 };
 
-/// A validated policy with its parameters filled in.
-#[derive(Debug, Clone)]
+/// A validated policy with its parameters filled in. The default matches all workloads and does nothing.
+#[derive(Debug, Clone, Default)]
 pub struct Policy {
     /// `[Kind/][namespace/]name`. The kind is omitted for `InjectionPolicy`.
     pub identity: String,
@@ -114,42 +114,10 @@ pub struct Policy {
     /// Changes a whole pod, for behaviour that rules cannot express.
     pub mutation: Option<Arc<dyn Mutation>>,
     /// The file of the policy.
-    pub text: Arc<PolicyText>,
+    pub text: Arc<PolicyFile>,
 }
 
 impl Policy {
-    /// A policy that matches all workloads and does nothing yet.
-    pub fn empty(identity: String, text: Arc<PolicyText>) -> Self {
-        Policy {
-            identity,
-            renamed_from: None,
-            namespace: None,
-            description: None,
-            weight: 0,
-            suspend: false,
-            failure_policy: FailurePolicy::default(),
-            selects: WorkloadFilter::default(),
-            excludes: Vec::new(),
-            opt_in: None,
-            opt_out: None,
-            match_conditions: Vec::new(),
-            params: ParamValues::default(),
-            open_params: BTreeSet::new(),
-            variables: Vec::new(),
-            looks_up: BTreeSet::new(),
-            rules: Vec::new(),
-            apply_rules: ApplyRules::default(),
-            generate: Vec::new(),
-            image_mirrors: Arc::default(),
-            leave_alone: Vec::new(),
-            alone_among: None,
-            config_keys: Vec::new(),
-            effects: Vec::new(),
-            mutation: None,
-            text,
-        }
-    }
-
     /// The kind of the resource that the policy was made from; `None` for an `InjectionPolicy`.
     pub fn kind(&self) -> Option<&str> {
         // Names and namespaces are lower case, so a capital starts a kind.
@@ -171,16 +139,16 @@ impl Policy {
     }
 }
 
-/// The text of a policy file, kept for diagnostics.
-#[derive(Debug)]
-pub struct PolicyText {
+/// A file of policies, such as one that is given with `-p`. Its text is kept for diagnostics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyFile {
     /// The name for messages, usually the path as given.
     pub name: Arc<str>,
     /// The whole text.
     pub text: String,
 }
 
-impl PolicyText {
+impl PolicyFile {
     /// The place of a byte range of the file.
     pub fn place(&self, span: Range<usize>) -> Place {
         Source::new(Arc::clone(&self.name), &self.text).place(span)

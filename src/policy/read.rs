@@ -1,13 +1,12 @@
 //! Reads policies from files: finds them in all documents, assigns parameters and sorts by weight.
 
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::ptr::fn_addr_eq;
 use std::sync::Arc;
 
-use super::conversion::{ConversionContext, DebugMode, ReadOptions};
+use super::Policy;
+pub use super::PolicyFile;
+use super::conversion::{ConversionContext, ConvertedResource, DebugMode, ReadOptions};
 use super::document::Document;
-use super::format::{JoinFn, Translator};
 use super::found::{
     FoundDocument, ObjectRole, built_in_sources, check_unclaimed, find_policies, parse_all,
     sources_of, without_duplicates,
@@ -15,21 +14,12 @@ use super::found::{
 use super::names::check_dns_subdomain;
 use super::native;
 use super::native::source::PolicyInstance;
+use super::opentelemetry;
 pub use super::params::ParamSetting;
 use super::params::{self, DeclaredParams};
 pub use super::unread::{not_a_value, not_yaml};
-use super::{Policy, PolicyText};
 use crate::diagnostic::Diagnostic;
 use crate::yaml::value::Path;
-
-/// A file that is given with `-p`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyFile {
-    /// The name for messages.
-    pub name: Arc<str>,
-    /// The whole text.
-    pub text: String,
-}
 
 /// The policies in the order of application (weight, file, document), and all problems. Policies with errors are left
 /// out.
@@ -43,23 +33,13 @@ pub fn read_as(
     settings: &[ParamSetting],
     reading: ReadOptions,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
-    let (mut policies, mut converted) = (Vec::new(), Vec::new());
-    let problems = read_each(files, settings, reading, &mut policies, &mut converted);
-    policies.sort_by_key(|policy: &Policy| policy.weight);
+    let TranslationResults {
+        mut policies,
+        problems,
+        ..
+    } = read_each(files, settings, reading);
+    policies.sort_by_key(|policy| policy.weight);
     (policies, problems)
-}
-
-/// A resource of another operator, converted to a policy.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConvertedResource {
-    /// The identity of the resource.
-    pub identity: String,
-    /// The name of its file.
-    pub file: Arc<str>,
-    /// The `InjectionPolicy` that it becomes.
-    pub policy: Value,
-    /// Remarks for readers of the policy.
-    pub remarks: Vec<String>,
 }
 
 /// The resources of other operators, converted, in the order of the files; and all problems.
@@ -68,20 +48,17 @@ pub fn convert_all(
     settings: &[ParamSetting],
     reading: ReadOptions,
 ) -> (Vec<ConvertedResource>, Vec<Diagnostic>) {
-    let (mut policies, mut converted) = (Vec::new(), Vec::new());
-    let problems = read_each(files, settings, reading, &mut policies, &mut converted);
-    (converted, problems)
+    let results = read_each(files, settings, reading);
+    (results.converted, results.problems)
 }
 
 fn read_each(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
     reading: ReadOptions,
-    policies: &mut Vec<Policy>,
-    converted: &mut Vec<ConvertedResource>,
-) -> Vec<Diagnostic> {
+) -> TranslationResults {
     let mut problems = Vec::new();
-    let texts: Vec<Arc<PolicyText>> = files.into_iter().map(text_of).collect();
+    let texts: Vec<Arc<PolicyFile>> = files.into_iter().map(Arc::new).collect();
     let trees = parse_all(&texts, &mut problems);
     let mut sources = sources_of(&trees);
     let built_in = built_in_sources(&trees, &sources);
@@ -97,39 +74,33 @@ fn read_each(
         find_policies(file, tree, &sources, &mut found, &mut problems);
     }
     let mut made = TranslationResults {
-        policies,
-        converted,
         problems,
+        ..TranslationResults::default()
     };
     made.translate_all(&found, settings, &reading);
-    let (policies, mut problems) = (made.policies, made.problems);
     // After other errors, an unclaimed resource is often only their consequence.
-    if !problems.iter().any(Diagnostic::is_error) {
-        problems.extend(check_unclaimed(&trees, &sources, policies));
+    if !made.problems.iter().any(Diagnostic::is_error) {
+        let unclaimed = check_unclaimed(&trees, &sources, &made.policies);
+        made.problems.extend(unclaimed);
     }
-    problems.extend(found.iter().filter_map(invalid_former_name));
+    made.problems
+        .extend(found.iter().filter_map(invalid_former_name));
     let renamed: BTreeMap<String, String> = found.iter().filter_map(renamed_from).collect();
-    for policy in policies.iter_mut() {
+    for policy in &mut made.policies {
         policy.renamed_from = renamed.get(&policy.identity).cloned();
     }
-    problems
-}
-
-fn text_of(file: PolicyFile) -> Arc<PolicyText> {
-    Arc::new(PolicyText {
-        name: file.name,
-        text: file.text,
-    })
+    made
 }
 
 /// The policies, conversions and problems made so far.
-struct TranslationResults<'m> {
-    policies: &'m mut Vec<Policy>,
-    converted: &'m mut Vec<ConvertedResource>,
+#[derive(Default)]
+struct TranslationResults {
+    policies: Vec<Policy>,
+    converted: Vec<ConvertedResource>,
     problems: Vec<Diagnostic>,
 }
 
-impl TranslationResults<'_> {
+impl TranslationResults {
     fn translate_all(
         &mut self,
         found: &[FoundDocument<'_>],
@@ -151,10 +122,10 @@ impl TranslationResults<'_> {
             assigned,
             reading,
         };
-        let mut joint: Vec<(JoinFn, Vec<Document<'_>>)> = Vec::new();
+        let mut instrumentations = Vec::new();
         for (at, found_document) in found.iter().enumerate() {
             self.converted.extend(translation.convert(at));
-            match &found_document.role {
+            match found_document.role {
                 ObjectRole::Resource => {
                     // An error in the policy itself would be repeated for each of its resources.
                     let is_known = |reason: &Diagnostic| self.problems.contains(reason);
@@ -164,17 +135,15 @@ impl TranslationResults<'_> {
                     });
                     self.add(translated);
                 }
-                ObjectRole::Policy(Translator::Native) => self.add(translation.policy(at)),
-                ObjectRole::Policy(Translator::Joint { join, .. }) => {
-                    add_joint(&mut joint, *join, found_document.document.clone());
+                ObjectRole::InjectionPolicy => self.add(translation.policy(at)),
+                ObjectRole::Instrumentation => {
+                    instrumentations.push(found_document.document.clone())
                 }
             }
         }
-        for (join, documents) in joint {
-            let (joined, found) = join(documents, reading);
-            self.policies.extend(joined);
-            self.problems.extend(found);
-        }
+        let (joined, found) = opentelemetry::join(instrumentations, reading);
+        self.policies.extend(joined);
+        self.problems.extend(found);
     }
 
     fn add(&mut self, translated: Translated) {
@@ -185,19 +154,6 @@ impl TranslationResults<'_> {
             }
             Err(reasons) => self.problems.extend(reasons),
         }
-    }
-}
-
-/// Groups documents by the format that translates them together.
-fn add_joint<'t>(
-    joint: &mut Vec<(JoinFn, Vec<Document<'t>>)>,
-    join: JoinFn,
-    document: Document<'t>,
-) {
-    let mut known = joint.iter_mut();
-    match known.find(|(other, _)| fn_addr_eq(*other, join)) {
-        Some((_, documents)) => documents.push(document),
-        None => joint.push((join, vec![document])),
     }
 }
 
@@ -235,13 +191,17 @@ impl<'f, 't> Translation<'f, 't> {
 
     /// The policy that a resource becomes; `None` if it has errors or is a policy.
     fn convert(&self, at: usize) -> Option<ConvertedResource> {
-        let (found_document, given) = (&self.found[at], self.given(at));
-        match &found_document.role {
+        let (FoundDocument { document, role }, given) = (&self.found[at], self.given(at));
+        match role {
+            ObjectRole::InjectionPolicy => None,
+            ObjectRole::Instrumentation => opentelemetry::convert(document, &given).ok(),
             ObjectRole::Resource => {
                 let (policy, others) = self.owner_of(at)?;
-                found_document.convert_resource(others, policy, &given)
+                let instance = PolicyInstance::new(document, policy).ok()?;
+                let instance = instance.with_siblings(others, policy);
+                let policy = native::convert::convert(policy.clone(), &given, &instance).ok()?;
+                Some(ConvertedResource::of(document, policy))
             }
-            ObjectRole::Policy(_) => found_document.converted(&given),
         }
     }
 
@@ -281,7 +241,7 @@ fn owners(found: &[FoundDocument<'_>]) -> Vec<Option<usize>> {
     }
     let owner = |entry: &FoundDocument<'_>| match entry.role {
         ObjectRole::Resource => sources.get(&entry.kind()).copied(),
-        ObjectRole::Policy(_) => None,
+        ObjectRole::InjectionPolicy | ObjectRole::Instrumentation => None,
     };
     found.iter().map(owner).collect()
 }
@@ -405,7 +365,7 @@ fn renamed_from(found: &FoundDocument<'_>) -> Option<(String, String)> {
 /// The parameters that policies of the files declare, including built-in policies for resources in them. Files with
 /// errors are skipped.
 pub fn declared(files: &[PolicyFile]) -> Vec<DeclaredParams> {
-    let texts: Vec<Arc<PolicyText>> = files.iter().cloned().map(text_of).collect();
+    let texts: Vec<Arc<PolicyFile>> = files.iter().cloned().map(Arc::new).collect();
     let (mut found, mut unread) = (Vec::new(), Vec::new());
     let trees = parse_all(&texts, &mut unread);
     let mut sources = sources_of(&trees);

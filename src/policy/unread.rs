@@ -1,6 +1,6 @@
 //! Diagnostics for texts of policies and configurations that cannot be read.
 
-use super::PolicyText;
+use super::PolicyFile;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
 use crate::yaml::parse::{ParseError, ParseErrorKind};
@@ -20,7 +20,7 @@ fn not_rendered(place: &Place) -> Option<Diagnostic> {
 }
 
 /// The diagnostic for a text that cannot be parsed. `file_kind` is its name in messages.
-pub fn not_yaml(file: &PolicyText, error: ParseError, file_kind: &str) -> Diagnostic {
+pub fn not_yaml(file: &PolicyFile, error: ParseError, file_kind: &str) -> Diagnostic {
     if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
         return diagnostic;
     }
@@ -40,7 +40,7 @@ pub fn not_yaml(file: &PolicyText, error: ParseError, file_kind: &str) -> Diagno
 }
 
 /// The diagnostic for a node that has no JSON value.
-pub fn not_a_value(file: &PolicyText, error: ValueError) -> Diagnostic {
+pub fn not_a_value(file: &PolicyFile, error: ValueError) -> Diagnostic {
     let place = file.place(error.at);
     if let (ValueErrorKind::BadKey, Some(diagnostic)) = (&error.kind, not_rendered(&place)) {
         return diagnostic;

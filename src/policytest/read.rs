@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::PolicyTest;
 use super::types::{PolicyTestFile, PolicyTestSpec};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::PolicyText;
 use crate::policy::document::{Document, Places};
 use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, meant_code};
@@ -22,10 +21,7 @@ static SCHEMA: Schema = Schema::Stored(&POLICY_TEST, "PolicyTest");
 
 /// The tests of a file, and all errors in them. Objects of other kinds are skipped.
 pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
-    let file = Arc::new(PolicyText {
-        name: file.name,
-        text: file.text,
-    });
+    let file = Arc::new(file);
     let tree = match parse(&file.text) {
         Ok(tree) => tree,
         Err(error) => return (Vec::new(), vec![not_yaml(&file, error, "the test")]),
@@ -45,7 +41,7 @@ fn is_test(tree: &Tree<'_>, root: NodeId) -> bool {
 }
 
 fn read_one(
-    file: &Arc<PolicyText>,
+    file: &Arc<PolicyFile>,
     tree: &Tree<'_>,
     root: NodeId,
 ) -> Result<PolicyTest, Vec<Diagnostic>> {

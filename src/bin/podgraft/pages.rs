@@ -3,7 +3,7 @@
 use clap_mangen::Man;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{BUILTINS, Group, find};
-use podgraft::policy::format::{FORMATS, Translator};
+use podgraft::policy::format::{Format, INSTRUMENTATION};
 use podgraft::policy::reference;
 
 use crate::args::{ConvertArgs, PolicyCommand, relevant_flags};
@@ -81,7 +81,9 @@ fn list() -> String {
         .iter()
         .map(|&group| group_text(group, width))
         .collect();
-    groups.join("\n") + &joint(width)
+    let width = width + "builtin:".len();
+    let Format { kind, summary, .. } = INSTRUMENTATION;
+    format!("{}  {kind:width$}  {summary}\n", groups.join("\n"))
 }
 
 /// The policies of a group, below its title.
@@ -96,16 +98,6 @@ fn group_text(group: Group, width: usize) -> String {
         format!("  {name:width$}  {}\n", builtin.summary())
     });
     format!("{}\n{}", group.title(), lines.collect::<String>())
-}
-
-/// Lists the resources of operators that podgraft reads as policies.
-fn joint(width: usize) -> String {
-    let formats = FORMATS
-        .iter()
-        .filter(|format| !matches!(format.translator, Translator::Native));
-    let width = width + "builtin:".len();
-    let lines = formats.map(|format| format!("  {:width$}  {}\n", format.kind, format.summary));
-    lines.collect()
 }
 
 /// `podgraft completions SHELL`.

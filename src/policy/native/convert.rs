@@ -7,7 +7,7 @@ use super::chains::{SOURCE, SOURCES, chains, replace};
 use super::source::PolicyInstance;
 use super::{PreparedPolicy, prepare};
 use crate::diagnostic::Diagnostic;
-use crate::policy::conversion::{ConversionContext, literals};
+use crate::policy::conversion::{ConversionContext, literals, metadata_of};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts};
 use crate::policy::template::map_expressions;
@@ -33,11 +33,7 @@ pub fn convert<'t>(
             *text = literals(text);
         }
     }
-    let metadata = ["name", "namespace"].into_iter().filter_map(|key| {
-        let text = instance.document.text(&["metadata", key])?;
-        Some((key.to_owned(), Value::from(text)))
-    });
-    value["metadata"] = Value::Object(metadata.collect());
+    value["metadata"] = metadata_of(instance.document);
     if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
         for word in ["source", "validations"] {
             spec.shift_remove(word);

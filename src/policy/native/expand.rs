@@ -16,7 +16,7 @@ use crate::policy::schema::{Schema, SchemaProblem, TemplateMode};
 use crate::policy::stored_schemas::INJECTION_POLICY;
 use crate::policy::template::{Template, TemplateError, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
-use crate::policy::{Injection, PatchScope, PolicyText};
+use crate::policy::{Injection, PatchScope, PolicyFile};
 use crate::yaml::value::{Path, Step};
 
 static INJECT: Schema = Schema::Stored(&INJECTION_POLICY, "Inject");
@@ -40,7 +40,7 @@ pub struct InjectionTemplate {
     /// Annotation keys of checksums, which are evaluated for each hashed object.
     of_each: Vec<(Path, Arc<Template>)>,
     places: Arc<StoredPlaces>,
-    file: Arc<PolicyText>,
+    file: Arc<PolicyFile>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

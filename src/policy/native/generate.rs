@@ -15,7 +15,7 @@ use crate::policy::places::StoredPlaces;
 use crate::policy::replacement::ItemMoves;
 use crate::policy::schema::{Schema, SchemaProblem, TemplateMode};
 use crate::policy::template::{Template, evaluate_all, has_expression};
-use crate::policy::{GenerateEntry, PolicyText, names};
+use crate::policy::{GenerateEntry, PolicyFile, names};
 use crate::yaml::value::Path;
 
 static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
@@ -31,7 +31,7 @@ pub struct ResourceTemplate {
     /// The paths of values that were evaluated when the policy was read.
     evaluated: Vec<Path>,
     places: Arc<StoredPlaces>,
-    file: Arc<PolicyText>,
+    file: Arc<PolicyFile>,
 }
 
 impl ResourceTemplate {

@@ -404,7 +404,9 @@ impl<'d, 't> PolicyReader<'d, 't> {
             leave_alone,
             alone_among: spec.alone_among.map(Into::into),
             config_keys,
-            ..Policy::empty(self.document.identity(), Arc::clone(&self.document.file))
+            identity: self.document.identity(),
+            text: Arc::clone(&self.document.file),
+            ..Policy::default()
         }
     }
 

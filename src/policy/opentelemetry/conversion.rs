@@ -5,8 +5,11 @@ use serde_json::{Map, Value, json};
 use super::language::Language;
 use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::conversion::{Conversion, ConversionContext, literal, literals};
+use crate::policy::conversion::{
+    ConversionContext, ConvertedResource, literal, literals, metadata_of,
+};
 use crate::policy::document::Document;
+use crate::policy::format::INJECTION_POLICY;
 
 /// Remarks for every conversion: behaviour that rules cannot express.
 const REMARKS: [&str; 6] = [
@@ -60,12 +63,10 @@ fn is_plain((key, value): &(&String, &String)) -> bool {
 pub fn convert(
     document: &Document<'_>,
     given: &ConversionContext<'_>,
-) -> Result<Conversion, Vec<Diagnostic>> {
+) -> Result<ConvertedResource, Vec<Diagnostic>> {
     let settings = &given.reading.opentelemetry;
-    let mut problems = Vec::new();
-    let resource = Instrumentation::read(document, settings, &mut problems)?;
-    let mut conversion = Conversion::of(document, "Instrument pods that ask for it.");
-    conversion.problems = problems;
+    // Its warnings are those of the translation, which reads the resource as well.
+    let resource = Instrumentation::read(document, settings, &mut Vec::new())?;
     let languages = [
         Language::Java,
         Language::NodeJs,
@@ -78,7 +79,13 @@ pub fn convert(
         .filter(|&language| settings.is_on(language))
         .map(|language| rule(&resource, language))
         .collect();
-    conversion.set("rules", Value::Array(rules));
+    let policy = json!({
+        "apiVersion": INJECTION_POLICY.api_version,
+        "kind": INJECTION_POLICY.kind,
+        "metadata": metadata_of(document),
+        "spec": {"description": "Instrument pods that ask for it.", "rules": rules},
+    });
+    let mut conversion = ConvertedResource::of(document, policy);
     conversion.remarks = REMARKS.iter().map(|&remark| remark.to_owned()).collect();
     conversion.remarks.extend(not_converted(&resource));
     if resource.name.is_empty() {

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use super::conversion::ReadOptions;
 use super::document::Document;
 use super::mutation::Mutation;
-use super::{FailurePolicy, Hooks, Policy, PolicyText, WorkloadFilter};
+use super::{FailurePolicy, Hooks, Policy, PolicyFile, WorkloadFilter};
 use crate::diagnostic::{Code, Diagnostic};
 use catalog::Catalog;
 pub use conversion::convert;
@@ -64,7 +64,7 @@ pub fn join(documents: Vec<Document<'_>>, reading: &ReadOptions) -> (Vec<Policy>
 }
 
 /// The policy for a resource, by its index, which stands in a text.
-fn policy_for(catalog: &Arc<Catalog>, at: usize, text: &Arc<PolicyText>) -> Policy {
+fn policy_for(catalog: &Arc<Catalog>, at: usize, text: &Arc<PolicyFile>) -> Policy {
     let (settings, resource) = (&catalog.settings, &catalog.resources[at]);
     let mutation: Arc<dyn Mutation> = Arc::new(InstrumentationMutation {
         catalog: Arc::clone(catalog),
@@ -91,6 +91,8 @@ fn policy_for(catalog: &Arc<Catalog>, at: usize, text: &Arc<PolicyText>) -> Poli
             "Instrument pods that ask for it, as the {} does.",
             settings.title()
         )),
-        ..Policy::empty(resource.identity.clone(), Arc::clone(text))
+        identity: resource.identity.clone(),
+        text: Arc::clone(text),
+        ..Policy::default()
     }
 }
