@@ -12,17 +12,17 @@ use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::glob::{self, GlobSubject};
 use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
-use crate::policy::document::{Document, Places};
+use crate::policy::document::Document;
 use crate::policy::images::ImageMirror;
 use crate::policy::opentelemetry::language::Language;
 use crate::policy::opentelemetry::release::{self, OperatorFeature, Release};
 use crate::policy::params::ParamSetting;
-use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
-use crate::policy::schema::{Schema, TemplateMode, did_you_mean, nearest};
+use crate::policy::read::{PolicyFile, not_yaml};
+use crate::policy::schema::{Schema, TemplateMode, meant};
 use crate::policy::{stored_schemas, template};
 use crate::source::Place;
 use crate::yaml::parse::parse;
-use crate::yaml::value::{Path, to_value};
+use crate::yaml::value::Path;
 
 const API_VERSION: &str = "podgraft.dev/v1alpha1";
 const KIND: &str = "Config";
@@ -138,12 +138,8 @@ fn with_document<T>(
             Diagnostic::error(Code::BadPolicy, message).at(file.place(0..0), "in this file"),
         ]);
     };
-    let value = to_value(&tree, root).map_err(|error| vec![not_a_value(&file, error)])?;
-    read(&Document {
-        file: Arc::clone(&file),
-        places: Places::Tree(&tree, root),
-        value,
-    })
+    let document = Document::of(&file, &tree, root).map_err(|problem| vec![*problem])?;
+    read(&document)
 }
 
 fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>> {
@@ -164,10 +160,8 @@ fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>
 
 fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>> {
     let found = schema.check(&document.value, TemplateMode::Filled);
-    let problems: Vec<Diagnostic> = found
-        .iter()
-        .map(|problem| of_config(document.problem(problem)))
-        .collect();
+    let problems = document.problems(&found).into_iter();
+    let problems: Vec<Diagnostic> = problems.map(of_config).collect();
     if problems.is_empty() {
         Ok(())
     } else {
@@ -266,13 +260,7 @@ impl ConfigReader<'_, '_> {
             match Danger::find(word) {
                 Some(danger) => dangers.push(danger),
                 None => {
-                    let help = match nearest(word, Danger::names()) {
-                        Some(near) => did_you_mean(near),
-                        None => format!(
-                            "the words are {}",
-                            Danger::names().collect::<Vec<_>>().join(", ")
-                        ),
-                    };
+                    let help = meant(word, Danger::names(), "the words are");
                     let problem = self.document.error(
                         Code::BadPolicy,
                         &at.index(index),

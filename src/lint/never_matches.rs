@@ -18,37 +18,32 @@ use super::ParamOrigin;
 type UnmatchedReason = (String, Range<usize>);
 
 pub(super) fn find(policy: &Policy, params: ParamOrigin) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    let mut reasons = in_filter(&policy.selects, policy);
-    reasons.extend(
-        policy
-            .match_conditions
-            .iter()
-            .filter_map(|condition| constant(condition, policy, params)),
-    );
-    found.extend(
-        reasons
-            .into_iter()
-            .map(|reason| warning(policy, None, reason)),
-    );
+    let reasons = in_selection(&policy.selects, &policy.match_conditions, policy, params);
+    let reasons = reasons.into_iter();
+    let mut found: Vec<Diagnostic> = reasons
+        .map(|reason| warning(policy, None, reason))
+        .collect();
     for (index, rule) in policy.rules.iter().enumerate() {
-        let mut reasons = in_filter(&rule.selects, policy);
-        reasons.extend(
-            rule.match_conditions
-                .iter()
-                .filter_map(|condition| constant(condition, policy, params)),
-        );
-        reasons.extend(
-            in_containers(&rule.containers).map(|reason| (reason, rule.selects.at.clone())),
-        );
-        reasons.extend(shadowed(policy, index).map(|reason| (reason, rule.selects.at.clone())));
-        found.extend(
-            reasons
-                .into_iter()
-                .map(|reason| warning(policy, Some(rule), reason)),
-        );
+        let mut reasons = in_selection(&rule.selects, &rule.match_conditions, policy, params);
+        let of_rule = [in_containers(&rule.containers), shadowed(policy, index)];
+        let of_rule = of_rule.into_iter().flatten();
+        reasons.extend(of_rule.map(|reason| (reason, rule.selects.at.clone())));
+        let reasons = reasons.into_iter();
+        found.extend(reasons.map(|reason| warning(policy, Some(rule), reason)));
     }
     found
+}
+
+fn in_selection(
+    filter: &WorkloadFilter,
+    conditions: &[MatchCondition],
+    policy: &Policy,
+    params: ParamOrigin,
+) -> Vec<UnmatchedReason> {
+    let mut reasons = in_filter(filter, policy);
+    let conditions = conditions.iter();
+    reasons.extend(conditions.filter_map(|condition| constant(condition, policy, params)));
+    reasons
 }
 
 fn warning(policy: &Policy, rule: Option<&Rule>, (reason, at): UnmatchedReason) -> Diagnostic {
@@ -208,30 +203,14 @@ fn shadowed(policy: &Policy, index: usize) -> Option<String> {
 }
 
 fn is_open(filter: &WorkloadFilter) -> bool {
-    let WorkloadFilter {
-        kinds,
-        names,
-        namespaces,
-        selector,
-        workload_selector,
-        annotations,
-        images,
-        sample,
-        any,
-        ..
-    } = filter;
-    let lists = [
-        names.is_empty(),
-        namespaces.is_empty(),
-        images.is_empty(),
-        annotations.is_empty(),
-        any.is_empty(),
-    ];
-    kinds.is_empty()
-        && lists.into_iter().all(|is_empty| is_empty)
-        && selector.is_none()
-        && workload_selector.is_none()
-        && sample.is_none()
+    let globs = [&filter.names, &filter.namespaces, &filter.images];
+    globs.into_iter().all(Vec::is_empty)
+        && filter.kinds.is_empty()
+        && filter.annotations.is_empty()
+        && filter.any.is_empty()
+        && filter.selector.is_none()
+        && filter.workload_selector.is_none()
+        && filter.sample.is_none()
         && filter.hooks.is_none()
 }
 

@@ -5,10 +5,12 @@ use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::Policy;
+use crate::policy::document::Document;
+use crate::policy::format::INJECTION_POLICY;
+use crate::policy::found::objects;
 use crate::policy::schema::{did_you_mean, nearest};
 use crate::yaml::parse::parse;
-use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::{Path, find as find_node, to_value};
+use crate::yaml::value::Path;
 
 /// The two lists of declarations, each with the word for its entries in messages. Expressions read an entry as
 /// `LIST.NAME`.
@@ -20,56 +22,30 @@ pub(super) fn find(policy: &Policy) -> Vec<Diagnostic> {
         return Vec::new();
     };
     let objects = tree.roots().iter().flat_map(|&root| objects(&tree, root));
-    let found = objects.filter_map(|node| Some((node, to_value(&tree, node).ok()?)));
-    let policy_object = found
-        .into_iter()
-        .find(|(_, value)| is_policy(value, policy));
-    policy_object
-        .map(|(node, value)| in_document(policy, &tree, node, &value))
-        .unwrap_or_default()
-}
-
-fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
-    let items = find_node(tree, root, &Path::of(&["items"]));
-    if items.key.is_some() {
-        tree.children(tree.follow(items.value)).collect()
-    } else {
-        vec![root]
-    }
-}
-
-fn is_policy(value: &Value, policy: &Policy) -> bool {
-    let metadata = &value["metadata"];
-    let name = metadata["name"].as_str().unwrap_or_default();
-    let identity = match metadata["namespace"].as_str() {
-        Some(namespace) => format!("{namespace}/{name}"),
-        None => name.to_owned(),
+    let documents = objects.filter_map(|node| Document::of(&policy.text, &tree, node).ok());
+    let is_policy = |document: &Document<'_>| {
+        document.text(&["kind"]) == Some(INJECTION_POLICY.kind)
+            && document.identity() == policy.identity
     };
-    value["kind"] == "InjectionPolicy" && identity == policy.identity
+    let document = documents.into_iter().find(is_policy);
+    document.map_or_else(Vec::new, |document| in_document(policy, &document))
 }
 
-fn in_document(policy: &Policy, tree: &Tree<'_>, node: NodeId, value: &Value) -> Vec<Diagnostic> {
-    let mut texts = Vec::new();
-    collect(&value["spec"], &mut texts);
+fn in_document(policy: &Policy, document: &Document<'_>) -> Vec<Diagnostic> {
+    let spec = Path::of(&["spec"]);
+    let texts = spec.get(&document.value);
+    let texts = texts.map(|value| texts_in(value)).unwrap_or_default();
     let mut unused = Vec::new();
     for (list, word) in LISTS {
-        let entries = value["spec"][list]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let names: Vec<&str> = entries
-            .iter()
-            .filter_map(|entry| entry["name"].as_str())
-            .collect();
+        let paths = document.entries(&spec.key(list)).into_iter();
+        let paths: Vec<Path> = paths.map(|entry| entry.key("name")).collect();
+        let name_at = |path: &Path| path.get(&document.value)?.as_str();
+        let names: Vec<&str> = paths.iter().filter_map(name_at).collect();
         let read = read_names(list, &texts);
-        for (index, name) in names.iter().enumerate() {
-            if read.is_none_or_has(name) {
+        for path in &paths {
+            let Some(name) = name_at(path).filter(|name| !read.is_none_or_has(name)) else {
                 continue;
-            }
-            let path = Path::of(&["spec", list]).index(index).key("name");
-            let place = policy
-                .text
-                .place(tree.span(find_node(tree, node, &path).value));
+            };
             let message = format!(
                 "the {word} `{name}` of policy `{}` is never used",
                 policy.identity
@@ -83,22 +59,21 @@ fn in_document(policy: &Policy, tree: &Tree<'_>, node: NodeId, value: &Value) ->
                 Some(near) => did_you_mean(near),
                 None => format!("use it as `${{{list}.{name}}}`, or take it out"),
             };
-            unused.push(
-                Diagnostic::warning(Code::Unused, message)
-                    .at(place, "declared here")
-                    .help(help),
-            );
+            let problem = Diagnostic::warning(Code::Unused, message);
+            let problem = problem.at(document.place(path), "declared here");
+            unused.push(problem.help(help));
         }
     }
     unused
 }
 
-fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+/// All texts in a value.
+fn texts_in(value: &Value) -> Vec<&str> {
     match value {
-        Value::String(text) => texts.push(text),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
-        Value::Object(map) => map.values().for_each(|inner| collect(inner, texts)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts_in).collect(),
+        Value::Object(map) => map.values().flat_map(texts_in).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 

@@ -91,15 +91,20 @@ pub fn literal(text: &str) -> String {
 
 /// Escapes all texts of a value.
 pub fn literals(value: &Value) -> Value {
+    let mut escaped = value.clone();
+    each_text(&mut escaped, &mut |text| *text = literal(text));
+    escaped
+}
+
+/// Passes each text of a value to a function.
+pub(super) fn each_text(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
     match value {
-        Value::String(text) => Value::String(literal(text)),
-        Value::Array(entries) => entries.iter().map(literals).collect(),
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .map(|(key, entry)| (key.clone(), literals(entry)))
-                .collect(),
-        ),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(text) => change(text),
+        Value::Array(entries) => entries
+            .iter_mut()
+            .for_each(|entry| each_text(entry, change)),
+        Value::Object(map) => map.values_mut().for_each(|entry| each_text(entry, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

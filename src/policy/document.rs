@@ -10,12 +10,14 @@ use super::names::RuleCheck;
 pub(crate) use super::places::Places;
 use super::places::StoredPlaces;
 use super::replacement::{ItemMoves, put_all};
-use super::schema::{SchemaProblem, SchemaProblemKind};
+use super::schema::{Schema, SchemaProblem, SchemaProblemKind, TemplateMode};
 use super::template::{TemplateError, has_expression};
+use super::unread::not_a_value;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
 use crate::wording;
-use crate::yaml::value::{Path, Step};
+use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::value::{Path, Step, to_value};
 
 /// An object of a policy file.
 #[derive(Debug, Clone)]
@@ -26,6 +28,25 @@ pub struct Document<'t> {
     pub places: Places<'t>,
     /// The object as JSON.
     pub value: Value,
+}
+
+impl<'t> Document<'t> {
+    /// The object at a node of a parsed file.
+    ///
+    /// # Errors
+    /// The node has no JSON value.
+    pub fn of(
+        file: &Arc<PolicyFile>,
+        tree: &'t Tree<'t>,
+        node: NodeId,
+    ) -> Result<Self, Box<Diagnostic>> {
+        let value = to_value(tree, node).map_err(|error| Box::new(not_a_value(file, error)))?;
+        Ok(Document {
+            file: Arc::clone(file),
+            places: Places::Tree(tree, node),
+            value,
+        })
+    }
 }
 
 impl Document<'static> {
@@ -68,6 +89,13 @@ impl Document<'_> {
         parts.into_iter().flatten().collect::<Vec<_>>().join("/")
     }
 
+    /// The paths of the entries of the list at a path.
+    pub fn entries(&self, list: &Path) -> Vec<Path> {
+        let entries = list.get(&self.value).and_then(Value::as_array);
+        let count = entries.map_or(0, Vec::len);
+        (0..count).map(|index| list.index(index)).collect()
+    }
+
     /// The byte range of the value at a path.
     pub fn span(&self, path: &Path) -> Range<usize> {
         self.places.find(path).value
@@ -92,7 +120,8 @@ impl Document<'_> {
     /// the file.
     pub fn written(&self, path: &Path) -> Option<&str> {
         match &self.places {
-            Places::Converted(..) => path.get(&self.value)?.as_str(),
+            // The file has the item that was repeated, with the name of the loop in it.
+            Places::Moved(moves, _) if moves.are_copies => path.get(&self.value)?.as_str(),
             Places::Tree(..) | Places::Kept(_) | Places::Moved(..) | Places::OfResource(_) => {
                 self.places.written(path)
             }
@@ -144,14 +173,28 @@ impl Document<'_> {
             | SchemaProblemKind::Unquoted => self.error(Code::WrongType, &problem.path, message),
             SchemaProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),
         };
-        let quote = match (problem.kind, self.written(&problem.path)) {
+        let help = match (problem.kind, self.written(&problem.path)) {
             (SchemaProblemKind::Unquoted, Some(text)) => Some(format!("quote it: \"{text}\"")),
             _ => problem.help.clone(),
         };
-        match quote {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        }
+        Diagnostic { help, ..diagnostic }
+    }
+
+    /// The diagnostics for schema problems.
+    pub fn problems(&self, found: &[SchemaProblem]) -> Vec<Diagnostic> {
+        found.iter().map(|problem| self.problem(problem)).collect()
+    }
+
+    /// The schema problems of the value at a path, if there is one.
+    pub fn check(&self, schema: &Schema, at: &Path) -> Vec<SchemaProblem> {
+        let value = at.get(&self.value);
+        let found = value.map(|value| schema.check(value, TemplateMode::Filled));
+        let found = found.into_iter().flatten();
+        let placed = found.map(|problem| SchemaProblem {
+            path: at.join(&problem.path),
+            ..problem
+        });
+        placed.collect()
     }
 
     /// Writes the results of expressions to their paths. Returns how list items moved, and moves the places alike.
@@ -182,9 +225,9 @@ impl Document<'_> {
                 .at(self.file.place(at), "this variable"),
             None => self.error(fault.code, &fault.path, fault.message),
         };
-        match fault.help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
+        Diagnostic {
+            help: fault.help,
+            ..diagnostic
         }
     }
 }

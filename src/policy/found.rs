@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::builtin;
-use super::document::{Document, Places};
+use super::document::Document;
 use super::format::{INJECTION_POLICY, INSTRUMENTATION, understood};
 use super::native;
 use super::native::source;
 use super::params::DeclaredParams;
 use super::schema::{did_you_mean, nearest};
-use super::unread::{not_a_value, not_yaml};
+use super::unread::not_yaml;
 use super::{Policy, PolicyFile};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
 use crate::source::Place;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::{Path, boolean_key, find, to_value};
+use crate::yaml::value::{Path, boolean_key, find};
 
 /// API group and kind of a resource.
 pub(super) type GroupKind = (String, String);
@@ -225,7 +225,7 @@ pub(super) fn check_unclaimed(
 }
 
 /// The objects of a document: the items of a list, or the document itself. Lists of custom resources count too.
-fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
+pub(crate) fn objects(tree: &Tree<'_>, root: NodeId) -> Vec<NodeId> {
     let items = find(tree, root, &Path::of(&["items"]));
     if word(tree, root, "kind").ends_with("List") && items.key.is_some() {
         return tree.children(tree.follow(items.value)).collect();
@@ -274,12 +274,7 @@ fn read_object<'t>(
             Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
         return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
     }
-    let value = to_value(tree, root).map_err(|error| Box::new(not_a_value(file, error)))?;
-    let document = Document {
-        file: Arc::clone(file),
-        places: Places::Tree(tree, root),
-        value,
-    };
+    let document = Document::of(file, tree, root)?;
     Ok(Some(FoundDocument { document, role }))
 }
 

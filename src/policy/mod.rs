@@ -7,7 +7,7 @@ pub(crate) mod defaults;
 pub(crate) mod document;
 pub(crate) mod expression;
 pub mod format;
-mod found;
+pub(crate) mod found;
 pub(crate) mod functions;
 mod generate;
 pub mod images;

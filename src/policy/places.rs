@@ -17,9 +17,7 @@ pub enum Places<'t> {
     Tree(&'t Tree<'t>, NodeId),
     /// In stored byte ranges.
     Kept(Arc<StoredPlaces>),
-    /// For a value that was made from another value: at the origin of each part.
-    Converted(Arc<ValueOrigins>, Box<Places<'t>>),
-    /// For a value in whose lists items were spliced in or left out: at the old index.
+    /// For a value in whose lists items were spliced in, repeated or left out: at the old index.
     Moved(Arc<ItemMoves>, Box<Places<'t>>),
     /// For a built-in policy, whose file the user does not have: in the resource that it is applied for.
     OfResource(Arc<ResourcePlaces<'t>>),
@@ -29,29 +27,16 @@ pub enum Places<'t> {
 #[derive(Debug, Clone)]
 pub struct ResourcePlaces<'t> {
     /// Paths in the policy, each with the fields that it reads. The first field that exists is the place.
-    origins: Vec<(Path, Vec<Path>)>,
+    pub origins: Vec<(Path, Vec<Path>)>,
     /// The resource as written, without defaults.
-    value: Value,
-    resource: Places<'t>,
-    policy: Places<'t>,
+    pub value: Value,
+    /// The places of the resource.
+    pub resource: Places<'t>,
+    /// The places of the policy.
+    pub policy: Places<'t>,
 }
 
-impl<'t> ResourcePlaces<'t> {
-    /// The places of a policy's parts in a resource.
-    pub fn new(
-        origins: Vec<(Path, Vec<Path>)>,
-        value: Value,
-        resource: Places<'t>,
-        policy: Places<'t>,
-    ) -> Self {
-        ResourcePlaces {
-            origins,
-            value,
-            resource,
-            policy,
-        }
-    }
-
+impl ResourcePlaces<'_> {
     /// The field of the resource that a path of the policy is about: a field that is read at or below the path, or else
     /// by a parent of the path.
     fn field(&self, path: &Path) -> Option<Path> {
@@ -123,29 +108,6 @@ impl<'t> ResourcePlaces<'t> {
     }
 }
 
-/// Maps parts of a value to the parts of another value that they were made from.
-#[derive(Debug)]
-pub struct ValueOrigins {
-    /// Part and origin, longest part first, so that the innermost match is found first.
-    origins: Vec<(Path, Path)>,
-}
-
-impl ValueOrigins {
-    /// The parts of the value and their origins.
-    pub fn new(mut origins: Vec<(Path, Path)>) -> Self {
-        origins.sort_by_key(|(part, _)| std::cmp::Reverse(part.0.len()));
-        ValueOrigins { origins }
-    }
-
-    /// The origin of a path. Below a part, the same relative path is used in its origin.
-    fn of(&self, path: &Path) -> Path {
-        let found = self.origins.iter().find(|(part, _)| path.starts_with(part));
-        found.map_or_else(Path::default, |(part, origin)| {
-            origin.join(&Path(path.0[part.0.len()..].to_vec()))
-        })
-    }
-}
-
 /// The byte ranges of a value and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueSpan {
@@ -175,7 +137,6 @@ impl Places<'_> {
                 }
             }
             Places::Kept(kept) => kept.find(path),
-            Places::Converted(origins, places) => places.find(&origins.of(path)),
             Places::Moved(moves, places) => places.find(&moves.old_path(path)),
             Places::OfResource(resource) => resource.find(path),
         }
@@ -185,16 +146,17 @@ impl Places<'_> {
     pub fn written(&self, path: &Path) -> Option<&str> {
         match self {
             Places::Tree(tree, root) => tree.scalar(find(tree, *root, path).value),
-            Places::Moved(moves, places) => places.written(&moves.old_path(path)),
+            Places::Moved(moves, places) if !moves.are_copies => {
+                places.written(&moves.old_path(path))
+            }
             Places::OfResource(resource) => resource.policy.written(path),
-            Places::Kept(_) | Places::Converted(..) => None,
+            Places::Kept(_) | Places::Moved(..) => None,
         }
     }
 
-    /// The field name at a path, as the user knows it: of the origin if the value was converted or moved.
+    /// The field name at a path, as the user knows it: of the old path if it moved.
     pub fn name(&self, path: &Path) -> String {
         match self {
-            Places::Converted(origins, _) => origins.of(path).name(),
             Places::Moved(moves, places) => places.name(&moves.old_path(path)),
             Places::OfResource(resource) => {
                 resource.field(path).unwrap_or_else(|| path.clone()).name()

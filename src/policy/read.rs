@@ -17,7 +17,7 @@ use super::native::source::PolicyInstance;
 use super::opentelemetry;
 pub use super::params::ParamSetting;
 use super::params::{self, DeclaredParams};
-pub use super::unread::{not_a_value, not_yaml};
+pub use super::unread::not_yaml;
 use crate::diagnostic::Diagnostic;
 use crate::yaml::value::Path;
 

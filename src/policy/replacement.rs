@@ -11,7 +11,10 @@ use crate::yaml::value::{Path, Step};
 #[derive(Debug, Clone, Default)]
 pub struct ItemMoves {
     /// For each list, by its old path: the index of each spliced item and the number of items that replace it.
-    lists: BTreeMap<Path, BTreeMap<usize, usize>>,
+    pub lists: BTreeMap<Path, BTreeMap<usize, usize>>,
+    /// The items that replace an item are copies of it, with the same values at the same paths. Otherwise the item was
+    /// an expression.
+    pub are_copies: bool,
 }
 
 impl ItemMoves {
@@ -77,7 +80,7 @@ impl ItemMoves {
             let is_spliced = spliced.contains_key(&index);
             old.0.push(Step::Index(index));
             // Below a spliced item there was only the text of the expression.
-            if is_spliced {
+            if is_spliced && !self.are_copies {
                 break;
             }
         }

@@ -13,7 +13,7 @@ use super::stored_schemas::{Definitions, KUBERNETES};
 use super::template;
 use crate::diagnostic::Code;
 use crate::yaml::value::{Path, Step};
-use words::{article, describe, empty_help, one_of};
+use words::{article, describe, empty_help, name_of, one_of};
 
 /// The schema of a pod template, to validate results.
 pub static POD_TEMPLATE: Schema = Schema::kubernetes("io.k8s.api.core.v1.PodTemplateSpec");
@@ -105,14 +105,8 @@ impl SchemaWalk {
         });
     }
 
-    /// The last key of the path in backticks, or "the object".
     fn name(&self) -> String {
-        let name = Path(self.path.clone()).name();
-        if name.is_empty() {
-            "the object".to_owned()
-        } else {
-            format!("`{name}`")
-        }
+        name_of(&self.path)
     }
 
     /// Follows `$ref` to the definition.
@@ -359,12 +353,7 @@ impl SchemaWalk {
         near: Option<&str>,
         fields: Option<&Map<String, Value>>,
     ) {
-        let parent = Path(self.path[..self.path.len() - 1].to_vec()).name();
-        let owner = if parent.is_empty() {
-            "the object".to_owned()
-        } else {
-            format!("`{parent}`")
-        };
+        let owner = name_of(&self.path[..self.path.len() - 1]);
         let names = fields.into_iter().flat_map(Map::keys);
         let help = match near {
             Some(near) => did_you_mean(near),
@@ -463,13 +452,22 @@ pub fn did_you_mean(name: &str) -> String {
     format!("did you mean `{name}`?")
 }
 
+/// The help for an unknown name: the nearest name, or else all names behind an introduction.
+pub fn meant<'c>(
+    name: &str,
+    names: impl Iterator<Item = &'c str> + Clone,
+    introduction: &str,
+) -> String {
+    match nearest(name, names.clone()) {
+        Some(near) => did_you_mean(near),
+        None => format!("{introduction} {}", names.collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// The help for an unknown diagnostic code.
 pub fn meant_code(name: &str) -> String {
-    let names = || Code::ALL.iter().map(|code| code.name());
-    match nearest(name, names()) {
-        Some(near) => did_you_mean(near),
-        None => format!("the codes are {}", names().collect::<Vec<_>>().join(", ")),
-    }
+    let names = Code::ALL.iter().map(|code| code.name());
+    meant(name, names, "the codes are")
 }
 
 /// The candidate that is closest to a name, ignoring case, if at most a third of its letters differ. The first one wins

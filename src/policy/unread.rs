@@ -40,7 +40,7 @@ pub fn not_yaml(file: &PolicyFile, error: ParseError, file_kind: &str) -> Diagno
 }
 
 /// The diagnostic for a node that has no JSON value.
-pub fn not_a_value(file: &PolicyFile, error: ValueError) -> Diagnostic {
+pub(super) fn not_a_value(file: &PolicyFile, error: ValueError) -> Diagnostic {
     let place = file.place(error.at);
     if let (ValueErrorKind::BadKey, Some(diagnostic)) = (&error.kind, not_rendered(&place)) {
         return diagnostic;

@@ -1,17 +1,18 @@
 //! Reads the tests of a file.
 
+use serde_json::Value;
 use std::sync::Arc;
 
 use super::PolicyTest;
 use super::types::{PolicyTestFile, PolicyTestSpec};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::document::{Document, Places};
-use crate::policy::read::{PolicyFile, not_a_value, not_yaml};
+use crate::policy::document::Document;
+use crate::policy::read::{PolicyFile, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, meant_code};
 use crate::policy::stored_schemas::POLICY_TEST;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::{Path, to_value};
+use crate::yaml::value::Path;
 
 /// The kind of a test.
 pub const KIND: &str = "PolicyTest";
@@ -27,7 +28,8 @@ pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
         Err(error) => return (Vec::new(), vec![not_yaml(&file, error, "the test")]),
     };
     let (mut tests, mut problems) = (Vec::new(), Vec::new());
-    for &root in tree.roots().iter().filter(|&&root| is_test(&tree, root)) {
+    let is_test = |root: &&NodeId| tree.scalar_at(**root, "kind") == Some(KIND);
+    for &root in tree.roots().iter().filter(is_test) {
         match read_one(&file, &tree, root) {
             Ok(test) => tests.push(test),
             Err(found) => problems.extend(found),
@@ -36,29 +38,19 @@ pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
     (tests, problems)
 }
 
-fn is_test(tree: &Tree<'_>, root: NodeId) -> bool {
-    tree.scalar_at(root, "kind") == Some(KIND)
-}
-
 fn read_one(
     file: &Arc<PolicyFile>,
     tree: &Tree<'_>,
     root: NodeId,
 ) -> Result<PolicyTest, Vec<Diagnostic>> {
-    let value = to_value(tree, root).map_err(|error| vec![not_a_value(file, error)])?;
-    let document = Document {
-        file: Arc::clone(file),
-        places: Places::Tree(tree, root),
-        value,
-    };
+    let document = Document::of(file, tree, root).map_err(|problem| vec![*problem])?;
     if document.text(&["apiVersion"]) != Some(API_VERSION) {
         let message = format!("a test begins with `apiVersion: {API_VERSION}` and `kind: {KIND}`");
         let at = Path::of(&["apiVersion"]);
         return Err(vec![document.error(Code::BadPolicy, &at, message)]);
     }
     let found = SCHEMA.check(&document.value, TemplateMode::Filled);
-    let problems = found.iter().map(|problem| document.problem(problem));
-    let mut problems: Vec<Diagnostic> = problems.collect();
+    let mut problems = document.problems(&found);
     problems.extend(unknown_codes(&document));
     if !problems.is_empty() {
         return Err(problems);
@@ -125,16 +117,11 @@ fn contradictions(document: &Document<'_>, spec: &PolicyTestSpec) -> Vec<Diagnos
 fn unknown_codes(document: &Document<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for list in ["refused", "warnings"] {
-        let at = Path::of(&["spec", "expect", list]);
-        let entries = at
-            .get(&document.value)
-            .and_then(|list| list.as_array())
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        for (index, code) in entries.iter().enumerate() {
-            if let Some(code) = code.as_str().filter(|code| Code::find(code).is_none()) {
+        for at in document.entries(&Path::of(&["spec", "expect", list])) {
+            let code = at.get(&document.value).and_then(Value::as_str);
+            if let Some(code) = code.filter(|code| Code::find(code).is_none()) {
                 let message = format!("there is no diagnostic code `{code}`");
-                let problem = document.error(Code::UnknownCode, &at.index(index), message);
+                let problem = document.error(Code::UnknownCode, &at, message);
                 problems.push(problem.help(meant_code(code)));
             }
         }

@@ -104,7 +104,7 @@ fn variables_read(
             kept.insert(0, variable);
         }
     }
-    for (name, value) in [(SOURCES, instance.sources()), (SOURCE, instance.value())] {
+    for (name, value) in [(SOURCES, &instance.sources), (SOURCE, &instance.value)] {
         if read.iter().any(|(root, _)| root == name) {
             kept.insert(0, json!({"name": name, "value": literals(value)}));
         }

@@ -12,7 +12,7 @@ use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::parts::PolicyPart;
 use crate::policy::places::StoredPlaces;
-use crate::policy::schema::{Schema, SchemaProblem, TemplateMode};
+use crate::policy::schema::Schema;
 use crate::policy::stored_schemas::INJECTION_POLICY;
 use crate::policy::template::{Template, TemplateError, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
@@ -247,19 +247,15 @@ impl InjectionTemplate {
         let evaluated: Vec<Path> = templates.iter().map(|(path, _)| path.clone()).collect();
         let moves = document.put_all(outcomes);
         let evaluated = moves.all_new_paths(&evaluated);
-        let found = self.check(&document.value);
+        let found = document.check(&INJECT, &self.at);
         write_as_text(&mut document.value, &found, &evaluated);
         // `write_as_text` has fixed numbers and booleans where a string is wanted, so check again.
         let problems = match found.is_empty() {
             true => found,
-            false => self.check(&document.value),
+            false => document.check(&INJECT, &self.at),
         };
-        let problems: Vec<Diagnostic> = problems
-            .iter()
-            .map(|problem| document.problem(problem))
-            .collect();
         if !problems.is_empty() {
-            return Err(problems);
+            return Err(document.problems(&problems));
         }
         let mut unfilled = PendingTemplates {
             of_each: self.of_each.clone(),
@@ -278,18 +274,6 @@ impl InjectionTemplate {
         } else {
             Err(reader.problems)
         }
-    }
-
-    fn check(&self, value: &Value) -> Vec<SchemaProblem> {
-        let inject = self.at.get(value).expect("the document was made around it");
-        let found = INJECT.check(inject, TemplateMode::Filled);
-        found
-            .into_iter()
-            .map(|problem| SchemaProblem {
-                path: self.at.join(&problem.path),
-                ..problem
-            })
-            .collect()
     }
 
     /// The part of `inject` for a scope, at its path in an otherwise empty document.

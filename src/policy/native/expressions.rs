@@ -141,10 +141,10 @@ pub(super) fn check_conditions(
     problems: &mut Vec<Diagnostic>,
 ) {
     let mut reader = PolicyReader::of(document, vocabulary.clone(), PendingTemplates::default());
-    let holders = rules::entries(document)
-        .into_iter()
-        .chain([Path::of(&["spec"])]);
-    for list in holders.map(|holder| holder.key("matchConditions")) {
+    for list in rules::holders(document)
+        .iter()
+        .map(|holder| holder.key("matchConditions"))
+    {
         if let Some(value) = list.get(&document.value)
             && let Ok(conditions) = serde_json::from_value(value.clone())
         {

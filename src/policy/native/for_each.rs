@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::chains::{replace, replace_within};
 use super::types::ForEach;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::conversion::each_text;
 use crate::policy::document::{Document, Places};
 use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts, PolicyVariable};
 use crate::policy::params::is_name;
-use crate::policy::places::ValueOrigins;
+use crate::policy::replacement::ItemMoves;
 use crate::policy::template::TemplateError;
 use crate::policy::vocabulary::{ROOTS, Vocabulary};
 use crate::yaml::value::Path;
@@ -33,8 +34,12 @@ pub(super) fn expand_loops(
         vocabulary,
         evaluator: &evaluator,
         made: Vec::new(),
-        origins: vec![(Path::default(), Path::default())],
+        moves: ItemMoves {
+            are_copies: true,
+            ..ItemMoves::default()
+        },
     };
+    let mut has_entries = false;
     for word in ["rules", "validations"] {
         let list = Path::of(&["spec", word]);
         let Some(Value::Array(entries)) = list.get(&document.value) else {
@@ -44,6 +49,7 @@ pub(super) fn expand_loops(
             continue;
         }
         let written = writer.write_list(document, &list, entries, problems);
+        has_entries |= !written.is_empty();
         // If all loops are empty, no rule is left: the policy does nothing, which is not an error.
         let is_suspended = written.is_empty() && word == "rules";
         if let Some(entries) = list.get_mut(&mut document.value) {
@@ -53,9 +59,9 @@ pub(super) fn expand_loops(
             document.value["spec"]["suspend"] = Value::Bool(true);
         }
     }
-    if writer.origins.len() > 1 {
+    if has_entries {
         let places = Box::new(document.places.clone());
-        document.places = Places::Converted(Arc::new(ValueOrigins::new(writer.origins)), places);
+        document.places = Places::Moved(Arc::new(writer.moves), places);
     }
     writer.made
 }
@@ -74,8 +80,8 @@ struct LoopExpander<'w> {
     vocabulary: &'w Vocabulary,
     evaluator: &'w Evaluator<'w>,
     made: Vec<ExpandedEntry>,
-    /// New path and original path of each expanded entry.
-    origins: Vec<(Path, Path)>,
+    /// How often each entry is written.
+    moves: ItemMoves,
 }
 
 impl LoopExpander<'_> {
@@ -96,11 +102,11 @@ impl LoopExpander<'_> {
                 problems.extend(faults.map(|fault| document.fault(fault)));
                 Vec::new()
             });
+            let counts = self.moves.lists.entry(list.clone()).or_default();
+            counts.insert(index, found.len());
             for (entry, of) in found {
-                let now = list.index(written.len());
-                self.origins.push((now.clone(), at.clone()));
                 if !of.is_empty() {
-                    self.made.push((now, of));
+                    self.made.push((list.index(written.len()), of));
                 }
                 written.push(entry);
             }
@@ -196,20 +202,7 @@ fn substitute(entry: &mut Value, name: &str, with: &str) {
                 .iter_mut()
                 .for_each(|condition| substitute(condition, name, with)),
             ("containers", containers) => substitute(containers, name, with),
-            (_, value) => substitute_in_texts(value, name, with),
+            (_, value) => each_text(value, &mut |text| *text = replace_within(text, name, with)),
         }
-    }
-}
-
-fn substitute_in_texts(value: &mut Value, name: &str, with: &str) {
-    match value {
-        Value::String(text) => *text = replace_within(text, name, with),
-        Value::Array(entries) => entries
-            .iter_mut()
-            .for_each(|entry| substitute_in_texts(entry, name, with)),
-        Value::Object(map) => map
-            .values_mut()
-            .for_each(|entry| substitute_in_texts(entry, name, with)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -13,7 +13,7 @@ use crate::policy::expression::{Evaluator, Expression};
 use crate::policy::objects::schema_of;
 use crate::policy::places::StoredPlaces;
 use crate::policy::replacement::ItemMoves;
-use crate::policy::schema::{Schema, SchemaProblem, TemplateMode};
+use crate::policy::schema::Schema;
 use crate::policy::template::{Template, evaluate_all, has_expression};
 use crate::policy::{GenerateEntry, PolicyFile, names};
 use crate::yaml::value::Path;
@@ -44,13 +44,10 @@ impl ResourceTemplate {
 /// The paths of the `resource` fields of `generate`.
 pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
     let list = Path::of(&["spec", "generate"]);
-    let count = list
-        .get(&document.value)
-        .and_then(Value::as_array)
-        .map_or(0, Vec::len);
-    (0..count)
-        .map(|at| list.index(at).key("resource"))
-        .filter(|at| at.get(&document.value).is_some())
+    let entries = document.entries(&list).into_iter();
+    let paths = entries.map(|entry| entry.key("resource"));
+    paths
+        .filter(|path| path.get(&document.value).is_some())
         .collect()
 }
 
@@ -217,37 +214,19 @@ impl ResourceTemplate {
             .chain(self.templates.iter().map(|(path, _)| path))
             .cloned()
             .collect();
-        let unquoted = found(schema, &of, document);
+        let unquoted = document.check(schema, &of);
         write_as_text(
             &mut document.value,
             &unquoted,
             &moves.all_new_paths(&evaluated),
         );
-        problems.extend(
-            found(schema, &of, document)
-                .iter()
-                .map(|problem| document.problem(problem)),
-        );
+        problems.extend(document.problems(&document.check(schema, &of)));
         if problems.is_empty() {
             Ok(())
         } else {
             Err(problems)
         }
     }
-}
-
-fn found(schema: &Schema, at: &Path, document: &Document<'_>) -> Vec<SchemaProblem> {
-    let Some(value) = at.get(&document.value) else {
-        return Vec::new();
-    };
-    let found = schema.check(value, TemplateMode::Filled);
-    found
-        .into_iter()
-        .map(|problem| SchemaProblem {
-            path: at.join(&problem.path),
-            ..problem
-        })
-        .collect()
 }
 
 /// The paths below which `${...}` is evaluated: `inject`, objects of `generate` and names of containers. In a policy
@@ -261,9 +240,7 @@ pub(super) fn template_roots(document: &Document<'_>) -> Vec<Path> {
 
 /// The paths of `containers.names` and `containers.excludeNames`, which may depend on the workload.
 pub(super) fn names_of_containers(document: &Document<'_>) -> Vec<Path> {
-    let holders = rules::entries(document)
-        .into_iter()
-        .chain([Path::of(&["spec"])]);
+    let holders = rules::holders(document).into_iter();
     let lists = holders.map(|holder| holder.key("containers"));
     let paths = lists.flat_map(|list| ["names", "excludeNames"].map(|word| list.key(word)));
     paths
@@ -277,9 +254,7 @@ pub(super) fn filter_paths(document: &Document<'_>) -> Vec<Path> {
     if source::kind_of(&document.value).is_none() {
         return Vec::new();
     }
-    let holders = rules::entries(document)
-        .into_iter()
-        .chain([Path::of(&["spec"])]);
+    let holders = rules::holders(document).into_iter();
     let paths = holders.flat_map(|holder| super::FILTER_FIELDS.map(|word| holder.key(word)));
     paths
         .filter(|path| path.get(&document.value).is_some())

@@ -116,14 +116,9 @@ impl PolicyReader<'_, '_> {
 
     /// The paths of the entries of the list at a path, except for entries that wait for a workload.
     pub(super) fn paths(&self, at: &Path) -> Vec<Path> {
-        let length = at
-            .get(&self.document.value)
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len);
-        (0..length)
-            .map(|index| at.index(index))
-            .filter(|path| !self.is_left_out(path))
-            .collect()
+        let mut paths = self.document.entries(at);
+        paths.retain(|path| !self.is_left_out(path));
+        paths
     }
 
     /// The mapping at a path, without [`POLICY_FIELDS`].

@@ -240,61 +240,32 @@ fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
 }
 
 fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {
-    let found = SCHEMA.check(&document.value, TemplateMode::Allowed);
-    found
-        .iter()
-        .map(|problem| document.problem(problem))
-        .collect()
+    document.problems(&SCHEMA.check(&document.value, TemplateMode::Allowed))
 }
 
 /// Refuses `${...}` outside of `inject` and `generate`. As a glob or name it would silently match nothing. In a policy
 /// for resources, the filters may have it.
 fn refuse_expressions_elsewhere(document: &Document<'_>, problems: &mut Vec<Diagnostic>) {
-    let spec = Path::of(&["spec"]);
     let is_for_resources = source::kind_of(&document.value).is_some();
-    let holders = rules::entries(document).into_iter().chain([spec]);
+    let holders = rules::holders(document).into_iter();
     let holders = holders.filter(|_| !is_for_resources);
     let paths = holders.flat_map(|holder| FILTER_FIELDS.map(|word| holder.key(word)));
     let paths = paths.chain(patches::no_values(document));
     let names = generate::names_of_containers(document);
     for path in [Path::of(&["metadata"])].into_iter().chain(paths) {
-        if let Some(value) = path.get(&document.value) {
-            refuse_expressions_in(document, value, &path, &names, problems);
-        }
-    }
-}
-
-fn refuse_expressions_in(
-    document: &Document<'_>,
-    value: &Value,
-    path: &Path,
-    allowed: &[Path],
-    problems: &mut Vec<Diagnostic>,
-) {
-    if allowed.contains(path) {
-        return;
-    }
-    match value {
-        Value::String(text) if template::has_expression(text) => {
+        let texts = path.get(&document.value);
+        let texts = texts.map(|value| template::texts(value, &path));
+        for (path, _) in texts.into_iter().flatten() {
+            if names.iter().any(|allowed| path.starts_with(allowed)) {
+                continue;
+            }
             let message = format!(
                 "`{}` takes no `${{...}}`, only values under `inject` and `generate` do",
                 path.name()
             );
-            problems.push(
-                document
-                    .error(Code::BadExpression, path, message)
-                    .help("write the value itself"),
-            );
+            let problem = document.error(Code::BadExpression, &path, message);
+            problems.push(problem.help("write the value itself"));
         }
-        Value::Array(entries) => {
-            entries.iter().enumerate().for_each(|(at, entry)| {
-                refuse_expressions_in(document, entry, &path.index(at), allowed, problems)
-            });
-        }
-        Value::Object(map) => map.iter().for_each(|(key, entry)| {
-            refuse_expressions_in(document, entry, &path.key(key), allowed, problems)
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -14,22 +14,12 @@ use crate::yaml::value::{Path, Step};
 
 /// The paths of all fields of patches except `value`. They may not have `${...}`.
 pub(super) fn no_values(document: &Document<'_>) -> Vec<Path> {
-    let entries = |at: &Path| {
-        let list = at.get(&document.value).and_then(Value::as_array);
-        list.map_or(0, Vec::len)
-    };
     let mut paths = Vec::new();
-    for patches in rules::injects(document)
-        .into_iter()
-        .map(|inject| inject.key("patches"))
-    {
-        for patch in (0..entries(&patches)).map(|index| patches.index(index)) {
-            let list = patch.key("patch");
-            let operations = (0..entries(&list)).map(|index| list.index(index));
-            paths.extend(
-                operations
-                    .flat_map(|operation| ["op", "path", "from"].map(|word| operation.key(word))),
-            );
+    for inject in rules::injects(document) {
+        for patch in document.entries(&inject.key("patches")) {
+            for operation in document.entries(&patch.key("patch")) {
+                paths.extend(["op", "path", "from"].map(|word| operation.key(word)));
+            }
             paths.extend(["patchType", "scope"].map(|word| patch.key(word)));
         }
     }

@@ -11,19 +11,16 @@ use crate::policy::document::Document;
 use crate::policy::{ContainerChoice, Rule, WorkloadFilter};
 use crate::yaml::value::Path;
 
-/// The paths of the entries of `rules`.
-pub(super) fn entries(document: &Document<'_>) -> Vec<Path> {
-    let rules = Path::of(&["spec", "rules"]);
-    let count = rules
-        .get(&document.value)
-        .and_then(Value::as_array)
-        .map_or(0, Vec::len);
-    (0..count).map(|index| rules.index(index)).collect()
+/// The paths of what may have `inject` and filters: each rule, and `spec`.
+pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
+    let mut holders = document.entries(&Path::of(&["spec", "rules"]));
+    holders.push(Path::of(&["spec"]));
+    holders
 }
 
 /// The paths of every `inject`, in rules and at the top.
 pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
-    let holders = entries(document).into_iter().chain([Path::of(&["spec"])]);
+    let holders = holders(document).into_iter();
     let paths = holders.map(|holder| holder.key("inject"));
     paths
         .filter(|path| path.get(&document.value).is_some())

@@ -187,10 +187,6 @@ impl PolicyReader<'_, '_> {
             .and_then(Value::as_object)
             .into_iter()
             .flatten();
-        let expressions = selector
-            .get("matchExpressions")
-            .and_then(Value::as_array)
-            .map_or(0, Vec::len);
         let mut requirements = Vec::new();
         for (key, value) in labels {
             let path = at.key("matchLabels").key(key);
@@ -206,8 +202,8 @@ impl PolicyReader<'_, '_> {
                 values: vec![value.into()],
             });
         }
-        for index in 0..expressions {
-            requirements.extend(self.requirement(&at.key("matchExpressions").index(index)));
+        for path in self.document.entries(&at.key("matchExpressions")) {
+            requirements.extend(self.requirement(&path));
         }
         Some(LabelSelector { requirements })
     }

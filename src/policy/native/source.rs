@@ -27,9 +27,9 @@ pub struct PolicyInstance<'i, 't> {
     /// The resource as it is written.
     pub document: &'i Document<'t>,
     /// The resource with the defaults of the schema.
-    value: Arc<Value>,
+    pub(super) value: Arc<Value>,
     /// All resources of the policy that can select the same workloads, sorted by identity.
-    sources: Arc<Value>,
+    pub(super) sources: Arc<Value>,
 }
 
 /// The group and kind of the resources that a policy is for; `None` without `source`.
@@ -62,8 +62,7 @@ impl<'i, 't> PolicyInstance<'i, 't> {
             path: metadata.join(&problem.path),
             ..problem
         });
-        let mut problems: Vec<Diagnostic> =
-            wrong.map(|problem| document.problem(&problem)).collect();
+        let mut problems = document.problems(&wrong.collect::<Vec<_>>());
         problems.extend(check_names(document, &value));
         let schema = policy
             .value
@@ -74,7 +73,7 @@ impl<'i, 't> PolicyInstance<'i, 't> {
             let checked = Schema::Written(with_metadata(schema));
             let mut found = checked.check(&value, TemplateMode::Filled);
             check_bounds(schema, &value, &Path::default(), &mut found);
-            problems.extend(found.iter().map(|problem| document.problem(problem)));
+            problems.extend(document.problems(&found));
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -106,16 +105,6 @@ impl<'i, 't> PolicyInstance<'i, 't> {
         self.document.text(&["metadata", "namespace"])
     }
 
-    /// The resource with the defaults of the schema.
-    pub(super) fn value(&self) -> &Value {
-        &self.value
-    }
-
-    /// All resources of the policy that can select the same workloads.
-    pub(super) fn sources(&self) -> &Value {
-        &self.sources
-    }
-
     /// The variables `source` and `sources` of expressions.
     pub(super) fn variables(&self) -> [PolicyVariable; 2] {
         let values = [
@@ -142,8 +131,12 @@ impl<'i, 't> PolicyInstance<'i, 't> {
         }
         reads.read(&policy.value, &Path::default());
         let resource = &self.document;
-        let (value, places) = (resource.value.clone(), resource.places.clone());
-        let places = ResourcePlaces::new(reads.origins, value, places, policy.places);
+        let places = ResourcePlaces {
+            origins: reads.origins,
+            value: resource.value.clone(),
+            resource: resource.places.clone(),
+            policy: policy.places,
+        };
         Document {
             file: Arc::clone(&self.document.file),
             places: Places::OfResource(Arc::new(places)),

@@ -138,10 +138,9 @@ impl ValidationContext<'_, '_, '_> {
         let [Some(message), help] = filled else {
             return Ok(None);
         };
-        let diagnostic = Diagnostic::error(known, message);
-        Ok(Some(match help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
+        Ok(Some(Diagnostic {
+            help,
+            ..Diagnostic::error(known, message)
         }))
     }
 

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::yaml::value::{Path, Step};
+
 /// A value as a noun, for messages.
 pub(super) fn describe(value: &Value) -> &'static str {
     match value {
@@ -42,4 +44,12 @@ pub(super) fn one_of(words: &[&str]) -> String {
         .map(|word| format!("`{word}`"))
         .collect::<Vec<_>>()
         .join(" or ")
+}
+
+/// The last key of a path in backticks, or "the object".
+pub(super) fn name_of(path: &[Step]) -> String {
+    match Path(path.to_vec()).name().as_str() {
+        "" => "the object".to_owned(),
+        name => format!("`{name}`"),
+    }
 }
