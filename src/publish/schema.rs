@@ -25,44 +25,40 @@ pub struct PublishedKind {
     pub api_version: &'static str,
     /// The kind, such as `InjectionPolicy`.
     pub kind: &'static str,
-    make: fn() -> Value,
+    definitions: &'static Definitions,
 }
 
-const API_VERSION: &str = "podgraft.dev/v1alpha1";
+impl PublishedKind {
+    const fn of(kind: &'static str, definitions: &'static Definitions) -> Self {
+        PublishedKind {
+            api_version: "podgraft.dev/v1alpha1",
+            kind,
+            definitions,
+        }
+    }
+}
 
 /// All kinds with a published schema.
 pub const KINDS: &[PublishedKind] = &[
-    PublishedKind {
-        api_version: API_VERSION,
-        kind: "InjectionPolicy",
-        make: injection_policy,
-    },
-    PublishedKind {
-        api_version: API_VERSION,
-        kind: "Config",
-        make: || draft_07(&CONFIG),
-    },
-    PublishedKind {
-        api_version: API_VERSION,
-        kind: "PodgraftFunction",
-        make: || draft_07(&FUNCTION),
-    },
-    PublishedKind {
-        api_version: API_VERSION,
-        kind: "PolicyTest",
-        make: || draft_07(&POLICY_TEST),
-    },
+    PublishedKind::of(POLICY_KIND, &INJECTION_POLICY),
+    PublishedKind::of("Config", &CONFIG),
+    PublishedKind::of("PodgraftFunction", &FUNCTION),
+    PublishedKind::of("PolicyTest", &POLICY_TEST),
     PublishedKind {
         api_version: "opentelemetry.io/v1alpha1",
-        kind: "Instrumentation",
-        make: || draft_07(&INSTRUMENTATION),
+        ..PublishedKind::of("Instrumentation", &INSTRUMENTATION)
     },
 ];
+
+const POLICY_KIND: &str = "InjectionPolicy";
 
 impl PublishedKind {
     /// The schema. Unknown fields are errors.
     pub fn schema(&self) -> Value {
-        let mut schema = (self.make)();
+        let mut schema = match self.kind {
+            POLICY_KIND => injection_policy(),
+            _ => draft_07(self.definitions),
+        };
         close(&mut schema);
         schema["properties"]["apiVersion"] = json!({"const": self.api_version});
         schema["properties"]["kind"] = json!({"const": self.kind});
