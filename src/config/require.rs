@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
-use crate::policy::schema::{did_you_mean, nearest};
+use crate::policy::schema::meant;
 use crate::source::Place;
 use crate::wording::count;
 use crate::yaml::value::Path;
@@ -126,10 +126,8 @@ impl CoverageRequirement {
             "the policy `{}` is required, and no given policy has this name",
             self.policy
         );
-        let help = match nearest(&self.policy, given.iter().map(String::as_str)) {
-            Some(near) => did_you_mean(near),
-            None => format!("the given policies are {}", given.join(", ")),
-        };
+        let names = given.iter().map(String::as_str);
+        let help = meant(&self.policy, names, "the given policies are");
         self.problem(message, None, &help)
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::expression::ObjectKinds;
 use super::reference::functions;
-use super::schema::{did_you_mean, nearest};
+use super::schema::{did_you_mean, meant, nearest};
 use super::template::{ParamValues, TemplateError};
 use crate::diagnostic::Code;
 
@@ -172,17 +172,10 @@ impl Vocabulary {
             return Ok(());
         }
         let names = ROOTS.iter().map(|(root, _)| *root);
-        let help = match nearest(name, names.clone()) {
-            Some(near) => did_you_mean(near),
-            None => format!(
-                "an expression may begin with {}",
-                names.collect::<Vec<_>>().join(", ")
-            ),
-        };
         Err(TemplateError::new(
             Code::BadExpression,
             format!("expressions know no `{name}`"),
-            help,
+            meant(name, names, "an expression may begin with"),
         ))
     }
 
@@ -193,33 +186,21 @@ impl Vocabulary {
         field: &str,
         asked: FieldAccess,
     ) -> Result<(), TemplateError> {
-        match root {
-            "params" => self.check_param(field, asked),
-            "variables" => check_name(field, self.variables.keys().map(String::as_str), |help| {
-                let message = format!("there is no variable `{field}` before this");
-                let help = help.unwrap_or_else(|| {
-                    "define it under `variables`, above what uses it".to_owned()
-                });
-                TemplateError::new(Code::BadExpression, message, help)
-            }),
-            _ => {
-                let fields = ROOTS
-                    .iter()
-                    .find(|(name, _)| *name == root)
-                    .map_or(&[][..], |(_, fields)| fields);
-                if fields.is_empty() {
-                    return Ok(());
-                }
-                check_name(field, fields.iter().copied(), |help| {
-                    let help =
-                        help.unwrap_or_else(|| format!("its fields are {}", fields.join(", ")));
-                    TemplateError::new(
-                        Code::BadExpression,
-                        format!("`{root}` has no `{field}`"),
-                        help,
-                    )
+        match (root, fields_of(root)) {
+            ("params", _) => self.check_param(field, asked),
+            ("variables", _) => {
+                check_name(field, self.variables.keys().map(String::as_str), || {
+                    let message = format!("there is no variable `{field}` before this");
+                    let help = "define it under `variables`, above what uses it";
+                    TemplateError::new(Code::BadExpression, message, help)
                 })
             }
+            (_, []) => Ok(()),
+            (_, fields) => check_name(field, fields.iter().copied(), || {
+                let message = format!("`{root}` has no `{field}`");
+                let help = format!("its fields are {}", fields.join(", "));
+                TemplateError::new(Code::BadExpression, message, help)
+            }),
         }
     }
 
@@ -234,74 +215,55 @@ impl Vocabulary {
                 ))
             }
             Some(_) => Ok(()),
-            None => check_name(name, self.params.keys().map(String::as_str), |help| {
-                let help = help.unwrap_or_else(|| "declare it under `params`".to_owned());
-                TemplateError::new(
-                    Code::BadExpression,
-                    format!("the policy has no parameter `{name}`"),
-                    help,
-                )
+            None => check_name(name, self.params.keys().map(String::as_str), || {
+                let message = format!("the policy has no parameter `{name}`");
+                TemplateError::new(Code::BadExpression, message, "declare it under `params`")
             }),
         }
     }
 
     /// The dependencies of a root name, or of one of its fields.
     pub fn uses(&self, root: &str, field: Option<&str>) -> ExpressionUses {
-        let outside = root != "variables" && !TYPES.contains(&root);
-        let uses = self.uses_of(root, field);
-        ExpressionUses {
-            outside: uses.outside || outside,
-            ..uses
-        }
-    }
-
-    fn uses_of(&self, root: &str, field: Option<&str>) -> ExpressionUses {
-        match (root, field) {
-            ("params", Some(field)) => ExpressionUses {
+        let is_type = TYPES.contains(&root);
+        let uses = ExpressionUses {
+            workload: match (root, field) {
                 // An open parameter is treated like the workload: the expression waits for it.
-                workload: self.open.contains(field),
-                ..ExpressionUses::default()
+                ("params", Some(field)) => self.open.contains(field),
+                ("params", None) => !self.open.is_empty(),
+                ("source" | "sources", _) => self.source == SourceState::Unbound,
+                _ => !is_type,
             },
-            ("params", None) => ExpressionUses {
-                workload: !self.open.is_empty(),
-                ..ExpressionUses::default()
-            },
+            container: root == "container",
+            reference: root == "ref",
+            outside: !is_type,
+            broken: false,
+        };
+        match (root, field) {
             ("variables", Some(field)) => self.variables.get(field).copied().unwrap_or_default(),
             ("variables", None) => self
                 .variables
                 .values()
                 .fold(ExpressionUses::default(), |total, uses| total.and(*uses)),
-            ("source" | "sources", _) => ExpressionUses {
-                workload: self.source == SourceState::Unbound,
-                ..ExpressionUses::default()
-            },
-            ("container", _) => ExpressionUses {
-                workload: true,
-                container: true,
-                ..ExpressionUses::default()
-            },
-            ("ref", _) => ExpressionUses {
-                workload: true,
-                reference: true,
-                ..ExpressionUses::default()
-            },
-            _ => ExpressionUses {
-                workload: !TYPES.contains(&root),
-                ..ExpressionUses::default()
-            },
+            _ => uses,
         }
     }
 }
 
+/// Checks that a name is known. The help of the fault gives way to the nearest name.
 fn check_name<'n>(
     name: &str,
     known: impl Iterator<Item = &'n str> + Clone,
-    fault: impl FnOnce(Option<String>) -> TemplateError,
+    fault: impl FnOnce() -> TemplateError,
 ) -> Result<(), TemplateError> {
     if known.clone().any(|candidate| candidate == name) {
         return Ok(());
     }
-    Err(fault(nearest(name, known).map(did_you_mean)))
+    let fault = fault();
+    let near = nearest(name, known).map(did_you_mean);
+    Err(TemplateError {
+        help: near.or(fault.help),
+        ..fault
+    })
 }
 
 /// The fixed fields of a root name; empty if it can have any field.
@@ -323,13 +285,12 @@ pub(crate) fn check_function(name: &str) -> Result<(), TemplateError> {
         )),
         Some(_) => Ok(()),
         None => {
-            let names = functions().map(|function| function.name);
-            let help = nearest(name, names).map_or_else(
-                || "`podgraft policy functions` prints them all".to_owned(),
-                did_you_mean,
-            );
-            let message = format!("expressions know no function `{name}`");
-            Err(TemplateError::new(Code::BadExpression, message, help))
+            let names: Vec<&str> = functions().map(|function| function.name).collect();
+            check_name(name, names.into_iter(), || {
+                let message = format!("expressions know no function `{name}`");
+                let help = "`podgraft policy functions` prints them all";
+                TemplateError::new(Code::BadExpression, message, help)
+            })
         }
     }
 }

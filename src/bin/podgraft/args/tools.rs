@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, ValueEnum};
 use podgraft::dangers::Danger;
-use podgraft::policy::schema::{did_you_mean, nearest};
+use podgraft::policy::schema::meant;
 
 use podgraft::policy::params::ParamSetting;
 use std::path::PathBuf;
@@ -232,13 +232,7 @@ pub fn parse_setting(text: &str) -> Result<ParamSetting, String> {
 
 /// One word of `--forbid`.
 pub fn parse_danger(text: &str) -> Result<Danger, String> {
-    Danger::find(text).ok_or_else(|| match nearest(text, Danger::names()) {
-        Some(near) => did_you_mean(near),
-        None => format!(
-            "the words are {}",
-            Danger::names().collect::<Vec<_>>().join(", ")
-        ),
-    })
+    Danger::find(text).ok_or_else(|| meant(text, Danger::names(), "the words are"))
 }
 
 /// `podgraft policy schema`.
