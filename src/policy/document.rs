@@ -49,25 +49,41 @@ impl<'t> Document<'t> {
     }
 }
 
-impl Document<'static> {
-    /// A document with nothing but a value at a path. Indexes before it are padded with nulls.
-    pub fn with_only(
-        file: &Arc<PolicyFile>,
-        places: &Arc<StoredPlaces>,
-        at: &Path,
-        value: Value,
-    ) -> Self {
-        let value = at.0.iter().rev().fold(value, |inner, step| match step {
-            Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
-            Step::Index(index) => {
-                let mut entries = vec![Value::Null; *index];
-                entries.push(inner);
-                Value::Array(entries)
-            }
-        });
+/// A value of a policy and its places, kept after the tree of the file is gone.
+#[derive(Debug)]
+pub struct KeptValue {
+    /// The path of the value in the policy.
+    pub at: Path,
+    /// The value.
+    pub value: Value,
+    file: Arc<PolicyFile>,
+    places: Arc<StoredPlaces>,
+}
+
+impl KeptValue {
+    /// The byte range of a part of the value, by its path in the policy.
+    pub fn span(&self, path: &Path) -> Range<usize> {
+        self.places.find(path).value
+    }
+
+    /// A document with nothing but this value, or one made of it, at its path. Indexes before it are padded with nulls.
+    pub fn document(&self, value: Value) -> Document<'static> {
+        let value = self
+            .at
+            .0
+            .iter()
+            .rev()
+            .fold(value, |inner, step| match step {
+                Step::Key(key) => Value::Object(Map::from_iter([(key.clone(), inner)])),
+                Step::Index(index) => {
+                    let mut entries = vec![Value::Null; *index];
+                    entries.push(inner);
+                    Value::Array(entries)
+                }
+            });
         Document {
-            file: Arc::clone(file),
-            places: Places::Kept(Arc::clone(places)),
+            file: Arc::clone(&self.file),
+            places: Places::Kept(Arc::clone(&self.places)),
             value,
         }
     }
@@ -87,6 +103,17 @@ impl Document<'_> {
         let name = self.text(&["metadata", "name"]).unwrap_or_default();
         let parts = [kind, self.text(&["metadata", "namespace"]), Some(name)];
         parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+    }
+
+    /// The value at a path, kept with its places.
+    pub fn keep(&self, at: &Path) -> Option<KeptValue> {
+        let value = at.get(&self.value)?.clone();
+        Some(KeptValue {
+            places: self.places.keep(&value, at),
+            at: at.clone(),
+            value,
+            file: Arc::clone(&self.file),
+        })
     }
 
     /// The paths of the entries of the list at a path.

@@ -8,15 +8,14 @@ use super::PolicyReader;
 use super::evaluate::{PendingTemplates, write_as_text};
 use super::patches;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::document::Document;
+use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::parts::PolicyPart;
-use crate::policy::places::StoredPlaces;
 use crate::policy::schema::Schema;
 use crate::policy::stored_schemas::INJECTION_POLICY;
 use crate::policy::template::{Template, TemplateError, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
-use crate::policy::{Injection, PatchScope, PolicyFile};
+use crate::policy::{Injection, PatchScope};
 use crate::yaml::value::{Path, Step};
 
 static INJECT: Schema = Schema::Stored(&INJECTION_POLICY, "Inject");
@@ -29,18 +28,14 @@ const OF_POD: &str = "podSecurityContext";
 /// An `inject` with templates that depend on the workload.
 #[derive(Debug)]
 pub struct InjectionTemplate {
-    /// The path of `inject` in the policy.
-    at: Path,
     /// `inject` with its constants filled in.
-    value: Value,
+    inject: KeptValue,
     /// Templates in items of the pod or the workload.
     pod: Vec<(Path, Template)>,
     /// Templates in items of containers.
     container: Vec<(Path, Template)>,
     /// Annotation keys of checksums, which are evaluated for each hashed object.
     of_each: Vec<(Path, Arc<Template>)>,
-    places: Arc<StoredPlaces>,
-    file: Arc<PolicyFile>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,16 +108,11 @@ impl PolicyReader<'_, '_> {
                 "write its fields out",
             );
         }
-        let value = at.get(&self.document.value)?.clone();
-        let places = self.document.places.keep(&value, at);
         Some(Arc::new(InjectionTemplate {
-            at: at.clone(),
-            value,
+            inject: self.document.keep(at)?,
             pod,
             container,
             of_each: self.unfilled.of_each.clone(),
-            places,
-            file: self.document.file.clone(),
         }))
     }
 }
@@ -130,13 +120,12 @@ impl PolicyReader<'_, '_> {
 impl InjectionTemplate {
     /// All parts that it injects, with their expressions unevaluated.
     pub fn unevaluated(&self) -> Vec<PolicyPart> {
-        let lists = self.value.as_object().into_iter().flatten();
+        let lists = self.inject.value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
         for (key, value) in
             lists.filter(|(key, _)| !matches!(key.as_str(), "checksums" | "volumeMounts"))
         {
-            let at = self.at.key(key);
-            let span = |path: &Path| self.places.find(path).value;
+            let at = self.inject.at.key(key);
             match value
                 .as_array()
                 .filter(|_| key != "imagePullSecrets" && key != "patches")
@@ -144,14 +133,14 @@ impl InjectionTemplate {
                 Some(entries) => {
                     parts.extend((0..).zip(entries).map(|(index, entry)| PolicyPart {
                         value: Arc::new(entry.clone()),
-                        at: span(&at.index(index)),
+                        at: self.inject.span(&at.index(index)),
                     }))
                 }
                 None => {
                     let value = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
                     parts.push(PolicyPart {
                         value: Arc::new(value),
-                        at: span(&at),
+                        at: self.inject.span(&at),
                     });
                 }
             }
@@ -201,12 +190,12 @@ impl InjectionTemplate {
         reads: impl Fn(&str, Option<&str>) -> bool,
     ) -> Option<Range<usize>> {
         if self.has("patches") {
-            return Some(self.places.find(&self.at.key("patches")).value);
+            return Some(self.inject.span(&self.inject.at.key("patches")));
         }
-        let env = self.at.key("env");
+        let env = self.inject.at.key("env");
         let mut of_containers = self.container.iter().filter(|_| reads("env", None));
         if let Some((path, _)) = of_containers.find(|(path, _)| path.starts_with(&env)) {
-            return Some(self.places.find(path).value);
+            return Some(self.inject.span(path));
         }
         let maps = [
             ("annotations", "annotations"),
@@ -215,24 +204,24 @@ impl InjectionTemplate {
             ("podLabels", "labels"),
         ];
         maps.iter().find_map(|(map, field)| {
-            let mut texts = self.value.get(map)?.as_object()?.iter();
+            let mut texts = self.inject.value.get(map)?.as_object()?.iter();
             let is_own = |(key, text): &(&String, &Value)| {
                 let is_evaluated = text.as_str().is_some_and(|text| text.contains("${"));
                 is_evaluated && reads(field, Some(key))
             };
             let (key, _) = texts.find(is_own)?;
-            Some(self.places.find(&self.at.key(map).key(key)).value)
+            Some(self.inject.span(&self.inject.at.key(map).key(key)))
         })
     }
 
     /// `inject` with its expressions unevaluated.
     pub fn written(&self) -> &Value {
-        &self.value
+        &self.inject.value
     }
 
     /// Whether `inject` has a key.
     pub fn has(&self, key: &str) -> bool {
-        self.value.get(key).is_some()
+        self.inject.value.get(key).is_some()
     }
 
     fn expand(
@@ -247,12 +236,12 @@ impl InjectionTemplate {
         let evaluated: Vec<Path> = templates.iter().map(|(path, _)| path.clone()).collect();
         let moves = document.put_all(outcomes);
         let evaluated = moves.all_new_paths(&evaluated);
-        let found = document.check(&INJECT, &self.at);
+        let found = document.check(&INJECT, &self.inject.at);
         write_as_text(&mut document.value, &found, &evaluated);
         // `write_as_text` has fixed numbers and booleans where a string is wanted, so check again.
         let problems = match found.is_empty() {
             true => found,
-            false => document.check(&INJECT, &self.at),
+            false => document.check(&INJECT, &self.inject.at),
         };
         if !problems.is_empty() {
             return Err(document.problems(&problems));
@@ -263,7 +252,7 @@ impl InjectionTemplate {
         };
         unfilled.move_by(&moves);
         let mut reader = PolicyReader::of(&document, Vocabulary::default(), unfilled);
-        let mut inject = reader.inject(&self.at);
+        let mut inject = reader.inject(&self.inject.at);
         inject.patches.retain(|entry| match level {
             TemplateScope::Both => true,
             TemplateScope::Pod => entry.scope != PatchScope::Container,
@@ -278,7 +267,7 @@ impl InjectionTemplate {
 
     /// The part of `inject` for a scope, at its path in an otherwise empty document.
     fn document(&self, level: TemplateScope) -> Document<'static> {
-        let fields = self.value.as_object().into_iter().flatten();
+        let fields = self.inject.value.as_object().into_iter().flatten();
         let fields = fields.filter(|(key, _)| level.has_field(key));
         let mut inject: Map<String, Value> = fields
             .map(|(key, value)| (key.clone(), value.clone()))
@@ -288,7 +277,7 @@ impl InjectionTemplate {
                 level == TemplateScope::Both || (level == TemplateScope::Pod) == (key == OF_POD)
             });
         }
-        Document::with_only(&self.file, &self.places, &self.at, Value::Object(inject))
+        self.inject.document(Value::Object(inject))
     }
 }
 

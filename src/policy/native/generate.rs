@@ -8,14 +8,13 @@ use super::expressions::compile;
 use super::{PolicyReader, rules, source, types};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
-use crate::policy::document::Document;
+use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, Expression};
 use crate::policy::objects::schema_of;
-use crate::policy::places::StoredPlaces;
 use crate::policy::replacement::ItemMoves;
 use crate::policy::schema::Schema;
 use crate::policy::template::{Template, evaluate_all, has_expression};
-use crate::policy::{GenerateEntry, PolicyFile, names};
+use crate::policy::{GenerateEntry, names};
 use crate::yaml::value::Path;
 
 static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
@@ -23,21 +22,17 @@ static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.
 /// An object of `generate`. Parts of it may depend on the workload.
 #[derive(Debug)]
 pub struct ResourceTemplate {
-    /// The path of the object in the policy.
-    at: Path,
     /// The object with its constants filled in.
-    value: Value,
+    object: KeptValue,
     templates: Vec<(Path, Template)>,
     /// The paths of values that were evaluated when the policy was read.
     evaluated: Vec<Path>,
-    places: Arc<StoredPlaces>,
-    file: Arc<PolicyFile>,
 }
 
 impl ResourceTemplate {
     /// The object with `${...}` that depend on the workload unevaluated.
     pub fn unevaluated(&self) -> &Value {
-        &self.value
+        &self.object.value
     }
 }
 
@@ -77,18 +72,12 @@ impl PolicyReader<'_, '_> {
             let help = "an object is generated once a workload: use `containers.first`";
             self.report_error(path, "objects of `generate` are of no container", help);
         }
-        let value = resource.get(&self.document.value)?.clone();
-        let places = self.document.places.keep(&value, &resource);
-        let file = Arc::clone(&self.document.file);
         let evaluated = self.unfilled.evaluated.iter();
         let evaluated = evaluated.filter(|path| is_within(path)).cloned().collect();
         let template = ResourceTemplate {
-            at: resource,
-            value,
+            object: self.document.keep(&resource)?,
             templates: waiting,
             evaluated,
-            places,
-            file,
         };
         if template.templates.is_empty()
             && let Err(found) = template.check(&mut template.document(), &ItemMoves::default())
@@ -156,7 +145,7 @@ impl PolicyReader<'_, '_> {
 impl ResourceTemplate {
     /// `apiVersion` and `kind`, such as `v1` and `ConfigMap`.
     pub fn type_of(&self) -> (&str, &str) {
-        let text = |key: &str| self.value[key].as_str().unwrap_or_default();
+        let text = |key: &str| self.object.value[key].as_str().unwrap_or_default();
         (text("apiVersion"), text("kind"))
     }
 
@@ -170,16 +159,14 @@ impl ResourceTemplate {
         let outcomes = evaluated.map_err(|faults| document.faults(faults))?;
         let moves = document.put_all(outcomes);
         self.check(&mut document, &moves)?;
-        let object = self
-            .at
-            .get(&document.value)
-            .expect("the document was made around it");
+        let object = self.object.at.get(&document.value);
+        let object = object.expect("the document was made around it");
         Ok(object.clone())
     }
 
     /// The object at its path in an otherwise empty document.
     fn document(&self) -> Document<'static> {
-        Document::with_only(&self.file, &self.places, &self.at, self.value.clone())
+        self.object.document(self.object.value.clone())
     }
 
     /// Checks the names, and the fields if the kind is built in. Evaluated values are written as strings where the
@@ -192,7 +179,7 @@ impl ResourceTemplate {
             _ => names::check_dns_subdomain,
         };
         for (word, check) in [("name", check_name), ("namespace", names::check_dns_label)] {
-            let path = self.at.key("metadata").key(word);
+            let path = self.object.at.key("metadata").key(word);
             match path.get(&document.value) {
                 None if word == "namespace" => {}
                 Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
@@ -205,8 +192,8 @@ impl ResourceTemplate {
             }
         }
         let (schema, of) = match schema_of(api_version, kind) {
-            Some(schema) => (schema, self.at.clone()),
-            None => (&METADATA, self.at.key("metadata")),
+            Some(schema) => (schema, self.object.at.clone()),
+            None => (&METADATA, self.object.at.key("metadata")),
         };
         let evaluated: Vec<Path> = self
             .evaluated
