@@ -55,6 +55,13 @@ pub enum EnvOp {
     Remove,
 }
 
+impl EnvOp {
+    /// Whether it joins a text with what is there.
+    pub fn joins(self) -> bool {
+        matches!(self, EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys)
+    }
+}
+
 /// The lists of containers of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]

@@ -230,28 +230,19 @@ impl PolicyReader<'_, '_> {
         let name = &entry.var.name;
         let has_value = entry.var.value.is_some();
         let has_source = entry.var.value_from.is_some();
-        match entry.op {
-            EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys if !has_value => {
-                let message = format!("`op: {:?}` of `{name}` needs `value`", entry.op);
-                self.report_error(
-                    at,
-                    message,
-                    "it joins a text with what is there; to put in a reference, use `op: Set`",
-                );
-            }
-            EnvOp::Remove if has_value || has_source => {
-                let message = format!("`op: Remove` of `{name}` takes no value");
-                self.report_error(at, message, "leave out `value` and `valueFrom`");
-            }
-            EnvOp::Set
-            | EnvOp::SetIfAbsent
-            | EnvOp::Append
-            | EnvOp::Prepend
-            | EnvOp::MergeKeys
-            | EnvOp::Remove => {}
+        if entry.op.joins() && !has_value {
+            let message = format!("`op: {:?}` of `{name}` needs `value`", entry.op);
+            self.report_error(
+                at,
+                message,
+                "it joins a text with what is there; to put in a reference, use `op: Set`",
+            );
         }
-        let joins = matches!(entry.op, EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys);
-        if entry.separator.is_some() && !joins {
+        if entry.op == EnvOp::Remove && (has_value || has_source) {
+            let message = format!("`op: Remove` of `{name}` takes no value");
+            self.report_error(at, message, "leave out `value` and `valueFrom`");
+        }
+        if entry.separator.is_some() && !entry.op.joins() {
             let message = format!(
                 "`separator` of `{name}` does nothing with `op: {:?}`",
                 entry.op
@@ -332,8 +323,8 @@ impl PolicyReader<'_, '_> {
     ) -> Option<TextChange> {
         let item = self.item(&at.key("value"))?;
         self.check_entry(field, &entry.key, &item, at);
-        let joins = matches!(entry.op, TextOp::Append | TextOp::MergeKeys);
-        if entry.separator.is_some() && !joins {
+        let op = EnvOp::from(entry.op);
+        if entry.separator.is_some() && !op.joins() {
             let message = format!(
                 "`separator` of `{}` does nothing with `op: {:?}`",
                 entry.key, entry.op
@@ -351,7 +342,7 @@ impl PolicyReader<'_, '_> {
                 at: item.at,
             },
             name: entry.key,
-            op: entry.op.into(),
+            op,
             separator: entry.separator.unwrap_or_else(|| ",".to_owned()),
             position: Position::Last,
         };
