@@ -160,6 +160,8 @@ impl TranslationResults {
 /// A policy (if there is one) and warnings, or all errors.
 type Translated = Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>>;
 
+type Instance<'f, 't> = Result<PolicyInstance<'f, 't>, Vec<Diagnostic>>;
+
 /// The objects of all files, with what is needed to translate each. Indexes are those of `found`.
 struct Translation<'f, 't> {
     found: &'f [FoundDocument<'t>],
@@ -167,8 +169,8 @@ struct Translation<'f, 't> {
     owners: Vec<Option<usize>>,
     /// The object to translate at each index, see [`translation_order`].
     in_turn: Vec<usize>,
-    /// All resources of each policy that reads `sources`.
-    instances: BTreeMap<usize, Vec<PolicyInstance<'f, 't>>>,
+    /// The resources as instances of their policies, or their errors; `None` for policies.
+    instances: Vec<Option<Instance<'f, 't>>>,
     /// The parameter settings for each object.
     assigned: Vec<Vec<&'f ParamSetting>>,
     reading: &'f ReadOptions,
@@ -182,11 +184,22 @@ impl<'f, 't> Translation<'f, 't> {
         }
     }
 
-    /// The policy for a resource, and all its resources if it reads them.
-    fn owner_of(&self, at: usize) -> Option<(&'f Document<'t>, &[PolicyInstance<'f, 't>])> {
+    /// The policy for a resource, and the resource as its instance, which knows the others if the policy reads them.
+    fn instance(&self, at: usize) -> Option<(&'f Document<'t>, Instance<'f, 't>)> {
         let owner = self.owners[at]?;
-        let others = self.instances.get(&owner).map_or(&[][..], Vec::as_slice);
-        Some((&self.found[owner].document, others))
+        let policy = &self.found[owner].document;
+        let instance = self.instances[at].clone()?;
+        // The name in the text is a cheap test. A false positive only costs time.
+        if !policy.file.text.contains("sources") {
+            return Some((policy, instance));
+        }
+        let of_policy = self.instances.iter().zip(&self.owners);
+        let of_policy = of_policy.filter(|(_, of)| **of == Some(owner));
+        let siblings: Vec<&PolicyInstance<'_, '_>> = of_policy
+            .filter_map(|(sibling, _)| sibling.as_ref()?.as_ref().ok())
+            .collect();
+        let instance = instance.map(|instance| instance.with_siblings(&siblings, policy));
+        Some((policy, instance))
     }
 
     /// The policy that a resource becomes; `None` if it has errors or is a policy.
@@ -196,10 +209,9 @@ impl<'f, 't> Translation<'f, 't> {
             ObjectRole::InjectionPolicy => None,
             ObjectRole::Instrumentation => opentelemetry::convert(document, &given).ok(),
             ObjectRole::Resource => {
-                let (policy, others) = self.owner_of(at)?;
-                let instance = PolicyInstance::new(document, policy).ok()?;
-                let instance = instance.with_siblings(others, policy);
-                let policy = native::convert::convert(policy.clone(), &given, &instance).ok()?;
+                let (policy, instance) = self.instance(at)?;
+                let policy =
+                    native::convert::convert(policy.clone(), &given, &instance.ok()?).ok()?;
                 Some(ConvertedResource::of(document, policy))
             }
         }
@@ -207,13 +219,11 @@ impl<'f, 't> Translation<'f, 't> {
 
     /// Translates the policy for a resource.
     fn resource(&self, at: usize) -> Translated {
-        let Some((policy, others)) = self.owner_of(at) else {
+        let now = self.in_turn[at];
+        let Some((policy, instance)) = self.instance(now) else {
             return Ok((None, Vec::new()));
         };
-        let now = self.in_turn[at];
-        let resource = &self.found[now].document;
-        let instance = PolicyInstance::new(resource, policy)?.with_siblings(others, policy);
-        native::translate(policy.clone(), &self.given(now), Some(&instance))
+        native::translate(policy.clone(), &self.given(now), Some(&instance?))
     }
 
     /// Translates an `InjectionPolicy`. With `source` it makes no policy itself, and is only checked if no resource is
@@ -246,24 +256,15 @@ fn owners(found: &[FoundDocument<'_>]) -> Vec<Option<usize>> {
     found.iter().map(owner).collect()
 }
 
-/// All resources of each policy that reads `sources`. Resources with errors are left out, and reported when they are
-/// translated.
 fn instances<'f, 't>(
     found: &'f [FoundDocument<'t>],
     owners: &[Option<usize>],
-) -> BTreeMap<usize, Vec<PolicyInstance<'f, 't>>> {
-    let mut instances: BTreeMap<usize, Vec<PolicyInstance<'f, 't>>> = BTreeMap::new();
-    for (entry, owner) in found.iter().zip(owners) {
-        let Some(owner) = *owner else { continue };
-        let policy = &found[owner].document;
-        // The name in the text is a cheap test. A false positive only costs time.
-        if policy.file.text.contains("sources")
-            && let Ok(instance) = PolicyInstance::new(&entry.document, policy)
-        {
-            instances.entry(owner).or_default().push(instance);
-        }
-    }
-    instances
+) -> Vec<Option<Instance<'f, 't>>> {
+    let instance = |(entry, owner): (&'f FoundDocument<'t>, &Option<usize>)| {
+        let policy = &found[(*owner)?].document;
+        Some(PolicyInstance::new(&entry.document, policy))
+    };
+    found.iter().zip(owners).map(instance).collect()
 }
 
 /// The object to translate at each index. The resources of one policy keep their indexes as a set, and fill them sorted

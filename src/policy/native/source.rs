@@ -22,7 +22,7 @@ use crate::yaml::value::{Path, Step};
 static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
 /// A policy instantiated for one resource.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PolicyInstance<'i, 't> {
     /// The resource as it is written.
     pub document: &'i Document<'t>,
@@ -88,11 +88,11 @@ impl<'i, 't> PolicyInstance<'i, 't> {
 
     /// Sets `sources` to the resources of the policy: all of them, or those of this namespace if the policy is
     /// namespaced.
-    pub fn with_siblings(mut self, siblings: &[Self], policy: &Document<'_>) -> Self {
+    pub fn with_siblings(mut self, siblings: &[&Self], policy: &Document<'_>) -> Self {
         let meets = |instance: &&Self| {
             !is_namespaced(&policy.value) || instance.namespace() == self.namespace()
         };
-        let mut instances: Vec<&Self> = siblings.iter().filter(meets).collect();
+        let mut instances: Vec<&Self> = siblings.iter().copied().filter(meets).collect();
         instances.sort_by_cached_key(|instance| instance.document.identity());
         let values = instances
             .into_iter()
