@@ -11,6 +11,8 @@ mod expressions;
 mod for_each;
 pub mod generate;
 mod inject;
+#[cfg(feature = "schemas")]
+mod inject_schema;
 mod inject_types;
 mod limits;
 mod patches;
@@ -20,6 +22,7 @@ pub mod source;
 pub mod types;
 mod validations;
 
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -104,7 +107,8 @@ fn translate_with(
         return none_of(&mut problems).map(|()| (None, prepared.warnings));
     }
     let document = prepared.document;
-    let policy = InjectionPolicy::deserialize_from(&document)?;
+    let policy = InjectionPolicy::deserialize(&document.value);
+    let policy = policy.map_err(|error| vec![unreadable(&document, &error)])?;
     let mut reader = PolicyReader::of(&document, prepared.vocabulary, prepared.unfilled);
     reader.variables = prepared.variables;
     let mut translated = reader.policy(policy);
@@ -276,19 +280,6 @@ fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic 
         &Path::default(),
         format!("the policy cannot be read: {error}"),
     )
-}
-
-impl InjectionPolicy {
-    fn deserialize_from(document: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
-        let mut value = document.value.clone();
-        // `inject` is read entry by entry later, because some entries may wait for a workload.
-        for path in rules::injects(document) {
-            if let Some(inject) = path.get_mut(&mut value) {
-                *inject = Value::Object(serde_json::Map::new());
-            }
-        }
-        serde_json::from_value(value).map_err(|error| vec![unreadable(document, &error)])
-    }
 }
 
 /// Converts a checked policy to the internal type and collects problems.

@@ -3,9 +3,12 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schemas")]
+use super::inject_schema::Inject;
 pub use super::inject_types::*;
 pub use crate::policy::words::*;
 
@@ -74,7 +77,8 @@ pub struct InjectionPolicySpec {
     #[serde(default)]
     pub failure_policy: FailurePolicy,
     /// What to inject.
-    pub inject: Option<Inject>,
+    #[cfg_attr(feature = "schemas", schemars(with = "Option<Inject>"))]
+    pub inject: Option<IgnoredAny>,
     /// Several injections, each with its own choice.
     #[serde(default)]
     pub rules: Vec<RuleEntry>,
@@ -402,7 +406,8 @@ pub struct RuleEntry {
     #[serde(default)]
     pub on_conflict: OnConflict,
     /// What to inject.
-    pub inject: Inject,
+    #[cfg_attr(feature = "schemas", schemars(with = "Inject"))]
+    pub inject: IgnoredAny,
     /// A rule for each entry of a list; further lists may be those of an entry.
     #[serde(default)]
     pub for_each: Vec<ForEach>,
