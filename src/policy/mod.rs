@@ -287,7 +287,7 @@ pub enum MetadataKey {
 }
 
 /// A rule: parts to inject, and the workloads and containers that get them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Rule {
     /// The name for messages, or `rules[N]`. `None` if the policy has `inject` instead of rules.
     pub name: Option<String>,
@@ -361,7 +361,7 @@ pub struct ContainerChoice {
     pub mode: ContainerMode,
 }
 
-/// A value of a policy and its place in the policy's file.
+/// A value that a policy injects, and its place in the policy's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyValue {
     /// The Kubernetes value, without podgraft's own fields (`op`, `position`, `type`). Shared by all drafts.

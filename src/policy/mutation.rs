@@ -8,8 +8,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::PolicyValue;
 use super::images::ImageMirror;
-use super::parts::PolicyPart;
 use crate::diagnostic::{Code, Severity};
 use crate::outcome::Skip;
 use crate::yaml::value::Path;
@@ -23,7 +23,7 @@ pub trait Mutation: fmt::Debug + Send + Sync {
     fn asks_data(&self) -> bool;
 
     /// The parts that it may inject into any pod.
-    fn parts(&self) -> Vec<PolicyPart>;
+    fn parts(&self) -> Vec<PolicyValue>;
 
     /// The mutation with replaced image names.
     fn with_image_mirrors(&self, mirrors: &Arc<[ImageMirror]>) -> Arc<dyn Mutation>;

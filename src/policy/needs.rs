@@ -4,8 +4,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use super::parts::PolicyPart;
-use super::{Injection, Policy, Rule};
+use super::{Injection, Policy, PolicyValue, Rule};
 use crate::dangers::{self, FoundDanger};
 use crate::outcome::needs::{Need, NeedKind};
 
@@ -56,7 +55,7 @@ impl Rule {
     }
 }
 
-fn add_part(part: &PolicyPart, needs: &mut BTreeSet<Need>) {
+fn add_part(part: &PolicyValue, needs: &mut BTreeSet<Need>) {
     add(&part.value, "", needs);
     let privileges = dangers::find(&part.value)
         .into_iter()
@@ -87,19 +86,16 @@ fn add_field(parent: &str, key: &str, value: &Value, needs: &mut BTreeSet<Need>)
             needs.extend(value.as_str().map(|image| Need::of(NeedKind::Image, image)));
         }
         // A secret volume has `secretName`; projected volumes, references and CSI drivers have `name`.
-        (_, "secret") => add_object(NeedKind::Secret, ["secretName", "name"], value, needs),
+        (_, "secret") => add_object(NeedKind::Secret, &["secretName", "name"], value, needs),
         (_, "secretRef" | "secretKeyRef" | "nodePublishSecretRef") => {
-            add_object(NeedKind::Secret, ["name", "name"], value, needs);
+            add_object(NeedKind::Secret, &["name"], value, needs);
         }
         (_, "configMap" | "configMapRef" | "configMapKeyRef") => {
-            add_object(NeedKind::ConfigMap, ["name", "name"], value, needs);
+            add_object(NeedKind::ConfigMap, &["name"], value, needs);
         }
-        (_, "persistentVolumeClaim") => add_object(
-            NeedKind::VolumeClaim,
-            ["claimName", "claimName"],
-            value,
-            needs,
-        ),
+        (_, "persistentVolumeClaim") => {
+            add_object(NeedKind::VolumeClaim, &["claimName"], value, needs);
+        }
         (_, "serviceAccountName") => {
             needs.extend(
                 value
@@ -121,9 +117,9 @@ fn add_field(parent: &str, key: &str, value: &Value, needs: &mut BTreeSet<Need>)
 
 /// Adds a reference to an object: one need for each key that it names, or one for the whole object. The name is in the
 /// first of `names` that is there.
-fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTreeSet<Need>) {
+fn add_object(kind: NeedKind, names: &[&str], value: &Value, needs: &mut BTreeSet<Need>) {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
-    let Some(name) = names.into_iter().find_map(text) else {
+    let Some(name) = names.iter().copied().find_map(text) else {
         return;
     };
     let is_optional = value.get("optional") == Some(&Value::Bool(true));
@@ -148,7 +144,7 @@ fn add_object(kind: NeedKind, names: [&str; 2], value: &Value, needs: &mut BTree
 }
 
 /// The parts that all rules of a policy inject. Templates that wait for a workload are returned unevaluated.
-pub fn parts_of(policy: &Policy) -> Vec<PolicyPart> {
+pub fn parts_of(policy: &Policy) -> Vec<PolicyValue> {
     let rules = policy.rules.iter();
     let mutation = policy.mutation.iter();
     rules

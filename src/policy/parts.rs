@@ -2,33 +2,19 @@
 
 use json_patch::PatchOperation;
 use serde_json::{Map, Value, json};
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Injection, PolicyValue};
 
-/// A value that a policy injects, and its place in the policy's file.
-#[derive(Debug, Clone)]
-pub struct PolicyPart {
-    /// A container, a volume, a variable, or a part of a pod spec.
-    pub value: Arc<Value>,
-    /// Its byte range in the policy's file.
-    pub at: Range<usize>,
-}
-
 impl Injection {
     /// All injected parts except labels and annotations.
-    pub fn parts(&self) -> Vec<PolicyPart> {
-        let ephemeral = self.ephemeral_containers.iter();
-        let ephemeral = ephemeral.map(|item| PolicyPart {
-            value: Arc::clone(&item.value),
-            at: item.at.clone(),
-        });
+    pub fn parts(&self) -> Vec<PolicyValue> {
+        let ephemeral = self.ephemeral_containers.iter().cloned();
         ephemeral.chain(self.parts_of_workload()).collect()
     }
 
     /// The parts that are written into a workload. Ephemeral containers are for running pods only.
-    pub fn parts_of_workload(&self) -> Vec<PolicyPart> {
+    pub fn parts_of_workload(&self) -> Vec<PolicyValue> {
         let init = self.init_containers.iter().map(|(item, _)| item);
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
         let volumes = self.volumes.iter().map(|(item, _)| item);
@@ -43,13 +29,11 @@ impl Injection {
             .chain(sidecars)
             .chain(volumes)
             .chain(lists.into_iter().flatten())
-            .chain(env);
-        let part = |item: &'_ PolicyValue| (Arc::clone(&item.value), item.at.clone());
-        let parts = items.chain(single.into_iter().flatten()).map(part);
-        let mut parts: Vec<PolicyPart> =
-            parts.map(|(value, at)| PolicyPart { value, at }).collect();
+            .chain(env)
+            .chain(single.into_iter().flatten());
+        let mut parts: Vec<PolicyValue> = items.cloned().collect();
         for item in &self.image_pull_secrets {
-            parts.push(PolicyPart {
+            parts.push(PolicyValue {
                 value: Arc::new(json!({"imagePullSecrets": [&*item.value]})),
                 at: item.at.clone(),
             });
@@ -57,7 +41,7 @@ impl Injection {
         for entry in &self.patches {
             for operation in &entry.patch.0 {
                 if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {
-                    parts.push(PolicyPart {
+                    parts.push(PolicyValue {
                         value: Arc::new(patched_value(operation)),
                         at: entry.item.at.clone(),
                     });

@@ -10,12 +10,11 @@ use super::patches;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, ExpressionResult};
-use crate::policy::parts::PolicyPart;
 use crate::policy::schema::Schema;
 use crate::policy::stored_schemas::INJECTION_POLICY;
 use crate::policy::template::{Template, TemplateError, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
-use crate::policy::{Injection, PatchScope};
+use crate::policy::{Injection, PatchScope, PolicyValue};
 use crate::yaml::value::{Path, Step};
 
 static INJECT: Schema = Schema::Stored(&INJECTION_POLICY, "Inject");
@@ -119,7 +118,7 @@ impl PolicyReader<'_, '_> {
 
 impl InjectionTemplate {
     /// All parts that it injects, with their expressions unevaluated.
-    pub fn unevaluated(&self) -> Vec<PolicyPart> {
+    pub fn unevaluated(&self) -> Vec<PolicyValue> {
         let lists = self.inject.value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
         for (key, value) in
@@ -131,14 +130,14 @@ impl InjectionTemplate {
                 .filter(|_| key != "imagePullSecrets" && key != "patches")
             {
                 Some(entries) => {
-                    parts.extend((0..).zip(entries).map(|(index, entry)| PolicyPart {
+                    parts.extend((0..).zip(entries).map(|(index, entry)| PolicyValue {
                         value: Arc::new(entry.clone()),
                         at: self.inject.span(&at.index(index)),
                     }))
                 }
                 None => {
                     let value = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-                    parts.push(PolicyPart {
+                    parts.push(PolicyValue {
                         value: Arc::new(value),
                         at: self.inject.span(&at),
                     });

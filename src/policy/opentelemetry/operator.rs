@@ -15,9 +15,9 @@ use super::resource::Instrumentation;
 use super::{odd_results, parts};
 use crate::diagnostic::Code;
 use crate::outcome::{Skip, SkipCause};
+use crate::policy::PolicyValue;
 use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
-use crate::policy::parts::PolicyPart;
 use crate::policy::schema::did_you_mean;
 use crate::yaml::value::Path;
 
@@ -79,7 +79,7 @@ impl Mutation for InstrumentationMutation {
         self.catalog.resources[self.at].tls.is_some()
     }
 
-    fn parts(&self) -> Vec<PolicyPart> {
+    fn parts(&self) -> Vec<PolicyValue> {
         let resource = &self.catalog.resources[self.at];
         parts::parts_of(resource, &self.catalog.settings, &self.mirrors)
     }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use super::language::Language;
 use super::release::OperatorSettings;
 use super::resource::Instrumentation;
+use crate::policy::PolicyValue;
 use crate::policy::images::ImageMirror;
-use crate::policy::parts::PolicyPart;
 
 /// The images of all enabled languages, the TLS files of the exporter, and the privileges of the Go sidecar.
 pub(super) fn parts_of(
     resource: &Instrumentation,
     settings: &OperatorSettings,
     mirrors: &[ImageMirror],
-) -> Vec<PolicyPart> {
+) -> Vec<PolicyValue> {
     let mut parts = Vec::new();
     let mut add = |value: Value, at: &Range<usize>| {
         let (value, at) = (Arc::new(value), at.clone());
-        parts.push(PolicyPart { value, at });
+        parts.push(PolicyValue { value, at });
     };
     let image = |image: &str| {
         let mirrored = mirrors.iter().find_map(|mirror| mirror.rewrite(image));
