@@ -3,7 +3,7 @@
 
 use jsonschema::Validator;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use podgraft::publish::crd::{ResourceScope, definition};
+use podgraft::publish::crd::{Scope, definition};
 use podgraft::publish::schema::{KINDS, find};
 use podgraft::yaml::parse::parse;
 use podgraft::yaml::value::to_value;
@@ -131,7 +131,7 @@ fn configurations_are_checked_too() {
 
 #[test]
 fn the_definition_has_only_fields_that_its_type_has() {
-    for scope in [ResourceScope::Namespaced, ResourceScope::Cluster] {
+    for scope in [Scope::Namespaced, Scope::Cluster] {
         let written = definition(scope);
         let typed: CustomResourceDefinition =
             serde_json::from_value(written.clone()).expect("the types fit");
@@ -194,7 +194,7 @@ fn check_structural(schema: &Value, at: &str, wrong: &mut Vec<String>) {
 
 #[test]
 fn the_definition_is_structural_and_small_enough_for_a_cluster() {
-    let definition = definition(ResourceScope::Namespaced);
+    let definition = definition(Scope::Namespaced);
     let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     let mut wrong = Vec::new();
     check_structural(schema, "", &mut wrong);
@@ -225,8 +225,7 @@ fn the_definition_is_structural_and_small_enough_for_a_cluster() {
 #[test]
 fn the_definition_takes_every_policy_that_podgraft_takes() {
     let mut schema =
-        definition(ResourceScope::Namespaced)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-            .clone();
+        definition(Scope::Namespaced)["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
     with_int_or_string(&mut schema);
     let validator = jsonschema::draft7::new(&schema).expect("it is a schema");
     for (path, policy) in accepted_policies() {
@@ -288,5 +287,5 @@ fn the_commands_print_them() {
     let (code, yaml, _) = run(&["policy", "crd", "--scope", "Cluster"]);
     let tree = parse(&yaml).expect("a definition is YAML");
     let value = to_value(&tree, tree.roots()[0]).expect("it has a value");
-    assert_eq!((code, value), (Some(0), definition(ResourceScope::Cluster)));
+    assert_eq!((code, value), (Some(0), definition(Scope::Cluster)));
 }

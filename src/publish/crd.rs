@@ -4,18 +4,10 @@ use serde_json::{Value, json};
 
 use super::schema::policy_types;
 use super::structural::structural;
-
-/// Whether policies in a cluster are namespaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResourceScope {
-    /// A policy applies to workloads in its namespace.
-    Namespaced,
-    /// A policy applies to workloads in all namespaces.
-    Cluster,
-}
+pub use crate::policy::native::types::Scope;
 
 /// The CustomResourceDefinition as JSON.
-pub fn definition(scope: ResourceScope) -> Value {
+pub fn definition(scope: Scope) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -28,7 +20,7 @@ pub fn definition(scope: ResourceScope) -> Value {
                 "plural": "injectionpolicies",
                 "singular": "injectionpolicy",
             },
-            "scope": match scope { ResourceScope::Namespaced => "Namespaced", ResourceScope::Cluster => "Cluster" },
+            "scope": match scope { Scope::Namespaced => "Namespaced", Scope::Cluster => "Cluster" },
             "versions": [{
                 "name": "v1alpha1",
                 "served": true,

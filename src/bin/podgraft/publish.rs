@@ -5,7 +5,7 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::edit::emit::document;
 use podgraft::policy::builtin::kinds_of_resources;
 use podgraft::policy::schema::{did_you_mean, nearest};
-use podgraft::publish::crd::{ResourceScope, definition};
+use podgraft::publish::crd::{Scope, definition};
 use podgraft::publish::schema::{KINDS, find, of_resources};
 
 use crate::args::tools::CrdScopeArg;
@@ -37,8 +37,8 @@ fn unknown(kind: &str) -> Diagnostic {
 /// `podgraft policy crd`.
 pub fn crd(scope: CrdScopeArg) -> Exit {
     let scope = match scope {
-        CrdScopeArg::Namespaced => ResourceScope::Namespaced,
-        CrdScopeArg::Cluster => ResourceScope::Cluster,
+        CrdScopeArg::Namespaced => Scope::Namespaced,
+        CrdScopeArg::Cluster => Scope::Cluster,
     };
     print_page(Ok(document(&definition(scope)).into_bytes()))
 }
