@@ -123,6 +123,13 @@ impl Document<'_> {
         (0..count).map(|index| list.index(index)).collect()
     }
 
+    /// Those of the paths at which there is a value.
+    pub fn existing(&self, paths: impl Iterator<Item = Path>) -> Vec<Path> {
+        paths
+            .filter(|path| path.get(&self.value).is_some())
+            .collect()
+    }
+
     /// The byte range of the value at a path.
     pub fn span(&self, path: &Path) -> Range<usize> {
         self.places.find(path).value

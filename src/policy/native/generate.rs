@@ -40,10 +40,7 @@ impl ResourceTemplate {
 pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
     let list = Path::of(&["spec", "generate"]);
     let entries = document.entries(&list).into_iter();
-    let paths = entries.map(|entry| entry.key("resource"));
-    paths
-        .filter(|path| path.get(&document.value).is_some())
-        .collect()
+    document.existing(entries.map(|entry| entry.key("resource")))
 }
 
 type NameCheck = fn(&str) -> names::RuleCheck;
@@ -229,10 +226,7 @@ pub(super) fn template_roots(document: &Document<'_>) -> Vec<Path> {
 pub(super) fn names_of_containers(document: &Document<'_>) -> Vec<Path> {
     let holders = rules::holders(document).into_iter();
     let lists = holders.map(|holder| holder.key("containers"));
-    let paths = lists.flat_map(|list| ["names", "excludeNames"].map(|word| list.key(word)));
-    paths
-        .filter(|path| path.get(&document.value).is_some())
-        .collect()
+    document.existing(lists.flat_map(|list| ["names", "excludeNames"].map(|word| list.key(word))))
 }
 
 /// The paths of the filters of a policy for resources. Empty without `source`. They may depend on the resource, never
@@ -242,8 +236,5 @@ pub(super) fn filter_paths(document: &Document<'_>) -> Vec<Path> {
         return Vec::new();
     }
     let holders = rules::holders(document).into_iter();
-    let paths = holders.flat_map(|holder| super::FILTER_FIELDS.map(|word| holder.key(word)));
-    paths
-        .filter(|path| path.get(&document.value).is_some())
-        .collect()
+    document.existing(holders.flat_map(|holder| super::FILTER_FIELDS.map(|word| holder.key(word))))
 }

@@ -8,7 +8,7 @@ use super::expressions::ConditionSubject;
 use super::types::{OnConflict, RuleEntry};
 use crate::diagnostic::Code;
 use crate::policy::document::Document;
-use crate::policy::{ContainerChoice, Rule, WorkloadFilter};
+use crate::policy::{ContainerChoice, Rule};
 use crate::yaml::value::Path;
 
 /// The paths of what may have `inject` and filters: each rule, and `spec`.
@@ -21,10 +21,7 @@ pub(super) fn holders(document: &Document<'_>) -> Vec<Path> {
 /// The paths of every `inject`, in rules and at the top.
 pub(super) fn injects(document: &Document<'_>) -> Vec<Path> {
     let holders = holders(document).into_iter();
-    let paths = holders.map(|holder| holder.key("inject"));
-    paths
-        .filter(|path| path.get(&document.value).is_some())
-        .collect()
+    document.existing(holders.map(|holder| holder.key("inject")))
 }
 
 impl PolicyReader<'_, '_> {
@@ -38,16 +35,12 @@ impl PolicyReader<'_, '_> {
         let at = spec.key("inject");
         self.check_injects_something(&at, "the policy");
         Rule {
-            name: None,
             name_part: self.name_part(&Path::of(&["spec", "match"])),
-            selects: WorkloadFilter::default(),
-            excludes: Vec::new(),
-            match_conditions: Vec::new(),
             containers,
             on_conflict,
             inject: self.inject(&at),
             template: self.template(&at),
-            needs: Default::default(),
+            ..Rule::default()
         }
     }
 
@@ -94,7 +87,7 @@ impl PolicyReader<'_, '_> {
             on_conflict: rule.on_conflict,
             inject: self.inject(&at.key("inject")),
             template: self.template(&at.key("inject")),
-            needs: Default::default(),
+            ..Rule::default()
         }
     }
 
