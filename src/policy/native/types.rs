@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[cfg(feature = "schemas")]
-use super::inject_schema::Inject;
+pub use super::inject_schema::*;
 pub use super::inject_types::*;
 pub use crate::policy::words::*;
 
