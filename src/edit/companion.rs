@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::manifest::object::{ListMembership, Object};
@@ -121,24 +120,20 @@ pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
         .next()
         .filter(|_| is_generated_list && items.next().is_none())?;
     let (outer, inner) = (tree.span(root), tree.span(item));
-    let removal = |at: Range<usize>| Edit {
-        at,
-        text: "".into(),
-    };
     Some([
-        removal(outer.start..inner.start),
-        removal(inner.end..outer.end),
+        Edit::removal(outer.start..inner.start),
+        Edit::removal(inner.end..outer.end),
     ])
 }
 
-/// Adds items behind one of a list, in the draft of the list. The draft is written, and the output compared with it.
+/// Adds an item behind another one of a list, in the draft of the list. The draft is written, and the output compared with it.
 ///
 /// # Errors
 /// When the list may not be edited.
 pub(crate) fn extend_list<'t>(
     draft: &mut Draft<'t>,
     within: ListMembership,
-    objects: &[Arc<Value>],
+    object: &Arc<Value>,
 ) -> Result<(), Refusal> {
     let root = draft.open_root()?;
     let items = draft.open_list(root, "items", &[])?;
@@ -154,9 +149,7 @@ pub(crate) fn extend_list<'t>(
         .iter()
         .take_while(|item| matches!(item, DraftValue::New(_)))
         .count();
-    for (more, object) in objects.iter().enumerate() {
-        draft.insert(items, index + new + more, Arc::clone(object));
-    }
+    draft.insert(items, index + new, Arc::clone(object));
     Ok(())
 }
 
@@ -167,11 +160,9 @@ fn write_item(
     layout: Layout,
 ) -> Result<ObjectText, LoweringError> {
     let mut draft = Draft::new(tree, within.list);
-    extend_list(&mut draft, within, std::slice::from_ref(object)).map_err(|refusal| {
-        LoweringError {
-            node: refusal.node,
-            reason: "is a list that cannot be edited",
-        }
+    extend_list(&mut draft, within, object).map_err(|refusal| LoweringError {
+        node: refusal.node,
+        reason: "is a list that cannot be edited",
     })?;
     let mut room = lower_in(layout, &draft, &mut TextCache::default())?;
     // The edit with the longest text is the item; the others only add commas or line ends for it.
@@ -191,10 +182,7 @@ fn write_item(
         }
         // The line end in front becomes an edit of its own. So the item can end in one, as a block scalar needs.
         let eol = line_end_at(text, text.len());
-        room.push(Edit {
-            at: edit.at.clone(),
-            text: eol.into(),
-        });
+        room.push(Edit::insertion(text.len(), eol));
         let item = edit.text.strip_prefix(eol).unwrap_or(&edit.text);
         let end = if needs_line_end(object) { "" } else { eol };
         edit.text = [item, end].concat().into();
@@ -241,18 +229,11 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     };
     let mut room = Vec::new();
     if at == text.len() && !text.ends_with('\n') {
-        room.push(Edit {
-            at: at..at,
-            text: eol.into(),
-        });
+        room.push(Edit::insertion(at, eol));
     }
-    let edit = Edit {
-        at: at..at,
-        text: format!("---{eol}{body}{eol}").into(),
-    };
     ObjectText {
         room,
-        edit,
+        edit: Edit::insertion(at, format!("---{eol}{body}{eol}")),
         between: "",
         end: None,
     }
@@ -276,18 +257,9 @@ fn write_list(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     );
     let comma = if line.is_empty() { comma } else { "," };
     ObjectText {
-        room: vec![Edit {
-            at: span.start..span.start,
-            text: head.into(),
-        }],
-        edit: Edit {
-            at: span.end..span.end,
-            text: format!("{comma}{line}{text}").into(),
-        },
+        room: vec![Edit::insertion(span.start, head)],
+        edit: Edit::insertion(span.end, format!("{comma}{line}{text}")),
         between: "",
-        end: Some(Edit {
-            at: span.end..span.end,
-            text: format!("{line}]}}").into(),
-        }),
+        end: Some(Edit::insertion(span.end, format!("{line}]}}"))),
     }
 }

@@ -158,11 +158,6 @@ impl FlowEntries<'_, '_> {
     }
 }
 
-fn gone(at: Range<usize>) -> Edit {
-    let text = "".into();
-    Edit { at, text }
-}
-
 /// Removes the entries that are not kept, each run of them with one adjacent comma. If the last entries are removed and
 /// new ones come last, these are written in their place; returns whether that was done.
 fn remove(
@@ -197,14 +192,12 @@ fn remove(
             match (next, at.checked_sub(1).map(|before| entries.end(before))) {
                 // `kept, removed, next`: the comma before the run goes with it.
                 (Some(_), Some(before)) if writer.is_on_one_line(before, run.start) => {
-                    lowering.edits.push(gone(before..run.end));
+                    lowering.edits.push(Edit::removal(before..run.end));
                 }
                 // Up to the next entry, so the comma behind the run goes with it.
                 (Some(next), _) => {
-                    let next = entries.start(next);
-                    lowering
-                        .edits
-                        .push(gone(writer.range_up_to(run.start, next)));
+                    let range = writer.range_up_to(run.start, entries.start(next));
+                    lowering.edits.push(Edit::removal(range));
                 }
                 // New entries take the place of the last ones, so the commas stay.
                 (None, Some(_)) if !tail.is_empty() => {
@@ -215,7 +208,7 @@ fn remove(
                 // Nothing follows, so one comma less is needed.
                 (None, Some(before)) => {
                     let last = writer.trailing_ranges(before, run).into_iter();
-                    lowering.edits.extend(last.map(gone));
+                    lowering.edits.extend(last.map(Edit::removal));
                 }
                 // Nothing is kept. Such a collection is written anew and does not come here.
                 (None, None) => {}
@@ -410,23 +403,20 @@ impl<'t> FlowWriter<'t> {
 
     fn insert_before(&self, first: NodeId, entry: &str, edits: &mut Vec<Edit>) {
         let at = self.tree.start_with_properties(first);
-        let insert = |at: usize, text: String| Edit {
-            at: at..at,
-            text: text.into(),
-        };
         // Line ends are searched only if the entry begins its line: compact JSON is a single long line.
         let Some(indent) = self
             .indent
             .filter(|_| leading_indent(self.text, at).is_some())
         else {
-            return edits.push(insert(at, format!("{entry}{}", self.style.comma())));
+            let text = format!("{entry}{}", self.style.comma());
+            return edits.push(Edit::insertion(at, text));
         };
         let eol = line_end_at(self.text, at);
         let above = comments_above(self.text, at);
         edits.push(if above < line_start(self.text, at) {
-            insert(above, format!("{indent}{entry},{eol}"))
+            Edit::insertion(above, format!("{indent}{entry},{eol}"))
         } else {
-            insert(at, format!("{entry},{eol}{indent}"))
+            Edit::insertion(at, format!("{entry},{eol}{indent}"))
         });
     }
 
@@ -442,10 +432,6 @@ impl<'t> FlowWriter<'t> {
             return;
         }
         let end = self.tree.span(last).end.max(self.tree.span(first).end);
-        let insert = |at: usize, text: String| Edit {
-            at: at..at,
-            text: text.into(),
-        };
         let comma = self.comma_behind(end);
         let line_tail = comma.map_or(end, |comma| comma + 1);
         let is_line_done = || {
@@ -457,7 +443,7 @@ impl<'t> FlowWriter<'t> {
                 .iter()
                 .map(|entry| format!("{}{entry}", self.style.comma()))
                 .collect();
-            edits.push(insert(end, text));
+            edits.push(Edit::insertion(end, text));
             return;
         };
         let eol = line_end_at(self.text, end);
@@ -468,10 +454,10 @@ impl<'t> FlowWriter<'t> {
         let at = line_end(self.text, line_tail);
         // A collection with a trailing comma keeps one.
         if comma.is_some() {
-            edits.push(insert(at, lines.join(",") + ","));
+            edits.push(Edit::insertion(at, lines.join(",") + ","));
         } else {
-            edits.push(insert(end, ",".to_owned()));
-            edits.push(insert(at, lines.join(",")));
+            edits.push(Edit::insertion(end, ","));
+            edits.push(Edit::insertion(at, lines.join(",")));
         }
     }
 

@@ -55,14 +55,13 @@ impl Lowering<'_, '_> {
             .last()
             .map_or(at, |value| behind_blanks(text, at, column, value));
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
-        if at == text.len() && !text.ends_with('\n') {
-            let eol = if self.is_tail_removed() { "" } else { eol };
-            let text = self.text(lines, column, LineFrame::Behind, eol);
-            self.edits.push(Edit { at: at..at, text });
-        } else {
-            let text = self.text(lines, column, LineFrame::Whole, eol);
-            self.edits.push(Edit { at: at..at, text });
-        }
+        let (frame, eol) = match at == text.len() && !text.ends_with('\n') {
+            true if self.is_tail_removed() => (LineFrame::Behind, ""),
+            true => (LineFrame::Behind, eol),
+            false => (LineFrame::Whole, eol),
+        };
+        let text = self.text(lines, column, frame, eol);
+        self.edits.push(Edit::insertion(at, text));
     }
 
     /// Whether the last lines of the text are removed and nothing is inserted behind them yet. New text then begins a
@@ -98,7 +97,7 @@ impl Lowering<'_, '_> {
             (at, LineFrame::Before)
         };
         let text = self.text(lines, column, frame, eol);
-        self.edits.push(Edit { at: at..at, text });
+        self.edits.push(Edit::insertion(at, text));
         Ok(())
     }
 }

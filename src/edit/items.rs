@@ -106,10 +106,7 @@ impl Lowering<'_, '_> {
         } else {
             next_line(text, end)
         };
-        self.edits.push(Edit {
-            at: start..end,
-            text: "".into(),
-        });
+        self.edits.push(Edit::removal(start..end));
         Ok(())
     }
 }

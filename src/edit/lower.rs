@@ -334,10 +334,7 @@ impl Lowering<'_, '_> {
         });
         if !tail.is_empty() {
             let at = line_end(source, to);
-            self.edits.push(Edit {
-                at: at..at,
-                text: tail.into(),
-            });
+            self.edits.push(Edit::insertion(at, tail));
         }
     }
 

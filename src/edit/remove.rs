@@ -65,10 +65,7 @@ impl Lowering<'_, '_> {
                 .map(|&(key, value)| self.end_of(key, value))
                 .max()
                 .unwrap_or(start);
-            self.edits.push(Edit {
-                at: line..end,
-                text: "".into(),
-            });
+            self.edits.push(Edit::removal(line..end));
             return Ok(());
         }
         // The first field of a list item shares its line with the dash. The next field moves up to its place.
@@ -85,10 +82,7 @@ impl Lowering<'_, '_> {
             let reason = "shares its line with a dash, and a comment follows it";
             return Err(LoweringError { node, reason });
         }
-        self.edits.push(Edit {
-            at: start..to,
-            text: "".into(),
-        });
+        self.edits.push(Edit::removal(start..to));
         Ok(())
     }
 
@@ -123,27 +117,18 @@ impl Lowering<'_, '_> {
         };
         let end = self.end_of(key, value);
         match new.trim_start_matches('\r').strip_prefix('\n') {
-            Some(lines) if text[..end].ends_with('\n') => {
-                let text = format!("{lines}{}", line_end_at(text, start)).into();
-                self.edits.push(Edit {
-                    at: start..end,
-                    text,
-                });
+            Some(lines) => {
+                let eol = match text[..end].ends_with('\n') {
+                    true => line_end_at(text, start),
+                    false => "",
+                };
+                let (at, text) = (start..end, [lines, eol].concat().into());
+                self.edits.push(Edit { at, text });
             }
-            Some(lines) => self.edits.push(Edit {
-                at: start..end,
-                text: lines.into(),
-            }),
             None if new.contains('\n') => return false,
             None => {
-                self.edits.push(Edit {
-                    at: head..head,
-                    text: new.into(),
-                });
-                self.edits.push(Edit {
-                    at: start..end,
-                    text: "".into(),
-                });
+                self.edits.push(Edit::insertion(head, new));
+                self.edits.push(Edit::removal(start..end));
             }
         }
         true

@@ -187,11 +187,8 @@ pub(super) fn with_companions<'t>(
                 drafts.len() - 1
             });
         // Cannot fail: writing the item already extended the list.
-        let extended = extend_list(
-            &mut drafts[index].1,
-            within,
-            std::slice::from_ref(&companion.placed.companion.object),
-        );
+        let object = &companion.placed.companion.object;
+        let extended = extend_list(&mut drafts[index].1, within, object);
         debug_assert!(extended.is_ok());
     }
     drafts.sort_by_key(|(root, _)| *root);

@@ -271,8 +271,8 @@ impl<'t> DocumentLayout<'t> {
             document.add_views(&mut report.workloads, source.text, &merged);
         }
         let start = document.place.start;
-        let behind = |edit: &mut Edit| edit.at = edit.at.start + start..edit.at.end + start;
-        report.edits.iter_mut().for_each(behind);
+        let edits = report.edits.into_iter();
+        report.edits = edits.map(|edit| edit.shifted(start)).collect();
         let placed = self
             .companions
             .into_iter()
@@ -284,15 +284,12 @@ impl<'t> DocumentLayout<'t> {
 }
 
 fn in_file(mut placed: PlacedObject, start: usize) -> PlacedObject {
-    let behind = |edit: Edit| Edit {
-        at: edit.at.start + start..edit.at.end + start,
-        text: edit.text,
-    };
+    let behind = |edit: Edit| edit.shifted(start);
     placed.text = placed.text.map(|text| ObjectText {
         room: text.room.into_iter().map(behind).collect(),
         edit: behind(text.edit),
-        between: text.between,
         end: text.end.map(behind),
+        ..text
     });
     placed
 }

@@ -300,7 +300,7 @@ impl Pruner<'_> {
         let rest = &file.output[chunk.start + chunk.text.len()..];
         match remove(tree, &objects, separator_of(rest)) {
             Some(edits) => {
-                let edits = edits.into_iter().map(|edit| shifted(chunk.start, edit));
+                let edits = edits.into_iter().map(|edit| edit.shifted(chunk.start));
                 retired.edits.extend(edits);
             }
             None => {
@@ -368,7 +368,7 @@ impl Pruner<'_> {
         if room.list
             && let Some(edits) = unwrap_list(&parse(std::str::from_utf8(document.text).ok()?).ok()?)
         {
-            return Some(edits.map(|edit| shifted(document.start, edit)).to_vec());
+            return Some(edits.map(|edit| edit.shifted(document.start)).to_vec());
         }
         // If another document follows, the end of this one is not the end of the text.
         let is_last = document.start + document.text.len() == output.len();
@@ -376,12 +376,8 @@ impl Pruner<'_> {
             .ok()
             .filter(|_| is_last)?;
         let edits = restore_end(text, room, &self.kinds, Some(at - document.start));
-        Some(
-            edits
-                .into_iter()
-                .map(|edit| shifted(document.start, edit))
-                .collect(),
-        )
+        let edits = edits.into_iter();
+        Some(edits.map(|edit| edit.shifted(document.start)).collect())
     }
 }
 
@@ -416,10 +412,7 @@ pub(super) fn restore_end(
     if !is_workload {
         return Vec::new();
     }
-    vec![Edit {
-        at: unended.len()..text.len(),
-        text: "".into(),
-    }]
+    vec![Edit::removal(unended.len()..text.len())]
 }
 
 /// Takes the removal of an object that is not there out of a report.
@@ -447,14 +440,6 @@ fn is_managed(object: &Value) -> bool {
         .pointer("/metadata/labels")
         .and_then(|labels| labels.get(key)?.as_str())
         == Some(value)
-}
-
-/// Shifts the edit of a part to the whole text.
-fn shifted(start: usize, edit: Edit) -> Edit {
-    Edit {
-        at: edit.at.start + start..edit.at.end + start,
-        ..edit
-    }
 }
 
 /// Returns the output offset of an input offset that no edit touches.

@@ -78,10 +78,7 @@ fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Ed
         let has_none = !text[..line]
             .lines()
             .any(|text_line| text_line.starts_with("---"));
-        return has_none.then(|| Edit {
-            at: line..text.len() + behind,
-            text: "".into(),
-        });
+        return has_none.then(|| Edit::removal(line..text.len() + behind));
     }
     let has_line_end = text[..span.end].ends_with('\n');
     let end = if has_line_end {
@@ -91,8 +88,5 @@ fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Ed
             .find('\n')
             .map_or(text.len(), |at| span.end + at + 1)
     };
-    Some(Edit {
-        at: separator..end,
-        text: "".into(),
-    })
+    Some(Edit::removal(separator..end))
 }

@@ -181,10 +181,7 @@ impl ResourceList<'_> {
                 format!("results:\n{entries}{indent}")
             }
         };
-        Some(Edit {
-            at: start..start,
-            text: text.into(),
-        })
+        Some(Edit::insertion(start, text))
     }
 
     fn result_for(&self, item: Option<NodeId>) -> KrmResult {

@@ -24,6 +24,22 @@ impl Edit {
             text: text.into(),
         }
     }
+
+    /// An edit that removes a range.
+    pub fn removal(at: Range<usize>) -> Self {
+        Edit {
+            at,
+            text: "".into(),
+        }
+    }
+
+    /// The edit in a text that has more bytes before this one.
+    pub fn shifted(self, by: usize) -> Self {
+        Edit {
+            at: self.at.start + by..self.at.end + by,
+            ..self
+        }
+    }
 }
 
 /// Returns the text with the edits applied.
