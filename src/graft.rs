@@ -74,7 +74,7 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     // first workload is planned.
     let (mut inventory, problems) =
         inventory::read(name, text, SourceRole::Manifest, &needs, options);
-    inventory.index = index.into();
+    inventory.index = index.map(Arc::new);
     for companion in
         generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory)
     {

@@ -20,14 +20,14 @@ use crate::outcome::{GeneratedObject, ObjectName};
 use crate::record::lock::LockSet;
 use crate::source::Place;
 pub use checksum::sum;
-pub use index::{DataIndex, OptionalIndex};
+pub use index::DataIndex;
 pub use lookups::InventoryKey;
 use lookups::RequestedKeys;
-use nearest::{in_nearest_folder, is_another_answer, nearest};
+use nearest::{NearestObject, in_nearest_folder, is_another_answer, nearest};
 pub use needs::InventoryNeeds;
 use object::data_of;
 pub use object::{
-    DataEntries, DataKind, DataName, DataValue, NamespaceMeta, data_fault, name_in, written_name,
+    DataEntries, DataKind, DataValue, NamespaceMeta, data_fault, name_in, written_name,
 };
 pub use read::{read, read_part};
 use recorded::RecordedObjects;
@@ -48,23 +48,27 @@ pub enum SourceRole {
 }
 
 /// What the texts of a run say about other objects; see the documentation of the module.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Inventory {
-    /// The index of ConfigMaps and Secrets in the manifests, which are read when they are looked up.
-    pub index: OptionalIndex,
+    /// The index of ConfigMaps and Secrets in the manifests, which are read when they are looked up. `None` if no policy
+    /// needs data.
+    pub index: Option<Arc<DataIndex>>,
     /// The lock files of earlier runs.
     locks: Arc<LockSet>,
     namespaces: BTreeMap<String, KnownObject<NamespaceMeta>>,
-    data: BTreeMap<DataName, KnownObject<DataResult>>,
-    objects: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
+    data: ObjectMap<DataResult>,
+    objects: ObjectMap<Arc<Value>>,
     /// What policies of this run generate, also where the manifests have an object of the name.
-    generated: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
+    generated: ObjectMap<Arc<Value>>,
     /// Manifests that earlier runs generated, and that a new version takes the place of. Lookups find the new one.
-    replaced: BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
+    replaced: ObjectMap<Arc<Value>>,
     /// The generated objects in the records of all workloads.
     recorded: RecordedObjects,
     lookups: RequestedKeys,
 }
+
+/// What is known of objects, by their names.
+type ObjectMap<T> = BTreeMap<ObjectName, KnownObject<T>>;
 
 /// The data of a ConfigMap or Secret, or the reason why an API server would refuse it.
 type DataResult = Result<Arc<DataEntries>, String>;
@@ -80,6 +84,17 @@ pub struct KnownObject<T> {
     pub place: Place,
     /// The place of another definition of the same role with other content.
     pub contradiction: Option<Place>,
+}
+
+impl<T> KnownObject<T> {
+    fn new(standing: SourceRole, value: T, place: Place) -> Self {
+        KnownObject {
+            standing,
+            value,
+            place,
+            contradiction: None,
+        }
+    }
 }
 
 impl<T: PartialEq> KnownObject<T> {
@@ -103,6 +118,15 @@ impl<T: PartialEq> KnownObject<T> {
         }
         first
     }
+}
+
+fn add_all<K: Ord, T: PartialEq>(
+    to: &mut BTreeMap<K, KnownObject<T>>,
+    others: BTreeMap<K, KnownObject<T>>,
+) {
+    others
+        .into_iter()
+        .for_each(|(key, known)| add(to, key, known));
 }
 
 fn add<K: Ord, T: PartialEq>(to: &mut BTreeMap<K, KnownObject<T>>, key: K, known: KnownObject<T>) {
@@ -156,30 +180,23 @@ impl Inventory {
             }
         }
         for (name, known) in &others.data {
-            if self
-                .lookups
-                .any(|asked| self.is_data_outdated(asked, name, others))
-            {
+            let is_outdated = |asked: &InventoryKey| match asked {
+                InventoryKey::Data(asked) => {
+                    has_other_answer(asked, name, &self.data, &others.data)
+                }
+                _ => false,
+            };
+            if self.lookups.any(is_outdated) {
                 late.push((InventoryKey::Data(name.clone()), known.place.clone()));
             }
         }
         for (name, known) in &others.objects {
-            if self
-                .lookups
-                .any(|asked| self.is_object_outdated(asked, name, others))
-            {
+            let is_outdated = |asked: &InventoryKey| self.is_object_outdated(asked, name, others);
+            if self.lookups.any(is_outdated) {
                 late.push((InventoryKey::Object(name.clone()), known.place.clone()));
             }
         }
         late
-    }
-
-    fn is_data_outdated(&self, asked: &InventoryKey, name: &DataName, others: &Self) -> bool {
-        let InventoryKey::Data(asked) = asked else {
-            return false;
-        };
-        let (before, new) = (self.data_of(name), others.data_of(name));
-        asked.is_same_except_folder(name) && is_another_answer(asked.folder.as_deref(), before, new)
     }
 
     fn is_object_outdated(&self, asked: &InventoryKey, name: &ObjectName, others: &Self) -> bool {
@@ -190,9 +207,7 @@ impl Inventory {
                 asked == name && known.is_none_or(|known| known.standing != SourceRole::Manifest)
             }
             InventoryKey::LookedUp(asked) => {
-                let (before, new) = (self.objects_of(name), others.objects_of(name));
-                asked.is_same_except_folder(name)
-                    && is_another_answer(asked.folder.as_deref(), before, new)
+                has_other_answer(asked, name, &self.objects, &others.objects)
             }
             InventoryKey::Namespace(_) | InventoryKey::Data(_) => false,
         }
@@ -211,46 +226,24 @@ impl Inventory {
     /// Adds the objects of other texts.
     pub fn add(&mut self, other: Inventory) {
         self.recorded.add(other.recorded);
-        other
-            .namespaces
-            .into_iter()
-            .for_each(|(name, known)| add(&mut self.namespaces, name, known));
-        other
-            .data
-            .into_iter()
-            .for_each(|(name, known)| add(&mut self.data, name, known));
-        other
-            .objects
-            .into_iter()
-            .for_each(|(name, known)| add(&mut self.objects, name, known));
+        add_all(&mut self.namespaces, other.namespaces);
+        add_all(&mut self.data, other.data);
+        add_all(&mut self.objects, other.objects);
     }
 
     /// Adds an object that a policy generates.
     pub fn add_companion(&mut self, companion: GeneratedObject) {
         let is_new_version = self.set_replaced_aside(&companion);
         let (standing, place) = (SourceRole::Companion, companion.place);
-        if let Some((name, says)) = data_of(&companion.name, &companion.object) {
+        if let Some(says) = data_of(&companion.name, &companion.object) {
             if is_new_version {
                 // In a stream, the data of the earlier version is here and not in the index.
-                self.data.remove(&name);
+                self.data.remove(&companion.name);
             }
-            add(
-                &mut self.data,
-                name,
-                KnownObject {
-                    standing,
-                    value: says.map(Arc::new),
-                    place: place.clone(),
-                    contradiction: None,
-                },
-            );
+            let known = KnownObject::new(standing, says.map(Arc::new), place.clone());
+            add(&mut self.data, companion.name.clone(), known);
         }
-        let known = KnownObject {
-            standing,
-            value: companion.object,
-            place,
-            contradiction: None,
-        };
+        let known = KnownObject::new(standing, companion.object, place);
         add(&mut self.generated, companion.name.clone(), known.clone());
         add(&mut self.objects, companion.name, known);
     }
@@ -259,32 +252,9 @@ impl Inventory {
     /// do not count: they may be applied elsewhere.
     pub fn object(&self, name: &ObjectName) -> Option<&KnownObject<Arc<Value>>> {
         self.lookups.note(|| InventoryKey::Object(name.clone()));
-        let standing = self.objects_of(name).chain(of_name(&self.replaced, name));
+        let standing = of_name(&self.objects, name).chain(of_name(&self.replaced, name));
         let known = in_nearest_folder(name.folder.as_deref(), standing)?;
         (known.standing != SourceRole::Context).then_some(known)
-    }
-
-    /// The objects of a name in all folders.
-    fn objects_of<'i>(
-        &'i self,
-        name: &ObjectName,
-    ) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<Arc<Value>>)> + Clone {
-        of_name(&self.objects, name)
-    }
-
-    /// The data of the ConfigMaps or Secrets of a name in all folders.
-    fn data_of<'i>(
-        &'i self,
-        name: &DataName,
-    ) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<DataResult>)> + Clone {
-        let first = DataName {
-            folder: None,
-            ..name.clone()
-        };
-        let entries = self.data.range(first..);
-        entries
-            .take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
-            .map(|(name, known)| (name.folder.as_deref(), known))
     }
 
     /// The object that an expression looks up; `None` if there is none.
@@ -293,7 +263,7 @@ impl Inventory {
     /// When two texts say different things of it.
     pub fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, UnclearObject> {
         self.lookups.note(|| InventoryKey::LookedUp(name.clone()));
-        let Some(found) = nearest(name.folder.as_deref(), self.objects_of(name)) else {
+        let Some(found) = nearest(name.folder.as_deref(), of_name(&self.objects, name)) else {
             return Ok(None);
         };
         let says = found.agreed(|| format!("the {name}"))?;
@@ -330,7 +300,8 @@ impl Inventory {
         let Some(known) = self.namespaces.get(name) else {
             return Ok(None);
         };
-        known.agreed(|| format!("the Namespace `{name}`")).map(Some)
+        let found = NearestObject::from(known);
+        found.agreed(|| format!("the Namespace `{name}`")).map(Some)
     }
 
     /// The data of a ConfigMap or Secret; `None` if there is none of this name. An object without a namespace is for
@@ -338,88 +309,76 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it, or an API server would refuse its data.
-    pub fn entries(&self, name: &DataName) -> Result<Option<Arc<DataEntries>>, UnclearObject> {
+    pub fn entries(&self, name: &ObjectName) -> Result<Option<Arc<DataEntries>>, UnclearObject> {
         self.lookups.note(|| InventoryKey::Data(name.clone()));
-        let any = DataName {
-            folder: None,
-            ..name.clone()
-        };
-        let mut candidates = match &self.index.0 {
-            Some(index) => index.data(&any)?,
+        let mut candidates = match &self.index {
+            Some(index) => index.data(name)?,
             None => Arc::default(),
         };
         if !self.replaced.is_empty() {
-            Arc::make_mut(&mut candidates).retain(|name, _| !self.is_replaced(name));
+            Arc::make_mut(&mut candidates).retain(|name, _| !self.replaced.contains_key(name));
         }
-        let known = self.data.range(any.clone()..);
-        for (name, known) in
-            known.take_while(|(candidate, _)| candidate.is_same_except_folder(name))
-        {
+        for (name, known) in entries_of_name(&self.data, name) {
             add(Arc::make_mut(&mut candidates), name.clone(), known.clone());
         }
-        let with_folders = candidates
-            .iter()
-            .map(|(name, known)| (name.folder.as_deref(), known));
-        let Some(found) = nearest(name.folder.as_deref(), with_folders) else {
+        let Some(found) = nearest(name.folder.as_deref(), of_name(&candidates, name)) else {
             return Ok(None);
         };
-        match found.agreed(|| format!("the {}", name.title()))? {
+        match found.agreed(|| format!("the {name}"))? {
             Ok(entries) => Ok(Some(Arc::clone(entries))),
             Err(reason) => Err(UnclearObject {
-                message: format!("the {} cannot be read: {reason}", name.title()),
-                places: vec![(found.place().clone(), "this object")],
+                message: format!("the {name} cannot be read: {reason}"),
+                places: vec![(found.known.place.clone(), "this object")],
                 help: "an API server would refuse it, too",
             }),
         }
     }
 
     /// An object of the same kind and name in another namespace, or in none, and its place.
-    pub fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
-        let is_namesake =
-            |candidate: &&DataName| candidate.kind == name.kind && candidate.name == name.name;
-        match self.data.keys().find(is_namesake) {
-            Some(found) => Some((found.clone(), self.data[found].place.clone())),
-            None => self.index.0.as_ref()?.namesake(name),
-        }
-    }
-}
-
-impl<T> KnownObject<T> {
-    fn agreed(&self, title: impl Fn() -> String) -> Result<&T, UnclearObject> {
-        match &self.contradiction {
-            None => Ok(&self.value),
-            Some(contradicting) => Err(contradiction(&title(), &self.place, contradicting)),
-        }
+    pub fn namesake(&self, name: &ObjectName) -> Option<(ObjectName, Place)> {
+        namesake_in(&self.data, name).or_else(|| self.index.as_ref()?.namesake(name))
     }
 }
 
 /// The objects of a name in all folders, with these.
-fn of_name<'i>(
-    objects: &'i BTreeMap<ObjectName, KnownObject<Arc<Value>>>,
+fn of_name<'i, T>(
+    objects: &'i ObjectMap<T>,
     name: &ObjectName,
-) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<Arc<Value>>)> + Clone {
+) -> impl Iterator<Item = (Option<&'i str>, &'i KnownObject<T>)> + Clone {
+    entries_of_name(objects, name).map(|(name, known)| (name.folder.as_deref(), known))
+}
+
+/// The objects of a name in all folders, with their whole names.
+fn entries_of_name<'i, T>(
+    objects: &'i ObjectMap<T>,
+    name: &ObjectName,
+) -> impl Iterator<Item = (&'i ObjectName, &'i KnownObject<T>)> + Clone {
     let first = ObjectName {
         folder: None,
         ..name.clone()
     };
     let entries = objects.range(first..);
-    entries
-        .take_while(move |(candidate, _)| candidate.is_same_except_folder(name))
-        .map(|(name, known)| (name.folder.as_deref(), known))
+    entries.take_while(|(candidate, _)| candidate.is_same_except_folder(name))
 }
 
-fn contradiction(title: &str, first: &Place, second: &Place) -> UnclearObject {
-    UnclearObject {
-        message: format!("{title} stands twice, and does not say the same"),
-        places: vec![
-            (first.clone(), "one of them"),
-            (second.clone(), "the other"),
-        ],
-        help: match first.source == second.source {
-            true => "take one of the two out",
-            false => "take one of the two out, or leave its file out of the run with `--exclude`",
-        },
-    }
+/// Whether the lookup of a name would have another answer if the later objects had been known.
+fn has_other_answer<T: PartialEq>(
+    asked: &ObjectName,
+    name: &ObjectName,
+    before: &ObjectMap<T>,
+    later: &ObjectMap<T>,
+) -> bool {
+    let (before, later) = (of_name(before, name), of_name(later, name));
+    asked.is_same_except_folder(name) && is_another_answer(asked.folder.as_deref(), before, later)
+}
+
+/// An object of the same kind and name in another namespace, or in none, and its place.
+fn namesake_in<T>(objects: &ObjectMap<T>, name: &ObjectName) -> Option<(ObjectName, Place)> {
+    let mut objects = objects.iter();
+    let is_namesake =
+        |candidate: &ObjectName| candidate.kind == name.kind && candidate.name == name.name;
+    let (found, known) = objects.find(|(candidate, _)| is_namesake(candidate))?;
+    Some((found.clone(), known.place.clone()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! plain YAML, only those that are looked up are parsed.
 
 use memchr::memmem::Finder;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,34 +10,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::read::InventoryReader;
 use super::source_text::{SourceText, TextPart, map_parts};
 use super::{
-    DataKind, DataName, DataResult, Inventory, InventoryNeeds, KnownObject, SourceRole,
-    UnclearObject, add,
+    DataKind, DataResult, Inventory, InventoryNeeds, ObjectMap, SourceRole, UnclearObject, add,
+    entries_of_name, namesake_in,
 };
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
+use crate::outcome::ObjectName;
 use crate::source::Place;
 use quick_name::plain_name;
 
 mod quick_name;
-
-/// The index of a run, if its policies need data. It does not count in comparisons of inventories.
-#[derive(Debug, Clone, Default)]
-pub struct OptionalIndex(pub(super) Option<Arc<DataIndex>>);
-
-impl From<Option<DataIndex>> for OptionalIndex {
-    fn from(index: Option<DataIndex>) -> Self {
-        OptionalIndex(index.map(Arc::new))
-    }
-}
-
-impl PartialEq for OptionalIndex {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for OptionalIndex {}
 
 /// The number of cached answers. The workloads of a chart look up the same objects one after another.
 const KEPT_ANSWERS: usize = 256;
@@ -50,11 +33,11 @@ pub struct DataIndex {
     options: Options,
     kinds: PodKinds,
     found: OnceLock<ScanResult>,
-    answers: Mutex<HashMap<DataName, Arc<DataMatches>>>,
+    answers: Mutex<BTreeMap<ObjectName, Arc<DataMatches>>>,
 }
 
 /// The objects of one kind, namespace and name. If no namespace is known, there may be one in each folder.
-type DataMatches = BTreeMap<DataName, KnownObject<DataResult>>;
+type DataMatches = ObjectMap<DataResult>;
 
 /// The result of a scan of all texts.
 #[derive(Debug, Default)]
@@ -92,7 +75,7 @@ struct IndexedDocument {
     first_line: usize,
 }
 
-fn hash(kind: DataKind, namespace: Option<&str>, name: &str) -> u64 {
+fn hash(kind: &str, namespace: Option<&str>, name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (kind, namespace, name).hash(&mut hasher);
     hasher.finish()
@@ -112,7 +95,11 @@ impl DataIndex {
     }
 
     /// The objects of a name in the manifests, in all folders.
-    pub(super) fn data(&self, name: &DataName) -> Result<Arc<DataMatches>, UnclearObject> {
+    pub(super) fn data(&self, name: &ObjectName) -> Result<Arc<DataMatches>, UnclearObject> {
+        let name = &ObjectName {
+            folder: None,
+            ..name.clone()
+        };
         let answers = || self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = answers().get(name) {
             return Ok(Arc::clone(known));
@@ -126,9 +113,9 @@ impl DataIndex {
         Ok(known)
     }
 
-    fn look_up(&self, name: &DataName) -> Result<DataMatches, UnclearObject> {
+    fn look_up(&self, name: &ObjectName) -> Result<DataMatches, UnclearObject> {
         let found = self.found()?;
-        let wanted = hash(name.kind, name.namespace.as_deref(), &name.name);
+        let wanted = hash(&name.kind, name.namespace.as_deref(), &name.name);
         let from = found
             .documents
             .partition_point(|document| document.hash < wanted);
@@ -148,18 +135,13 @@ impl DataIndex {
     }
 
     /// An object of the same kind and name in another namespace, or in none, and its place.
-    pub(super) fn namesake(&self, name: &DataName) -> Option<(DataName, Place)> {
+    pub(super) fn namesake(&self, name: &ObjectName) -> Option<(ObjectName, Place)> {
         let found = self.found().ok()?;
-        let is_namesake =
-            |candidate: &DataName| candidate.kind == name.kind && candidate.name == name.name;
-        let first = |inventory: &Inventory| {
-            let (name, known) = inventory.data.iter().find(|(name, _)| is_namesake(name))?;
-            Some((name.clone(), known.place.clone()))
-        };
-        let wanted = hash(name.kind, None, &name.name);
+        let wanted = hash(&name.kind, None, &name.name);
         let is_candidate = |document: &&IndexedDocument| document.hash_in_any_namespace == wanted;
         let mut documents = found.documents.iter().filter(is_candidate);
-        first(&found.parsed).or_else(|| first(&self.parse(documents.next()?, name).ok()?))
+        namesake_in(&found.parsed.data, name)
+            .or_else(|| namesake_in(&self.parse(documents.next()?, name).ok()?.data, name))
     }
 
     fn found(&self) -> Result<&ScanResult, UnclearObject> {
@@ -210,7 +192,7 @@ impl DataIndex {
     fn parse(
         &self,
         document: &IndexedDocument,
-        name: &DataName,
+        name: &ObjectName,
     ) -> Result<Inventory, UnclearObject> {
         let text = &self.texts[document.text];
         let range = document.start..document.start + document.length;
@@ -223,7 +205,7 @@ impl DataIndex {
         reader.document(&bytes, document.first_line, &self.kinds);
         match reader.into_found() {
             (_, unreadable) if !unreadable.is_empty() => Err(UnclearObject {
-                message: format!("the {} cannot be read", name.title()),
+                message: format!("the {name} cannot be read"),
                 places: unreadable
                     .into_iter()
                     .map(|place| (place, "here"))
@@ -236,26 +218,15 @@ impl DataIndex {
 }
 
 /// Adds what is known under a name. The name is compared again, because other names may have the same hash.
-fn add_wanted(
-    known: &mut DataMatches,
-    wanted: &DataName,
-    data: &BTreeMap<DataName, KnownObject<DataResult>>,
-) {
-    for (name, known_data) in data {
-        if (name.kind, &name.namespace, &name.name)
-            == (wanted.kind, &wanted.namespace, &wanted.name)
-        {
-            add(known, name.clone(), known_data.clone());
-        }
+fn add_wanted(known: &mut DataMatches, wanted: &ObjectName, data: &DataMatches) {
+    for (name, known_data) in entries_of_name(data, wanted) {
+        add(known, name.clone(), known_data.clone());
     }
 }
 
-fn unreadable(place: &Place, name: &DataName) -> UnclearObject {
+fn unreadable(place: &Place, name: &ObjectName) -> UnclearObject {
     UnclearObject {
-        message: format!(
-            "the {} was not found, and may be what cannot be read",
-            name.title()
-        ),
+        message: format!("the {name} was not found, and may be what cannot be read"),
         places: vec![(place.clone(), "here")],
         help: "mend it, or leave the file out",
     }
@@ -279,8 +250,8 @@ struct PartScan<'s> {
 
 impl PartScan<'_> {
     fn part(&mut self, part: &TextPart<'_>) {
-        let words = [DataKind::ConfigMap, DataKind::Secret].map(|kind| kind.to_string());
-        let finders = words.each_ref().map(|word| Finder::new(word.as_bytes()));
+        let words = [DataKind::ConfigMap, DataKind::Secret].map(DataKind::name);
+        let finders = words.map(Finder::new);
         let (mut line, mut counted) = (part.first_line, 0);
         for (chunk, class) in ScannedDocuments::of(&part.text, self.kinds) {
             let kind = match class {
@@ -308,8 +279,8 @@ impl PartScan<'_> {
                         .namespace
                         .or(self.reader.options.namespace_in(self.reader.name));
                     self.documents.push(IndexedDocument {
-                        hash: hash(kind, namespace, plain.name),
-                        hash_in_any_namespace: hash(kind, None, plain.name),
+                        hash: hash(kind.name(), namespace, plain.name),
+                        hash_in_any_namespace: hash(kind.name(), None, plain.name),
                         text: self.text,
                         start: part.start + chunk.start,
                         length: chunk.text.len(),
@@ -339,9 +310,10 @@ mod tests {
         DataIndex::of(vec![Arc::new(text)], threads, &Options::default())
     }
 
-    fn name(name: &str) -> DataName {
-        DataName {
-            kind: DataKind::ConfigMap,
+    fn name(name: &str) -> ObjectName {
+        ObjectName {
+            group: String::new(),
+            kind: "ConfigMap".to_owned(),
             namespace: Some("shop".to_owned()),
             name: name.to_owned(),
             folder: None,

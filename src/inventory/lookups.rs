@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::DataName;
 use crate::outcome::ObjectName;
 
 /// What was looked up.
@@ -13,7 +12,7 @@ pub enum InventoryKey {
     /// A Namespace.
     Namespace(String),
     /// The data of a ConfigMap or Secret.
-    Data(DataName),
+    Data(ObjectName),
     /// An object of a kind that policies generate.
     Object(ObjectName),
     /// An object that an expression looks up.
@@ -24,19 +23,20 @@ impl fmt::Display for InventoryKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InventoryKey::Namespace(name) => write!(f, "Namespace {name}"),
-            InventoryKey::Data(name) => write!(f, "{}", name.title()),
-            InventoryKey::Object(name) | InventoryKey::LookedUp(name) => write!(f, "{name}"),
+            InventoryKey::Data(name)
+            | InventoryKey::Object(name)
+            | InventoryKey::LookedUp(name) => write!(f, "{name}"),
         }
     }
 }
 
-/// The keys that were looked up. Nothing is noted unless tracking was started.
-#[derive(Debug, Default)]
-pub(super) struct RequestedKeys(Option<Mutex<BTreeSet<InventoryKey>>>);
+/// The keys that were looked up. Nothing is noted unless tracking was started. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RequestedKeys(Option<Arc<Mutex<BTreeSet<InventoryKey>>>>);
 
 impl RequestedKeys {
     pub(super) fn tracking() -> Self {
-        RequestedKeys(Some(Mutex::default()))
+        RequestedKeys(Some(Arc::default()))
     }
 
     pub(super) fn note(&self, name: impl FnOnce() -> InventoryKey) {
@@ -56,22 +56,3 @@ impl RequestedKeys {
         names.is_some_and(|names| names.iter().any(predicate))
     }
 }
-
-impl Clone for RequestedKeys {
-    fn clone(&self) -> Self {
-        let names = self
-            .0
-            .as_ref()
-            .map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        RequestedKeys(names.map(Mutex::new))
-    }
-}
-
-/// Always equal: inventories are equal if they know the same, whatever was looked up in them.
-impl PartialEq for RequestedKeys {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for RequestedKeys {}

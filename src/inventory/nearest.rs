@@ -7,8 +7,17 @@ use crate::source::Place;
 /// The nearest object, and the place of another one that contradicts it.
 #[derive(Debug)]
 pub(super) struct NearestObject<'m, T> {
-    known: &'m KnownObject<T>,
+    pub known: &'m KnownObject<T>,
     contradiction: Option<&'m Place>,
+}
+
+impl<'m, T> From<&'m KnownObject<T>> for NearestObject<'m, T> {
+    fn from(known: &'m KnownObject<T>) -> Self {
+        NearestObject {
+            known,
+            contradiction: known.contradiction.as_ref(),
+        }
+    }
 }
 
 impl<'m, T> NearestObject<'m, T> {
@@ -17,18 +26,22 @@ impl<'m, T> NearestObject<'m, T> {
     /// # Errors
     /// When two texts say different things.
     pub(super) fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, UnclearObject> {
-        match self.contradiction {
-            None => Ok(&self.known.value),
-            Some(contradicting) => Err(super::contradiction(
-                &title(),
-                &self.known.place,
-                contradicting,
-            )),
-        }
-    }
-
-    pub(super) fn place(&self) -> &'m Place {
-        &self.known.place
+        let (first, Some(second)) = (&self.known.place, self.contradiction) else {
+            return Ok(&self.known.value);
+        };
+        Err(UnclearObject {
+            message: format!("{} stands twice, and does not say the same", title()),
+            places: vec![
+                (first.clone(), "one of them"),
+                (second.clone(), "the other"),
+            ],
+            help: match first.source == second.source {
+                true => "take one of the two out",
+                false => {
+                    "take one of the two out, or leave its file out of the run with `--exclude`"
+                }
+            },
+        })
     }
 }
 
@@ -38,10 +51,7 @@ pub(super) fn nearest<'m, T: PartialEq>(
     candidates: impl Iterator<Item = (Option<&'m str>, &'m KnownObject<T>)> + Clone,
 ) -> Option<NearestObject<'m, T>> {
     if let Some(known) = in_nearest_folder(folder, candidates.clone()) {
-        return Some(NearestObject {
-            known,
-            contradiction: known.contradiction.as_ref(),
-        });
+        return Some(known.into());
     }
     let key =
         |known: &KnownObject<T>| (known.standing, known.place.source.clone(), known.place.line);

@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::group_of;
@@ -31,12 +30,6 @@ pub enum DataKind {
     Secret,
 }
 
-impl fmt::Display for DataKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
-
 impl DataKind {
     /// The kind of this name.
     pub fn of(kind: &[u8]) -> Option<Self> {
@@ -46,42 +39,23 @@ impl DataKind {
             _ => None,
         }
     }
-}
 
-/// The identity of a ConfigMap or Secret.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DataName {
-    /// The kind.
-    pub kind: DataKind,
-    /// The stated namespace, or else that of the run.
-    pub namespace: Option<String>,
-    /// `metadata.name`.
-    pub name: String,
-    /// The folder of the file, if no namespace is known: files of one folder are applied together.
-    pub folder: Option<String>,
-}
-
-impl DataName {
-    /// The identity of an object in the namespace of a workload.
-    pub fn beside(workload: &Workload<'_>, kind: DataKind, name: &str) -> Self {
-        DataName {
-            kind,
-            namespace: workload.namespace.clone(),
-            name: name.to_owned(),
-            folder: workload.folder(),
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            DataKind::ConfigMap => "ConfigMap",
+            DataKind::Secret => "Secret",
         }
     }
 
-    /// Whether kind, namespace and name are the same.
-    pub(super) fn is_same_except_folder(&self, other: &Self) -> bool {
-        (self.kind, &self.namespace, &self.name) == (other.kind, &other.namespace, &other.name)
-    }
-
-    /// A title such as `ConfigMap shop/orders-config`.
-    pub fn title(&self) -> String {
-        match &self.namespace {
-            Some(namespace) => format!("{} {namespace}/{}", self.kind, self.name),
-            None => format!("{} {}", self.kind, self.name),
+    /// The identity of an object of this kind in the namespace of a workload.
+    pub fn beside(self, workload: &Workload<'_>, name: &str) -> ObjectName {
+        ObjectName {
+            group: String::new(),
+            kind: self.name().to_owned(),
+            namespace: workload.namespace.clone(),
+            name: name.to_owned(),
+            folder: workload.folder(),
         }
     }
 }
@@ -185,29 +159,19 @@ pub fn written_name(object: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// The identity and data of an object; `None` if it is neither a ConfigMap nor a Secret.
-pub(super) fn data_of(
-    name: &ObjectName,
-    object: &Value,
-) -> Option<(DataName, Result<DataEntries, String>)> {
+/// The data of an object; `None` if it is neither a ConfigMap nor a Secret.
+pub(super) fn data_of(name: &ObjectName, object: &Value) -> Option<Result<DataEntries, String>> {
     let kind = DataKind::of(name.kind.as_bytes()).filter(|_| name.group.is_empty())?;
-    let data_name = DataName {
-        kind,
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
-        folder: name.folder.clone(),
-    };
-    Some((data_name, entries_of(kind, object)))
+    Some(entries_of(kind, object))
 }
 
 /// Returns what an API server would refuse in the data of a ConfigMap or Secret. `None` for right data and other kinds.
 pub fn data_fault(name: &ObjectName, object: &Value) -> Option<String> {
-    let (_, entries) = data_of(name, object)?;
     let fault = |key: &String| {
         let rule = check_config_key(key).err()?;
         Some(format!("the key `{key}` of its data {rule}"))
     };
-    match entries {
+    match data_of(name, object)? {
         Ok(entries) => entries.keys().find_map(fault),
         Err(reason) => Some(reason),
     }

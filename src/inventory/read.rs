@@ -208,40 +208,18 @@ impl<'r> InventoryReader<'r> {
         };
         let standing = self.standing;
         if self.needs.namespaces && name.group.is_empty() && name.kind == "Namespace" {
-            let metadata = NamespaceMeta::of(&value);
-            let known = KnownObject {
-                standing,
-                value: metadata,
-                place: place.clone(),
-                contradiction: None,
-            };
+            let known = KnownObject::new(standing, NamespaceMeta::of(&value), place.clone());
             add(&mut self.found.namespaces, name.name.clone(), known);
         }
-        if let Some((name, metadata)) = data_of(&name, &value).filter(|_| self.needs.data) {
-            add(
-                &mut self.found.data,
-                name,
-                KnownObject {
-                    standing,
-                    value: metadata.map(Arc::new),
-                    place: place.clone(),
-                    contradiction: None,
-                },
-            );
+        if let Some(data) = data_of(&name, &value).filter(|_| self.needs.data) {
+            let known = KnownObject::new(standing, data.map(Arc::new), place.clone());
+            add(&mut self.found.data, name.clone(), known);
         }
         let kind = (name.group.clone(), name.kind.clone());
         let is_generated = self.needs.generated.contains(&kind) && standing != SourceRole::Context;
         if is_generated || self.needs.looked_up.contains(&kind) {
-            add(
-                &mut self.found.objects,
-                name,
-                KnownObject {
-                    standing,
-                    value: Arc::new(value),
-                    place,
-                    contradiction: None,
-                },
-            );
+            let known = KnownObject::new(standing, Arc::new(value), place);
+            add(&mut self.found.objects, name, known);
         }
     }
 }

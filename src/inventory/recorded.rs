@@ -4,8 +4,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{DataName, Inventory, SourceRole, written_name};
-use crate::outcome::{GeneratedObject, ObjectName};
+use super::{Inventory, SourceRole, written_name};
+use crate::outcome::GeneratedObject;
 use crate::record::live::as_created;
 use crate::record::lock::LockSet;
 use crate::record::{PolicyRecord, digest};
@@ -47,18 +47,6 @@ impl RecordedObjects {
     }
 }
 
-impl DataName {
-    fn object_name(&self) -> ObjectName {
-        ObjectName {
-            group: String::new(),
-            kind: self.kind.to_string(),
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-            folder: self.folder.clone(),
-        }
-    }
-}
-
 impl Inventory {
     /// The policies that generated an object with this content, as the records of all workloads say.
     pub fn recorded_policies(
@@ -89,11 +77,6 @@ impl Inventory {
     fn is_recorded(&self, object: &Value) -> bool {
         let (name, digest) = (written_name(object), digest(&as_created(object)));
         self.recorded_policies(&name, &digest).next().is_some()
-    }
-
-    /// Whether the manifest of this name is set aside.
-    pub(super) fn is_replaced(&self, name: &DataName) -> bool {
-        self.replaced.contains_key(&name.object_name())
     }
 
     /// Adds the lock files of the run.

@@ -22,9 +22,10 @@ fn read_as(standing: SourceRole, texts: &[&str]) -> Inventory {
     inventory
 }
 
-fn config_map(name: &str) -> DataName {
-    DataName {
-        kind: DataKind::ConfigMap,
+fn config_map(name: &str) -> ObjectName {
+    ObjectName {
+        group: String::new(),
+        kind: "ConfigMap".to_owned(),
         namespace: Some("shop".to_owned()),
         name: name.to_owned(),
         folder: None,
@@ -33,8 +34,9 @@ fn config_map(name: &str) -> DataName {
 
 fn sum_of(text: &str, kind: DataKind) -> String {
     let inventory = read_as(SourceRole::Manifest, &[text]);
-    let name = DataName {
-        kind,
+    let name = ObjectName {
+        group: String::new(),
+        kind: kind.name().to_owned(),
         namespace: None,
         name: "a".to_owned(),
         folder: Some(String::new()),
@@ -112,7 +114,7 @@ fn the_order_of_texts_makes_no_difference() {
         order
             .into_iter()
             .for_each(|at| inventory.add(parts[at].clone()));
-        inventory
+        (inventory.namespaces, inventory.data, inventory.objects)
     };
     for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         assert_eq!(joined(order), joined([0, 1, 2]));
@@ -190,7 +192,7 @@ fn an_object_without_a_namespace_is_in_no_other() {
     assert_eq!(
         inventory
             .namesake(&config_map("a"))
-            .map(|(name, _)| name.title()),
+            .map(|(name, _)| name.to_string()),
         Some("ConfigMap a".to_owned())
     );
 }

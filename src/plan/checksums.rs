@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::change::{Change, ChangeTarget, MetadataOwner, Operation};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{DataEntries, DataKind, DataName, sum};
+use crate::inventory::{DataEntries, DataKind, sum};
+use crate::outcome::ObjectName;
 use crate::policy::expression::{Evaluator, ExpressionResult, Facts, LookupKey};
 use crate::policy::functions::sha256;
 use crate::policy::template::{Template, TemplateError};
@@ -139,8 +140,8 @@ impl ChecksumContext<'_, '_> {
     }
 
     /// The objects to sum, each with whether it is optional: whether the pod also starts without it.
-    fn names(&self) -> BTreeMap<DataName, bool> {
-        let named = |kind, name: &str| DataName::beside(self.subject.workload, kind, name);
+    fn names(&self) -> BTreeMap<ObjectName, bool> {
+        let named = |kind: DataKind, name: &str| kind.beside(self.subject.workload, name);
         let checksum = self.checksum;
         let mut names = BTreeMap::new();
         let asks_references = checksum.all_config_maps || checksum.all_secrets;
@@ -222,7 +223,7 @@ impl ChecksumContext<'_, '_> {
         found
     }
 
-    fn sum_of(&self, name: &DataName) -> Result<Option<String>, Diagnostic> {
+    fn sum_of(&self, name: &ObjectName) -> Result<Option<String>, Diagnostic> {
         let entries = self
             .subject
             .inventory
@@ -244,7 +245,7 @@ impl ChecksumContext<'_, '_> {
             .map(|entries| sum(&entries)))
     }
 
-    fn missing(&self, name: &DataName) -> Diagnostic {
+    fn missing(&self, name: &ObjectName) -> Diagnostic {
         let inventory = self.subject.inventory;
         let known = inventory.entries(name).ok().flatten();
         let known = known.as_ref();
@@ -268,7 +269,7 @@ impl ChecksumContext<'_, '_> {
                     _ => "a pod reads only what is in its own namespace",
                 };
                 (
-                    format!("is not among the manifests, only {} is", namesake.title()),
+                    format!("is not among the manifests, only {} is", namesake),
                     help.to_owned(),
                 )
             }
@@ -282,10 +283,7 @@ impl ChecksumContext<'_, '_> {
                 ("is not among the manifests".to_owned(), help.to_owned())
             }
         };
-        let message = format!(
-            "the {} {message_end}, so that it cannot be summed",
-            name.title()
-        );
+        let message = format!("the {} {message_end}, so that it cannot be summed", name);
         self.labelled(Diagnostic::error(Code::MissingObject, message))
             .help(help)
     }
@@ -307,7 +305,7 @@ impl ChecksumContext<'_, '_> {
     }
 
     /// Evaluates the template of the annotation's key for one object.
-    fn key_of(&self, template: &Template, name: &DataName) -> Result<String, Diagnostic> {
+    fn key_of(&self, template: &Template, name: &ObjectName) -> Result<String, Diagnostic> {
         let RuleContext {
             workload,
             policy,
@@ -336,7 +334,7 @@ impl ChecksumContext<'_, '_> {
         match names::check_key(&key) {
             Ok(()) => Ok(key),
             Err(rule) => {
-                let message = format!("the annotation `{key}` for the {} {rule}", name.title());
+                let message = format!("the annotation `{key}` for the {} {rule}", name);
                 let help = "shorten it: `checksum/${dnsLabel(ref.kind + '-' + ref.name)}`";
                 Err(self
                     .labelled(Diagnostic::error(Code::Invalid, message))
@@ -347,7 +345,7 @@ impl ChecksumContext<'_, '_> {
 }
 
 /// Combines checksums. A single one stays as it is; for several, their names and checksums are hashed again.
-fn of_several(sums: Vec<(DataName, String)>) -> String {
+fn of_several(sums: Vec<(ObjectName, String)>) -> String {
     if let [(_, sum)] = sums.as_slice() {
         return sum.clone();
     }
@@ -387,14 +385,14 @@ fn add_reference(
 
 /// What an expression can use: `ref`, the object, and the facts of the workload.
 struct ReferenceFacts<'f, 't> {
-    name: &'f DataName,
+    name: &'f ObjectName,
     workload: WorkloadFacts<'f, 't>,
 }
 
 impl Facts for ReferenceFacts<'_, '_> {
     fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError> {
         match (root, field) {
-            ("ref", "kind") => Ok(Some(Value::from(self.name.kind.to_string().to_lowercase()))),
+            ("ref", "kind") => Ok(Some(Value::from(self.name.kind.to_lowercase()))),
             ("ref", _) => Ok(Some(Value::from(self.name.name.as_str()))),
             _ => self.workload.fact(root, field),
         }

@@ -1,7 +1,7 @@
 //! Checks the ConfigMap keys that injected items need: a pod does not start without them.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{DataKind, DataName};
+use crate::inventory::DataKind;
 use crate::policy::ConfigKey;
 
 use super::RuleContext;
@@ -23,13 +23,7 @@ fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnos
         inventory,
         ..
     } = subject;
-    let namespace = workload.namespace.clone();
-    let name = DataName {
-        kind: DataKind::ConfigMap,
-        namespace,
-        name: wanted.name.clone(),
-        folder: workload.folder(),
-    };
+    let name = DataKind::ConfigMap.beside(workload, &wanted.name);
     let labelled = |problem: Diagnostic| {
         let needs = format!("policy `{}` needs it", policy.identity);
         problem.at(policy.text.place(wanted.at.clone()), needs)
@@ -38,7 +32,7 @@ fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnos
         Err(doubt) => Some(labelled(doubt.into_diagnostic())),
         Ok(Some(entries)) if entries.contains_key(&wanted.key) => None,
         Ok(Some(entries)) => {
-            let message = format!("the {} has no key `{}`", name.title(), wanted.key);
+            let message = format!("the {} has no key `{}`", name, wanted.key);
             let keys: Vec<&str> = entries.keys().map(String::as_str).collect();
             let problem = labelled(Diagnostic::error(Code::MissingObject, message));
             let problem = problem.at(workload.name_place(), "for this workload");
@@ -47,7 +41,7 @@ fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnos
         Ok(None) => {
             let message = format!(
                 "the {} is not among the manifests, so its key cannot be checked",
-                name.title()
+                name
             );
             let warning = labelled(Diagnostic::warning(Code::MissingObject, message));
             let help = "pods do not start without it; give the file that holds it with `--context`";

@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::diagnostic::Diagnostic;
-use crate::inventory::{DataKind, DataName, DataValue, UnclearObject};
+use crate::inventory::{DataKind, DataValue, UnclearObject};
 use crate::manifest::pod::Container;
+use crate::outcome::ObjectName;
 use crate::policy::EnvChange;
 
 use super::planner::Planner;
@@ -31,7 +32,7 @@ pub(super) enum EnvFromVariable {
 
 /// A source in `envFrom` that may define the variable.
 struct EnvFromCandidate {
-    name: DataName,
+    name: ObjectName,
     key: String,
     key_reference: &'static str,
 }
@@ -43,7 +44,7 @@ impl Planner<'_, '_> {
         &self,
         container: &Container<'_>,
         name: &str,
-    ) -> Result<(EnvFromVariable, Vec<DataName>), UnclearObject> {
+    ) -> Result<(EnvFromVariable, Vec<ObjectName>), UnclearObject> {
         let mut unknown = Vec::new();
         for source in self.sources(container, name).into_iter().rev() {
             let Some(entries) = self.inventory.entries(&source.name)? else {
@@ -54,7 +55,9 @@ impl Planner<'_, '_> {
                 let text = match entry {
                     DataValue::Text(text) => Some(text.clone()),
                     // `envFrom` ignores `binaryData` of a ConfigMap.
-                    DataValue::Binary(_) if source.name.kind == DataKind::ConfigMap => continue,
+                    DataValue::Binary(_) if source.name.kind == DataKind::ConfigMap.name() => {
+                        continue;
+                    }
                     DataValue::Binary(_) => None,
                 };
                 let reference =
@@ -87,7 +90,7 @@ impl Planner<'_, '_> {
                     continue;
                 };
                 sources.push(EnvFromCandidate {
-                    name: DataName::beside(self.workload, kind, &object),
+                    name: kind.beside(self.workload, &object),
                     key: key.to_owned(),
                     key_reference,
                 });
@@ -103,7 +106,7 @@ impl Planner<'_, '_> {
                 continue;
             };
             let text = |key: &str| reference[key].as_str().unwrap_or_default();
-            let name = DataName::beside(self.workload, kind, text("name"));
+            let name = kind.beside(self.workload, text("name"));
             let entries = self.inventory.entries(&name)?;
             return Ok(entries.is_some_and(|entries| entries.contains_key(text("key"))));
         }
@@ -116,14 +119,13 @@ impl Planner<'_, '_> {
         &mut self,
         container: &Container<'_>,
         change: &EnvChange,
-        unknown: Vec<DataName>,
+        unknown: Vec<ObjectName>,
     ) {
         for object in unknown {
             let name = &change.name;
             let message = format!(
-                "policy `{}` sets `{name}`, which wins over a `{name}` that the {} may bring by `envFrom`",
-                self.policy.identity,
-                object.title()
+                "policy `{}` sets `{name}`, which wins over a `{name}` that the {object} may bring by `envFrom`",
+                self.policy.identity
             );
             let help = format!(
                 "give the file that holds the {} with `--context`",

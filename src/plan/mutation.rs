@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::change::{Change, ChangeTarget, ContainerItem, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{DataKind, DataName};
+use crate::inventory::DataKind;
 use crate::manifest::pod::Workload;
 use crate::outcome::Outcome;
 use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
@@ -127,7 +127,7 @@ fn run_mutation(
 /// Whether an object is in the namespace of the workload. One that cannot be read counts as present.
 fn has_object(subject: RuleContext<'_, '_>, kind: &str, name: &str) -> bool {
     DataKind::of(kind.as_bytes()).is_none_or(|kind| {
-        let name = DataName::beside(subject.workload, kind, name);
+        let name = kind.beside(subject.workload, name);
         !matches!(subject.inventory.entries(&name), Ok(None))
     })
 }

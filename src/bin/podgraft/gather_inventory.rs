@@ -90,8 +90,8 @@ pub fn gather(
         facts.problems.extend(part_problems);
     }
     if asking.needs.data && !sources.is_stream {
-        facts.inventory.index =
-            Some(DataIndex::of(sources.manifests, number(threads), options)).into();
+        let index = DataIndex::of(sources.manifests, number(threads), options);
+        facts.inventory.index = Some(Arc::new(index));
     }
     facts.add_companions(texts, policies, options, threads);
     facts
