@@ -9,9 +9,10 @@ use crate::source::{LineCounter, Source};
 use crate::yaml::parse::{ParseError, parse};
 use crate::yaml::tree::Tree;
 
+use super::objects::API_SERVICE;
 use super::outline::{OutlineStatistics, Outlined};
 use super::refusals::{is_other_json, parse_problem};
-use super::{DocumentRun, FileContext, graft_document, lint};
+use super::{DocumentRun, FileContext, graft_document};
 
 /// The position of a document.
 #[derive(Clone, Copy)]
@@ -54,7 +55,7 @@ impl<'a> DocumentTask<'a> {
     /// Whether a document without workloads must be parsed, by its apparent kind.
     pub(super) fn is_read_all_the_same(&self, kind: Option<&[u8]>) -> bool {
         let options = self.setting.options;
-        options.parse_all || options.lint && kind == Some(lint::API_SERVICE.as_bytes())
+        options.parse_all || options.lint && kind == Some(API_SERVICE.as_bytes())
     }
 
     /// Parses and processes a document that may hold a workload.

@@ -1,6 +1,9 @@
 //! Assembles the result of a document: the edits of all workloads in order, the generated objects, and the reports.
 //! Byte ranges are those of the document until it becomes the file's report.
 
+use foldhash::fast::FixedState;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
@@ -14,15 +17,14 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::check::check;
-use super::companion_writer::merge;
+use super::companions::merge;
 use super::companions::{UnwrittenCompanion, with_companions, written_beside};
 use super::document::DocumentTask;
 use super::objects::OtherObject;
 use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::prune::generated;
-use super::record_changes::report_record_changes;
 use super::recorded::RecordedDocument;
-use super::reported::once;
+use super::records::report_record_changes;
 use super::verify_undo::ProvenEdits;
 use super::write::{WrittenWorkload, draft_of};
 
@@ -292,4 +294,26 @@ fn in_file(mut placed: PlacedObject, start: usize) -> PlacedObject {
         ..text
     });
     placed
+}
+
+/// Returns each problem once, in order. Of problems that are reported once per file, those with equal messages count
+/// as duplicates wherever they are.
+pub(super) fn once(problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut places: HashMap<u64, Vec<usize>, FixedState> = HashMap::default();
+    let mut distinct: Vec<Diagnostic> = Vec::with_capacity(problems.len());
+    for problem in problems {
+        let alike = places.entry(FixedState::default().hash_one(&problem));
+        let alike = alike.or_default();
+        let is_said = match problem.is_reported_once() {
+            true => distinct
+                .iter()
+                .any(|other| other.message == problem.message),
+            false => alike.iter().any(|&at| distinct[at] == problem),
+        };
+        if !is_said {
+            alike.push(distinct.len());
+            distinct.push(problem);
+        }
+    }
+    distinct
 }

@@ -12,7 +12,6 @@ use crate::source::{LineCounter, Source};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
-use super::lint;
 use super::refusals::{not_rendered, refuse_pod, refuse_workload, untyped};
 
 /// The class of an object.
@@ -87,7 +86,7 @@ impl<'a> DocumentTask<'a> {
 
     fn see_other(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> OtherObject {
         let is_linted = self.setting.options.lint;
-        let mistake = is_linted.then(|| lint::api_service(object, tree, source));
+        let mistake = is_linted.then(|| api_service(object, tree, source));
         let unknown = self.unknown_kind(object, tree, source);
         OtherObject {
             problems: mistake.flatten().into_iter().chain(unknown).collect(),
@@ -240,4 +239,42 @@ fn is_slip(declared: &PodTemplatePath, object: &Object) -> bool {
     let given = group_of(&declared.api_version);
     is_near(&declared.kind, &object.kind)
         && (given.is_empty() || is_near(given, group_of(&object.api_version)))
+}
+
+pub(super) const API_SERVICE: &str = "APIService";
+
+/// Checks that the name of an APIService is `<version>.<group>`, by which it is looked up. Source:
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/> and the validation of
+/// kube-aggregator, which wants `spec.version + "." + spec.group`.
+pub(super) fn api_service(
+    object: &Object,
+    tree: &Tree<'_>,
+    source: &Source<'_>,
+) -> Option<Diagnostic> {
+    if object.kind != API_SERVICE || group_of(&object.api_version) != "apiregistration.k8s.io" {
+        return None;
+    }
+    let under = |key: &str, field: &str| tree.get(tree.get(object.node, key)?, field);
+    let text = |node| tree.scalar(node).unwrap_or_default();
+    let name = under("metadata", "name")?;
+    let group = under("spec", "group").map(text).unwrap_or_default();
+    let wanted = format!(
+        "{}.{group}",
+        under("spec", "version").map(text).unwrap_or_default()
+    );
+    if text(name) == wanted {
+        return None;
+    }
+    let problem = Diagnostic::error(
+        Code::WrongName,
+        format!(
+            "the APIService `{}` has a name that is not its version and group",
+            text(name)
+        ),
+    );
+    Some(
+        problem
+            .at(source.place(tree.span(name)), "this name")
+            .help(format!("call it `{wanted}`")),
+    )
 }

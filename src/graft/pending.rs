@@ -29,10 +29,10 @@ use super::adopt::not_adopted;
 use super::blame::PolicyStep;
 use super::dangling_mounts::dangling_mounts;
 use super::document::DocumentTask;
-use super::moves::OffsetMap;
 use super::objects::{ObjectClass, OtherObject};
 use super::prune::generated;
 use super::record_refusals::{changed_since, without_record};
+use super::recorded::OffsetMap;
 use super::recorded::RecordedDocument;
 use super::refusals::{refuse_pod, refuse_workload};
 

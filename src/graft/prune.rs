@@ -26,11 +26,11 @@ use crate::yaml::stream::{Chunk, chunks};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-pub use super::object_refusals::not_taken_out;
-use super::object_refusals::{cannot_remove, changed_since, missing_object, missing_version};
 use super::record_refusals::unreadable;
-use super::removal::{merge_overlapping, remove, separator_of};
+pub use super::removed_objects::not_taken_out;
 use super::removed_objects::{add, describe, leave_out_needed, placed};
+use super::removed_objects::{cannot_remove, changed_since, missing_object, missing_version};
+use super::removed_objects::{merge_overlapping, remove, separator_of};
 
 /// A file of a run: its name, its text and its report.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);

@@ -1,19 +1,107 @@
-//! Describes pruned objects for the report.
+//! Removes whole generated objects: the edits of their texts, their description in the report, and what cannot be removed.
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{Patch, PatchOperation, RemoveOperation};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::change::{Change, ChangeTarget, Operation};
-use crate::manifest::object::Object;
+use crate::diagnostic::{Code, Diagnostic};
+use crate::edit::{TextCache, lower};
+use crate::manifest::object::{ListMembership, Object};
 use crate::options::Options;
 use crate::outcome::{FileReport, GeneratedRecord, Outcome, PolicyReport, WorkloadReport};
+use crate::plan::draft::{Draft, DraftValue, OpenedCollection};
+use crate::record::words::forced_undo_command;
 use crate::yaml::splice::Edit;
 use crate::yaml::stream::chunks;
+use crate::yaml::tree::{NodeId, Tree};
 
 use super::prune::RunFile;
+
+/// Returns the length of the first line, with its line end, if it is a bare `---` line. Otherwise 0.
+pub(super) fn separator_of(text: &[u8]) -> usize {
+    let end = memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1);
+    match text[..end].trim_ascii() {
+        b"---" => end,
+        _ => 0,
+    }
+}
+
+/// Sorts removals and merges those that overlap.
+pub(super) fn merge_overlapping(mut edits: Vec<Edit>) -> Vec<Edit> {
+    edits.sort_by_key(|edit| edit.at.start);
+    let mut merged: Vec<Edit> = Vec::new();
+    for edit in edits {
+        match merged.last_mut() {
+            Some(last) if edit.at.start < last.at.end => {
+                last.at.end = last.at.end.max(edit.at.end);
+            }
+            _ => merged.push(edit),
+        }
+    }
+    merged
+}
+
+/// Returns the edits that remove objects, as whole documents or as list items. `separator` is the length of a bare
+/// `---` line after the text. `None` if there is no safe way.
+pub(super) fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> Option<Vec<Edit>> {
+    let mut edits = Vec::new();
+    let mut lists: BTreeMap<NodeId, Vec<ListMembership>> = BTreeMap::new();
+    for object in objects {
+        match object.within {
+            Some(within) => lists.entry(within.list).or_default().push(within),
+            None => edits.push(remove_document(tree, object, separator)?),
+        }
+    }
+    for (list, items) in lists {
+        edits.extend(remove_items(tree, list, &items)?);
+    }
+    Some(edits)
+}
+
+fn remove_items(tree: &Tree<'_>, list: NodeId, removed: &[ListMembership]) -> Option<Vec<Edit>> {
+    let mut draft = Draft::new(tree, list);
+    let root = draft.open_root().ok()?;
+    let items = draft.open_list(root, "items", &[]).ok()?;
+    for within in removed {
+        let OpenedCollection::List { items: parts, .. } = draft.opened(items) else {
+            return None;
+        };
+        let index = parts
+            .iter()
+            .position(|item| *item == DraftValue::Node(within.item))?;
+        draft.remove(items, index).ok()?;
+    }
+    lower(&draft, list, &mut TextCache::default()).ok()
+}
+
+/// Removes a document with its own `---` line. A first document without one is removed with the separator after it
+/// instead, which is `behind` bytes long.
+fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Edit> {
+    let (text, span) = (tree.text(), tree.span(object.node));
+    let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let separator = text[..line].trim_end().rfind('\n').map_or(0, |at| at + 1);
+    if span.start != line {
+        return None;
+    }
+    if text[separator..line].trim_end() != "---" {
+        let has_none = !text[..line]
+            .lines()
+            .any(|text_line| text_line.starts_with("---"));
+        return has_none.then(|| Edit::removal(line..text.len() + behind));
+    }
+    let has_line_end = text[..span.end].ends_with('\n');
+    let end = if has_line_end {
+        span.end
+    } else {
+        text[span.end..]
+            .find('\n')
+            .map_or(text.len(), |at| span.end + at + 1)
+    };
+    Some(Edit::removal(separator..end))
+}
 
 /// Describes a pruned object, without its position.
 pub(super) fn describe(
@@ -139,4 +227,57 @@ pub(super) fn add(report: &mut FileReport, removed: Vec<WorkloadReport>) {
             .filter(|placed| placed.workload >= at)
             .for_each(|placed| placed.workload += 1);
     }
+}
+
+/// The error that an object to prune is in the part of a stream that was already written.
+pub fn not_taken_out(generated: &GeneratedRecord) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated, is needed no longer, and a stream is read once: it was not taken out",
+        generated.name, generated.policy
+    );
+    Diagnostic::error(Code::TooLate, message).help("leave out --stream")
+}
+
+/// The error that somebody changed an object to prune.
+pub(super) fn changed_since(generated: &GeneratedRecord, file: &str) -> Diagnostic {
+    let message = format!(
+        "the {} was changed since policy `{}` generated it",
+        generated.name, generated.policy
+    );
+    let help = format!(
+        "to take it out all the same: {}, with the file of its workload if that is another",
+        forced_undo_command(&generated.policy, file)
+    );
+    Diagnostic::error(Code::ChangedSince, message).help(help)
+}
+
+/// The error that an object cannot be removed safely.
+pub(super) fn cannot_remove(generated: &GeneratedRecord) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated, cannot be taken out of where it stands",
+        generated.name, generated.policy
+    );
+    let problem = Diagnostic::error(Code::CannotEdit, message);
+    problem.help("write it as a document of its own, behind a line `---`, or take it out by hand")
+}
+
+/// The warning that no file contains an object to prune.
+pub(super) fn missing_object(generated: &GeneratedRecord) -> Diagnostic {
+    let message = format!(
+        "the {}, which policy `{}` generated and nothing needs any more, is in none of these files",
+        generated.name, generated.policy
+    );
+    let problem = Diagnostic::warning(Code::MissingObject, message);
+    problem.help("if it stands in another file, take it out there")
+}
+
+/// The warning that no file contains the version of an object that is to be replaced.
+pub(super) fn missing_version(generated: &GeneratedRecord) -> Diagnostic {
+    let message = format!(
+        "an earlier version of the {}, which policy `{}` generated, is in none of these files",
+        generated.name, generated.policy
+    );
+    Diagnostic::warning(Code::MissingObject, message).help(
+        "the policy wants another version now; if the earlier one stands in another file, take it out there",
+    )
 }

@@ -14,7 +14,7 @@ use std::thread::{self, Builder};
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::DocumentRun;
-use podgraft::graft::companion_writer::WrittenObjects;
+use podgraft::graft::companions::WrittenObjects;
 use podgraft::outcome::FileReport;
 use podgraft::yaml::splice::write_spliced_part;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::companion_writer::WrittenObjects;
+use podgraft::graft::companions::WrittenObjects;
 use podgraft::graft::verify_undo::prune_proven;
 use podgraft::graft::{Options, run_notes};
 use podgraft::inventory::{Inventory, SourceText};

@@ -1,22 +1,30 @@
-//! Reads the records of a document's workloads, from annotations or the lock file.
+//! Reads the records of a document's workloads, from annotations or the lock file, and reports what changes in them.
 
-use std::collections::BTreeMap;
+use memchr::memmem;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, OnceLock};
 
+use crate::change::{Change, RecordCause};
 use crate::diagnostic::Diagnostic;
-use crate::manifest::object::{DocumentContent, Object};
+use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
-use crate::outcome::GeneratedRecord;
+use crate::manifest::workload::PodKinds;
+use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
 use crate::ownership::{TextAdjustment, WorkloadKey};
 use crate::policy::Policy;
 use crate::record::lock::RecordSearch;
-use crate::record::{Record, RecordError};
+use crate::record::{MARKER, Record, RecordError};
 use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
+use crate::yaml::parse::parse;
+use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
+use super::pending::PendingWorkload;
 use super::prune::generated;
 use super::record_refusals::unreadable;
+use super::recorded::RecordedDocument;
 
 /// The records of a document.
 #[derive(Default)]
@@ -158,5 +166,143 @@ impl<'a> DocumentTask<'a> {
         let kind = self.setting.kinds.find(&object.api_version, &object.kind)?;
         let namespace = self.setting.options.namespace_in(self.setting.name);
         Workload::read(tree, source, object.clone(), kind, namespace).ok()
+    }
+}
+
+/// Kind, stated namespace, name.
+type MarkedName = (String, String, String);
+
+/// The marked workloads of a file, found on first use.
+pub(super) struct MarkedWorkloads<'s> {
+    text: &'s [u8],
+    kinds: &'s PodKinds,
+    names: OnceLock<HashSet<MarkedName>>,
+}
+
+impl<'s> MarkedWorkloads<'s> {
+    /// `text` must be that of the whole file.
+    pub(super) fn of(text: &'s [u8], kinds: &'s PodKinds) -> Self {
+        MarkedWorkloads {
+            text,
+            kinds,
+            names: OnceLock::new(),
+        }
+    }
+
+    /// Whether the file has a marked workload with the kind, stated namespace and name of this key.
+    pub(super) fn contains(&self, key: &WorkloadKey) -> bool {
+        let names = self.names.get_or_init(|| self.find());
+        names.contains(&(key.kind.clone(), key.namespace.clone(), key.name.clone()))
+    }
+
+    fn find(&self) -> HashSet<MarkedName> {
+        let is_marked = |text: &&[u8]| memmem::find(text, MARKER.as_bytes()).is_some();
+        let mut names = HashSet::new();
+        for text in chunks(self.text).map(|chunk| chunk.text).filter(is_marked) {
+            let Ok(text) = std::str::from_utf8(text) else {
+                continue;
+            };
+            let Ok(tree) = parse(text) else { continue };
+            let source = Source::new("", text);
+            for found in find_objects(&tree, self.kinds) {
+                let DocumentContent::Object(object) = found else {
+                    continue;
+                };
+                let kind = self.kinds.find(&object.api_version, &object.kind);
+                let read = |kind| Workload::read(&tree, &source, object, kind, None).ok();
+                let Some(workload) = kind.and_then(read) else {
+                    continue;
+                };
+                if workload.workload_annotation(MARKER).is_some() {
+                    let namespace = workload.stated_namespace().to_owned();
+                    names.insert((workload.object.kind, namespace, workload.name));
+                }
+            }
+        }
+        names
+    }
+}
+
+/// Adds a change of the record to the policies that change nothing else, if the text of a recorded workload changes.
+pub(super) fn report_record_changes(
+    pair: &RecordedDocument<'_>,
+    pending: &mut PendingWorkload<'_>,
+) {
+    let recorded = pair.position(pending.workload.object.node);
+    let recorded = recorded.map(|index| &pair.recorded[index]);
+    let Some((recorded, beside)) = recorded.zip(pending.beside.as_ref()) else {
+        return;
+    };
+    let Some(after) = &beside.record else {
+        return;
+    };
+    let reports = &mut pending.policies;
+    let mut causes = causes(recorded, after);
+    // Another order or another name makes another digest, too.
+    if causes.is_empty() {
+        let older = reports.iter().filter(|report| report.is_older);
+        causes.extend(older.map(|report| (report.policy.to_string(), RecordCause::Version)));
+    }
+    for (policy, cause) in causes {
+        note(reports, &policy, cause);
+    }
+    let is_said = |report: &PolicyReport| {
+        matches!(report.outcome, Outcome::Injected(_) | Outcome::TakenOut(_))
+    };
+    if let Some(first) = after.policies.first()
+        && !reports.iter().any(is_said)
+    {
+        let cause = match recorded.is_annotated && !beside.is_annotated {
+            true => RecordCause::IntoLock,
+            false => RecordCause::Other,
+        };
+        note(reports, &first.policy, cause);
+    }
+}
+
+/// The policies whose record is another for a known cause.
+fn causes(recorded: &RecordedObject<'_>, after: &Record) -> Vec<(String, RecordCause)> {
+    let before = &recorded.record;
+    let mut causes = Vec::new();
+    for policy in &after.policies {
+        let name = policy.policy.as_str();
+        if let Some(old_name) = recorded.renamed.get(name) {
+            causes.push((name.to_owned(), RecordCause::Renamed(old_name.clone())));
+        } else if !before.policy(name).is_some_and(|was| was.covers(policy)) {
+            let (owners, owned) = (after.owners_of(policy), before.owners_of(policy));
+            let shared = (!owners.is_empty()).then_some(RecordCause::SharedWith(owners));
+            let taken = (!owned.is_empty()).then_some(RecordCause::TakenOver(owned));
+            let cause = shared.or(taken);
+            causes.extend(cause.map(|cause| (name.to_owned(), cause)));
+        }
+    }
+    let order_before = common_names(before, after);
+    let order_after = common_names(after, before);
+    let mut moved = order_after.zip(order_before);
+    if let Some((name, behind)) = moved.find(|(name, behind)| name != behind) {
+        causes.push((name.to_owned(), RecordCause::MovedBefore(behind.to_owned())));
+    }
+    causes
+}
+
+/// The policies of a record that another one names, too, in their order.
+fn common_names<'r>(record: &'r Record, other: &Record) -> impl Iterator<Item = &'r str> {
+    let names = record.policies.iter().map(|policy| policy.policy.as_str());
+    names.filter(|name| other.policy(name).is_some())
+}
+
+/// Reports a change of the record for a policy, unless the policy changes something else.
+fn note(reports: &mut Vec<PolicyReport>, policy: &str, cause: RecordCause) {
+    let outcome = Outcome::Injected(vec![Change::of_record(cause)]);
+    match reports.iter_mut().find(|report| *report.policy == *policy) {
+        Some(report) if report.outcome == Outcome::UpToDate => report.outcome = outcome,
+        Some(_) => {}
+        // A policy that is not given in this run.
+        None => reports.push(PolicyReport {
+            policy: Arc::from(policy),
+            outcome,
+            rules: Vec::new(),
+            is_older: false,
+        }),
     }
 }

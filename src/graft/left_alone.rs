@@ -1,0 +1,159 @@
+//! Workloads that are left alone, whatever the policies select, and injections of policies that are not among the given
+//! ones: this run neither updates nor removes them.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::manifest::pod::Workload;
+use crate::options::Options;
+use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
+use crate::plan::recording::is_dropped;
+use crate::policy::Policy;
+use crate::record::words::undo_command;
+use crate::record::{MARKER, PolicyRecord, Record};
+use crate::undo::read_record;
+use crate::yaml::tree::NodeId;
+
+use super::document::DocumentTask;
+use super::refusals::refuse_pod;
+
+impl DocumentTask<'_> {
+    /// The policy reports of a workload that `--workload` excludes.
+    pub(super) fn not_asked_for(&self) -> Vec<PolicyReport> {
+        let skip = Skip::because(SkipCause::NotAskedFor, "not among those of --workload");
+        self.report_all_policies(|| Outcome::Skipped(skip.clone()))
+    }
+
+    /// Warnings about injections in the workload of policies that are not given.
+    pub(super) fn orphans(&self, workload: &Workload<'_>) -> Vec<Diagnostic> {
+        let setting = self.setting;
+        let locked = |workload: &Workload<'_>| {
+            let recorded = self.locked_record(workload).ok().flatten();
+            recorded.map(|recorded_object| recorded_object.record)
+        };
+        let orphans = orphans(workload, setting.policies, setting.options, locked);
+        self.of_workload(orphans, workload)
+    }
+
+    /// Why the pod cannot be edited. `None` if it can, or if no policy selects it.
+    pub(super) fn refused_pod(
+        &self,
+        workload: &Workload<'_>,
+        planned: &[PolicyReport],
+    ) -> Option<Diagnostic> {
+        let is_left_alone = |report: &PolicyReport| matches!(&report.outcome, Outcome::Skipped(skip) if !skip.is_selected);
+        match planned.iter().all(is_left_alone) {
+            true => None,
+            false => refuse_pod(workload),
+        }
+    }
+
+    /// Reports the same outcome for every policy.
+    pub(super) fn report_all_policies(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
+        let reports = self.setting.policies.iter().map(|policy| PolicyReport {
+            policy: Arc::from(policy.identity.as_str()),
+            outcome: outcome(),
+            rules: Vec::new(),
+            is_older: false,
+        });
+        reports.collect()
+    }
+
+    pub(super) fn is_wanted(&self, workload: &Workload<'_>) -> bool {
+        let patterns = &self.setting.options.workloads;
+        let (kind, namespace) = (&workload.object.kind, workload.namespace.as_deref());
+        // No short circuit: each pattern notes that it matched, and one without a match is an error.
+        let fitting = patterns
+            .iter()
+            .filter(|pattern| pattern.matches(kind, namespace, &workload.name));
+        patterns.is_empty() || fitting.count() > 0
+    }
+
+    /// Adds the workload's name to problems, and drops warnings that the user acknowledged.
+    pub(super) fn of_workload(
+        &self,
+        problems: Vec<Diagnostic>,
+        workload: &Workload<'_>,
+    ) -> Vec<Diagnostic> {
+        let acknowledged = &self.setting.options.acknowledged;
+        let named = problems.into_iter().map(|mut problem| {
+            problem
+                .workload
+                .get_or_insert_with(|| workload.title().into());
+            problem
+        });
+        let counts = |problem: &Diagnostic| {
+            problem.is_error() || !acknowledged.iter().any(|known| known.covers(problem))
+        };
+        named.filter(counts).collect()
+    }
+}
+
+/// Returns a warning for each such policy. A policy of another set belongs to another run and is not reported.
+pub(super) fn orphans(
+    workload: &Workload<'_>,
+    policies: &[Policy],
+    options: &Options,
+    locked: impl FnOnce(&Workload<'_>) -> Option<Record>,
+) -> Vec<Diagnostic> {
+    let Some(given) = &options.given else {
+        return Vec::new();
+    };
+    let tree = workload.tree;
+    let Some(marker) = workload.workload_annotation(MARKER) else {
+        return Vec::new();
+    };
+    let marked = tree.scalar(marker).unwrap_or_default().split(',');
+    let is_given = |name: &str| name.is_empty() || given.iter().any(|given| given == name);
+    let recorded = match read_record(tree, workload.object.node) {
+        // Only asks the lock file if the marker names a policy that is not given.
+        Ok(None) if marked.clone().map(str::trim).all(is_given) => return Vec::new(),
+        Ok(recorded) => recorded
+            .map(|recorded_object| recorded_object.record)
+            .or_else(|| locked(workload))
+            .map(|record| record.policies),
+        // `read_records` refuses a record that cannot be read.
+        Err(_) => return Vec::new(),
+    };
+    let has_record = recorded.is_some();
+    let named = marked.map(|name| PolicyRecord {
+        policy: name.trim().to_owned(),
+        set: options.set.clone(),
+        ..PolicyRecord::default()
+    });
+    let found = recorded.unwrap_or_else(|| named.collect());
+    let renamed = |name: &String| {
+        let mut policies = policies.iter();
+        policies.any(|given| given.renamed_from.as_ref() == Some(name))
+    };
+    let orphans = found.iter().filter(|policy| {
+        let name = &policy.policy;
+        let is_pruned = has_record && is_dropped(policy, options);
+        !is_given(name) && !renamed(name) && !is_pruned && policy.set == options.set
+    });
+    let help = |policy: &PolicyRecord| orphan_help(workload, &policy.policy, has_record);
+    orphans
+        .map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)))
+        .collect()
+}
+
+fn orphan(workload: &Workload<'_>, marker: NodeId, policy: &str) -> Diagnostic {
+    let message = format!(
+        "{} carries what policy `{policy}` injected, which is not among the given policies",
+        workload.title()
+    );
+    Diagnostic::warning(Code::Orphaned, message)
+        .at(workload.place(marker), "injected by these")
+        .of_policy(policy)
+}
+
+fn orphan_help(workload: &Workload<'_>, name: &str, has_record: bool) -> String {
+    match has_record {
+        true => format!(
+            "give the policy, too, or take it out with `{}`",
+            undo_command(name, &workload.source.name)
+        ),
+        false => "give the policy, too, or start from the manifest without it: without a record nothing takes it out"
+            .to_owned(),
+    }
+}
