@@ -294,9 +294,9 @@ fn graft_document<'t>(
         Err(problem) => return FileReport::of_problems(vec![problem]),
     };
     let mut plan = document.plan_all(&pair, stripped.as_ref(), found);
-    let edits = document.write_all(&pair, &plan, &mut memory.written);
-    let proven = document.prove_all(&pair, &mut plan, edits, &mut memory.written);
-    let mut layout = document.lay_out(&pair, plan, proven, &mut memory.lines);
+    document.write_all(&pair, &mut plan, &mut memory.written);
+    document.prove_all(&pair, &mut plan, &mut memory.written);
+    let mut layout = document.lay_out(&pair, plan, &mut memory.lines);
     layout.check(tree, source);
     let mut report = layout.into_report(&document, source);
     report.list_metadata = document.list_metadata(tree);

@@ -25,8 +25,7 @@ use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::prune::generated;
 use super::recorded::RecordedDocument;
 use super::records::report_record_changes;
-use super::verify_undo::ProvenEdits;
-use super::write::{WrittenWorkload, draft_of};
+use super::write::draft_of;
 
 /// The result of a document; see the module's documentation.
 pub(super) struct DocumentLayout<'t> {
@@ -48,7 +47,6 @@ impl<'a> DocumentTask<'a> {
         &self,
         pair: &RecordedDocument<'t>,
         plan: Plan<'t>,
-        proven: ProvenEdits<'t>,
         lines: &mut LineCounter<'_>,
     ) -> DocumentLayout<'t>
     where
@@ -59,22 +57,21 @@ impl<'a> DocumentTask<'a> {
             drafts: Vec::new(),
             companions: Vec::new(),
             given_back: Vec::new(),
-            is_checked: proven.is_checked,
+            is_checked: plan.is_checked,
             layouts: ListLayouts::default(),
         };
         layout.report.objects = plan.pending.len() + plan.others.len();
         let mut others = plan.others.into_iter().peekable();
-        let written = plan.pending.into_iter().zip(proven.written);
-        for (at, (pending, writing)) in written.enumerate() {
+        for (at, pending) in plan.pending.into_iter().enumerate() {
             while let Some((_, other)) = others.next_if(|(before, _)| *before <= at) {
                 layout.add_other(other, self, pair, lines);
             }
-            self.lay_out_workload(&mut layout, pair, pending, writing, lines);
+            self.lay_out_workload(&mut layout, pair, pending, lines);
         }
         for (_, other) in others {
             layout.add_other(other, self, pair, lines);
         }
-        layout.report.diagnostics.extend(proven.problems);
+        layout.report.diagnostics.extend(plan.problems);
         layout
     }
 
@@ -83,12 +80,11 @@ impl<'a> DocumentTask<'a> {
         layout: &mut DocumentLayout<'t>,
         pair: &RecordedDocument<'t>,
         mut pending: PendingWorkload<'t>,
-        mut writing: WrittenWorkload<'t>,
         lines: &mut LineCounter<'_>,
     ) where
         'a: 't,
     {
-        let edits = layout.add_edits(std::mem::take(&mut writing.edits));
+        let edits = layout.add_edits(std::mem::take(&mut pending.edits));
         if pending.is_base() {
             layout.given_back.push(edits.clone());
         }
@@ -100,13 +96,12 @@ impl<'a> DocumentTask<'a> {
             .setting
             .options
             .details
-            .then(|| self.describe_changed(pair, &pending, &writing, lines));
+            .then(|| self.describe_changed(pair, &pending, lines));
         let object_edits = &layout.report.edits[edits.clone()];
         let (companions, problems) =
             self.place_companions(pair, &pending, object_edits, &mut layout.layouts);
         layout.add_companions(companions, &edits);
         layout.report.diagnostics.extend(pending.problems);
-        layout.report.diagnostics.extend(writing.problems);
         layout.report.diagnostics.extend(problems);
         if let Some(described) = &mut described {
             let (mut policies, places) = (pending.policies, self.setting.options.places);
@@ -115,13 +110,13 @@ impl<'a> DocumentTask<'a> {
             }
             described.policies = policies;
             described.edits = edits;
-            described.authors = writing.authors;
+            described.authors = pending.authors;
         }
         layout.report.workloads.extend(described);
         if let Some(beside) = pending.beside {
             layout.report.needs.append(beside.needs);
         }
-        let draft = writing.draft.or(match pending.wanted {
+        let draft = pending.written.or(match pending.wanted {
             DesiredState::Draft(draft) => Some(draft),
             DesiredState::Same | DesiredState::Value(_) | DesiredState::Base(_) => None,
         });
@@ -154,21 +149,18 @@ impl<'a> DocumentTask<'a> {
         &self,
         pair: &RecordedDocument<'_>,
         pending: &PendingWorkload<'_>,
-        writing: &WrittenWorkload<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
-        let draft = match (&writing.draft, &pending.wanted) {
-            _ if !self.setting.options.patches => None,
-            (Some(draft), _) | (None, DesiredState::Draft(draft)) => Some(patch_of(draft)),
-            (None, DesiredState::Base(Some(_))) => {
+        let patch = || match &pending.wanted {
+            DesiredState::Base(Some(_)) => {
                 let draft = draft_of(pending, pair).ok().flatten();
                 draft.map(|draft| patch_of(&draft))
             }
-            (None, DesiredState::Same | DesiredState::Value(_) | DesiredState::Base(None)) => None,
+            _ => pending.draft().map(patch_of),
         };
         let beside = pending.beside.as_ref();
         WorkloadReport {
-            patch: draft,
+            patch: self.setting.options.patches.then(patch).flatten(),
             metrics_port: pending.metrics_port,
             ephemeral_containers: beside
                 .map_or_else(Vec::new, |planned| planned.ephemeral_containers.clone()),

@@ -9,7 +9,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::needs::RunNeeds;
-use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
+use crate::outcome::{Author, GeneratedObject, Outcome, PolicyReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::draft::Draft;
 use crate::plan::draft_paths::joined_values;
@@ -22,6 +22,7 @@ use crate::record::{Record, RecordPaths, RecordedValue, note_order, restore_orde
 use crate::source::Source;
 use crate::undo::RecordedObject;
 use crate::verify::is_drafted;
+use crate::yaml::splice::Edit;
 use crate::yaml::tree::Tree;
 use crate::yaml::value::is_equal;
 
@@ -36,7 +37,7 @@ use super::recorded::OffsetMap;
 use super::recorded::RecordedDocument;
 use super::refusals::{refuse_pod, refuse_workload};
 
-/// A workload with its desired state, before its text is edited.
+/// A workload with its desired state, and the edits of its text when they are written.
 pub(super) struct PendingWorkload<'t> {
     pub workload: Workload<'t>,
     pub policies: Vec<PolicyReport>,
@@ -45,6 +46,11 @@ pub(super) struct PendingWorkload<'t> {
     pub beside: Option<PlannedExtras<'t>>,
     pub metrics_port: Option<u16>,
     pub problems: Vec<Diagnostic>,
+    /// Byte ranges are those of the document.
+    pub edits: Vec<Edit>,
+    /// The draft that the edits implement, if it is not the wanted draft itself.
+    pub written: Option<Draft<'t>>,
+    pub authors: Vec<Vec<Author>>,
 }
 
 pub(super) enum DesiredState<'t> {
@@ -71,11 +77,16 @@ pub(super) struct PlannedExtras<'t> {
     pub steps: Vec<PolicyStep<'t>>,
 }
 
-/// The plans for all objects of a document.
+/// The plans for all objects of a document, and their edits when they are written.
+#[derive(Default)]
 pub(super) struct Plan<'t> {
     pub pending: Vec<PendingWorkload<'t>>,
     /// The objects that are no workloads, each with the number of workloads before it.
     pub others: Vec<(usize, OtherObject)>,
+    /// Problems of the edited document as a whole.
+    pub problems: Vec<Diagnostic>,
+    /// Whether the edited document was compared with its drafts.
+    pub is_checked: bool,
 }
 
 impl Plan<'_> {
@@ -97,6 +108,9 @@ impl<'t> PendingWorkload<'t> {
             beside: None,
             metrics_port: None,
             problems: Vec::new(),
+            edits: Vec::new(),
+            written: None,
+            authors: Vec::new(),
         }
     }
 
@@ -110,6 +124,14 @@ impl<'t> PendingWorkload<'t> {
     /// The new record of the workload.
     pub(super) fn record(&self) -> Option<&Record> {
         self.beside.as_ref()?.record.as_ref()
+    }
+
+    /// The draft of the changed workload; `None` if it stays, or returns to its base.
+    pub(super) fn draft(&self) -> Option<&Draft<'t>> {
+        self.written.as_ref().or(match &self.wanted {
+            DesiredState::Draft(draft) => Some(draft),
+            DesiredState::Same | DesiredState::Value(_) | DesiredState::Base(_) => None,
+        })
     }
 
     pub(super) fn is_changed(&self) -> bool {
@@ -132,10 +154,7 @@ impl<'a> DocumentTask<'a> {
     where
         'a: 't,
     {
-        let mut plan = Plan {
-            pending: Vec::new(),
-            others: Vec::new(),
-        };
+        let mut plan = Plan::default();
         let base_source = Source {
             text: &pair.stripped.text,
             ..pair.source.clone()

@@ -26,11 +26,10 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
 use super::graft_on_threads;
-use super::pending::{DesiredState, PendingWorkload, Plan};
+use super::pending::{PendingWorkload, Plan};
 use super::prune::{RunFile, prune, restore_end};
 use super::record_refusals::changed_since;
 use super::recorded::RecordedDocument;
-use super::write::WrittenWorkload;
 
 /// The result of undoing an edited document.
 enum UndoProof {
@@ -42,21 +41,6 @@ enum UndoProof {
     Not(String),
 }
 
-/// The edits of a document's workloads after the proof.
-#[derive(Default)]
-pub(super) struct ProvenEdits<'t> {
-    pub written: Vec<WrittenWorkload<'t>>,
-    pub problems: Vec<Diagnostic>,
-    /// Whether the edited document was compared with its drafts.
-    pub is_checked: bool,
-}
-
-impl ProvenEdits<'_> {
-    fn exact(self, is_checked: bool) -> Self {
-        ProvenEdits { is_checked, ..self }
-    }
-}
-
 impl<'a> DocumentTask<'a> {
     /// Undoes the edited document if it has records, and notes in the records which text differences undo must
     /// restore.
@@ -64,46 +48,32 @@ impl<'a> DocumentTask<'a> {
         &self,
         pair: &RecordedDocument<'t>,
         plan: &mut Plan<'t>,
-        written: Vec<WrittenWorkload<'t>>,
         texts: &mut TextCache,
-    ) -> ProvenEdits<'t>
-    where
+    ) where
         'a: 't,
     {
-        let mut proven = ProvenEdits {
-            written,
-            ..ProvenEdits::default()
-        };
         let has_record = |pending: &PendingWorkload<'_>| pending.record().is_some();
         let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
         let is_changed = plan.pending.iter().any(PendingWorkload::is_changed);
-        let is_wrong =
-            |pending: &WrittenWorkload<'_>| pending.problems.iter().any(Diagnostic::is_error);
-        let is_refused = plan.is_refused() || proven.written.iter().any(is_wrong);
-        if !has_records || !is_changed || is_refused {
-            return proven;
+        if !has_records || !is_changed || plan.is_refused() {
+            return;
         }
-        let problem = match self.prove(pair, &plan.pending, &proven.written) {
-            UndoProof::Exact { is_checked } => return proven.exact(is_checked),
+        let mut proof = self.prove(pair, &plan.pending);
+        if let UndoProof::Texts(found) = proof {
+            self.note_texts(pair, &mut plan.pending, found);
+            self.write_all(pair, plan, texts);
+            proof = self.prove(pair, &plan.pending);
+        }
+        let problem = match proof {
+            UndoProof::Exact { is_checked } => return plan.is_checked = is_checked,
             UndoProof::Not(why) => why,
-            UndoProof::Texts(found) => {
-                self.note_texts(pair, &mut plan.pending, found);
-                proven.written = self.write_all(pair, plan, texts);
-                match self.prove(pair, &plan.pending, &proven.written) {
-                    UndoProof::Exact { is_checked } => return proven.exact(is_checked),
-                    UndoProof::Not(why) => why,
-                    UndoProof::Texts(_) => "the bytes differ".to_owned(),
-                }
-            }
+            UndoProof::Texts(_) => "the bytes differ".to_owned(),
         };
-        proven.problems = report_inexact_undo(pair, &plan.pending, &problem);
-        if proven.problems.iter().any(Diagnostic::is_error) {
-            proven
-                .written
-                .iter_mut()
-                .for_each(|pending| pending.edits.clear());
+        plan.problems = report_inexact_undo(pair, &plan.pending, &problem);
+        if plan.problems.iter().any(Diagnostic::is_error) {
+            let pending = plan.pending.iter_mut();
+            pending.for_each(|pending| pending.edits.clear());
         }
-        proven
     }
 
     fn note_texts(
@@ -125,18 +95,13 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    fn prove(
-        &self,
-        pair: &RecordedDocument<'_>,
-        pending: &[PendingWorkload<'_>],
-        written: &[WrittenWorkload<'_>],
-    ) -> UndoProof {
-        let edits = flatten_edits(written);
+    fn prove(&self, pair: &RecordedDocument<'_>, pending: &[PendingWorkload<'_>]) -> UndoProof {
+        let edits = flatten_edits(pending);
         let output = splice_text(pair.source.text, &edits);
         let Ok(tree) = reparse(pair.tree, &output, &changes_of(&edits)) else {
             return UndoProof::Not("it cannot be parsed".to_owned());
         };
-        let is_checked = is_planned(&tree, pair.tree, pending, written);
+        let is_checked = is_planned(&tree, pair.tree, pending);
         let objects = objects_of(pair.tree, self.setting.kinds);
         let pending: Vec<Option<&PendingWorkload<'_>>> = objects
             .iter()
@@ -265,30 +230,18 @@ fn changed_in<'s>(stripped: &'s StrippedDocument<'_>) -> impl Iterator<Item = &'
 
 /// Whether the edited document is what was planned. `false` if a workload returns to its base, which no draft
 /// describes.
-fn is_planned(
-    output: &Tree<'_>,
-    input: &Tree<'_>,
-    pending: &[PendingWorkload<'_>],
-    written: &[WrittenWorkload<'_>],
-) -> bool {
-    let mut drafts = Vec::with_capacity(pending.len());
-    for (entry, writing) in pending.iter().zip(written) {
-        let draft = match (&writing.draft, &entry.wanted) {
-            (Some(draft), _) | (None, DesiredState::Draft(draft)) => draft.clone(),
-            (None, DesiredState::Same) => continue,
-            (None, DesiredState::Value(_) | DesiredState::Base(_)) => return false,
-        };
-        drafts.push((entry.workload.object.node, draft));
-    }
-    verify(output, input, &drafts, &[]).is_ok()
+fn is_planned(output: &Tree<'_>, input: &Tree<'_>, pending: &[PendingWorkload<'_>]) -> bool {
+    let changed = pending.iter().filter(|pending| pending.is_changed());
+    let drafts =
+        changed.map(|pending| Some((pending.workload.object.node, pending.draft()?.clone())));
+    let drafts: Option<Vec<_>> = drafts.collect();
+    drafts.is_some_and(|drafts| verify(output, input, &drafts, &[]).is_ok())
 }
 
 /// Returns all edits of a document, in order.
-fn flatten_edits(written: &[WrittenWorkload<'_>]) -> Vec<Edit> {
-    let edits = written
-        .iter()
-        .flat_map(|writing| writing.edits.iter().cloned());
-    let mut flat: Vec<Edit> = edits.collect();
+fn flatten_edits(pending: &[PendingWorkload<'_>]) -> Vec<Edit> {
+    let edits = pending.iter().flat_map(|pending| &pending.edits);
+    let mut flat: Vec<Edit> = edits.cloned().collect();
     // At the same offset, insertions go before replacements.
     flat.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     flat

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{TextCache, lower};
 use crate::manifest::pod::Workload;
-use crate::outcome::Author;
 use crate::plan::draft::{Draft, Refusal};
 use crate::plan::reconcile::reconcile;
 use crate::plan::recording::write_record;
@@ -18,83 +17,62 @@ use super::document::DocumentTask;
 use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::recorded::RecordedDocument;
 
-/// The edits of one workload.
-#[derive(Default)]
-pub(super) struct WrittenWorkload<'t> {
-    /// Byte ranges are those of the document.
-    pub edits: Vec<Edit>,
-    /// The draft that the edits implement, if it is not the planned draft itself.
-    pub draft: Option<Draft<'t>>,
-    pub authors: Vec<Vec<Author>>,
-    pub problems: Vec<Diagnostic>,
-}
-
 impl<'a> DocumentTask<'a> {
     /// Computes the edits of every workload of a document.
     pub(super) fn write_all<'t>(
         &self,
         pair: &RecordedDocument<'t>,
-        plan: &Plan<'t>,
-        written: &mut TextCache,
-    ) -> Vec<WrittenWorkload<'t>>
-    where
+        plan: &mut Plan<'t>,
+        texts: &mut TextCache,
+    ) where
         'a: 't,
     {
-        let pending = plan.pending.iter();
-        pending
-            .map(|entry| self.write(pair, entry, written))
-            .collect()
+        for pending in &mut plan.pending {
+            if let Err(problem) = self.write(pair, pending, texts) {
+                pending.problems.push(*problem);
+            }
+        }
     }
 
     fn write<'t>(
         &self,
         pair: &RecordedDocument<'t>,
-        pending: &PendingWorkload<'t>,
-        written: &mut TextCache,
-    ) -> WrittenWorkload<'t>
+        pending: &mut PendingWorkload<'t>,
+        texts: &mut TextCache,
+    ) -> Result<(), Box<Diagnostic>>
     where
         'a: 't,
     {
+        (pending.edits, pending.written) = Default::default();
         let workload = &pending.workload;
         let node = workload.object.node;
         if pending.is_base() {
             // Stripping the document made these edits and checked them.
-            return WrittenWorkload {
-                edits: stripped_edits(pair, node),
-                ..WrittenWorkload::default()
-            };
+            pending.edits = stripped_edits(pair, node);
+            return Ok(());
         }
-        let draft = match draft_of(pending, pair) {
-            Ok(None) => return WrittenWorkload::default(),
-            Ok(Some(draft)) => draft,
-            Err(refusal) => return WrittenWorkload::failed(refusal_diagnostic(&refusal, workload)),
+        let draft = draft_of(pending, pair);
+        let draft = draft.map_err(|refusal| Box::new(refusal_diagnostic(&refusal, workload)))?;
+        let Some(draft) = draft else {
+            return Ok(());
         };
-        let edits = match self.lower(pair, &draft, workload, written) {
-            Ok(edits) => edits,
-            Err(problem) => return WrittenWorkload::failed(*problem),
+        let edits = self.lower(pair, &draft, workload, texts)?;
+        let written = match draft {
+            Cow::Owned(draft) => Some(draft),
+            Cow::Borrowed(_) => None,
         };
         let planned = pending.beside.as_ref();
         let planned = planned.filter(|planned| planned.record.is_none());
         // With a record, the next run strips the workload before it plans again, so the policies see their own output
         // only without one. The text of the record is no policy's, so then authors are not computed, either.
-        let (authors, problems) = match (planned, &pending.wanted) {
-            (Some(planned), DesiredState::Draft(draft)) => {
-                let problems = self.idempotence_problems(workload, draft, &pending.policies);
-                let authors = authors(workload.source.text, node, &planned.steps, &edits);
-                (authors, self.of_workload(problems, workload))
-            }
-            _ => Default::default(),
-        };
-        let draft = match draft {
-            Cow::Owned(draft) => Some(draft),
-            Cow::Borrowed(_) => None,
-        };
-        WrittenWorkload {
-            edits,
-            draft,
-            authors,
-            problems,
+        if let (Some(planned), DesiredState::Draft(draft)) = (planned, &pending.wanted) {
+            let problems = self.idempotence_problems(workload, draft, &pending.policies);
+            pending.authors = authors(workload.source.text, node, &planned.steps, &edits);
+            let problems = self.of_workload(problems, workload);
+            pending.problems.extend(problems);
         }
+        (pending.edits, pending.written) = (edits, written);
+        Ok(())
     }
 
     /// Computes the edits of one workload. Refuses ambiguous documents and annotations above the limit of the API
@@ -104,7 +82,7 @@ impl<'a> DocumentTask<'a> {
         pair: &RecordedDocument<'_>,
         draft: &Draft<'_>,
         workload: &Workload<'_>,
-        written: &mut TextCache,
+        texts: &mut TextCache,
     ) -> Result<Vec<Edit>, Box<Diagnostic>> {
         refuse_ambiguity(pair, workload)?;
         if plan::are_annotations_too_long(draft, self.bytes) {
@@ -117,22 +95,13 @@ impl<'a> DocumentTask<'a> {
                 "`--no-marker` leaves out the mark; `apply --in-place` keeps its records in podgraft.lock",
             )));
         }
-        lower(draft, workload.object.node, written).map_err(|refusal| {
+        lower(draft, workload.object.node, texts).map_err(|refusal| {
             let (title, reason) = (workload.title(), refusal.reason);
             let message = format!("{title} cannot be edited: what stands here {reason}");
             let problem = Diagnostic::error(Code::CannotEdit, message)
                 .at(workload.place(refusal.node), "here");
             Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
         })
-    }
-}
-
-impl WrittenWorkload<'_> {
-    fn failed(problem: Diagnostic) -> Self {
-        WrittenWorkload {
-            problems: vec![problem],
-            ..WrittenWorkload::default()
-        }
     }
 }
 
