@@ -44,10 +44,7 @@ impl<'a> DocumentTask<'a> {
         if !may_adopt || !(options.adopt || self.is_marked()) || !self.has_records() {
             return;
         }
-        for found in found {
-            let DocumentContent::Object(object) = found else {
-                continue;
-            };
+        for object in found.iter().filter_map(DocumentContent::as_object) {
             if recorded
                 .iter()
                 .all(|recorded_object| recorded_object.node != object.node)
@@ -197,12 +194,12 @@ impl<'a> DocumentTask<'a> {
         let bases = find_objects(&base_tree, self.setting.kinds);
         let mut has_changed = false;
         for (recorded_object, taken) in recorded.iter_mut().zip(&stripped.taken) {
-            let is_recorded_node = |found: &DocumentContent| matches!(found, DocumentContent::Object(object) if object.node == recorded_object.node);
+            let node_of = |found: &DocumentContent| found.as_object().map(|object| object.node);
             let base = objects
                 .iter()
-                .position(is_recorded_node)
-                .and_then(|index| bases.get(index));
-            let Some(DocumentContent::Object(base)) = base else {
+                .position(|found| node_of(found) == Some(recorded_object.node))
+                .and_then(|index| bases.get(index)?.as_object());
+            let Some(base) = base else {
                 continue;
             };
             if let Some(base) = self.read_workload(base, &base_tree, &base_source) {

@@ -89,18 +89,11 @@ impl DocumentTask<'_> {
         let edited = String::from_utf8_lossy(&splice(text.as_bytes(), edits)).into_owned();
         let Ok(output) = &parse(&edited) else { return };
         let source = Source::new(std::sync::Arc::clone(self.setting.name), output.text());
-        let objects = find_objects(output, self.setting.kinds)
-            .into_iter()
-            .filter_map(|found| match found {
-                DocumentContent::Object(object) => Some(object),
-                DocumentContent::Untyped { .. } => None,
-            });
-        let namespace = self.setting.options.namespace_in(self.setting.name);
+        let objects = find_objects(output, self.setting.kinds);
+        let objects = objects.iter().filter_map(DocumentContent::as_object);
         let views = objects.filter_map(|object| {
-            let kind = self.setting.kinds.find(&object.api_version, &object.kind)?;
-            Workload::read(output, &source, object, kind, namespace)
-                .ok()
-                .map(|workload| view_of(&workload))
+            let workload = self.read_workload(object, output, &source)?;
+            Some(view_of(&workload))
         });
         let mut views: Vec<WorkloadView> = views.collect();
         for workload in workloads

@@ -1,8 +1,6 @@
 //! Workloads that are left alone, whatever the policies select, and injections of policies that are not among the given
 //! ones: this run neither updates nor removes them.
 
-use std::sync::Arc;
-
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
@@ -21,7 +19,7 @@ impl DocumentTask<'_> {
     /// The policy reports of a workload that `--workload` excludes.
     pub(super) fn not_asked_for(&self) -> Vec<PolicyReport> {
         let skip = Skip::because(SkipCause::NotAskedFor, "not among those of --workload");
-        self.report_all_policies(|| Outcome::Skipped(skip.clone()))
+        self.report_all_policies(&Outcome::Skipped(skip))
     }
 
     /// Warnings about injections in the workload of policies that are not given.
@@ -49,14 +47,11 @@ impl DocumentTask<'_> {
     }
 
     /// Reports the same outcome for every policy.
-    pub(super) fn report_all_policies(&self, outcome: impl Fn() -> Outcome) -> Vec<PolicyReport> {
-        let reports = self.setting.policies.iter().map(|policy| PolicyReport {
-            policy: Arc::from(policy.identity.as_str()),
-            outcome: outcome(),
-            rules: Vec::new(),
-            is_older: false,
-        });
-        reports.collect()
+    pub(super) fn report_all_policies(&self, outcome: &Outcome) -> Vec<PolicyReport> {
+        let policies = self.setting.policies.iter();
+        policies
+            .map(|policy| PolicyReport::of(&policy.identity, outcome.clone()))
+            .collect()
     }
 
     pub(super) fn is_wanted(&self, workload: &Workload<'_>) -> bool {

@@ -209,7 +209,7 @@ impl<'a> DocumentTask<'a> {
             kind: object.kind,
             document: document.clone(),
             extent: document,
-            policies: self.report_all_policies(|| Outcome::Skipped(skip.clone())),
+            policies: self.report_all_policies(&Outcome::Skipped(skip)),
             ..WorkloadReport::default()
         }
     }

@@ -172,9 +172,7 @@ impl<'a> DocumentTask<'a> {
             let base = pair
                 .position(workload.object.node)
                 .and_then(|recorded_index| {
-                    let DocumentContent::Object(base) = base_found.get(index)? else {
-                        return None;
-                    };
+                    let base = base_found.get(index)?.as_object()?;
                     let base = self.read_workload(base, base_tree?, &base_source)?;
                     Some((recorded_index, base))
                 });
@@ -195,7 +193,7 @@ impl<'a> DocumentTask<'a> {
             return PendingWorkload::unchanged(workload, self.not_asked_for());
         }
         let mut problems = self.orphans(&workload);
-        let failed = || self.report_all_policies(|| Outcome::Failed);
+        let failed = || self.report_all_policies(&Outcome::Failed);
         let mut pending = match (refuse_workload(&workload), base) {
             (Some(problem), _) => PendingWorkload::refused(workload, failed(), problem),
             (None, None) => self.plan_first(workload, pair),
@@ -229,11 +227,8 @@ impl<'a> DocumentTask<'a> {
             return PendingWorkload::unchanged(workload, not_adopted(planned));
         }
         if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
-            return PendingWorkload::refused(
-                workload,
-                self.report_all_policies(|| Outcome::Failed),
-                problem,
-            );
+            let failed = self.report_all_policies(&Outcome::Failed);
+            return PendingWorkload::refused(workload, failed, problem);
         }
         self.add_room(planned.record.as_mut(), pair, &workload, None);
         let problems = std::mem::take(&mut planned.diagnostics);

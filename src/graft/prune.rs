@@ -134,10 +134,10 @@ fn needed_by_others(
         else {
             continue;
         };
-        for found in find_objects(&tree, kinds) {
-            let DocumentContent::Object(object) = found else {
-                continue;
-            };
+        for object in find_objects(&tree, kinds)
+            .iter()
+            .filter_map(DocumentContent::as_object)
+        {
             if kinds.find(&object.api_version, &object.kind).is_some() {
                 continue;
             }
@@ -333,10 +333,10 @@ impl Pruner<'_> {
         tree: &Tree<'_>,
     ) -> (Vec<PrunedObject<'_>>, Vec<(NodeId, &GeneratedRecord)>) {
         let (mut prunable, mut changed) = (Vec::new(), Vec::new());
-        for found in find_objects(tree, &self.kinds) {
-            let DocumentContent::Object(object) = found else {
-                continue;
-            };
+        for object in find_objects(tree, &self.kinds)
+            .iter()
+            .filter_map(DocumentContent::as_object)
+        {
             let Some(value) = to_value(tree, object.node).ok() else {
                 continue;
             };
@@ -353,7 +353,7 @@ impl Pruner<'_> {
             }
             // A record could be forged: only objects with podgraft's managed-by label are removed.
             match is_managed(&value) && (is_as_written || self.options.force) {
-                true => prunable.push((object, value, &dropped[0])),
+                true => prunable.push((object.clone(), value, &dropped[0])),
                 false => changed.push((object.node, &dropped[0])),
             }
         }
@@ -400,14 +400,13 @@ pub(super) fn restore_end(
         return Vec::new();
     };
     // After anything but a workload, podgraft did not add the line end.
-    let is_workload = find_objects(&tree, kinds)
-        .pop()
-        .is_some_and(|found| match found {
-            DocumentContent::Object(object) => {
-                let is_wanted = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
-                is_wanted && kinds.find(&object.api_version, &object.kind).is_some()
-            }
-            DocumentContent::Untyped { .. } => false,
+    let found = find_objects(&tree, kinds).pop();
+    let is_workload = found
+        .as_ref()
+        .and_then(DocumentContent::as_object)
+        .is_some_and(|object| {
+            let is_wanted = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
+            is_wanted && kinds.find(&object.api_version, &object.kind).is_some()
         });
     if !is_workload {
         return Vec::new();

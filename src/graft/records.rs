@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::change::{Change, RecordCause};
 use crate::diagnostic::Diagnostic;
@@ -59,10 +59,7 @@ impl<'a> DocumentTask<'a> {
             return Ok(records);
         }
         let mut problems = Vec::new();
-        for found in found {
-            let DocumentContent::Object(object) = found else {
-                continue;
-            };
+        for object in found.iter().filter_map(DocumentContent::as_object) {
             let workload = self.read_workload(object, tree, source);
             let is_selected = || {
                 let workload = workload.as_ref();
@@ -163,9 +160,8 @@ impl<'a> DocumentTask<'a> {
     where
         'a: 't,
     {
-        let kind = self.setting.kinds.find(&object.api_version, &object.kind)?;
         let namespace = self.setting.options.namespace_in(self.setting.name);
-        Workload::read(tree, source, object.clone(), kind, namespace).ok()
+        Workload::find(tree, source, object, self.setting.kinds, namespace)
     }
 }
 
@@ -204,19 +200,17 @@ impl<'s> MarkedWorkloads<'s> {
             };
             let Ok(tree) = parse(text) else { continue };
             let source = Source::new("", text);
-            for found in find_objects(&tree, self.kinds) {
-                let DocumentContent::Object(object) = found else {
-                    continue;
-                };
-                let kind = self.kinds.find(&object.api_version, &object.kind);
-                let read = |kind| Workload::read(&tree, &source, object, kind, None).ok();
-                let Some(workload) = kind.and_then(read) else {
-                    continue;
-                };
-                if workload.workload_annotation(MARKER).is_some() {
+            for object in find_objects(&tree, self.kinds)
+                .iter()
+                .filter_map(DocumentContent::as_object)
+            {
+                let workload = Workload::find(&tree, &source, object, self.kinds, None);
+                let marked =
+                    workload.filter(|workload| workload.workload_annotation(MARKER).is_some());
+                names.extend(marked.map(|workload| {
                     let namespace = workload.stated_namespace().to_owned();
-                    names.insert((workload.object.kind, namespace, workload.name));
-                }
+                    (workload.object.kind, namespace, workload.name)
+                }));
             }
         }
         names
@@ -298,11 +292,6 @@ fn note(reports: &mut Vec<PolicyReport>, policy: &str, cause: RecordCause) {
         Some(report) if report.outcome == Outcome::UpToDate => report.outcome = outcome,
         Some(_) => {}
         // A policy that is not given in this run.
-        None => reports.push(PolicyReport {
-            policy: Arc::from(policy),
-            outcome,
-            rules: Vec::new(),
-            is_older: false,
-        }),
+        None => reports.push(PolicyReport::of(policy, outcome)),
     }
 }

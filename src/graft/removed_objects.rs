@@ -115,12 +115,8 @@ pub(super) fn describe(
         Operation::TakeOut,
         ChangeTarget::Object(generated.name.clone()),
     );
-    let policy_report = PolicyReport {
-        policy: generated.policy.as_str().into(),
-        outcome: Outcome::TakenOut(vec![removal]),
-        rules: Vec::new(),
-        is_older: false,
-    };
+    let outcome = Outcome::TakenOut(vec![removal]);
+    let policy_report = PolicyReport::of(&generated.policy, outcome);
     let remove_whole = RemoveOperation {
         path: PointerBuf::new(),
     };

@@ -142,14 +142,13 @@ impl<'r> InventoryReader<'r> {
         };
         match parse(text) {
             Ok(tree) => {
-                for found in find_objects(&tree, kinds) {
-                    match found {
-                        DocumentContent::Object(object)
-                            if has_record && self.record(&object, &tree) => {}
-                        DocumentContent::Object(object) if self.asks_for(&object.kind) => {
-                            self.object(&object, &tree, &source)
-                        }
-                        DocumentContent::Object(_) | DocumentContent::Untyped { .. } => {}
+                for object in find_objects(&tree, kinds)
+                    .iter()
+                    .filter_map(DocumentContent::as_object)
+                {
+                    let is_recorded = has_record && self.record(object, &tree);
+                    if !is_recorded && self.asks_for(&object.kind) {
+                        self.object(object, &tree, &source);
                     }
                 }
             }

@@ -53,6 +53,16 @@ pub enum DocumentContent {
     },
 }
 
+impl DocumentContent {
+    /// The object, unless it is untyped.
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            DocumentContent::Object(object) => Some(object),
+            DocumentContent::Untyped { .. } => None,
+        }
+    }
+}
+
 /// The maximum depth of nested Lists. A List of Lists is legal, but real ones do not nest deeper than two.
 const MAX_LISTS: usize = 8;
 

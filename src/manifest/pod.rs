@@ -11,7 +11,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::scalar_value;
 
 use super::object::Object;
-use super::workload::PodKind;
+use super::workload::{PodKind, PodKinds};
 
 /// An object with a pod template.
 #[derive(Debug, Clone)]
@@ -128,6 +128,18 @@ impl<'t> Container<'t> {
 }
 
 impl<'t> Workload<'t> {
+    /// Reads an object; `None` if it is no workload of a known kind, or has no pod template.
+    pub fn find(
+        tree: &'t Tree<'t>,
+        source: &'t Source<'t>,
+        object: &Object,
+        kinds: &'t PodKinds,
+        default_namespace: Option<&str>,
+    ) -> Option<Self> {
+        let kind = kinds.find(&object.api_version, &object.kind)?;
+        Workload::read(tree, source, object.clone(), kind, default_namespace).ok()
+    }
+
     /// Reads an object of a known kind.
     ///
     /// # Errors

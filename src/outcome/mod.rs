@@ -228,6 +228,16 @@ pub struct PolicyReport {
 }
 
 impl PolicyReport {
+    /// Returns a report without rules.
+    pub fn of(policy: &str, outcome: Outcome) -> Self {
+        PolicyReport {
+            policy: Arc::from(policy),
+            outcome,
+            rules: Vec::new(),
+            is_older: false,
+        }
+    }
+
     /// Whether the policy adopted something that was there.
     pub fn is_adopted(&self) -> bool {
         let Outcome::Injected(changes) = &self.outcome else {
