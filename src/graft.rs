@@ -31,6 +31,7 @@ mod write;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use crate::diagnostic::Diagnostic;
 use crate::inventory::{self, DataIndex, InMemoryText, Inventory, InventoryNeeds, SourceRole};
 use crate::manifest::object::{find_objects, has_empty_list};
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
@@ -265,34 +266,28 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
 
 /// Runs all stages on a document, from its tree to its report. Without records of an earlier run, the document
 /// without its recorded changes is the document itself.
+///
+/// # Errors
+/// If the records cannot be read, or what they name cannot be taken out.
 fn graft_document<'t>(
     document: DocumentTask<'t>,
     tree: &'t Tree<'t>,
     source: &'t Source<'t>,
     memory: &mut DocumentCaches<'_>,
-) -> FileReport {
+) -> Result<FileReport, Vec<Diagnostic>> {
     if let Some(problem) = refuse_root(tree, source) {
-        return FileReport {
+        return Ok(FileReport {
             objects: 1,
             ..FileReport::of_problems(vec![problem])
-        };
+        });
     }
     let found = find_objects(tree, document.setting.kinds);
     if document.setting.mode == GraftMode::ListGenerated {
-        return document.list_generated(tree, source, found);
+        return Ok(document.list_generated(tree, source, found));
     }
-    let records = match document.read_records(tree, source, &found) {
-        Ok(records) => records,
-        Err(problems) => return FileReport::of_problems(problems),
-    };
-    let pair = match document.take_out(tree, source, records.recorded, &found) {
-        Ok(pair) => pair,
-        Err(problem) => return FileReport::of_problems(vec![problem]),
-    };
-    let stripped = match pair.parse_stripped() {
-        Ok(stripped) => stripped,
-        Err(problem) => return FileReport::of_problems(vec![problem]),
-    };
+    let records = document.read_records(tree, source, &found)?;
+    let pair = document.take_out(tree, source, records.recorded, &found)?;
+    let stripped = pair.parse_stripped()?;
     let mut plan = document.plan_all(&pair, stripped.as_ref(), found);
     document.write_all(&pair, &mut plan, &mut memory.written);
     document.prove_all(&pair, &mut plan, &mut memory.written);
@@ -304,5 +299,5 @@ fn graft_document<'t>(
     report.dropped = records.dropped;
     report.rooms = records.rooms;
     report.needed.extend(records.needed);
-    report
+    Ok(report)
 }

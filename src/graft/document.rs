@@ -88,9 +88,10 @@ impl<'a> DocumentTask<'a> {
         source: &Source<'_>,
         memory: &mut DocumentCaches<'_>,
     ) -> FileReport {
+        let report = graft_document(*self, tree, source, memory);
         FileReport {
             documents: tree.roots().len(),
-            ..graft_document(*self, tree, source, memory)
+            ..report.unwrap_or_else(FileReport::of_problems)
         }
     }
 

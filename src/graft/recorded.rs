@@ -39,13 +39,16 @@ impl RecordedDocument<'_> {
     ///
     /// # Errors
     /// If the recorded changes cannot be removed from the document.
-    pub(super) fn parse_stripped(&self) -> Result<Option<Tree<'_>>, Diagnostic> {
+    pub(super) fn parse_stripped(&self) -> Result<Option<Tree<'_>>, Vec<Diagnostic>> {
         if self.recorded.is_empty() {
             return Ok(None);
         }
         match self.stripped.parse(self.tree, &self.recorded) {
             Ok(tree) => Ok(Some(tree)),
-            Err(obstacle) => Err(explain(obstacle, self.tree, self.source, &self.recorded)),
+            Err(obstacle) => {
+                let problem = explain(obstacle, self.tree, self.source, &self.recorded);
+                Err(vec![problem])
+            }
         }
     }
 
@@ -134,16 +137,18 @@ impl<'a> DocumentTask<'a> {
         source: &'t Source<'t>,
         mut recorded: Vec<RecordedObject<'t>>,
         found: &[DocumentContent],
-    ) -> Result<RecordedDocument<'t>, Diagnostic>
+    ) -> Result<RecordedDocument<'t>, Vec<Diagnostic>>
     where
         'a: 't,
     {
         self.adopt_unrecorded(tree, source, found, &mut recorded);
-        let taken_out = self.strip_adopting(tree, source, &mut recorded);
-        let stripped = taken_out.map_err(|obstacle| explain(obstacle, tree, source, &recorded))?;
-        let original = self
-            .original(tree, &recorded, &stripped)
-            .map_err(|obstacle| explain(obstacle, tree, source, &recorded))?;
+        let stripped = self.strip_adopting(tree, source, &mut recorded);
+        let both = stripped.and_then(|stripped| {
+            let original = self.original(tree, &recorded, &stripped)?;
+            Ok((stripped, original))
+        });
+        let (stripped, original) =
+            both.map_err(|obstacle| vec![explain(obstacle, tree, source, &recorded)])?;
         Ok(RecordedDocument {
             tree,
             source,
