@@ -44,7 +44,7 @@ use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
 
 use companions::WrittenObjects;
-use document::{ChunkPlace, DocumentCaches, DocumentTask};
+use document::{ChunkPlace, DocumentCaches, DocumentTask, unread};
 use records::MarkedWorkloads;
 pub use refusals::RENDER_FIRST;
 use refusals::{refuse_encoding, refuse_root};
@@ -98,16 +98,11 @@ pub fn generated_companions(
     if policies.iter().all(|policy| policy.generate.is_empty()) {
         return Vec::new();
     }
-    let (length, kinds) = (text.len(), &PodKinds::of(options));
+    let kinds = &PodKinds::of(options);
     let setting = FileContext {
-        name,
-        length,
-        marked: None,
-        policies,
-        options,
-        inventory,
-        kinds,
+        length: text.len(),
         mode: GraftMode::ListGenerated,
+        ..FileContext::of_part(name, policies, options, inventory, kinds)
     };
     let report = work(threads, text, setting);
     report
@@ -128,29 +123,17 @@ pub fn graft_on_threads(
     options: &Options,
     inventory: &Inventory,
 ) -> FileReport {
-    let mut report = FileReport::default();
     // UTF-16 bytes would pass the prefilter as a text without workloads.
     if let Some(problem) = refuse_encoding(name, text) {
-        report.diagnostics.push(problem);
-        report.documents = 1;
-        return report;
+        return unread(vec![problem]);
     }
-    let (length, kinds) = (text.len(), &PodKinds::of(options));
-    let marked = Some(&MarkedWorkloads::of(text, kinds));
-    work(
-        threads,
-        text,
-        FileContext {
-            name,
-            length,
-            marked,
-            policies,
-            options,
-            inventory,
-            kinds,
-            mode: GraftMode::Edit,
-        },
-    )
+    let kinds = &PodKinds::of(options);
+    let setting = FileContext {
+        length: text.len(),
+        marked: Some(&MarkedWorkloads::of(text, kinds)),
+        ..FileContext::of_part(name, policies, options, inventory, kinds)
+    };
+    work(threads, text, setting)
 }
 
 fn work(threads: NonZeroUsize, text: &[u8], setting: FileContext<'_>) -> FileReport {
@@ -181,6 +164,28 @@ struct FileContext<'s> {
     mode: GraftMode,
 }
 
+impl<'s> FileContext<'s> {
+    /// The context of a part of a file that is edited. Nothing is known of the whole file.
+    fn of_part(
+        name: &'s Arc<str>,
+        policies: &'s [Policy],
+        options: &'s Options,
+        inventory: &'s Inventory,
+        kinds: &'s PodKinds,
+    ) -> Self {
+        FileContext {
+            name,
+            length: usize::MAX,
+            marked: None,
+            policies,
+            options,
+            inventory,
+            kinds,
+            mode: GraftMode::Edit,
+        }
+    }
+}
+
 /// What a run does with the workloads of a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GraftMode {
@@ -201,27 +206,11 @@ pub fn graft_part(
     if part.start == 0
         && let Some(problem) = refuse_encoding(name, part.text)
     {
-        return FileReport {
-            diagnostics: vec![problem],
-            documents: 1,
-            ..FileReport::default()
-        };
+        return unread(vec![problem]);
     }
-    // The part may not be the whole file.
-    let (length, kinds) = (usize::MAX, &PodKinds::of(options));
-    graft_run(
-        part,
-        FileContext {
-            name,
-            length,
-            marked: None,
-            policies,
-            options,
-            inventory,
-            kinds,
-            mode: GraftMode::Edit,
-        },
-    )
+    let kinds = &PodKinds::of(options);
+    let setting = FileContext::of_part(name, policies, options, inventory, kinds);
+    graft_run(part, setting)
 }
 
 /// Processes the documents of a run in order.

@@ -126,7 +126,8 @@ impl<'a> DocumentTask<'a> {
     }
 }
 
-fn unread(problems: Vec<Diagnostic>) -> FileReport {
+/// The report of a document that was not read.
+pub(super) fn unread(problems: Vec<Diagnostic>) -> FileReport {
     FileReport {
         documents: 1,
         ..FileReport::of_problems(problems)
