@@ -139,10 +139,9 @@ impl<'a> DocumentTask<'a> {
         {
             return false;
         }
-        let revoke = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
-            self.revoke_in(recorded, taken, base)
-        };
-        let has_revoked = self.change_each(source, tree, recorded, stripped, revoke);
+        let has_revoked = self.change_each(source, tree, recorded, stripped, |recorded, base| {
+            self.revoke_in(recorded, base)
+        });
         recorded.retain(|recorded_object| !recorded_object.record.policies.is_empty());
         has_revoked
     }
@@ -150,15 +149,13 @@ impl<'a> DocumentTask<'a> {
     fn revoke_in(
         &self,
         recorded_object: &mut RecordedObject<'_>,
-        taken: &RemovalResult,
-        base: &Workload<'_>,
+        base: &StrippedWorkload<'_>,
     ) -> bool {
         if recorded_object.adopted.is_empty() {
             return false;
         }
         let adopted = std::mem::take(&mut recorded_object.adopted);
-        let earlier = earlier(recorded_object, taken, Some(adopted.clone()));
-        let planned = self.planned(base, Some(&earlier));
+        let planned = self.planned_again(recorded_object, base, Some(adopted.clone()));
         let target = planned.draft.value(&planned.draft.root());
         let is_same = target.is_some_and(|mut target| {
             restore_order(&mut target, recorded_object.value.whole());
@@ -173,15 +170,14 @@ impl<'a> DocumentTask<'a> {
         !is_same
     }
 
-    /// Calls `change` for each recorded workload, with what was removed from it and the stripped workload. Returns
-    /// whether one returned `true`.
+    /// Calls `change` for each recorded workload, with its stripped form. Returns whether one returned `true`.
     pub(super) fn change_each(
         &self,
         source: &Source<'_>,
         tree: &Tree<'_>,
         recorded: &mut [RecordedObject<'_>],
         stripped: &StrippedDocument,
-        change: impl Fn(&mut RecordedObject<'_>, &RemovalResult, &Workload<'_>) -> bool,
+        mut change: impl FnMut(&mut RecordedObject<'_>, &StrippedWorkload<'_>) -> bool,
     ) -> bool {
         let Ok(base_tree) = parse(&stripped.text) else {
             return false;
@@ -202,8 +198,8 @@ impl<'a> DocumentTask<'a> {
             let Some(base) = base else {
                 continue;
             };
-            if let Some(base) = self.read_workload(base, &base_tree, &base_source) {
-                has_changed |= change(recorded_object, taken, &base);
+            if let Some(workload) = self.read_workload(base, &base_tree, &base_source) {
+                has_changed |= change(recorded_object, &StrippedWorkload { workload, taken });
             }
         }
         has_changed
@@ -214,29 +210,34 @@ impl<'a> DocumentTask<'a> {
         workload: &Workload<'t>,
         earlier: Option<&EarlierRun<'_>>,
     ) -> WorkloadPlan<'t> {
-        let super::FileContext {
-            policies,
-            options,
-            inventory,
-            ..
-        } = self.setting;
-        plan(workload, policies, options, inventory, earlier)
+        let setting = self.setting;
+        let (options, inventory) = (setting.options, setting.inventory);
+        plan(workload, setting.policies, options, inventory, earlier)
+    }
+
+    /// Plans a stripped workload again.
+    pub(super) fn planned_again<'t>(
+        &self,
+        recorded_object: &RecordedObject<'_>,
+        base: &StrippedWorkload<'t>,
+        adopting: Option<Vec<String>>,
+    ) -> WorkloadPlan<'t> {
+        let earlier = EarlierRun {
+            record: recorded_object.record.clone(),
+            is_annotated: recorded_object.is_annotated,
+            current: &recorded_object.value,
+            taken: base.taken,
+            adopting,
+            recovered: &recorded_object.adopted,
+        };
+        self.planned(&base.workload, Some(&earlier))
     }
 }
 
-pub(super) fn earlier<'r>(
-    recorded_object: &'r RecordedObject<'_>,
-    taken: &'r RemovalResult,
-    adopting: Option<Vec<String>>,
-) -> EarlierRun<'r> {
-    EarlierRun {
-        record: recorded_object.record.clone(),
-        is_annotated: recorded_object.is_annotated,
-        current: &recorded_object.value,
-        taken,
-        adopting,
-        recovered: &recorded_object.adopted,
-    }
+/// A recorded workload without its recorded changes.
+pub(super) struct StrippedWorkload<'s> {
+    pub workload: Workload<'s>,
+    pub taken: &'s RemovalResult,
 }
 
 /// Removes podgraft's marker from an object.

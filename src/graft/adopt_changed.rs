@@ -1,19 +1,17 @@
 //! Adoption of what somebody changed to what its policy wants now: the policy stays its owner.
 
 use serde_json::Value;
-use std::cell::{Cell, RefCell};
 
-use crate::manifest::pod::Workload;
 use crate::ownership::{JoinedText, Record};
 use crate::plan::WorkloadPlan;
 use crate::plan::draft_paths::{DraftPaths, RecordedPlaces};
-use crate::plan::removal::{Drift, DriftHandling, RemovalResult};
+use crate::plan::removal::{Drift, DriftHandling};
 use crate::record::{ReplacedValue, digest};
 use crate::source::Source;
 use crate::undo::{RecordedObject, StrippedDocument};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::adopt::{adopted, earlier};
+use super::adopt::{StrippedWorkload, adopted};
 use super::document::DocumentTask;
 
 impl DocumentTask<'_> {
@@ -31,28 +29,24 @@ impl DocumentTask<'_> {
         if !is_changed && !self.setting.options.adopt {
             return false;
         }
-        let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
-            self.adopt_into(recorded, taken, base, tree)
-        };
-        let has_adopted = self.change_each(source, tree, recorded, stripped, adopt);
+        let has_adopted = self.change_each(source, tree, recorded, stripped, |recorded, base| {
+            self.adopt_into(recorded, base, tree)
+        });
         if !is_changed {
             return has_adopted;
         }
         // What a policy wants may depend on the value itself. So the changed values are taken out, too.
-        let originals = RefCell::default();
-        let adopt = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
-            self.adopt_planned(recorded, taken, base, tree, &originals)
-        };
-        let has_planned = self.change_each_forced(source, tree, recorded, adopt);
-        let assumed = originals.take();
+        let mut assumed = Vec::new();
+        let has_planned = self.change_each_forced(source, tree, recorded, |recorded, base| {
+            self.adopt_planned(recorded, base, tree, &mut assumed)
+        });
         if assumed.is_empty() {
             return has_adopted | has_planned;
         }
-        let confirm = |recorded: &mut RecordedObject<'_>, taken: &_, base: &Workload<'_>| {
-            self.confirm_originals(recorded, taken, base, tree, &assumed)
-        };
-        let has_confirmed = self.change_each_forced(source, tree, recorded, confirm);
-        for assumed in assumed.iter().filter(|assumed| !assumed.is_confirmed.get()) {
+        let has_confirmed = self.change_each_forced(source, tree, recorded, |recorded, base| {
+            self.confirm_originals(recorded, base, tree, &mut assumed)
+        });
+        for assumed in assumed.iter().filter(|assumed| !assumed.is_confirmed) {
             let mut recorded = recorded.iter_mut();
             let recorded_object = recorded.find(|recorded| recorded.node == assumed.node);
             let record = recorded_object.map(|recorded_object| &mut recorded_object.record);
@@ -70,7 +64,7 @@ impl DocumentTask<'_> {
         source: &Source<'_>,
         tree: &Tree<'_>,
         recorded: &mut [RecordedObject<'_>],
-        change: impl Fn(&mut RecordedObject<'_>, &RemovalResult, &Workload<'_>) -> bool,
+        change: impl FnMut(&mut RecordedObject<'_>, &StrippedWorkload<'_>) -> bool,
     ) -> bool {
         let forced = self.strip_with(tree, recorded, |_| DriftHandling::Force);
         forced.is_ok_and(|forced| self.change_each(source, tree, recorded, &forced, change))
@@ -81,23 +75,18 @@ impl DocumentTask<'_> {
     fn adopt_planned(
         &self,
         recorded_object: &mut RecordedObject<'_>,
-        taken: &RemovalResult,
-        base: &Workload<'_>,
+        base: &StrippedWorkload<'_>,
         tree: &Tree<'_>,
-        assumed: &RefCell<Vec<AssumedOriginal>>,
+        assumed: &mut Vec<AssumedOriginal>,
     ) -> bool {
-        let earlier = earlier(recorded_object, taken, None);
-        let planned = self.planned(base, Some(&earlier));
+        let planned = self.planned_again(recorded_object, base, None);
         let paths = recorded_object.record.paths();
         let current = RecordedPlaces::of(tree, recorded_object.node, paths.clone());
         let paths = DraftPaths::of(paths);
         let mut has_adopted = false;
         // Another policy is put back as it is, with what was changed.
-        for changed in taken
-            .changed
-            .iter()
-            .filter(|drift| self.is_given(&drift.policy))
-        {
+        let changed = base.taken.changed.iter();
+        for changed in changed.filter(|drift| self.is_given(&drift.policy)) {
             let (value, path) = (current.value(&changed.path), &changed.path);
             let planned_value = paths.value(&planned.draft, path);
             let (Some(value), Some(planned_value)) = (value, planned_value) else {
@@ -108,12 +97,11 @@ impl DocumentTask<'_> {
             } else if let Some(original) =
                 assume_original(&mut recorded_object.record, changed, &value, &planned_value)
             {
-                let (node, changed) = (recorded_object.node, changed.clone());
-                assumed.borrow_mut().push(AssumedOriginal {
-                    node,
-                    changed,
+                assumed.push(AssumedOriginal {
+                    node: recorded_object.node,
+                    changed: changed.clone(),
                     original,
-                    is_confirmed: Cell::new(false),
+                    is_confirmed: false,
                 });
             }
         }
@@ -124,24 +112,22 @@ impl DocumentTask<'_> {
     fn confirm_originals(
         &self,
         recorded_object: &mut RecordedObject<'_>,
-        taken: &RemovalResult,
-        base: &Workload<'_>,
+        base: &StrippedWorkload<'_>,
         tree: &Tree<'_>,
-        assumed: &[AssumedOriginal],
+        assumed: &mut [AssumedOriginal],
     ) -> bool {
-        let earlier = earlier(recorded_object, taken, None);
-        let planned = self.planned(base, Some(&earlier));
+        let planned = self.planned_again(recorded_object, base, None);
         let (node, paths) = (recorded_object.node, recorded_object.record.paths());
         let current = RecordedPlaces::of(tree, node, paths.clone());
         let paths = DraftPaths::of(paths);
         let mut has_confirmed = false;
-        for assumed in assumed.iter().filter(|assumed| assumed.node == node) {
+        for assumed in assumed.iter_mut().filter(|assumed| assumed.node == node) {
             let (value, changed) = (current.value(&assumed.changed.path), &assumed.changed);
             if let Some(value) = value
                 && paths.value(&planned.draft, &changed.path).as_ref() == Some(&value)
                 && note_planned(recorded_object, changed, &planned, &value)
             {
-                assumed.is_confirmed.set(true);
+                assumed.is_confirmed = true;
                 has_confirmed = true;
             }
         }
@@ -151,13 +137,11 @@ impl DocumentTask<'_> {
     fn adopt_into(
         &self,
         recorded_object: &mut RecordedObject<'_>,
-        taken: &RemovalResult,
-        base: &Workload<'_>,
+        base: &StrippedWorkload<'_>,
         tree: &Tree<'_>,
     ) -> bool {
-        let earlier = earlier(recorded_object, taken, None);
-        let planned = self.planned(base, Some(&earlier));
-        let mut has_adopted = note_changed(recorded_object, taken, base, &planned);
+        let planned = self.planned_again(recorded_object, base, None);
+        let mut has_adopted = note_changed(recorded_object, base, &planned);
         let is_recorded = recorded_object.from.is_some() || recorded_object.is_annotated;
         if !self.setting.options.adopt || !is_recorded {
             return has_adopted;
@@ -182,14 +166,14 @@ impl DocumentTask<'_> {
 /// Updates a record where somebody changed a value to what its policy wants. Returns whether it changed.
 fn note_changed(
     recorded_object: &mut RecordedObject<'_>,
-    taken: &RemovalResult,
-    base: &Workload<'_>,
+    base: &StrippedWorkload<'_>,
     planned: &WorkloadPlan<'_>,
 ) -> bool {
     let paths = recorded_object.record.paths();
-    let base = RecordedPlaces::of(base.tree, base.object.node, paths);
+    let workload = &base.workload;
+    let places = RecordedPlaces::of(workload.tree, workload.object.node, paths);
     let mut has_noted = false;
-    for changed in &taken.changed {
+    for changed in &base.taken.changed {
         let Some((_, met)) = planned.satisfied.iter().find(|(policy, met)| {
             let below = changed.path.strip_prefix(met.path.as_str());
             *policy == changed.policy
@@ -197,7 +181,7 @@ fn note_changed(
         }) else {
             continue;
         };
-        let current_value = base.value(&changed.path);
+        let current_value = places.value(&changed.path);
         // Where the policy joins a text, the rest of a value that it had written as a whole is somebody else's.
         let is_whole = |value: &&Value| {
             let text = value.as_str().or_else(|| value.get("value")?.as_str());
@@ -250,7 +234,7 @@ struct AssumedOriginal {
     /// The original value that was recorded.
     original: Value,
     /// Whether the policy wants what is there, with the assumed value.
-    is_confirmed: Cell<bool>,
+    is_confirmed: bool,
 }
 
 fn note_planned(
