@@ -12,10 +12,11 @@ use crate::plan::draft::{Draft, DraftValue, OpenedCollection, Refusal};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
-use super::emit::{FieldContent, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
+use super::emit::{BlockStyle, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
 use super::layout::{
-    Layout, behind_attached_comments, behind_blanks, column, flow_style, line_end_at, next_line,
+    behind_attached_comments, behind_blanks, block_style, column, flow_style, line_end_at,
+    next_line,
 };
 use super::lower::{LoweringError, lower_in};
 use super::text_cache::TextCache;
@@ -24,9 +25,9 @@ use super::text_cache::TextCache;
 /// that it removes.
 pub(crate) const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
 
-/// The layouts of the Lists of a document. Each is read once, however many objects are written into the List.
+/// The block styles of the Lists of a document. Each is read once, however many objects are written into the List.
 #[derive(Debug, Default)]
-pub struct ListLayouts(BTreeMap<NodeId, Layout>);
+pub struct ListStyles(BTreeMap<NodeId, BlockStyle>);
 
 /// Where the objects generated for a workload are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,13 +62,13 @@ impl ObjectPlacement {
         self,
         tree: &Tree<'_>,
         object: &Arc<Value>,
-        layouts: &mut ListLayouts,
+        styles: &mut ListStyles,
     ) -> Result<ObjectText, LoweringError> {
         match self {
             ObjectPlacement::InList(within) => {
-                let layout = layouts.0.entry(within.list);
-                let layout = *layout.or_insert_with(|| Layout::read(tree, within.list));
-                write_item(tree, within, object, layout)
+                let style = styles.0.entry(within.list);
+                let style = *style.or_insert_with(|| block_style(tree, within.list));
+                write_item(tree, within, object, style)
             }
             ObjectPlacement::Documents(root) => Ok(write_document(tree, root, object)),
             ObjectPlacement::NewList(root) => Ok(write_list(tree, root, object)),
@@ -157,14 +158,14 @@ fn write_item(
     tree: &Tree<'_>,
     within: ListMembership,
     object: &Arc<Value>,
-    layout: Layout,
+    style: BlockStyle,
 ) -> Result<ObjectText, LoweringError> {
     let mut draft = Draft::new(tree, within.list);
     extend_list(&mut draft, within, object).map_err(|refusal| LoweringError {
         node: refusal.node,
         reason: "is a list that cannot be edited",
     })?;
-    let mut room = lower_in(layout, &draft, &mut TextCache::default())?;
+    let mut room = lower_in(style, &draft, &mut TextCache::default())?;
     // The edit with the longest text is the item; the others only add commas or line ends for it.
     let index = (0..room.len()).max_by_key(|&index| room[index].text.len());
     let edit = index.map(|index| room.remove(index));
@@ -209,14 +210,9 @@ fn line_behind(tree: &Tree<'_>, root: NodeId) -> usize {
 
 fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     let text = tree.text();
-    let layout = Layout::read(tree, root);
-    let eol = layout.block.line_end;
-    let fields = object
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| (key.as_str(), FieldContent::Value(value)));
-    let body = block_fields(fields, 0, layout.block);
+    let style = block_style(tree, root);
+    let eol = style.line_end;
+    let body = block_fields(object, style);
     let at = match tree.roots() {
         [_] => text.len(),
         // More documents follow, so the object goes right behind the content, before the next separator.

@@ -1,13 +1,11 @@
 //! Writes values as text: in block style, or in flow style for JSON and inside brackets.
 
 use serde_json::{Map, Value};
-use std::borrow::Borrow;
-use std::sync::Arc;
 
 use crate::yaml::scalar;
 
 /// How block text is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockStyle {
     /// Columns by which a nested mapping is indented.
     pub step: usize,
@@ -44,23 +42,12 @@ pub fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
     text
 }
 
-/// The content of a field.
-#[derive(Debug, Clone, Copy)]
-pub enum FieldContent<'v> {
-    /// A value.
-    Value(&'v Value),
-    /// The items of a list that has mappings or lists in it.
-    Items(&'v [Arc<Value>]),
-}
-
-/// The lines `key: value` of a mapping's fields. The first has no indentation, and the last no line end.
-pub fn block_fields<'v>(
-    fields: impl IntoIterator<Item = (&'v str, FieldContent<'v>)>,
-    column: usize,
-    style: BlockStyle,
-) -> String {
+/// The fields of a mapping as the lines of a document. The last has no line end.
+pub(super) fn block_fields(mapping: &Value, style: BlockStyle) -> String {
     let mut text = String::with_capacity(ROOM);
-    write_fields(&mut text, fields, column, style);
+    if let Some(map) = mapping.as_object() {
+        write_map(&mut text, map, 0, style);
+    }
     text
 }
 
@@ -73,41 +60,18 @@ pub(super) const DOCUMENT_STYLE: BlockStyle = BlockStyle {
 
 /// A value as a whole document in block style, with a line end.
 pub fn document(value: &Value) -> String {
-    let fields = value
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| (key.as_str(), FieldContent::Value(value)));
-    block_fields(fields, 0, DOCUMENT_STYLE) + "\n"
+    block_fields(value, DOCUMENT_STYLE) + "\n"
 }
 
-fn write_fields<'v>(
-    text: &mut String,
-    fields: impl IntoIterator<Item = (&'v str, FieldContent<'v>)>,
-    column: usize,
-    style: BlockStyle,
-) {
-    for (index, (key, value)) in fields.into_iter().enumerate() {
+fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: BlockStyle) {
+    for (index, (key, value)) in map.iter().enumerate() {
         if index > 0 {
             new_line(text, column, style);
         }
         write_plain_or_quoted(text, key);
         text.push(':');
-        match value {
-            FieldContent::Value(value) => write_value(text, value, column, style),
-            FieldContent::Items(items) => write_list(text, items, column, style),
-        }
+        write_value(text, value, column, style);
     }
-}
-
-fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: BlockStyle) {
-    write_fields(
-        text,
-        map.iter()
-            .map(|(key, value)| (key.as_str(), FieldContent::Value(value))),
-        column,
-        style,
-    );
 }
 
 /// One item of a list from its dash on, without the last line end. `column` is the column of the dash, `width` the
@@ -141,36 +105,19 @@ fn write_item(text: &mut String, value: &Value, column: usize, width: usize, sty
 }
 
 /// Several items of a list. The first has no indentation, and the last no line end.
-pub fn block_items<V: Borrow<Value>>(
-    items: &[V],
-    column: usize,
-    width: usize,
-    style: BlockStyle,
-) -> String {
+pub fn block_items(items: &[Value], column: usize, width: usize, style: BlockStyle) -> String {
     let mut text = String::with_capacity(ROOM);
     write_items(&mut text, items, column, width, style);
     text
 }
 
-fn write_items<V: Borrow<Value>>(
-    text: &mut String,
-    items: &[V],
-    column: usize,
-    width: usize,
-    style: BlockStyle,
-) {
+fn write_items(text: &mut String, items: &[Value], column: usize, width: usize, style: BlockStyle) {
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             new_line(text, column, style);
         }
-        write_item(text, item.borrow(), column, width, style);
+        write_item(text, item, column, width, style);
     }
-}
-
-fn write_list<V: Borrow<Value>>(text: &mut String, items: &[V], column: usize, style: BlockStyle) {
-    let inner = column + style.list_offset;
-    new_line(text, inner, style);
-    write_items(text, items, inner, 2, style);
 }
 
 fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyle) {
@@ -181,7 +128,9 @@ fn write_value(text: &mut String, value: &Value, column: usize, style: BlockStyl
             write_map(text, map, inner, style);
         }
         Value::Array(items) if !items.is_empty() && !fits_on_one_line(items, column) => {
-            write_list(text, items, column, style);
+            let inner = column + style.list_offset;
+            new_line(text, inner, style);
+            write_items(text, items, inner, 2, style);
         }
         Value::String(string) if scalar::is_literal_safe(string) => {
             write_literal(text, string, column, style)
@@ -390,16 +339,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const STYLE: BlockStyle = BlockStyle {
-        step: 2,
-        list_offset: 0,
-        line_end: "\n",
-    };
-
     #[test]
     fn an_item_is_written_in_block_style_with_short_lists_on_one_line() {
         let item = json!({"name": "a", "command": ["cp", "/a"], "env": [{"name": "X", "value": "1"}], "e": {}});
-        let text = block_item(&item, 2, 2, STYLE);
+        let text = block_item(&item, 2, 2, DOCUMENT_STYLE);
         assert_eq!(
             text,
             "- name: a\n    command: [\"cp\", \"/a\"]\n    env:\n    - name: X\n      value: \"1\"\n    e: {}"
@@ -409,12 +352,18 @@ mod tests {
     #[test]
     fn scripts_are_literal_blocks() {
         assert_eq!(
-            block_value(&json!("a\n  b\n"), 2, STYLE),
+            block_value(&json!("a\n  b\n"), 2, DOCUMENT_STYLE),
             " |\n    a\n      b"
         );
-        assert_eq!(block_value(&json!("a\nb"), 2, STYLE), " |-\n    a\n    b");
-        assert_eq!(block_value(&json!("a\n\n"), 0, STYLE), " |+\n  a\n");
-        assert_eq!(block_value(&json!(" a\n"), 0, STYLE), " \" a\\n\"");
+        assert_eq!(
+            block_value(&json!("a\nb"), 2, DOCUMENT_STYLE),
+            " |-\n    a\n    b"
+        );
+        assert_eq!(
+            block_value(&json!("a\n\n"), 0, DOCUMENT_STYLE),
+            " |+\n  a\n"
+        );
+        assert_eq!(block_value(&json!(" a\n"), 0, DOCUMENT_STYLE), " \" a\\n\"");
     }
 
     #[test]

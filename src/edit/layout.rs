@@ -6,48 +6,37 @@ use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_at_end};
 
-/// The prevailing layout of a document.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
-    /// The block style. Its line end is the first of the document.
-    pub block: BlockStyle,
-}
-
-impl Layout {
-    /// Reads the layout of an object: what most of its block collections use.
-    pub(super) fn read(tree: &Tree<'_>, object: NodeId) -> Self {
-        let mut steps = IndentVotes::default();
-        let mut offsets = IndentVotes::default();
-        // The stack of block collections around the current node: is it a mapping, its column, the id behind it.
-        let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
-        for id in tree.within(object) {
-            let kind = tree.kind(id);
-            if !matches!(kind, NodeKind::BlockMapping | NodeKind::BlockSequence) {
-                continue;
-            }
-            while around.pop_if(|(.., after)| *after <= id).is_some() {}
-            let node_column = column(tree, id);
-            if let Some(&(true, outer, _)) = around.last()
-                && let Some(offset) = node_column.checked_sub(outer)
-            {
-                let votes = if kind == NodeKind::BlockSequence {
-                    &mut offsets
-                } else {
-                    &mut steps
-                };
-                votes.cast(offset);
-            }
-            around.push((kind == NodeKind::BlockMapping, node_column, tree.after(id)));
+/// Reads the block style of an object: what most of its block collections use. Its line end is the first of the
+/// document.
+pub(super) fn block_style(tree: &Tree<'_>, object: NodeId) -> BlockStyle {
+    let mut steps = IndentVotes::default();
+    let mut offsets = IndentVotes::default();
+    // The stack of block collections around the current node: is it a mapping, its column, the id behind it.
+    let mut around: Vec<(bool, usize, NodeId)> = Vec::with_capacity(16);
+    for id in tree.within(object) {
+        let kind = tree.kind(id);
+        if !matches!(kind, NodeKind::BlockMapping | NodeKind::BlockSequence) {
+            continue;
         }
-        let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);
-        let line_end = tree.line_end();
-        Layout {
-            block: BlockStyle {
-                step,
-                list_offset: offsets.winner().unwrap_or(0),
-                line_end,
-            },
+        while around.pop_if(|(.., after)| *after <= id).is_some() {}
+        let node_column = column(tree, id);
+        if let Some(&(true, outer, _)) = around.last()
+            && let Some(offset) = node_column.checked_sub(outer)
+        {
+            let votes = if kind == NodeKind::BlockSequence {
+                &mut offsets
+            } else {
+                &mut steps
+            };
+            votes.cast(offset);
         }
+        around.push((kind == NodeKind::BlockMapping, node_column, tree.after(id)));
+    }
+    let step = steps.winner().filter(|&step| step > 0).unwrap_or(2);
+    BlockStyle {
+        step,
+        list_offset: offsets.winner().unwrap_or(0),
+        line_end: tree.line_end(),
     }
 }
 

@@ -3,13 +3,13 @@
 use serde_json::Value;
 use std::sync::Arc;
 
-use crate::plan::draft::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
+use crate::plan::draft::{Draft, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
-use super::emit::{FlowStyle, block_item, block_value, flow_value, needs_line_end};
-use super::layout::{Layout, behind_blanks, column, column_of, line_end, next_line};
-use super::text_cache::{InsertedLines, NewValue, TextCache};
+use super::emit::{BlockStyle, FlowStyle, block_item, block_value, flow_value, needs_line_end};
+use super::layout::{behind_blanks, block_style, column, column_of, line_end, next_line};
+use super::text_cache::TextCache;
 use super::{flow, scalar};
 
 /// A change that cannot be written safely.
@@ -28,23 +28,23 @@ pub struct LoweringError {
 pub fn lower(
     draft: &Draft<'_>,
     object: NodeId,
-    written: &mut TextCache,
+    texts: &mut TextCache,
 ) -> Result<Vec<Edit>, LoweringError> {
-    lower_in(Layout::read(draft.tree, object), draft, written)
+    lower_in(block_style(draft.tree, object), draft, texts)
 }
 
-/// Like [`lower`], in a layout that was read before.
+/// Like [`lower`], in a style that was read before.
 pub(super) fn lower_in(
-    layout: Layout,
+    style: BlockStyle,
     draft: &Draft<'_>,
-    written: &mut TextCache,
+    texts: &mut TextCache,
 ) -> Result<Vec<Edit>, LoweringError> {
     let mut lowering = Lowering {
         draft,
         tree: draft.tree,
-        layout,
+        style,
         edits: Vec::with_capacity(8),
-        written,
+        texts,
     };
     lowering.lower_part(&draft.root(), ParentContext::Root)?;
     let mut edits = lowering.edits;
@@ -101,9 +101,9 @@ pub(super) enum ParentContext {
 pub(super) struct Lowering<'d, 't> {
     pub draft: &'d Draft<'t>,
     pub tree: &'t Tree<'t>,
-    pub layout: Layout,
+    pub style: BlockStyle,
     pub edits: Vec<Edit>,
-    pub written: &'d mut TextCache,
+    pub texts: &'d mut TextCache,
 }
 
 impl Lowering<'_, '_> {
@@ -202,7 +202,7 @@ impl Lowering<'_, '_> {
         value: &Value,
         around: ParentContext,
     ) -> Result<(), LoweringError> {
-        let style = self.layout.block;
+        let style = self.style;
         let end = self.tree.span(node).end;
         match around {
             ParentContext::Root => Err(LoweringError {
@@ -279,7 +279,7 @@ impl Lowering<'_, '_> {
         let source = self.tree.text();
         let is_at_end = line_end(source, end) == source.len() && !source.ends_with('\n');
         if needs_line_end(value) && is_at_end {
-            text.push_str(self.layout.block.line_end);
+            text.push_str(self.style.line_end);
         }
         text
     }
@@ -338,53 +338,6 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn block_mapping(
-        &mut self,
-        origin: NodeId,
-        fields: &[DraftField],
-    ) -> Result<(), LoweringError> {
-        self.remove_fields(origin, fields)?;
-        let mapping_column = column(self.tree, origin);
-        let mut previous: Option<NodeId> = None;
-        let mut pending: Vec<(&str, NewValue)> = Vec::new();
-        for field in fields {
-            match &field.key {
-                DraftKey::New(key) => {
-                    let fresh = self.new_value(&field.value, origin)?;
-                    pending.push((key, fresh));
-                }
-                DraftKey::Node(key) => {
-                    self.flush_fields(&mut pending, previous, Some(*key), mapping_column)?;
-                    self.lower_part(&field.value, ParentContext::BlockField(*key))?;
-                    // In the tree, the value of a key is the node behind the key.
-                    previous = Some(self.tree.after(*key));
-                }
-            }
-        }
-        self.flush_fields(&mut pending, previous, None, mapping_column)
-    }
-
-    /// A new value. A list of shared items is not copied into one value, so that the text cache recognizes them.
-    fn new_value(&self, part: &DraftValue, near: NodeId) -> Result<NewValue, LoweringError> {
-        if let DraftValue::Open(id) = part
-            && let OpenedCollection::List {
-                origin: None,
-                items,
-            } = self.draft.opened(*id)
-        {
-            let values = items.iter().map(|item| match item {
-                DraftValue::New(value) => Some(Arc::clone(value)),
-                DraftValue::Node(_) | DraftValue::Open(_) | DraftValue::Instead { .. } => None,
-            });
-            let values: Option<Vec<Arc<Value>>> = values.collect();
-            let is_collection = |value: &Arc<Value>| value.is_object() || value.is_array();
-            if let Some(values) = values.filter(|values| values.iter().any(is_collection)) {
-                return Ok(NewValue::Items(values));
-            }
-        }
-        self.value_of(part, near).map(NewValue::Value)
-    }
-
     pub(super) fn value_of(
         &self,
         part: &DraftValue,
@@ -394,27 +347,5 @@ impl Lowering<'_, '_> {
             node: near,
             reason: "has no plain value",
         })
-    }
-
-    fn flush_fields(
-        &mut self,
-        pending: &mut Vec<(&str, NewValue)>,
-        previous: Option<NodeId>,
-        next: Option<NodeId>,
-        column: usize,
-    ) -> Result<(), LoweringError> {
-        if pending.is_empty() {
-            return Ok(());
-        }
-        let lines = InsertedLines::Fields(pending);
-        match (previous, next) {
-            (Some(previous), _) => self.insert_behind(previous, column, lines),
-            (None, Some(next)) => {
-                self.insert_before(next, self.tree.start_with_properties(next), column, lines)?
-            }
-            (None, None) => {}
-        }
-        pending.clear();
-        Ok(())
     }
 }

@@ -1,10 +1,9 @@
 //! Turns a draft into replacements of byte ranges. Only this module makes text of manifests, and it decides nothing.
 
+mod block;
 pub(crate) mod companion;
 pub mod emit;
 mod flow;
-mod insert;
-mod items;
 mod layout;
 mod lower;
 mod remove;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::LoweringError;
-use crate::edit::companion::{BLANKS_WITHOUT_END, ListLayouts, ObjectPlacement, extend_list};
+use crate::edit::companion::{BLANKS_WITHOUT_END, ListStyles, ObjectPlacement, extend_list};
 use crate::inventory::written_name;
 use crate::manifest::pod::Workload;
 use crate::outcome::{FileReport, GeneratedObject, ObjectName, ObjectText, PlacedObject};
@@ -107,7 +107,7 @@ impl DocumentTask<'_> {
         pair: &RecordedDocument<'_>,
         pending: &PendingWorkload<'_>,
         workload_edits: &[Edit],
-        layouts: &mut ListLayouts,
+        styles: &mut ListStyles,
     ) -> (Vec<UnwrittenCompanion>, Vec<Diagnostic>) {
         let (mut found, mut problems) = (Vec::new(), Vec::new());
         let companions = pending
@@ -119,7 +119,7 @@ impl DocumentTask<'_> {
             let beside = self.beside(workload);
             let companion = in_folder_of(workload, companion.clone());
             let written = refuse_ambiguity(pair, workload).and_then(|()| {
-                let written = beside.write(workload.tree, &companion.object, layouts);
+                let written = beside.write(workload.tree, &companion.object, styles);
                 written
                     .and_then(|text| behind_workload_edits(text, workload, workload_edits))
                     .map_err(|refusal| cannot_write(&companion, workload, &refusal))

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::edit::companion::ListLayouts;
+use crate::edit::companion::ListStyles;
 use crate::outcome::{FileReport, ObjectText, PlacedObject, WorkloadReport};
 use crate::ownership::RecordedWorkload;
 use crate::plan::draft::Draft;
@@ -37,8 +37,8 @@ pub(super) struct DocumentLayout<'t> {
     given_back: Vec<Range<usize>>,
     /// Whether the edits of the workloads were compared with the drafts already.
     is_checked: bool,
-    /// The layouts of the Lists into which objects are generated.
-    layouts: ListLayouts,
+    /// The styles of the Lists into which objects are generated.
+    styles: ListStyles,
 }
 
 impl<'a> DocumentTask<'a> {
@@ -58,7 +58,7 @@ impl<'a> DocumentTask<'a> {
             companions: Vec::new(),
             given_back: Vec::new(),
             is_checked: plan.is_checked,
-            layouts: ListLayouts::default(),
+            styles: ListStyles::default(),
         };
         layout.report.objects = plan.pending.len() + plan.others.len();
         let mut others = plan.others.into_iter().peekable();
@@ -99,7 +99,7 @@ impl<'a> DocumentTask<'a> {
             .then(|| self.describe_changed(pair, &pending, lines));
         let object_edits = &layout.report.edits[edits.clone()];
         let (companions, problems) =
-            self.place_companions(pair, &pending, object_edits, &mut layout.layouts);
+            self.place_companions(pair, &pending, object_edits, &mut layout.styles);
         layout.add_companions(companions, &edits);
         layout.report.diagnostics.extend(pending.problems);
         layout.report.diagnostics.extend(problems);

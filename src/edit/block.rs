@@ -1,0 +1,336 @@
+//! Writes the entries of block mappings and block sequences: removes, inserts and changes them.
+
+use serde_json::Value;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::plan::draft::{DraftField, DraftKey, DraftValue, OpenedCollection};
+use crate::yaml::splice::Edit;
+use crate::yaml::tree::{NodeId, NodeKind};
+
+use super::emit::{needs_line_end, plain_or_quoted};
+use super::layout::{
+    behind_attached_comments, behind_blanks, column, comments_above, line_end_at, line_start,
+    next_line,
+};
+use super::lower::{Lowering, LoweringError, ParentContext};
+use super::text_cache::ValuePosition;
+
+/// New entries of a collection that are not inserted yet.
+#[derive(Default)]
+struct NewLines {
+    /// The first line has no indentation, and the last no line end.
+    text: String,
+    /// The last value.
+    last: Option<Arc<Value>>,
+}
+
+impl Lowering<'_, '_> {
+    pub(super) fn block_mapping(
+        &mut self,
+        origin: NodeId,
+        fields: &[DraftField],
+    ) -> Result<(), LoweringError> {
+        self.remove_fields(origin, fields)?;
+        let column = column(self.tree, origin);
+        let mut previous: Option<NodeId> = None;
+        let mut new = NewLines::default();
+        for field in fields {
+            match &field.key {
+                DraftKey::New(key) => {
+                    self.begin_entry(&mut new, column);
+                    new.text.push_str(&plain_or_quoted(key));
+                    new.text.push(':');
+                    self.add_field_value(&mut new, &field.value, column, origin)?;
+                }
+                DraftKey::Node(key) => {
+                    let start = self.tree.start_with_properties(*key);
+                    self.insert(&mut new, previous, Some((*key, start)), column)?;
+                    self.lower_part(&field.value, ParentContext::BlockField(*key))?;
+                    // In the tree, the value of a key is the node behind the key.
+                    previous = Some(self.tree.after(*key));
+                }
+            }
+        }
+        self.insert(&mut new, previous, None, column)
+    }
+
+    pub(super) fn block_sequence(
+        &mut self,
+        origin: NodeId,
+        items: &[DraftValue],
+    ) -> Result<(), LoweringError> {
+        let dashes = self.dashes(origin);
+        let column = column(self.tree, origin);
+        let width = dashes
+            .first()
+            .map_or(2, |&(dash, node)| self.item_width(dash, node));
+        let kept = items.iter().filter_map(|item| self.item_node(item));
+        // In the common case all items are kept, in order.
+        if !kept.clone().eq(dashes.iter().map(|&(_, node)| node)) {
+            let kept: HashSet<NodeId> = kept.collect();
+            for &(dash, node) in dashes.iter().filter(|(_, node)| !kept.contains(node)) {
+                self.remove_item(dash, node)?;
+            }
+        }
+        let mut next_dash = 0;
+        let mut previous: Option<NodeId> = None;
+        let mut new = NewLines::default();
+        for item in items {
+            match self.item_node(item) {
+                None => {
+                    let value = self.value_of(item, origin)?;
+                    self.begin_entry(&mut new, column);
+                    self.add_item(&mut new, value, column, width);
+                }
+                Some(node) => {
+                    let index = index_of(node, &dashes, next_dash)?;
+                    next_dash = index + 1;
+                    let dash = dashes[index].0;
+                    self.insert(&mut new, previous, Some((node, dash)), column)?;
+                    self.lower_part(item, ParentContext::BlockItem(dash))?;
+                    previous = Some(node);
+                }
+            }
+        }
+        self.insert(&mut new, previous, None, column)
+    }
+
+    /// Begins the line of a new entry, if it is not the first one.
+    fn begin_entry(&self, new: &mut NewLines, column: usize) {
+        if !new.text.is_empty() {
+            self.begin_line(&mut new.text, column);
+        }
+    }
+
+    fn begin_line(&self, text: &mut String, column: usize) {
+        text.push_str(self.style.line_end);
+        text.extend(std::iter::repeat_n(' ', column));
+    }
+
+    /// Adds the value of a new field. A list of shared items is not copied into one value, so that the text cache
+    /// recognizes its items.
+    fn add_field_value(
+        &mut self,
+        new: &mut NewLines,
+        part: &DraftValue,
+        column: usize,
+        near: NodeId,
+    ) -> Result<(), LoweringError> {
+        if let Some(items) = self.shared_items(part) {
+            let column = column + self.style.list_offset;
+            for item in items {
+                self.begin_line(&mut new.text, column);
+                self.add_item(new, item, column, 2);
+            }
+            return Ok(());
+        }
+        let value = self.value_of(part, near)?;
+        let position = ValuePosition::Field(column);
+        self.texts
+            .write(&mut new.text, &value, position, self.style);
+        new.last = Some(value);
+        Ok(())
+    }
+
+    fn add_item(&mut self, new: &mut NewLines, value: Arc<Value>, column: usize, width: usize) {
+        let position = ValuePosition::Item { column, width };
+        self.texts
+            .write(&mut new.text, &value, position, self.style);
+        new.last = Some(value);
+    }
+
+    /// The items of a new list that has mappings or lists in it, if each is a whole value.
+    fn shared_items(&self, part: &DraftValue) -> Option<Vec<Arc<Value>>> {
+        let DraftValue::Open(id) = part else {
+            return None;
+        };
+        let OpenedCollection::List {
+            origin: None,
+            items,
+        } = self.draft.opened(*id)
+        else {
+            return None;
+        };
+        let values = items.iter().map(|item| match item {
+            DraftValue::New(value) => Some(Arc::clone(value)),
+            DraftValue::Node(_) | DraftValue::Open(_) | DraftValue::Instead { .. } => None,
+        });
+        let values: Vec<Arc<Value>> = values.collect::<Option<_>>()?;
+        let is_collection = |value: &Arc<Value>| value.is_object() || value.is_array();
+        values.iter().any(is_collection).then_some(values)
+    }
+
+    /// Inserts new entries behind the one before them, or else before the next one, which begins at this offset.
+    fn insert(
+        &mut self,
+        new: &mut NewLines,
+        previous: Option<NodeId>,
+        next: Option<(NodeId, usize)>,
+        column: usize,
+    ) -> Result<(), LoweringError> {
+        let new = std::mem::take(new);
+        if new.text.is_empty() {
+            return Ok(());
+        }
+        match (previous, next) {
+            (Some(previous), _) => self.insert_behind(previous, column, &new),
+            (None, Some((next, at))) => self.insert_before(next, at, column, &new.text)?,
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Inserts lines behind the line on which a node ends, and behind the comments that belong to it.
+    fn insert_behind(&mut self, previous: NodeId, column: usize, new: &NewLines) {
+        let text = self.tree.text();
+        let end = self.tree.span(previous).end;
+        let ends_in_line_end =
+            end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
+        // Blanks without a line end are the last kept line of a `|+` block.
+        let is_last_line_of_blanks = text[end..].bytes().all(|byte| byte == b' ');
+        let at = if ends_in_line_end && !is_last_line_of_blanks {
+            end
+        } else if has_only_kept_blanks(text, end) {
+            text.len()
+        } else {
+            next_line(text, end)
+        };
+        let at = behind_attached_comments(text, at, column);
+        let last = new.last.as_deref();
+        let at = last.map_or(at, |value| behind_blanks(text, at, column, value));
+        let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
+        let pad = " ".repeat(column);
+        let lines = if at == text.len() && !text.ends_with('\n') {
+            let eol = if self.is_tail_removed() { "" } else { eol };
+            let end = match last.is_some_and(needs_line_end) {
+                true => self.style.line_end,
+                false => "",
+            };
+            [eol, &pad, &new.text, end].concat()
+        } else {
+            [&pad, &new.text, eol].concat()
+        };
+        self.edits.push(Edit::insertion(at, lines));
+    }
+
+    /// Whether the last lines of the text are removed and nothing is inserted behind them yet. New text then begins a
+    /// line and needs no line end before it.
+    fn is_tail_removed(&self) -> bool {
+        let end = self.tree.text().len();
+        let is_removal =
+            |edit: &Edit| edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty();
+        self.edits.iter().any(is_removal) && !self.edits.iter().any(|edit| edit.at.start == end)
+    }
+
+    /// Inserts lines before what begins at `at`, which may share its line with dashes.
+    fn insert_before(
+        &mut self,
+        next: NodeId,
+        at: usize,
+        column: usize,
+        lines: &str,
+    ) -> Result<(), LoweringError> {
+        let text = self.tree.text();
+        let before = text[line_start(text, at)..at].trim_start_matches('\u{feff}');
+        if !before.bytes().all(|byte| matches!(byte, b' ' | b'-')) {
+            return Err(LoweringError {
+                node: next,
+                reason: "does not begin its line",
+            });
+        }
+        let (eol, pad) = (line_end_at(text, at), " ".repeat(column));
+        let above = comments_above(text, at);
+        self.edits.push(match above < line_start(text, at) {
+            true => Edit::insertion(above, [&pad, lines, eol].concat()),
+            false => Edit::insertion(at, [lines, eol, &pad].concat()),
+        });
+        Ok(())
+    }
+
+    /// The item of the input that an item of the draft is or replaces. Aliases are not followed.
+    fn item_node(&self, item: &DraftValue) -> Option<NodeId> {
+        self.draft.origin(item)
+    }
+
+    /// The offset of each item's dash, and the item.
+    fn dashes(&self, sequence: NodeId) -> Vec<(usize, NodeId)> {
+        let mut from = self.tree.span(sequence).start;
+        let children = self.tree.children(sequence);
+        children
+            .map(|child| {
+                let dash = find_dash(self.tree.text(), from);
+                from = self.tree.span(child).end.max(dash + 1);
+                (dash, child)
+            })
+            .collect()
+    }
+
+    /// The number of columns from a dash to its content; 2 if they are not on one line.
+    pub(super) fn item_width(&self, dash: usize, item: NodeId) -> usize {
+        let start = self.tree.start_with_properties(item);
+        let is_on_line = start > dash && !self.tree.text()[dash..start].contains('\n');
+        if is_on_line && self.tree.kind(item) != NodeKind::Absent {
+            start - dash
+        } else {
+            2
+        }
+    }
+
+    fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), LoweringError> {
+        let text = self.tree.text();
+        let start = line_start(text, dash);
+        if !text[start..dash].bytes().all(|byte| byte == b' ') {
+            return Err(LoweringError {
+                node,
+                reason: "shares its line with the list around it",
+            });
+        }
+        let end = self.tree.span(node).end;
+        let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' {
+            end
+        } else {
+            next_line(text, end)
+        };
+        self.edits.push(Edit::removal(start..end));
+        Ok(())
+    }
+}
+
+/// The index of an item. The search begins at `next`, behind the one that was found last, where it mostly is.
+fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usize, LoweringError> {
+    let is_node = |(_, item): &(usize, NodeId)| *item == node;
+    let behind = dashes[next..].iter().position(is_node);
+    let found = behind
+        .map(|steps| next + steps)
+        .or_else(|| dashes.iter().position(is_node));
+    found.ok_or(LoweringError {
+        node,
+        reason: "is not an item of this list",
+    })
+}
+
+fn find_dash(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    // Comments before the dash may have dashes of their own, so they are skipped.
+    while at < bytes.len() && bytes[at] != b'-' {
+        at = if bytes[at] == b'#' {
+            next_line(text, at)
+        } else {
+            at + 1
+        };
+    }
+    at
+}
+
+/// Whether the text up to `end` may end with the header of a `|+` block, and its only line are the blanks at the end of
+/// the text.
+fn has_only_kept_blanks(text: &str, end: usize) -> bool {
+    let header = text[..end].trim_end_matches(|char: char| char.is_ascii_digit());
+    let rest = text[end..].split_once('\n');
+    rest.is_some_and(|(comment, blanks)| {
+        let has_blanks = !blanks.is_empty() && blanks.bytes().all(|byte| byte == b' ');
+        header.ends_with('+') && has_blanks && !comment.trim_start().starts_with(|char| char != '#')
+    })
+}
