@@ -1,18 +1,22 @@
 //! Does work on several threads, and puts the results in order.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder};
 
 /// The stack of a thread in bytes, as large as that of the main thread on most systems: parsing recurses as deep as the
 /// text nests.
 const STACK: usize = 8 << 20;
 
-/// Calls `next` on up to `threads` threads, this one among them, until nothing is left to do. Each call returns a result
-/// with its number. Returns all results in the order of their numbers.
-pub fn in_order<R: Send>(
+/// Maps items on up to `threads` threads, this one among them. Returns the results in the order of the items.
+pub fn map_in_order<T, R: Send>(
     threads: usize,
-    next: impl Fn() -> Option<(usize, R)> + Sync,
+    items: impl Iterator<Item = T> + Send,
+    map: impl Fn(T) -> R + Sync,
 ) -> impl Iterator<Item = R> {
-    let work = || std::iter::from_fn(&next).collect::<Vec<_>>();
+    let items = Mutex::new(items.enumerate());
+    let take = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let map_next = || take().map(|(index, item)| (index, map(item)));
+    let work = || std::iter::from_fn(map_next).collect::<Vec<_>>();
     let mut results = thread::scope(|scope| {
         // If the system refuses another thread, the threads that run do all the work.
         let handles = (1..threads).filter_map(|_| {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::{fmt, io, iter};
 
-use crate::threads::in_order;
+use crate::threads::map_in_order;
 use crate::yaml::stream::chunks;
 
 /// The bytes of a part of a text in memory.
@@ -88,11 +88,9 @@ pub fn map_parts<R: Send>(
     let first: Vec<_> = parts.by_ref().take(2).collect();
     // A single part needs no further thread.
     let threads = if first.len() < 2 { 1 } else { threads.get() };
-    let queue = Mutex::new(first.into_iter().chain(parts).enumerate());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let results = in_order(threads, || {
-        let (number, (index, part)) = next()?;
-        Some((number, (index, part.map(|part| map(index, part)))))
+    let parts = first.into_iter().chain(parts);
+    let results = map_in_order(threads, parts, |(index, part)| {
+        (index, part.map(|part| map(index, part)))
     });
     results.collect()
 }

@@ -1,10 +1,9 @@
 //! Maps items on several threads and keeps their order.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use podgraft::threads::in_order;
+use podgraft::threads;
 
 /// The number of threads: as asked for, else one for each core.
 pub fn number(asked: Option<NonZeroUsize>) -> NonZeroUsize {
@@ -19,21 +18,8 @@ pub fn map_in_order<T: Sync, R: Send>(
     threads: Option<NonZeroUsize>,
     map: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
-    let wanted = if items.len() < 2 {
-        Some(NonZeroUsize::MIN)
-    } else {
-        threads
-    };
-    let threads = number(wanted).get().min(items.len());
-    if threads < 2 {
-        return items.iter().map(map).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let map_next = || {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        Some((index, map(items.get(index)?)))
-    };
-    in_order(threads, map_next).collect()
+    let threads = number(threads).get().min(items.len());
+    threads::map_in_order(threads, items.iter(), map).collect()
 }
 
 #[cfg(test)]
