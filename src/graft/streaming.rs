@@ -9,7 +9,7 @@ use crate::inventory::{Inventory, InventoryKey, InventoryNeeds, SourceRole, read
 use crate::options::Options;
 use crate::outcome::FileReport;
 use crate::policy::Policy;
-use crate::source::Place;
+use crate::source::{LineCounter, Place};
 use crate::yaml::stream::chunks;
 use std::num::NonZeroUsize;
 
@@ -54,10 +54,9 @@ impl<'p> StreamingGraft<'p> {
             start: 0,
             first_line: run.first_line,
         };
-        let (mut line, mut counted) = (run.first_line, 0);
+        let mut lines = LineCounter::new(run.text, run.first_line);
         for chunk in chunks(run.text) {
-            line += memchr::memchr_iter(b'\n', &run.text[counted..chunk.start]).count();
-            counted = chunk.start;
+            let line = lines.line_at(chunk.start);
             let (found, problems) = read_part(
                 &self.name,
                 chunk.text,

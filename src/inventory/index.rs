@@ -17,7 +17,7 @@ use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::outcome::ObjectName;
-use crate::source::Place;
+use crate::source::{LineCounter, Place};
 use quick_name::plain_name;
 
 mod quick_name;
@@ -252,7 +252,7 @@ impl PartScan<'_> {
     fn part(&mut self, part: &TextPart<'_>) {
         let words = [DataKind::ConfigMap, DataKind::Secret].map(DataKind::name);
         let finders = words.map(Finder::new);
-        let (mut line, mut counted) = (part.first_line, 0);
+        let mut lines = LineCounter::new(&part.text, part.first_line);
         for (chunk, class) in ScannedDocuments::of(&part.text, self.kinds) {
             let kind = match class {
                 DocumentScan::LetThrough {
@@ -271,8 +271,7 @@ impl PartScan<'_> {
             if !may_hold_data {
                 continue;
             }
-            line += memchr::memchr_iter(b'\n', &part.text[counted..chunk.start]).count();
-            counted = chunk.start;
+            let line = lines.line_at(chunk.start);
             match (kind, plain_name(chunk.text)) {
                 (Some(kind), Some(plain)) => {
                     let namespace = plain

@@ -12,7 +12,7 @@ use crate::manifest::prefilter::{DocumentScan, classify};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::record::{RECORD, Record};
-use crate::source::{Place, Source};
+use crate::source::{LineCounter, Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
@@ -49,11 +49,9 @@ pub fn read_part(
         return (reader.found, Vec::new());
     }
     let kinds = PodKinds::of(options);
-    let (mut line, mut counted) = (first_line, 0);
+    let mut lines = LineCounter::new(text, first_line);
     for chunk in chunks(text).filter(|chunk| has_word(chunk.text)) {
-        line += memchr::memchr_iter(b'\n', &text[counted..chunk.start]).count();
-        counted = chunk.start;
-        reader.document(chunk.text, line, &kinds);
+        reader.document(chunk.text, lines.line_at(chunk.start), &kinds);
     }
     let problems = reader.unreadable.into_iter().map(|place| {
         let problem = unreadable(place);
