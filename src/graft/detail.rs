@@ -78,10 +78,14 @@ impl DocumentTask<'_> {
 
     /// Returns `metadata` of the document if it is a List and the run asks for views.
     pub(super) fn list_metadata(&self, tree: &Tree<'_>) -> Option<serde_json::Value> {
-        match self.setting.options.views {
-            true => list_metadata(tree),
-            false => None,
-        }
+        let root = tree.follow(*tree.roots().first()?);
+        let is_list = tree
+            .scalar(tree.get(root, "kind")?)
+            .is_some_and(|kind| kind.ends_with("List"));
+        let is_wanted = is_list && self.setting.options.views;
+        let metadata = tree.get(root, "metadata").filter(|_| is_wanted)?;
+        let metadata = to_value(tree, metadata).ok();
+        metadata.filter(serde_json::Value::is_object)
     }
 
     /// Adds the views of the workloads after the edits, read from the edited text.
@@ -122,16 +126,4 @@ fn labels_of(workload: &Workload<'_>) -> BTreeMap<String, String> {
     entries
         .filter_map(|(key, value)| Some((text(key)?, text(value)?)))
         .collect()
-}
-
-/// Returns `metadata` of the document if it is a List.
-fn list_metadata(tree: &Tree<'_>) -> Option<serde_json::Value> {
-    let root = tree.follow(*tree.roots().first()?);
-    let is_list = tree
-        .scalar(tree.get(root, "kind")?)
-        .is_some_and(|kind| kind.ends_with("List"));
-    let metadata = tree.get(root, "metadata").filter(|_| is_list)?;
-    to_value(tree, metadata)
-        .ok()
-        .filter(serde_json::Value::is_object)
 }

@@ -30,18 +30,23 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect();
+    let views = |is_wanted: fn(&Container<'_>) -> bool| {
+        let containers = workload.containers().iter();
+        let wanted = containers.filter(|container| is_wanted(container));
+        wanted
+            .map(|container| container_view(tree, container))
+            .collect()
+    };
     let mut view = WorkloadView {
         api_version: workload.object.api_version.clone(),
         kind: workload.object.kind.clone(),
         namespace: workload.namespace.clone(),
         name: workload.name.clone(),
-        containers: container_views(workload, |container| {
-            container.list == ContainerListKey::Containers
-        }),
-        init_containers: container_views(workload, |container| {
+        containers: views(|container| container.list == ContainerListKey::Containers),
+        init_containers: views(|container| {
             container.list == ContainerListKey::InitContainers && !container.is_native_sidecar
         }),
-        sidecars: container_views(workload, |container| container.is_native_sidecar),
+        sidecars: views(|container| container.is_native_sidecar),
         volumes: volumes(workload),
         pod_annotations: pairs(tree, workload.pod_metadata(), "annotations"),
         pod_labels: pairs(tree, workload.pod_metadata(), "labels"),
@@ -50,17 +55,6 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     };
     view.metrics_endpoints = metrics_endpoints(&view);
     view
-}
-
-fn container_views(
-    workload: &Workload<'_>,
-    is_wanted: fn(&Container<'_>) -> bool,
-) -> Vec<ContainerView> {
-    let containers = workload.containers().iter();
-    containers
-        .filter(|container| is_wanted(container))
-        .map(|container| container_view(workload.tree, container))
-        .collect()
 }
 
 /// The text under a key; empty if there is none.
@@ -72,34 +66,32 @@ fn text(tree: &Tree<'_>, mapping: NodeId, key: &str) -> String {
         .to_owned()
 }
 
-/// The items of a list that are mappings.
-fn items<'t>(tree: &'t Tree<'t>, mapping: NodeId, key: &str) -> impl Iterator<Item = NodeId> + 't {
+/// Reads the items of a list that are mappings.
+fn list<T>(
+    tree: &Tree<'_>,
+    mapping: NodeId,
+    key: &str,
+    read: fn(&Tree<'_>, NodeId) -> T,
+) -> Vec<T> {
     let list = tree
         .get(mapping, key)
         .filter(|&list| tree.kind(list).is_sequence());
-    list.into_iter()
-        .flat_map(|list| tree.items(list))
+    let items = list.into_iter().flat_map(|list| tree.items(list));
+    items
         .filter(|&item| tree.kind(item).is_mapping())
+        .map(|item| read(tree, item))
+        .collect()
 }
 
 fn container_view(tree: &Tree<'_>, container: &Container<'_>) -> ContainerView {
     let node = container.node;
-
     ContainerView {
         name: container.name.to_owned(),
         image: container.image.to_owned(),
-        ports: items(tree, node, "ports")
-            .map(|item| port(tree, item))
-            .collect(),
-        env: items(tree, node, "env")
-            .map(|item| env(tree, item))
-            .collect(),
-        env_from: items(tree, node, "envFrom")
-            .map(|item| env_from(tree, item))
-            .collect(),
-        volume_mounts: items(tree, node, "volumeMounts")
-            .map(|item| mount(tree, item))
-            .collect(),
+        ports: list(tree, node, "ports", port),
+        env: list(tree, node, "env", env),
+        env_from: list(tree, node, "envFrom", env_from),
+        volume_mounts: list(tree, node, "volumeMounts", mount),
     }
 }
 
@@ -149,28 +141,30 @@ fn env_from(tree: &Tree<'_>, item: NodeId) -> String {
 
 fn volumes(workload: &Workload<'_>) -> Vec<VolumeView> {
     let tree = workload.tree;
-    let of_pod = items(tree, workload.pod_spec, "volumes").map(|item| {
-        let mut keys = tree.entries(item).filter_map(|(key, _)| tree.scalar(key));
-        let source = keys.find(|key| *key != "name").unwrap_or("emptyDir");
-        volume(text(tree, item, "name"), source)
-    });
-    let spec = tree
-        .get(workload.object.node, "spec")
-        .filter(|_| workload.object.kind == "StatefulSet");
-    let claims = spec
-        .into_iter()
-        .flat_map(|spec| items(tree, spec, "volumeClaimTemplates"))
-        .map(|item| {
-            let metadata = tree.get(item, "metadata");
-            let name = metadata.map(|metadata| text(tree, metadata, "name"));
-            volume(name.unwrap_or_default(), "volumeClaimTemplate")
-        });
-    of_pod.chain(claims).collect()
+    let mut volumes = list(tree, workload.pod_spec, "volumes", volume);
+    let spec = tree.get(workload.object.node, "spec");
+    if let Some(spec) = spec.filter(|_| workload.object.kind == "StatefulSet") {
+        volumes.extend(list(tree, spec, "volumeClaimTemplates", volume_claim));
+    }
+    volumes
 }
 
-fn volume(name: String, source: &str) -> VolumeView {
-    let source = source.to_owned();
-    VolumeView { name, source }
+fn volume(tree: &Tree<'_>, item: NodeId) -> VolumeView {
+    let mut keys = tree.entries(item).filter_map(|(key, _)| tree.scalar(key));
+    let source = keys.find(|key| *key != "name").unwrap_or("emptyDir");
+    VolumeView {
+        name: text(tree, item, "name"),
+        source: source.to_owned(),
+    }
+}
+
+fn volume_claim(tree: &Tree<'_>, item: NodeId) -> VolumeView {
+    let metadata = tree.get(item, "metadata");
+    let name = metadata.map(|metadata| text(tree, metadata, "name"));
+    VolumeView {
+        name: name.unwrap_or_default(),
+        source: "volumeClaimTemplate".to_owned(),
+    }
 }
 
 fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<MetadataView> {
