@@ -3,7 +3,6 @@
 use serde_json::Value;
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::plan::draft::{DraftField, DraftKey, DraftValue};
 use crate::yaml::splice::Edit;
@@ -13,27 +12,27 @@ use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
 use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start, next_line};
 use super::lower::{Lowering, LoweringError, ParentContext};
 
-/// An entry of the draft: one of the input, with its first and last node, or a new one, with its key and value.
-enum FlowEntry {
+/// An entry of the draft: one of the input, with its first and last node, or the text of a new one.
+enum FlowEntry<'d> {
     Kept {
         first: NodeId,
         last: NodeId,
-        part: DraftValue,
+        part: &'d DraftValue,
     },
-    New(Option<String>, Arc<Value>),
+    New(String),
 }
 
-impl FlowEntry {
+impl FlowEntry<'_> {
     fn kept(&self) -> Option<NodeId> {
         match self {
             FlowEntry::Kept { first, .. } => Some(*first),
-            FlowEntry::New(..) => None,
+            FlowEntry::New(_) => None,
         }
     }
 
-    fn new_entry(&self) -> Option<(Option<&str>, &Value)> {
+    fn new_text(&self) -> Option<&str> {
         match self {
-            FlowEntry::New(key, value) => Some((key.as_deref(), value)),
+            FlowEntry::New(text) => Some(text),
             FlowEntry::Kept { .. } => None,
         }
     }
@@ -44,22 +43,21 @@ pub(super) fn mapping(
     origin: NodeId,
     fields: &[DraftField],
 ) -> Result<(), LoweringError> {
-    let mut slots = Vec::with_capacity(fields.len());
-    for field in fields {
-        slots.push(match &field.key {
-            DraftKey::New(key) => FlowEntry::New(
-                Some(key.to_string()),
-                lowering.value_of(&field.value, origin)?,
-            ),
-            DraftKey::Node(key) => FlowEntry::Kept {
-                first: *key,
-                // In the tree, the value of a key is the node behind the key.
-                last: lowering.tree.after(*key),
-                part: field.value.clone(),
-            },
-        });
-    }
-    collection(lowering, origin, slots)
+    let writer = FlowWriter::new(lowering.tree, origin);
+    let entries = fields.iter().map(|field| match &field.key {
+        DraftKey::New(key) => {
+            let value = lowering.value_of(&field.value, origin)?;
+            Ok(FlowEntry::New(writer.entry(Some(key), &value)))
+        }
+        DraftKey::Node(key) => Ok(FlowEntry::Kept {
+            first: *key,
+            // In the tree, the value of a key is the node behind the key.
+            last: lowering.tree.after(*key),
+            part: &field.value,
+        }),
+    });
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    collection(lowering, origin, &entries, &writer)
 }
 
 pub(super) fn sequence(
@@ -67,24 +65,27 @@ pub(super) fn sequence(
     origin: NodeId,
     items: &[DraftValue],
 ) -> Result<(), LoweringError> {
-    let mut slots = Vec::with_capacity(items.len());
-    for item in items {
-        slots.push(match lowering.draft.origin(item) {
-            Some(node) => FlowEntry::Kept {
-                first: node,
-                last: node,
-                part: item.clone(),
-            },
-            None => FlowEntry::New(None, lowering.value_of(item, origin)?),
-        });
-    }
-    collection(lowering, origin, slots)
+    let writer = FlowWriter::new(lowering.tree, origin);
+    let entries = items.iter().map(|item| match lowering.draft.origin(item) {
+        Some(node) => Ok(FlowEntry::Kept {
+            first: node,
+            last: node,
+            part: item,
+        }),
+        None => {
+            let value = lowering.value_of(item, origin)?;
+            Ok(FlowEntry::New(writer.entry(None, &value)))
+        }
+    });
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    collection(lowering, origin, &entries, &writer)
 }
 
 fn collection(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
-    slots: Vec<FlowEntry>,
+    entries: &[FlowEntry<'_>],
+    writer: &FlowWriter<'_>,
 ) -> Result<(), LoweringError> {
     let tree = lowering.tree;
     if is_bare(tree, origin) || tree.children(origin).any(|node| is_bare(tree, node)) {
@@ -93,29 +94,22 @@ fn collection(
             reason: "is a pair without brackets",
         });
     }
-    let writer = FlowWriter::new(tree, origin);
-    let is_tail_replaced = remove(lowering, origin, &slots, &writer);
+    let is_tail_replaced = remove(lowering, origin, entries, writer);
     let mut previous: Option<(NodeId, NodeId)> = None;
-    let mut waiting: Vec<String> = Vec::new();
-    for slot in &slots {
-        match slot {
-            FlowEntry::New(key, value) => waiting.push(writer.entry(key.as_deref(), value)),
-            &FlowEntry::Kept {
-                first,
-                last,
-                ref part,
-            } => {
-                if !waiting.is_empty() {
-                    match previous {
-                        Some((first, last)) => {
-                            writer.insert_behind(first, last, &waiting, &mut lowering.edits);
-                        }
-                        None => waiting.iter().for_each(|text| {
-                            writer.insert_before(first, text, &mut lowering.edits);
-                        }),
+    let mut waiting: Vec<&str> = Vec::new();
+    for entry in entries {
+        match entry {
+            FlowEntry::New(text) => waiting.push(text),
+            &FlowEntry::Kept { first, last, part } => {
+                match previous {
+                    Some((first, last)) => {
+                        writer.insert_behind(first, last, &waiting, &mut lowering.edits);
                     }
-                    waiting.clear();
+                    None => waiting.iter().for_each(|text| {
+                        writer.insert_before(first, text, &mut lowering.edits);
+                    }),
                 }
+                waiting.clear();
                 // Most entries of a large list stay as they are.
                 if !matches!(part, DraftValue::Node(_)) {
                     lowering.lower_part(part, ParentContext::Flow)?;
@@ -163,12 +157,12 @@ impl FlowEntries<'_, '_> {
 fn remove(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
-    slots: &[FlowEntry],
+    wanted: &[FlowEntry<'_>],
     writer: &FlowWriter<'_>,
 ) -> bool {
     let tree = lowering.tree;
     let width = if tree.kind(origin).is_mapping() { 2 } else { 1 };
-    let kept = slots.iter().filter_map(FlowEntry::kept);
+    let kept = wanted.iter().filter_map(FlowEntry::kept);
     // In the common case all entries are kept, in order.
     if kept.clone().eq(tree.children(origin).step_by(width)) {
         return false;
@@ -180,7 +174,8 @@ fn remove(
     };
     let kept: HashSet<NodeId> = kept.collect();
     let is_kept = |entry: &[NodeId]| kept.contains(&entry[0]);
-    let tail = writer.joined(slots.iter().rev().map_while(FlowEntry::new_entry).collect());
+    let tail = wanted.iter().rev().map_while(FlowEntry::new_text);
+    let tail = writer.joined(tail.collect());
     let mut is_tail_replaced = false;
     let mut at = 0;
     while at < entries.all.len() {
@@ -326,15 +321,11 @@ impl<'t> FlowWriter<'t> {
     }
 
     /// The text of several entries with separators. They are given from the last to the first.
-    fn joined(&self, entries: Vec<(Option<&str>, &Value)>) -> String {
-        let texts: Vec<String> = entries
-            .into_iter()
-            .rev()
-            .map(|(key, value)| self.entry(key, value))
-            .collect();
+    fn joined(&self, mut entries: Vec<&str>) -> String {
+        entries.reverse();
         match self.indent {
-            Some(indent) => texts.join(&format!(",{}{indent}", line_end_at(self.text, 0))),
-            None => texts.join(self.style.comma()),
+            Some(indent) => entries.join(&format!(",{}{indent}", line_end_at(self.text, 0))),
+            None => entries.join(self.style.comma()),
         }
     }
 
@@ -421,13 +412,7 @@ impl<'t> FlowWriter<'t> {
     }
 
     /// Inserts entries behind another: on lines of their own if the collection is written so, else on the same line.
-    fn insert_behind(
-        &self,
-        first: NodeId,
-        last: NodeId,
-        entries: &[String],
-        edits: &mut Vec<Edit>,
-    ) {
+    fn insert_behind(&self, first: NodeId, last: NodeId, entries: &[&str], edits: &mut Vec<Edit>) {
         if entries.is_empty() {
             return;
         }
