@@ -74,14 +74,11 @@ impl DocumentTask<'_> {
         source: &Source<'_>,
         memory: &mut DocumentCaches<'_>,
     ) -> Option<FileReport> {
-        if !self.can_skip_pods() {
-            return None;
-        }
-        let outline = parse_outline(source.text)?;
+        let outline = parse_outline(source.text).filter(|_| self.can_skip_pods())?;
         let is_outline = outline.tree.is_outline();
-        is_outline
-            .then(|| self.report_outlined(&outline.tree, source, &mut memory.lines))
-            .flatten()
+        let report =
+            is_outline.then(|| self.report_outlined(&outline.tree, source, &mut memory.lines));
+        report.flatten()
     }
 
     // Views, lint, records and orphan checks need the contents of the pod.

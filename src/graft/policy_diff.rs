@@ -168,27 +168,17 @@ impl<'r> WorkloadVersion<'r> {
         };
         let mut authors = Vec::new();
         for (index, written) in written_in(self.edits, piece.start, bytes) {
-            let edit_authors = workload
-                .authors
-                .get(index)
-                .map(Vec::as_slice)
-                .unwrap_or_default()
-                .iter();
+            let edit_authors = workload.authors.get(index).into_iter().flatten();
             let edit_authors = edit_authors.filter(|author| {
                 author.bytes.start < written.end && written.start < author.bytes.end
             });
-            let edit_authors: Vec<usize> = edit_authors
-                .flat_map(|author| &author.policies)
-                .copied()
+            let policies = edit_authors.flat_map(|author| &author.policies);
+            let named: Vec<&str> = policies
+                .filter_map(|&policy| Some(&*workload.policies.get(policy)?.policy))
                 .collect();
-            let named = edit_authors
-                .into_iter()
-                .filter_map(|policy| Some(&*workload.policies.get(policy)?.policy));
-            let named: Vec<&str> = named.collect();
-            authors.extend(if named.is_empty() {
-                injected(workload)
-            } else {
-                named
+            authors.extend(match named.is_empty() {
+                true => injected(workload),
+                false => named,
             });
         }
         authors
@@ -236,12 +226,8 @@ impl WorkloadVersions<'_> {
         let ops = similar::capture_diff_slices(Algorithm::Myers, &of_old, &of_new);
         let (mut edits, mut authors) = (Vec::new(), Vec::new());
         for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-            let removed = bytes_of(
-                &old_lines[op.old_range()],
-                || old_lines.get(op.old_range().start),
-                old.len(),
-            );
-            let inserted = bytes_of(&new_lines[op.new_range()], || None, 0);
+            let removed = bytes_of(&old_lines, op.old_range(), old.len());
+            let inserted = bytes_of(&new_lines, op.new_range(), new.len());
             let Ok(text) = std::str::from_utf8(&new[inserted.clone()]) else {
                 continue;
             };
@@ -265,14 +251,11 @@ impl WorkloadVersions<'_> {
     }
 
     fn places(&self, names: Vec<&str>) -> Vec<usize> {
-        let mut places: Vec<usize> = names
-            .iter()
-            .filter_map(|name| {
-                self.policies
-                    .iter()
-                    .position(|policy_report| *policy_report.policy == **name)
-            })
-            .collect();
+        let place_of = |name: &str| {
+            let mut policies = self.policies.iter();
+            policies.position(|report| *report.policy == *name)
+        };
+        let mut places: Vec<usize> = names.into_iter().filter_map(place_of).collect();
         places.sort_unstable();
         places.dedup();
         places
@@ -288,17 +271,8 @@ fn lines(text: &[u8]) -> Vec<Range<usize>> {
     lines.collect()
 }
 
-/// Returns the byte range of consecutive lines. For no lines, the empty range at which they would be.
-fn bytes_of<'l>(
-    lines: &[Range<usize>],
-    next: impl FnOnce() -> Option<&'l Range<usize>>,
-    end: usize,
-) -> Range<usize> {
-    match (lines.first(), lines.last()) {
-        (Some(first), Some(last)) => first.start..last.end,
-        _ => {
-            let at = next().map_or(end, |next| next.start);
-            at..at
-        }
-    }
+/// Returns the byte range of these lines of a text. For no lines, the empty range at which they would be.
+fn bytes_of(lines: &[Range<usize>], range: Range<usize>, end: usize) -> Range<usize> {
+    let start_of = |line: usize| lines.get(line).map_or(end, |line| line.start);
+    start_of(range.start)..start_of(range.end)
 }

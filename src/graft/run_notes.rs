@@ -37,18 +37,11 @@ fn broad_names(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> 
             if titles.len() < 2 {
                 continue;
             }
-            let more = titles.len().saturating_sub(MOST_NAMES);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
+            let more = match titles.len().saturating_sub(MOST_NAMES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
             };
-            let names = titles
-                .iter()
-                .take(MOST_NAMES)
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(", ");
+            let names = titles[..titles.len().min(MOST_NAMES)].join(", ");
             let message = format!("`{part}` fits {} workloads: {names}{more}", titles.len());
             let warning = Diagnostic::warning(Code::BroadName, message).at(
                 policy.text.place(at.clone()),
