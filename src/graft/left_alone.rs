@@ -3,12 +3,10 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
-use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::plan::recording::is_dropped;
-use crate::policy::Policy;
 use crate::record::words::undo_command;
-use crate::record::{MARKER, PolicyRecord, Record};
+use crate::record::{MARKER, PolicyRecord};
 use crate::undo::read_record;
 use crate::yaml::tree::NodeId;
 
@@ -20,17 +18,6 @@ impl DocumentTask<'_> {
     pub(super) fn not_asked_for(&self) -> Vec<PolicyReport> {
         let skip = Skip::because(SkipCause::NotAskedFor, "not among those of --workload");
         self.report_all_policies(&Outcome::Skipped(skip))
-    }
-
-    /// Warnings about injections in the workload of policies that are not given.
-    pub(super) fn orphans(&self, workload: &Workload<'_>) -> Vec<Diagnostic> {
-        let setting = self.setting;
-        let locked = |workload: &Workload<'_>| {
-            let recorded = self.locked_record(workload).ok().flatten();
-            recorded.map(|recorded_object| recorded_object.record)
-        };
-        let orphans = orphans(workload, setting.policies, setting.options, locked);
-        self.of_workload(orphans, workload)
     }
 
     /// Why the pod cannot be edited. `None` if it can, or if no policy selects it.
@@ -84,52 +71,52 @@ impl DocumentTask<'_> {
     }
 }
 
-/// Returns a warning for each such policy. A policy of another set belongs to another run and is not reported.
-pub(super) fn orphans(
-    workload: &Workload<'_>,
-    policies: &[Policy],
-    options: &Options,
-    locked: impl FnOnce(&Workload<'_>) -> Option<Record>,
-) -> Vec<Diagnostic> {
-    let Some(given) = &options.given else {
-        return Vec::new();
-    };
-    let tree = workload.tree;
-    let Some(marker) = workload.workload_annotation(MARKER) else {
-        return Vec::new();
-    };
-    let marked = tree.scalar(marker).unwrap_or_default().split(',');
-    let is_given = |name: &str| name.is_empty() || given.iter().any(|given| given == name);
-    let recorded = match read_record(tree, workload.object.node) {
-        // Only asks the lock file if the marker names a policy that is not given.
-        Ok(None) if marked.clone().map(str::trim).all(is_given) => return Vec::new(),
-        Ok(recorded) => recorded
-            .map(|recorded_object| recorded_object.record)
-            .or_else(|| locked(workload))
-            .map(|record| record.policies),
-        // `read_records` refuses a record that cannot be read.
-        Err(_) => return Vec::new(),
-    };
-    let has_record = recorded.is_some();
-    let named = marked.map(|name| PolicyRecord {
-        policy: name.trim().to_owned(),
-        set: options.set.clone(),
-        ..PolicyRecord::default()
-    });
-    let found = recorded.unwrap_or_else(|| named.collect());
-    let renamed = |name: &String| {
-        let mut policies = policies.iter();
-        policies.any(|given| given.renamed_from.as_ref() == Some(name))
-    };
-    let orphans = found.iter().filter(|policy| {
-        let name = &policy.policy;
-        let is_pruned = has_record && is_dropped(policy, options);
-        !is_given(name) && !renamed(name) && !is_pruned && policy.set == options.set
-    });
-    let help = |policy: &PolicyRecord| orphan_help(workload, &policy.policy, has_record);
-    orphans
-        .map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)))
-        .collect()
+impl DocumentTask<'_> {
+    /// Returns a warning for each policy that injected something into the workload and is not given: this run neither
+    /// updates nor removes it. A policy of another set belongs to another run and is not reported.
+    pub(super) fn orphans(&self, workload: &Workload<'_>) -> Vec<Diagnostic> {
+        let (policies, options) = (self.setting.policies, self.setting.options);
+        let Some(given) = &options.given else {
+            return Vec::new();
+        };
+        let Some(marker) = workload.workload_annotation(MARKER) else {
+            return Vec::new();
+        };
+        let marked = workload.tree.scalar(marker).unwrap_or_default();
+        let marked = marked.split(',').map(str::trim);
+        let is_given = |name: &str| name.is_empty() || given.iter().any(|given| given == name);
+        let recorded = match read_record(workload.tree, workload.object.node) {
+            // Only asks the lock file if the marker names a policy that is not given.
+            Ok(None) if marked.clone().all(is_given) => return Vec::new(),
+            Ok(None) => self.locked_record(workload).ok().flatten(),
+            Ok(recorded) => recorded,
+            // `read_records` refuses a record that cannot be read.
+            Err(_) => return Vec::new(),
+        };
+        let has_record = recorded.is_some();
+        let named = marked.map(|name| PolicyRecord {
+            policy: name.to_owned(),
+            set: options.set.clone(),
+            ..PolicyRecord::default()
+        });
+        let found = match recorded {
+            Some(recorded) => recorded.record.policies,
+            None => named.collect(),
+        };
+        let renamed = |name: &String| {
+            let mut policies = policies.iter();
+            policies.any(|given| given.renamed_from.as_ref() == Some(name))
+        };
+        let orphans = found.iter().filter(|policy| {
+            let name = &policy.policy;
+            let is_pruned = has_record && is_dropped(policy, options);
+            !is_given(name) && !renamed(name) && !is_pruned && policy.set == options.set
+        });
+        let help = |policy: &PolicyRecord| orphan_help(workload, &policy.policy, has_record);
+        let orphans =
+            orphans.map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)));
+        self.of_workload(orphans.collect(), workload)
+    }
 }
 
 fn orphan(workload: &Workload<'_>, marker: NodeId, policy: &str) -> Diagnostic {
