@@ -44,7 +44,7 @@ use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
 
 use companions::WrittenObjects;
-use document::{ChunkPlace, DocumentCaches, DocumentTask, unread};
+use document::{DocumentCaches, DocumentTask, unread};
 use records::MarkedWorkloads;
 pub use refusals::RENDER_FIRST;
 use refusals::{refuse_encoding, refuse_root};
@@ -220,18 +220,14 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     let mut pods = PodKeywordSearch::of(run.text);
     let mut chunks = ScannedDocuments::of(run.text, setting.kinds);
     while let Some((chunk, class)) = chunks.next() {
-        let has_more = run.has_more || chunks.has_more();
-        let place = ChunkPlace {
-            in_run: chunk.start,
-            start: run.start + chunk.start,
-            has_more,
-        };
         let may_hold_pods = setting.options.details
             && matches!(class, DocumentScan::LetThrough { kind: Some(_), .. })
             && pods.is_in(&chunk);
         let document = DocumentTask {
             setting,
-            place,
+            in_run: chunk.start,
+            start: run.start + chunk.start,
+            has_more: run.has_more || chunks.has_more(),
             bytes: chunk.text,
         };
         match class {

@@ -142,7 +142,7 @@ impl DocumentTask<'_> {
 
     /// How objects are placed after a workload.
     pub(super) fn beside(&self, workload: &Workload<'_>) -> ObjectPlacement {
-        let is_whole = self.place.start == 0 && self.bytes.len() == self.setting.length;
+        let is_whole = self.start == 0 && self.bytes.len() == self.setting.length;
         ObjectPlacement::of(&workload.object, workload.tree, is_whole)
     }
 }

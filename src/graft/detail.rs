@@ -24,7 +24,7 @@ impl DocumentTask<'_> {
         workload: &Workload<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
-        let start = self.place.start;
+        let start = self.start;
         let document = start..start + self.bytes.len();
         let is_alone = workload.tree.roots().first() == Some(&workload.object.node);
         let extent = |span: Range<usize>| start + span.start..start + span.end;

@@ -14,22 +14,16 @@ use super::outline::{OutlineStatistics, Outlined};
 use super::refusals::{is_other_json, parse_problem};
 use super::{DocumentRun, FileContext, graft_document};
 
-/// The position of a document.
+/// A document that is not parsed yet.
 #[derive(Clone, Copy)]
-pub(super) struct ChunkPlace {
+pub(super) struct DocumentTask<'a> {
+    pub setting: FileContext<'a>,
     /// Byte offset in the run that the document is a part of.
     pub in_run: usize,
     /// Byte offset in the file.
     pub start: usize,
     /// More text of the file follows.
     pub has_more: bool,
-}
-
-/// A document that is not parsed yet.
-#[derive(Clone, Copy)]
-pub(super) struct DocumentTask<'a> {
-    pub setting: FileContext<'a>,
-    pub place: ChunkPlace,
     pub bytes: &'a [u8],
 }
 
@@ -108,7 +102,7 @@ impl<'a> DocumentTask<'a> {
     }
 
     fn source(&self, memory: &mut DocumentCaches<'_>) -> Result<Source<'a>, Diagnostic> {
-        let first_line = memory.lines.line_at(self.place.in_run);
+        let first_line = memory.lines.line_at(self.in_run);
         let source = |text| Source {
             name: Arc::clone(self.setting.name),
             text,

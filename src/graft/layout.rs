@@ -217,14 +217,10 @@ impl<'t> DocumentLayout<'t> {
         self.companions.extend(numbered);
     }
 
-    fn is_refused(&self) -> bool {
-        self.report.diagnostics.iter().any(Diagnostic::is_error)
-    }
-
     /// Parses the edited document and compares it with the drafts.
     pub(super) fn check(&mut self, tree: &'t Tree<'t>, source: &Source<'_>) {
         let is_done = self.is_checked || self.drafts.is_empty();
-        if is_done && self.companions.is_empty() || self.is_refused() {
+        if is_done && self.companions.is_empty() || self.report.is_refused() {
             return;
         }
         let problem = if self.given_back.is_empty() {
@@ -256,15 +252,14 @@ impl<'t> DocumentLayout<'t> {
     ) -> FileReport {
         let mut report = self.report;
         let is_changed = !report.edits.is_empty() || !self.companions.is_empty();
-        let is_refused = report.diagnostics.iter().any(Diagnostic::is_error);
         // The views after the edits are not computed for documents with records.
         let is_drawn = document.setting.options.views && !document.has_records();
-        if is_drawn && is_changed && !is_refused {
+        if is_drawn && is_changed && !report.is_refused() {
             let placed = self.companions.iter().map(|companion| &companion.placed);
             let (merged, _) = merge(&report.edits, 0, placed);
             document.add_views(&mut report.workloads, source.text, &merged);
         }
-        let start = document.place.start;
+        let start = document.start;
         let edits = report.edits.into_iter();
         report.edits = edits.map(|edit| edit.shifted(start)).collect();
         let placed = self

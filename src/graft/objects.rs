@@ -200,7 +200,7 @@ impl<'a> DocumentTask<'a> {
         let text = |key| object.metadata_text(tree, key);
         let of_run = || self.setting.options.namespace_in(self.setting.name);
         let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
-        let document = self.place.start..self.place.start + self.bytes.len();
+        let document = self.start..self.start + self.bytes.len();
         WorkloadReport {
             name: text("name").unwrap_or_default().to_owned(),
             namespace: text("namespace").or_else(of_run).map(str::to_owned),
@@ -220,7 +220,7 @@ impl<'a> DocumentTask<'a> {
         node: NodeId,
         lines: &mut LineCounter<'_>,
     ) -> usize {
-        lines.line_at(self.place.in_run + tree.start(node))
+        lines.line_at(self.in_run + tree.start(node))
     }
 }
 

@@ -190,7 +190,7 @@ impl<'a> DocumentTask<'a> {
         recorded: &[RecordedObject<'_>],
         leniency: impl Fn(&str) -> DriftHandling,
     ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
-        let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
+        let (kinds, has_more) = (self.setting.kinds, self.has_more);
         strip(tree, kinds, recorded, has_more, leniency)
     }
 

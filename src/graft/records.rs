@@ -70,7 +70,7 @@ impl<'a> DocumentTask<'a> {
                     recorded_object.renamed = self.rename(&mut recorded_object.record);
                     records.dropped.extend(generated(&recorded_object.record));
                     if !recorded_object.record.room.is_nothing() {
-                        let at = self.place.start + tree.span(object.node).start;
+                        let at = self.start + tree.span(object.node).start;
                         records
                             .rooms
                             .push((at, recorded_object.record.room.clone()));

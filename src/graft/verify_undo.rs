@@ -86,10 +86,8 @@ impl<'a> DocumentTask<'a> {
         let texts = texts.into_iter().chain(std::iter::repeat(None));
         for (node, text) in nodes.into_iter().zip(texts) {
             let mut pending = pending.iter_mut();
-            let pending_object =
-                pending.find(|pending_object| pending_object.workload.object.node == node);
-            let beside = pending_object.and_then(|pending_object| pending_object.beside.as_mut());
-            if let Some(record) = beside.and_then(|beside| beside.record.as_mut()) {
+            let entry = pending.find(|entry| entry.workload.object.node == node);
+            if let Some(record) = entry.and_then(|entry| entry.beside.as_mut()?.record.as_mut()) {
                 record.text = text;
             }
         }
@@ -173,7 +171,7 @@ impl<'a> DocumentTask<'a> {
         recorded: &[RecordedObject<'_>],
         pending: &[Option<&PendingWorkload<'_>>],
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
-        let (kinds, has_more) = (self.setting.kinds, self.place.has_more);
+        let (kinds, has_more) = (self.setting.kinds, self.has_more);
         let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
         // The text that undo must restore is proven already.
         if undone.text != pair.original() {
@@ -297,26 +295,16 @@ fn prove_companions(
     options: &Options,
     locks: &Arc<LockSet>,
 ) -> Option<Diagnostic> {
-    let is_wrong = files
-        .iter()
-        .any(|(.., report)| report.diagnostics.iter().any(Diagnostic::is_error));
     let has_companions =
         |report: &FileReport| !report.dropped.is_empty() || !report.needed.is_empty();
     let companion_files: Vec<&RunFile<'_>> = files
         .iter()
         .filter(|(.., report)| has_companions(report))
         .collect();
-    if is_wrong
-        || companion_files.is_empty()
-        || companion_files
-            .iter()
-            .all(|(.., report)| report.edits.is_empty())
-    {
-        return None;
-    }
-    if companion_files
-        .iter()
-        .any(|(.., report)| report.has_unrecorded)
+    let mut reports = companion_files.iter().map(|(.., report)| report);
+    if files.iter().any(|(.., report)| report.is_refused())
+        || reports.clone().all(|report| report.edits.is_empty())
+        || reports.any(|report| report.has_unrecorded)
     {
         return None;
     }
@@ -353,16 +341,12 @@ fn without_records(
     let has_record = |(name, text, _): &&RunFile<'_>| {
         memmem::find(text, RECORD.as_bytes()).is_some() || locks.has_file(name)
     };
-    let inputs = files.iter();
+    let inputs = files
+        .iter()
+        .map(|(name, text, _)| (Arc::clone(name), text.to_vec()));
     match files.iter().any(has_record) {
-        true => undone(
-            inputs
-                .map(|(name, text, _)| (Arc::clone(name), text.to_vec()))
-                .collect(),
-            options,
-            Arc::clone(locks),
-        ),
-        false => Some(inputs.map(|(_, text, _)| text.to_vec()).collect()),
+        true => undone(inputs.collect(), options, Arc::clone(locks)),
+        false => Some(inputs.map(|(_, text)| text).collect()),
     }
 }
 
@@ -373,16 +357,10 @@ fn undone(
     locks: Arc<LockSet>,
 ) -> Option<Vec<Vec<u8>>> {
     // Only options that decide what is read are kept: the proof must not depend on what the run reports.
-    let Options {
-        namespace,
-        pod_templates,
-        parse_all,
-        ..
-    } = options.clone();
     let options = Options {
-        namespace,
-        pod_templates,
-        parse_all,
+        namespace: options.namespace.clone(),
+        pod_templates: options.pod_templates.clone(),
+        parse_all: options.parse_all,
         take_out: RemovalSelection::All,
         details: false,
         ..Options::default()
@@ -401,15 +379,8 @@ fn undone(
         &options,
         inventory.locks(),
     );
-    let is_refused = reports
-        .iter()
-        .flat_map(|report| &report.diagnostics)
-        .any(Diagnostic::is_error);
-    (!is_refused).then(|| {
-        texts
-            .iter()
-            .zip(&reports)
-            .map(|((_, text), report)| splice(text, &report.edits))
-            .collect()
-    })
+    let is_refused = reports.iter().any(FileReport::is_refused);
+    let outputs = texts.iter().zip(&reports);
+    let outputs = outputs.map(|((_, text), report)| splice(text, &report.edits));
+    (!is_refused).then(|| outputs.collect())
 }

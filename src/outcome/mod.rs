@@ -67,6 +67,11 @@ impl FileReport {
         }
     }
 
+    /// Whether an error keeps the edits from being written.
+    pub fn is_refused(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
     /// The workloads of the input, without generated objects.
     pub fn input_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
         self.workloads
