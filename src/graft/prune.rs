@@ -5,14 +5,13 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::diagnostic::Diagnostic;
 use crate::edit::companion::unwrap_list;
 use crate::inventory::written_name;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
-use crate::outcome::{FileReport, GeneratedRecord, Outcome, WorkloadReport};
+use crate::outcome::{FileReport, GeneratedRecord, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
@@ -28,9 +27,10 @@ use crate::yaml::value::to_value;
 
 use super::record_refusals::unreadable;
 pub use super::removed_objects::not_taken_out;
-use super::removed_objects::{add, describe, leave_out_needed, placed};
-use super::removed_objects::{cannot_remove, changed_since, missing_object, missing_version};
-use super::removed_objects::{merge_overlapping, remove, separator_of};
+use super::removed_objects::{
+    add, cannot_remove, changed_since, describe, forget_missing, leave_out_needed,
+    merge_overlapping, missing_object, missing_version, placed, remove, separator_of,
+};
 
 /// A file of a run: its name, its text and its report.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
@@ -84,11 +84,6 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
     retiring.files(files);
 }
 
-fn is_refused(files: &[RunFile<'_>]) -> bool {
-    let mut problems = files.iter().flat_map(|(.., report)| &report.diagnostics);
-    problems.any(Diagnostic::is_error)
-}
-
 /// Returns the objects to prune, as [`dropped`]; `None` if nothing is to be done. If a policy failed, it is unknown which
 /// objects it still needs.
 fn removable(
@@ -98,7 +93,8 @@ fn removable(
     has_room: bool,
 ) -> Option<BTreeMap<String, Vec<GeneratedRecord>>> {
     let dropped = dropped(files, replaced, needed);
-    (!is_refused(files) && (has_room || !dropped.is_empty())).then_some(dropped)
+    let is_refused = files.iter().any(|(.., report)| report.is_refused());
+    (!is_refused && (has_room || !dropped.is_empty())).then_some(dropped)
 }
 
 /// Returns the generated objects that the records of the input name, or that are `replaced`, and that nothing needs, by
@@ -227,10 +223,9 @@ impl Pruner<'_> {
             };
             if !self.needed.contains(name) {
                 warnings.push(missing_object(generated));
-                let reports = files
-                    .iter_mut()
-                    .flat_map(|(.., report)| &mut report.workloads);
-                reports.for_each(|report| forget_removal(report, name));
+                let reports = files.iter_mut();
+                let reports = reports.flat_map(|(.., report)| &mut report.workloads);
+                reports.for_each(|report| forget_missing(report, name));
             } else if written.contains(name) {
                 warnings.push(missing_version(generated));
             }
@@ -412,25 +407,6 @@ pub(super) fn restore_end(
         return Vec::new();
     }
     vec![Edit::removal(unended.len()..text.len())]
-}
-
-/// Takes the removal of an object that is not there out of a report.
-fn forget_removal(report: &mut WorkloadReport, name: &str) {
-    let is_removal = |change: &Change| {
-        change.operation == Operation::TakeOut
-            && matches!(&change.target, ChangeTarget::Object(object) if object == name)
-    };
-    for policy in &mut report.policies {
-        let (Outcome::Injected(changes) | Outcome::TakenOut(changes)) = &mut policy.outcome else {
-            continue;
-        };
-        if changes.iter().any(is_removal) {
-            changes.retain(|change| !is_removal(change));
-            if changes.is_empty() {
-                changes.push(Change::of_record(RecordCause::Other));
-            }
-        }
-    }
 }
 
 fn is_managed(object: &Value) -> bool {

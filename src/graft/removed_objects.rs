@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::change::{Change, ChangeTarget, Operation};
+use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{TextCache, lower};
 use crate::manifest::object::{ListMembership, Object};
@@ -152,17 +152,36 @@ pub(super) fn leave_out_needed(files: &mut [RunFile<'_>], needed: &BTreeSet<(Str
         .iter_mut()
         .flat_map(|(.., report)| &mut report.workloads);
     for policy in workloads.flat_map(|workload| &mut workload.policies) {
-        if let Outcome::Injected(changes) | Outcome::TakenOut(changes) = &mut policy.outcome {
-            changes.retain(|change| {
-                let is_staying =
-                    matches!(&change.target, ChangeTarget::Object(name) if staying.contains(name));
-                !is_staying || change.operation != Operation::TakeOut
-            });
-        }
+        forget_removals(policy, |name| staying.contains(name));
         if policy.outcome == Outcome::Injected(Vec::new()) {
             policy.outcome = Outcome::UpToDate;
         }
     }
+}
+
+/// Takes the removal of an object that is not there out of a report. If nothing else changes, the record does.
+pub(super) fn forget_missing(report: &mut WorkloadReport, missing: &str) {
+    for policy in &mut report.policies {
+        if forget_removals(policy, |name| name == missing)
+            && let Outcome::Injected(changes) | Outcome::TakenOut(changes) = &mut policy.outcome
+            && changes.is_empty()
+        {
+            changes.push(Change::of_record(RecordCause::Other));
+        }
+    }
+}
+
+/// Takes the removal of objects out of a report. Returns whether there was one.
+fn forget_removals(policy: &mut PolicyReport, is_meant: impl Fn(&str) -> bool) -> bool {
+    let (Outcome::Injected(changes) | Outcome::TakenOut(changes)) = &mut policy.outcome else {
+        return false;
+    };
+    let before = changes.len();
+    changes.retain(|change| {
+        let is_of_object = matches!(&change.target, ChangeTarget::Object(name) if is_meant(name));
+        change.operation != Operation::TakeOut || !is_of_object
+    });
+    changes.len() < before
 }
 
 /// Adds the object's line and byte ranges in the file.
