@@ -131,18 +131,13 @@ pub(super) fn refuse_ambiguity(
 
 /// Of the edits that strip the document, returns those of one object.
 fn stripped_edits(pair: &RecordedDocument<'_>, node: NodeId) -> Vec<Edit> {
-    let starts: Vec<usize> = pair
-        .recorded
-        .iter()
-        .map(|recorded_object| pair.tree.span(recorded_object.node).start)
-        .collect();
-    let index = pair
-        .recorded
-        .iter()
-        .position(|recorded_object| recorded_object.node == node)
-        .unwrap_or_default();
-    let from = if index == 0 { 0 } else { starts[index] };
-    let to = starts.get(index + 1).copied().unwrap_or(usize::MAX);
+    let index = pair.position(node).unwrap_or_default();
+    let start_of = |index: usize| {
+        let recorded = pair.recorded.get(index);
+        recorded.map_or(usize::MAX, |recorded| pair.tree.span(recorded.node).start)
+    };
+    let from = if index == 0 { 0 } else { start_of(index) };
+    let to = start_of(index + 1);
     let edits = pair.stripped.edits.iter();
     edits
         .filter(|edit| edit.at.start >= from && edit.at.start < to)
