@@ -173,16 +173,47 @@ impl DataIndex {
     /// Scans a part of the text with this index.
     fn scan_part(&self, text: usize, part: &TextPart<'_>) -> ScanResult {
         let (name, needs) = (self.texts[text].name(), InventoryNeeds::of_data());
-        let mut scan = PartScan {
-            text,
-            kinds: &self.kinds,
-            reader: InventoryReader::new(name, SourceRole::Manifest, &needs, &self.options),
-            documents: Vec::new(),
-        };
-        scan.part(part);
-        let (parsed, unreadable) = scan.reader.into_found();
+        let mut reader = InventoryReader::new(name, SourceRole::Manifest, &needs, &self.options);
+        let words = [DataKind::ConfigMap, DataKind::Secret].map(DataKind::name);
+        let finders = words.map(Finder::new);
+        let mut documents = Vec::new();
+        let mut lines = LineCounter::new(&part.text, part.first_line);
+        for (chunk, class) in ScannedDocuments::of(&part.text, &self.kinds) {
+            let kind = match class {
+                DocumentScan::LetThrough {
+                    kind: Some(kind),
+                    is_object: true,
+                    ..
+                } => DataKind::of(kind),
+                DocumentScan::LetThrough { .. } | DocumentScan::Parse => None,
+            };
+            let may_hold_data = match class {
+                DocumentScan::LetThrough { .. } => kind.is_some(),
+                DocumentScan::Parse => finders
+                    .iter()
+                    .any(|finder| finder.find(chunk.text).is_some()),
+            };
+            if !may_hold_data {
+                continue;
+            }
+            let first_line = lines.line_at(chunk.start);
+            let Some((kind, plain)) = kind.zip(plain_name(chunk.text)) else {
+                reader.document(chunk.text, first_line, &self.kinds);
+                continue;
+            };
+            let namespace = plain.namespace.or(self.options.namespace_in(name));
+            documents.push(IndexedDocument {
+                hash: hash(kind.name(), namespace, plain.name),
+                hash_in_any_namespace: hash(kind.name(), None, plain.name),
+                text,
+                start: part.start + chunk.start,
+                length: chunk.text.len(),
+                first_line,
+            });
+        }
+        let (parsed, unreadable) = reader.into_found();
         ScanResult {
-            documents: scan.documents,
+            documents,
             parsed,
             unreadable,
             failed: None,
@@ -237,58 +268,6 @@ fn not_read(message: String) -> UnclearObject {
         message,
         places: Vec::new(),
         help: "run podgraft again",
-    }
-}
-
-/// A scan of a part of a text.
-struct PartScan<'s> {
-    text: usize,
-    kinds: &'s PodKinds,
-    reader: InventoryReader<'s>,
-    documents: Vec<IndexedDocument>,
-}
-
-impl PartScan<'_> {
-    fn part(&mut self, part: &TextPart<'_>) {
-        let words = [DataKind::ConfigMap, DataKind::Secret].map(DataKind::name);
-        let finders = words.map(Finder::new);
-        let mut lines = LineCounter::new(&part.text, part.first_line);
-        for (chunk, class) in ScannedDocuments::of(&part.text, self.kinds) {
-            let kind = match class {
-                DocumentScan::LetThrough {
-                    kind: Some(kind),
-                    is_object: true,
-                    ..
-                } => DataKind::of(kind),
-                _ => None,
-            };
-            let may_hold_data = match class {
-                DocumentScan::LetThrough { .. } => kind.is_some(),
-                DocumentScan::Parse => finders
-                    .iter()
-                    .any(|finder| finder.find(chunk.text).is_some()),
-            };
-            if !may_hold_data {
-                continue;
-            }
-            let line = lines.line_at(chunk.start);
-            match (kind, plain_name(chunk.text)) {
-                (Some(kind), Some(plain)) => {
-                    let namespace = plain
-                        .namespace
-                        .or(self.reader.options.namespace_in(self.reader.name));
-                    self.documents.push(IndexedDocument {
-                        hash: hash(kind.name(), namespace, plain.name),
-                        hash_in_any_namespace: hash(kind.name(), None, plain.name),
-                        text: self.text,
-                        start: part.start + chunk.start,
-                        length: chunk.text.len(),
-                        first_line: line,
-                    });
-                }
-                _ => self.reader.document(chunk.text, line, self.kinds),
-            }
-        }
     }
 }
 

@@ -87,10 +87,10 @@ fn unreadable(place: Place) -> Diagnostic {
 
 /// Reads documents into an inventory.
 pub(super) struct InventoryReader<'r> {
-    pub name: &'r Arc<str>,
+    name: &'r Arc<str>,
     standing: SourceRole,
     needs: &'r InventoryNeeds,
-    pub options: &'r Options,
+    options: &'r Options,
     found: Inventory,
     /// Documents that may hold a needed object and cannot be read.
     unreadable: Vec<Place>,
