@@ -3,11 +3,12 @@
 
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::LoweringError;
-use crate::edit::companion::{BLANKS_WITHOUT_END, ListStyles, ObjectPlacement, extend_list};
+use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extend_list};
 use crate::inventory::written_name;
 use crate::manifest::pod::Workload;
 use crate::outcome::{FileReport, GeneratedObject, ObjectName, ObjectText, PlacedObject};
@@ -16,6 +17,7 @@ use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
+use super::layout::DocumentLayout;
 use super::pending::PendingWorkload;
 use super::recorded::RecordedDocument;
 use super::write::refuse_ambiguity;
@@ -100,44 +102,41 @@ fn behind_workload_edits(
 }
 
 impl DocumentTask<'_> {
-    /// Returns the companions of a workload with their places in the text. `workload_edits` are the workload's own
-    /// edits.
+    /// Places the companions of a workload in the text, behind the workload's own edits.
     pub(super) fn place_companions(
         &self,
+        layout: &mut DocumentLayout<'_>,
         pair: &RecordedDocument<'_>,
         pending: &PendingWorkload<'_>,
-        workload_edits: &[Edit],
-        styles: &mut ListStyles,
-    ) -> (Vec<UnwrittenCompanion>, Vec<Diagnostic>) {
-        let (mut found, mut problems) = (Vec::new(), Vec::new());
-        let companions = pending
-            .beside
-            .iter()
-            .flat_map(|planned| &planned.companions);
+        edits: &Range<usize>,
+    ) {
+        let companions = pending.beside.iter();
+        let companions = companions.flat_map(|planned| &planned.companions);
         let workload = &pending.workload;
         for companion in companions {
             let beside = self.beside(workload);
             let companion = in_folder_of(workload, companion.clone());
+            let report = &mut layout.report;
             let written = refuse_ambiguity(pair, workload).and_then(|()| {
-                let written = beside.write(workload.tree, &companion.object, styles);
+                let written = beside.write(workload.tree, &companion.object, &mut layout.styles);
+                let own_edits = &report.edits[edits.clone()];
                 written
-                    .and_then(|text| behind_workload_edits(text, workload, workload_edits))
+                    .and_then(|text| behind_workload_edits(text, workload, own_edits))
                     .map_err(|refusal| cannot_write(&companion, workload, &refusal))
             });
             match written {
-                Ok(text) => found.push(UnwrittenCompanion {
+                Ok(text) => layout.companions.push(UnwrittenCompanion {
                     beside,
                     placed: PlacedObject {
-                        workload: 0,
-                        edits: 0..workload_edits.len(),
+                        workload: report.workloads.len(),
+                        edits: edits.clone(),
                         companion,
                         text: Some(text),
                     },
                 }),
-                Err(problem) => problems.push(*problem),
+                Err(problem) => report.diagnostics.push(*problem),
             }
         }
-        (found, problems)
     }
 
     /// How objects are placed after a workload.

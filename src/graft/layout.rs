@@ -29,16 +29,16 @@ use super::write::draft_of;
 
 /// The result of a document; see the module's documentation.
 pub(super) struct DocumentLayout<'t> {
-    report: FileReport,
+    pub report: FileReport,
     drafts: Vec<(NodeId, Draft<'t>)>,
     /// The generated objects of the document.
-    companions: Vec<UnwrittenCompanion>,
+    pub companions: Vec<UnwrittenCompanion>,
     /// Index ranges of the edits that restore a base. No draft describes these edits.
     given_back: Vec<Range<usize>>,
     /// Whether the edits of the workloads were compared with the drafts already.
     is_checked: bool,
     /// The styles of the Lists into which objects are generated.
-    styles: ListStyles,
+    pub styles: ListStyles,
 }
 
 impl<'a> DocumentTask<'a> {
@@ -97,12 +97,9 @@ impl<'a> DocumentTask<'a> {
             .options
             .details
             .then(|| self.describe_changed(pair, &pending, lines));
-        let object_edits = &layout.report.edits[edits.clone()];
-        let (companions, problems) =
-            self.place_companions(pair, &pending, object_edits, &mut layout.styles);
-        layout.add_companions(companions, &edits);
-        layout.report.diagnostics.extend(pending.problems);
+        let problems = std::mem::take(&mut pending.problems);
         layout.report.diagnostics.extend(problems);
+        self.place_companions(layout, pair, &pending, &edits);
         if let Some(described) = &mut described {
             let (mut policies, places) = (pending.policies, self.setting.options.places);
             if places {
@@ -205,16 +202,6 @@ impl<'t> DocumentLayout<'t> {
         let needed = pending.record().into_iter().flat_map(generated);
         self.report.needed.extend(needed);
         self.report.records.extend(recorded);
-    }
-
-    fn add_companions(&mut self, companions: Vec<UnwrittenCompanion>, edits: &Range<usize>) {
-        let workload = self.report.workloads.len();
-        let numbered = companions.into_iter().map(|mut companion| {
-            companion.placed.workload = workload;
-            companion.placed.edits = edits.clone();
-            companion
-        });
-        self.companions.extend(numbered);
     }
 
     /// Parses the edited document and compares it with the drafts.
