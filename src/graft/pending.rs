@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::needs::RunNeeds;
@@ -15,7 +15,7 @@ use crate::plan::draft::Draft;
 use crate::plan::draft_paths::joined_values;
 use crate::plan::metrics::metrics_port;
 use crate::plan::recording::EarlierRun;
-use crate::plan::removal::{Drift, DriftHandling, RemovalResult};
+use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, faults_of_kept};
 use crate::policy::PolicyValue;
 use crate::record::{Record, RecordPaths, RecordedValue, note_order, restore_order};
@@ -32,7 +32,7 @@ use super::dangling_mounts::dangling_mounts;
 use super::document::DocumentTask;
 use super::objects::{ObjectClass, OtherObject};
 use super::prune::generated;
-use super::record_refusals::{changed_since, without_record};
+use super::record_refusals::without_record;
 use super::recorded::OffsetMap;
 use super::recorded::RecordedDocument;
 use super::refusals::{refuse_pod, refuse_workload};
@@ -403,44 +403,6 @@ impl<'a> DocumentTask<'a> {
         }
         record.room = earlier_room.unwrap_or_default();
         record.room.join(&room);
-    }
-
-    /// Returns problems about values that somebody changed since they were injected: errors if their policy is to be
-    /// removed, otherwise warnings that the change stays.
-    fn changed_since(
-        &self,
-        workload: &Workload<'_>,
-        policies: &[PolicyReport],
-        changed: &[Drift],
-    ) -> Vec<Diagnostic> {
-        let mut problems = Vec::new();
-        for Drift {
-            policy,
-            path,
-            handling,
-        } in changed
-        {
-            let is_given = self.is_given(policy);
-            let of_policy = || policies.iter().filter(|report| *report.policy == **policy);
-            let is_gone = of_policy()
-                .any(|policy_report| matches!(policy_report.outcome, Outcome::TakenOut(_)));
-            // Then the conflict is already reported as an error.
-            let has_failed =
-                of_policy().any(|policy_report| policy_report.outcome == Outcome::Failed);
-            let problem = || changed_since(workload, policy, path);
-            if is_gone && !self.setting.options.force {
-                problems.push(problem());
-            } else if is_gone && *handling == DriftHandling::Leave
-                || is_given && !is_gone && !has_failed
-            {
-                let warning = problem().with_severity(Severity::Warning);
-                problems.push(warning.help(match is_gone {
-                    true => "what it was changed to stays, and is no longer recorded",
-                    false => "what it was changed to stays",
-                }));
-            }
-        }
-        problems
     }
 }
 

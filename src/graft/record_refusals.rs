@@ -1,11 +1,13 @@
 //! Diagnostics about records that cannot be used or undone.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
+use crate::outcome::{Outcome, PolicyReport};
 use crate::ownership::WorkloadKey;
 use crate::plan::explain_refusal;
+use crate::plan::removal::{Drift, DriftHandling};
 use crate::record::lock::LockedRecordError;
 use crate::record::words::{forced_undo_command, words_of};
 use crate::record::{MARKER, RecordError, RecordedValue};
@@ -14,7 +16,47 @@ use crate::undo::{RecordedObject, RemovalObstacle};
 use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::tree::{NodeId, Tree};
 
+use super::document::DocumentTask;
 use super::refusals::refuse_duplicate_in_pod;
+
+impl DocumentTask<'_> {
+    /// Returns problems about values that somebody changed since they were injected: errors if their policy is to be
+    /// removed, otherwise warnings that the change stays.
+    pub(super) fn changed_since(
+        &self,
+        workload: &Workload<'_>,
+        policies: &[PolicyReport],
+        changed: &[Drift],
+    ) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for drift in changed {
+            let reports = policies.iter();
+            let reports = reports.filter(|report| *report.policy == *drift.policy);
+            let outcomes: Vec<&Outcome> = reports.map(|report| &report.outcome).collect();
+            let is_gone = outcomes
+                .iter()
+                .any(|outcome| matches!(outcome, Outcome::TakenOut(_)));
+            let problem = changed_since(workload, &drift.policy, &drift.path);
+            let stays = match is_gone {
+                true if !self.setting.options.force => {
+                    problems.push(problem);
+                    continue;
+                }
+                true => drift.handling == DriftHandling::Leave,
+                // After a failure, the conflict is already reported as an error.
+                false => self.is_given(&drift.policy) && !outcomes.contains(&&Outcome::Failed),
+            };
+            if stays {
+                let warning = problem.with_severity(Severity::Warning);
+                problems.push(warning.help(match is_gone {
+                    true => "what it was changed to stays, and is no longer recorded",
+                    false => "what it was changed to stays",
+                }));
+            }
+        }
+        problems
+    }
+}
 
 pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -> Diagnostic {
     let message = format!(
