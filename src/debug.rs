@@ -20,14 +20,9 @@ const COMMAND_FIELDS: [&str; 8] = [
     "targetContainerName",
 ];
 
-fn workloads<'r>(reports: &[&'r FileReport]) -> impl Iterator<Item = &'r WorkloadReport> {
-    let workloads: Vec<&'r WorkloadReport> = reports
-        .iter()
-        .flat_map(|report| &report.workloads)
-        .collect();
-    workloads
-        .into_iter()
-        .filter(|workload| !workload.ephemeral_containers.is_empty())
+fn workloads<'r>(reports: &'r [&FileReport]) -> impl Iterator<Item = &'r WorkloadReport> {
+    let workloads = reports.iter().flat_map(|report| &report.workloads);
+    workloads.filter(|workload| !workload.ephemeral_containers.is_empty())
 }
 
 fn patch(workload: &WorkloadReport) -> Value {

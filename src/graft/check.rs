@@ -39,13 +39,10 @@ pub(super) fn check(
     };
     let message = format!("the edited document is not what was planned: {defect}");
     let node = drafts.first().map_or(0..0, |(node, _)| tree.span(*node));
-    let problem =
-        Diagnostic::error(Code::Internal, message).at(source.place(node), "in this document");
-    Some(
-        problem.help(
-            "this is a bug of podgraft; nothing was written. Please report it with the document",
-        ),
-    )
+    let problem = Diagnostic::error(Code::Internal, message);
+    let problem = problem.at(source.place(node), "in this document");
+    let help = "this is a bug of podgraft; nothing was written. Please report it with the document";
+    Some(problem.help(help))
 }
 
 #[cfg(test)]

@@ -265,16 +265,11 @@ pub(super) fn api_service(
     if text(name) == wanted {
         return None;
     }
-    let problem = Diagnostic::error(
-        Code::WrongName,
-        format!(
-            "the APIService `{}` has a name that is not its version and group",
-            text(name)
-        ),
+    let message = format!(
+        "the APIService `{}` has a name that is not its version and group",
+        text(name)
     );
-    Some(
-        problem
-            .at(source.place(tree.span(name)), "this name")
-            .help(format!("call it `{wanted}`")),
-    )
+    let problem = Diagnostic::error(Code::WrongName, message);
+    let problem = problem.at(source.place(tree.span(name)), "this name");
+    Some(problem.help(format!("call it `{wanted}`")))
 }

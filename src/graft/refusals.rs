@@ -34,12 +34,10 @@ fn refuse_keys(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Option<Dia
         .filter_map(|key| tree.get(root, key));
     let tagged = values.find(|&value| scalar_value(tree, value).is_err())?;
     let place = source.place(tree.span(tagged));
-    let problem = Diagnostic::error(Code::CannotEdit, "this object hides its kind behind a tag");
-    Some(
-        problem
-            .at(place, "readers disagree about this")
-            .help("write the kind out"),
-    )
+    let message = "this object hides its kind behind a tag";
+    let problem = Diagnostic::error(Code::CannotEdit, message);
+    let problem = problem.at(place, "readers disagree about this");
+    Some(problem.help("write the kind out"))
 }
 
 /// Refuses an object that begins on the line of the `---`.
@@ -49,24 +47,15 @@ fn refuse_first_line(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Opti
     if !tree.kind(root).is_collection() || !source.text[line..].starts_with("---") {
         return None;
     }
-    let problem = Diagnostic::error(
-        Code::CannotEdit,
-        "a document begins on the line of its `---`, which kubectl refuses",
-    );
-    Some(
-        problem
-            .at(source.place(start..start), "begins here")
-            .help("put it on the next line"),
-    )
+    let message = "a document begins on the line of its `---`, which kubectl refuses";
+    let problem = Diagnostic::error(Code::CannotEdit, message);
+    let problem = problem.at(source.place(start..start), "begins here");
+    Some(problem.help("put it on the next line"))
 }
 
 /// Refuses a workload with a duplicate key in a field that selection reads.
 pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
-    let key = workload.duplicate_key()?;
-    Some(duplicate(
-        workload.place(key),
-        workload.tree.scalar(key).unwrap_or_default(),
-    ))
+    Some(duplicate_in(workload, workload.duplicate_key()?))
 }
 
 /// Refuses a pod that cannot be edited.
@@ -78,9 +67,8 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
         );
         let problem = Diagnostic::error(Code::Invalid, message)
             .at(workload.place(node), "this is something else");
-        return Some(
-            problem.help("write them as a list: `- name: NAME` and the other fields below it"),
-        );
+        let help = "write them as a list: `- name: NAME` and the other fields below it";
+        return Some(problem.help(help));
     }
     if let Some((key, node)) = workload.untyped_text() {
         let subject = match key {
@@ -103,11 +91,12 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
 
 /// Refuses a pod with a duplicate key in its `spec` or in a container.
 pub(super) fn refuse_duplicate_in_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
-    let key = workload.duplicate_key_in_pod()?;
-    Some(duplicate(
-        workload.place(key),
-        workload.tree.scalar(key).unwrap_or_default(),
-    ))
+    Some(duplicate_in(workload, workload.duplicate_key_in_pod()?))
+}
+
+fn duplicate_in(workload: &Workload<'_>, key: NodeId) -> Diagnostic {
+    let name = workload.tree.scalar(key).unwrap_or_default();
+    duplicate(workload.place(key), name)
 }
 
 fn duplicate(place: Place, key: &str) -> Diagnostic {
@@ -120,21 +109,15 @@ fn duplicate(place: Place, key: &str) -> Diagnostic {
             )
             .help("write the `<<` first in its mapping, or take one of the two keys out");
     }
-    let problem = Diagnostic::error(
-        Code::DuplicateKey,
-        format!("the key `{key}` stands twice in one mapping"),
-    );
-    problem
+    let message = format!("the key `{key}` stands twice in one mapping");
+    Diagnostic::error(Code::DuplicateKey, message)
         .at(place, "the second one")
         .help("readers disagree about which one counts: take one of them out")
 }
 
 pub(super) fn untyped(list_kind: &str, place: Place) -> Diagnostic {
-    let problem = Diagnostic::error(
-        Code::UntypedItems,
-        format!("an item of this {list_kind} does not state its apiVersion and kind"),
-    );
-    problem
+    let message = format!("an item of this {list_kind} does not state its apiVersion and kind");
+    Diagnostic::error(Code::UntypedItems, message)
         .at(place, "what is this?")
         .help("state apiVersion and kind in every item, as `kubectl get -o yaml` does in its `kind: List`")
 }
@@ -143,12 +126,10 @@ pub(super) fn untyped(list_kind: &str, place: Place) -> Diagnostic {
 pub const RENDER_FIRST: &str = "render it first, and give podgraft the result: helm template RELEASE CHART | podgraft apply -p POLICY -";
 
 pub(super) fn not_rendered(place: Place) -> Diagnostic {
-    Diagnostic::error(
-        Code::NotRendered,
-        "this is a template that has not been rendered",
-    )
-    .at(place, "`{{` stands where a value or a line begins")
-    .help(RENDER_FIRST)
+    let message = "this is a template that has not been rendered";
+    Diagnostic::error(Code::NotRendered, message)
+        .at(place, "`{{` stands where a value or a line begins")
+        .help(RENDER_FIRST)
 }
 
 pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnostic {
@@ -158,13 +139,15 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
     let place = source.place(error.at.clone());
     match &error.kind {
         ParseErrorKind::Syntax(message) => {
-            let problem = Diagnostic::error(Code::NotYaml, format!("this is not YAML: {message}"))
-                .at(place, "the parser stopped here");
-            let is_json_stream = source.text.trim_start().starts_with('{');
-            if is_json_stream {
-                problem.help("JSON objects one after the other need a `---` line between them")
-            } else {
-                problem
+            let message = format!("this is not YAML: {message}");
+            let problem = Diagnostic::error(Code::NotYaml, message);
+            let problem = problem.at(place, "the parser stopped here");
+            // A stream of JSON objects.
+            match source.text.trim_start().starts_with('{') {
+                true => {
+                    problem.help("JSON objects one after the other need a `---` line between them")
+                }
+                false => problem,
             }
         }
         ParseErrorKind::TooDeep => {
@@ -199,13 +182,7 @@ pub(super) fn refuse_encoding(name: &Arc<str>, text: &[u8]) -> Option<Diagnostic
         return None;
     }
     let place = Source::new(Arc::clone(name), "").place(0..0);
-    let problem = Diagnostic::error(
-        Code::NotUtf8,
-        format!("`{name}` is not UTF-8; it looks like UTF-16 or binary data"),
-    );
-    Some(
-        problem
-            .at(place, "the file's first bytes")
-            .help("convert it: iconv -f UTF-16 -t UTF-8"),
-    )
+    let message = format!("`{name}` is not UTF-8; it looks like UTF-16 or binary data");
+    let problem = Diagnostic::error(Code::NotUtf8, message).at(place, "the file's first bytes");
+    Some(problem.help("convert it: iconv -f UTF-16 -t UTF-8"))
 }
