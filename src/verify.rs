@@ -95,6 +95,29 @@ fn difference(node: NodeId, description: &'static str) -> VerifyResult {
     })
 }
 
+/// Checks the parts of a node one by one, and that there are as many as wanted. `missing` and `more` say what is wrong
+/// with another number.
+fn check_each<P, W>(
+    out: NodeId,
+    mut parts: impl Iterator<Item = P>,
+    wanted: impl Iterator<Item = W>,
+    [missing, more]: [&'static str; 2],
+    check: impl Fn(P, W) -> VerifyResult,
+) -> VerifyResult {
+    for wanted in wanted {
+        match parts.next() {
+            Some(part) => check(part, wanted)?,
+            None => return difference(out, missing),
+        }
+    }
+    match parts.next() {
+        Some(_) => difference(out, more),
+        None => Ok(()),
+    }
+}
+
+const ITEMS: [&str; 2] = ["an item is missing", "an item too many"];
+
 impl Verifier<'_, '_> {
     /// Checks a new List around an object and the objects written behind it.
     fn check_new_list(
@@ -122,17 +145,9 @@ impl Verifier<'_, '_> {
             Some(first) => self.check_node(first, node)?,
             None => return difference(out, "an item is missing"),
         }
-        for (_, object) in written {
-            let Some(item) = items.next() else {
-                return difference(out, "an item is missing");
-            };
-            self.check_value(item, object)?;
-        }
-        if items.next().is_some() {
-            difference(out, "an item too many")
-        } else {
-            Ok(())
-        }
+        check_each(out, items, written.iter(), ITEMS, |item, (_, object)| {
+            self.check_value(item, object)
+        })
     }
 
     fn check_node(&self, out: NodeId, node: NodeId) -> VerifyResult {
@@ -171,40 +186,30 @@ impl Verifier<'_, '_> {
         }
         self.same_properties(out, node)?;
         if input.kind(node) == NodeKind::Alias {
-            return if output.slice(out) == input.slice(node) {
-                Ok(())
-            } else {
-                difference(out, "another alias")
+            return match output.slice(out) == input.slice(node) {
+                true => Ok(()),
+                false => difference(out, "another alias"),
             };
         }
         if !input.kind(node).is_collection() {
-            return if output.scalar(out) == input.scalar(node) {
-                Ok(())
-            } else {
-                difference(out, "another text")
+            return match output.scalar(out) == input.scalar(node) {
+                true => Ok(()),
+                false => difference(out, "another text"),
             };
         }
-        let mut output_children = output.children(out);
-        for child in input.children(node) {
-            let Some(output_child) = output_children.next() else {
-                return difference(out, "something is missing");
-            };
-            self.check_node(output_child, child)?;
-        }
-        if output_children.next().is_some() {
-            difference(out, "something more")
-        } else {
-            Ok(())
-        }
+        let words = ["something is missing", "something more"];
+        let (parts, wanted) = (output.children(out), input.children(node));
+        check_each(out, parts, wanted, words, |part, node| {
+            self.check_node(part, node)
+        })
     }
 
     fn same_properties(&self, out: NodeId, node: NodeId) -> VerifyResult {
         let is_same = self.output.tag(out) == self.input.tag(node)
             && self.output.anchor(out) == self.input.anchor(node);
-        if is_same {
-            Ok(())
-        } else {
-            difference(out, "another tag or anchor")
+        match is_same {
+            true => Ok(()),
+            false => difference(out, "another tag or anchor"),
         }
     }
 
@@ -240,40 +245,27 @@ impl Verifier<'_, '_> {
         if !self.output.kind(out).is_mapping() {
             return difference(out, "no mapping");
         }
-        let mut entries = self.output.entries(out);
-        for field in fields {
-            let Some((key, value)) = entries.next() else {
-                return difference(out, "a field is missing");
-            };
+        let words = ["a field is missing", "a field too many"];
+        let entries = self.output.entries(out);
+        check_each(out, entries, fields.iter(), words, |(key, value), field| {
             match &field.key {
                 DraftKey::Node(node) if self.is_same_text(key, *node) => {}
                 DraftKey::Node(node) => self.check_same(key, *node)?,
                 DraftKey::New(text) if self.output.scalar(key) == Some(text) => {}
                 DraftKey::New(_) => return difference(key, "another key"),
             }
-            self.check_part(draft, value, &field.value)?;
-        }
-        match entries.next() {
-            Some(_) => difference(out, "a field too many"),
-            None => Ok(()),
-        }
+            self.check_part(draft, value, &field.value)
+        })
     }
 
     fn list(&self, draft: &Draft<'_>, out: NodeId, items: &[DraftValue]) -> VerifyResult {
         if !self.output.kind(out).is_sequence() {
             return difference(out, "no list");
         }
-        let mut children = self.output.children(out);
-        for item in items {
-            let Some(child) = children.next() else {
-                return difference(out, "an item is missing");
-            };
-            self.check_part(draft, child, item)?;
-        }
-        match children.next() {
-            Some(_) => difference(out, "an item too many"),
-            None => Ok(()),
-        }
+        let children = self.output.children(out);
+        check_each(out, children, items.iter(), ITEMS, |child, item| {
+            self.check_part(draft, child, item)
+        })
     }
 
     /// Whether a node without a tag is a string with this text. Quicker than to build its value.
