@@ -56,18 +56,18 @@ fn in_folder_of(workload: &Workload<'_>, mut companion: GeneratedObject) -> Gene
         let folder = file.rfind('/').map_or("", |at| &file[..=at]);
         let ObjectName { kind, name, .. } = &companion.name;
         let file = format!("{folder}{}_{name}.yaml", kind.to_lowercase());
-        let metadata = Arc::make_mut(&mut companion.object)
-            .get_mut("metadata")
-            .and_then(Value::as_object_mut);
-        let Some(metadata) = metadata else { continue };
+        let metadata = Arc::make_mut(&mut companion.object).get_mut("metadata");
         let annotations = metadata
-            .entry("annotations")
-            .or_insert_with(|| Value::Object(Map::new()));
-        let Some(annotations) = annotations.as_object_mut() else {
-            continue;
-        };
-        annotations.insert(path.to_owned(), Value::from(file));
-        annotations.insert(index.to_owned(), Value::from("0"));
+            .and_then(Value::as_object_mut)
+            .and_then(|metadata| {
+                let annotations = metadata.entry("annotations");
+                let annotations = annotations.or_insert_with(|| Value::Object(Map::new()));
+                annotations.as_object_mut()
+            });
+        if let Some(annotations) = annotations {
+            annotations.insert(path.to_owned(), Value::from(file));
+            annotations.insert(index.to_owned(), Value::from("0"));
+        }
     }
     companion
 }

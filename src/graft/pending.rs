@@ -387,13 +387,9 @@ impl<'a> DocumentTask<'a> {
         let room = self.beside(workload).room(workload.tree);
         // The text that undo gives back may end with a line end although this one does not, if the injection was in
         // its last lines. Then there is nothing to note.
-        let room = if pair.original().ends_with('\n') {
-            TextAdjustment {
-                list: room.list,
-                ..TextAdjustment::default()
-            }
-        } else {
-            room
+        let room = TextAdjustment {
+            unended: room.unended && !pair.original().ends_with('\n'),
+            ..room
         };
         let earlier = earlier.filter(|earlier| generated(earlier).next().is_some());
         let earlier_room = earlier.map(|earlier| earlier.room.clone());

@@ -138,19 +138,16 @@ fn needed_by_others(
                 continue;
             }
             match read_record(&tree, object.node) {
-                Ok(recorded_object) => needed.extend(
-                    recorded_object
-                        .iter()
-                        .flat_map(|recorded_object| generated(&recorded_object.record)),
-                ),
+                Ok(recorded) => {
+                    let records = recorded.iter().map(|recorded| &recorded.record);
+                    needed.extend(records.flat_map(generated));
+                }
                 Err((node, error)) => {
                     let span = tree.span(node);
                     let decoded = String::from_utf8_lossy(text);
                     let source = Source::new(Arc::clone(name), &decoded);
-                    return Err(unreadable(
-                        &error,
-                        source.place(chunk.start + span.start..chunk.start + span.end),
-                    ));
+                    let span = chunk.start + span.start..chunk.start + span.end;
+                    return Err(unreadable(&error, source.place(span)));
                 }
             }
         }
@@ -251,7 +248,7 @@ impl Pruner<'_> {
         for chunk in chunks(&output).filter(is_managed) {
             let text = std::str::from_utf8(chunk.text).ok();
             if let Some(tree) = text.and_then(|text| parse(text).ok()) {
-                retired = self.document(&file, &chunk, &tree, retired);
+                self.document(&file, &chunk, &tree, &mut retired);
             }
         }
         report.diagnostics.extend(retired.problems);
@@ -272,8 +269,8 @@ impl Pruner<'_> {
         file: &ChangedFile<'_>,
         chunk: &Chunk<'_>,
         tree: &Tree<'_>,
-        mut retired: PrunedText,
-    ) -> PrunedText {
+        retired: &mut PrunedText,
+    ) {
         let (gone, changed) = self.prunable_objects(tree);
         for (node, generated) in changed {
             retired.names.push(generated.name.clone());
@@ -307,7 +304,6 @@ impl Pruner<'_> {
             .into_iter()
             .map(|(.., generated)| generated.name.clone());
         retired.names.extend(names);
-        retired
     }
 
     /// Returns the edits of the remaining text that undo the room made for pruned objects.

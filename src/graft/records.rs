@@ -78,10 +78,8 @@ impl<'a> DocumentTask<'a> {
                     records.recorded.push(recorded_object);
                 }
                 Ok(recorded_object) => {
-                    let needed = recorded_object
-                        .iter()
-                        .flat_map(|recorded_object| generated(&recorded_object.record));
-                    records.needed.extend(needed);
+                    let others = recorded_object.iter().map(|recorded| &recorded.record);
+                    records.needed.extend(others.flat_map(generated));
                 }
                 Err((node, error)) => {
                     problems.push(unreadable(&error, source.place(tree.span(node))));
