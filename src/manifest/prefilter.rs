@@ -62,27 +62,18 @@ impl<'a> DocumentScanner<'a> {
         let text = self.text;
         let mut root = RootFields::default();
         let mut at = start + behind_separator(&text[start..])?;
-        // Before the first key, an indented line could begin the root, so no line may be skipped.
-        while !root.has_content {
-            match text.get(at) {
-                None => return Some((root.classify(kinds), text.len())),
-                Some(b'\n' | b'#') => {}
-                Some(b'-') if is_separator(&text[at..]) => return Some((root.classify(kinds), at)),
-                Some(_) => root.take_line(&text[at..], kinds)?,
-            }
-            if !root.has_content {
-                at +=
-                    memchr::memchr(b'\n', &text[at..]).map_or(text.len() - at, |length| length + 1);
-            }
-        }
         loop {
-            at = self.lines.next_after(at);
             match text.get(at) {
                 None => return Some((root.classify(kinds), text.len())),
                 Some(b'\n' | b'#') => {}
                 Some(b'-') if is_separator(&text[at..]) => return Some((root.classify(kinds), at)),
                 Some(_) => root.take_line(&text[at..], kinds)?,
             }
+            at = match root.has_content {
+                true => self.lines.next_after(at),
+                // Before the first key, an indented line could begin the root, so no line may be skipped.
+                false => at + (line_of(&text[at..]).len() + 1).min(text.len() - at),
+            };
         }
     }
 }
