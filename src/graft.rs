@@ -65,7 +65,7 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     // A policy may look up objects anywhere in the run, also generated ones, so the inventory is complete before the
     // first workload is planned.
     let (mut inventory, problems) =
-        inventory::read(name, text, SourceRole::Manifest, &needs, options);
+        inventory::read_part(name, text, 1, SourceRole::Manifest, &needs, options);
     inventory.index = index.map(Arc::new);
     for companion in
         generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory)

@@ -29,7 +29,7 @@ use object::data_of;
 pub use object::{
     DataEntries, DataKind, DataValue, NamespaceMeta, data_fault, name_in, written_name,
 };
-pub use read::{read, read_part};
+pub use read::read_part;
 use recorded::RecordedObjects;
 pub use recorded::RecordedPolicy;
 pub use source_text::{InMemoryText, SourceText, TextPart, TextParts, map_parts};

@@ -20,17 +20,8 @@ use crate::yaml::value::to_value;
 
 /// Returns the needed objects of a text, and errors about documents that may hold one but cannot be read. Bytes that
 /// are not UTF-8 are skipped here: they are reported where the text is read as manifests.
-pub fn read(
-    name: &Arc<str>,
-    text: &[u8],
-    standing: SourceRole,
-    needs: &InventoryNeeds,
-    options: &Options,
-) -> (Inventory, Vec<Diagnostic>) {
-    read_part(name, text, 1, standing, needs, options)
-}
-
-/// Like [`read`], for a part of a text that begins on the line `first_line`.
+///
+/// The text may be a part of a file that begins on the line `first_line`.
 pub fn read_part(
     name: &Arc<str>,
     text: &[u8],

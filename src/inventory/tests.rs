@@ -15,7 +15,8 @@ fn read_as(standing: SourceRole, texts: &[&str]) -> Inventory {
     let mut inventory = Inventory::default();
     for (at, text) in texts.iter().enumerate() {
         let name: Arc<str> = format!("{standing:?}-{at}.yaml").into();
-        let (found, problems) = read(&name, text.as_bytes(), standing, ALL, &Options::default());
+        let options = Options::default();
+        let (found, problems) = read_part(&name, text.as_bytes(), 1, standing, ALL, &options);
         assert!(problems.is_empty(), "{problems:?}");
         inventory.add(found);
     }
@@ -99,9 +100,10 @@ fn the_order_of_texts_makes_no_difference() {
     let parts: Vec<Inventory> = (0..3)
         .map(|at| {
             let name: Arc<str> = format!("{at}.yaml").into();
-            read(
+            read_part(
                 &name,
                 texts[at].as_bytes(),
+                1,
                 SourceRole::Manifest,
                 ALL,
                 &Options::default(),

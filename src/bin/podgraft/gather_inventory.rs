@@ -9,7 +9,7 @@ use std::sync::Arc;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::{Options, generated_companions};
 use podgraft::inventory::{
-    DataIndex, Inventory, InventoryNeeds, SourceRole, SourceText, map_parts, read, read_part,
+    DataIndex, Inventory, InventoryNeeds, SourceRole, SourceText, map_parts, read_part,
 };
 use podgraft::outcome::ObjectName;
 use podgraft::policy::Policy;
@@ -140,7 +140,8 @@ type SourceFacts = (Inventory, Vec<Diagnostic>);
 
 impl InventoryRequest<'_> {
     fn read_context(&self, name: &Arc<str>, text: &[u8]) -> SourceFacts {
-        read(name, text, SourceRole::Context, self.needs, self.options)
+        let standing = SourceRole::Context;
+        read_part(name, text, 1, standing, self.needs, self.options)
     }
 
     /// Reads the files that are not of this run, for the objects that earlier runs generated: there must not be two.
