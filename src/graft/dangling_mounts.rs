@@ -21,54 +21,51 @@ pub(super) fn dangling_mounts(
     let current = Draft::new(workload.tree, workload.object.node);
     let stay = volume_names(target, path);
     let were = volume_names(&current, path);
-    if were.iter().all(|volume| stay.contains(volume)) {
+    if were.is_subset(&stay) {
         return Vec::new();
     }
     let mut dangling = mounts_of(target, path);
-    dangling.retain(|_, mount| !mount.has_volume);
+    dangling.retain(|_, volume| !stay.contains(&**volume));
     if dangling.is_empty() {
         return Vec::new();
     }
     let before = mounts_of(&current, path);
-    dangling.retain(|path, _| before.get(path).is_some_and(|mount| mount.has_volume));
+    let had_volume = |path: &String| {
+        let volume = before.get(path);
+        volume.is_some_and(|volume| were.contains(&**volume))
+    };
+    dangling.retain(|path, _| had_volume(path));
     let severity = match force {
         true => Severity::Warning,
         false => Severity::Error,
     };
-    let problem = |(path, mount): (String, VolumeMountUse)| match were.contains(&*mount.volume) {
-        true => loses_volume(workload, &path, &mount, record).with_severity(severity),
-        false => has_no_volume(workload, &path, &mount),
+    let problem = |(path, volume): (String, String)| match were.contains(&*volume) {
+        true => loses_volume(workload, &path, &volume, record).with_severity(severity),
+        false => has_no_volume(workload, &path, &volume),
     };
     dangling.into_iter().map(problem).collect()
 }
 
-fn has_no_volume(workload: &Workload<'_>, path: &str, mount: &VolumeMountUse) -> Diagnostic {
+fn has_no_volume(workload: &Workload<'_>, path: &str, volume: &str) -> Diagnostic {
     let message = format!(
-        "{} of {} comes back, and the volume `{}` that it mounts is not there",
+        "{} of {} comes back, and the volume `{volume}` that it mounts is not there",
         words_of(path),
-        workload.title(),
-        mount.volume
+        workload.title()
     );
     Diagnostic::warning(Code::Invalid, message)
         .at(workload.name_place(), "this workload")
         .help("add the volume, or take the mount out")
 }
 
-fn loses_volume(
-    workload: &Workload<'_>,
-    path: &str,
-    mount: &VolumeMountUse,
-    record: &Record,
-) -> Diagnostic {
+fn loses_volume(workload: &Workload<'_>, path: &str, volume: &str, record: &Record) -> Diagnostic {
     let mut policies = record.policies.iter();
     let owner = policies.find(|policy| policy.effects.added.contains_key(path));
     let of_policy = owner.map_or(String::new(), |policy| {
         format!(" of policy `{}`", policy.policy)
     });
     let message = format!(
-        "{}{of_policy} needs the volume `{}` of {}, which would be taken out",
+        "{}{of_policy} needs the volume `{volume}` of {}, which would be taken out",
         words_of(path),
-        mount.volume,
         workload.title()
     );
     let help = match owner {
@@ -83,14 +80,8 @@ fn loses_volume(
         .help(help)
 }
 
-struct VolumeMountUse {
-    volume: String,
-    has_volume: bool,
-}
-
-/// Returns the volume mounts and volume devices of a pod, by their record paths.
-fn mounts_of(object: &Draft<'_>, template: &[String]) -> BTreeMap<String, VolumeMountUse> {
-    let volumes = volume_names(object, template);
+/// Returns the volumes of the volume mounts and volume devices of a pod, by their record paths.
+fn mounts_of(object: &Draft<'_>, template: &[String]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for list in ["containers", "initContainers"] {
         for container in items(object, pod_spec(object, template), list) {
@@ -106,11 +97,7 @@ fn mounts_of(object: &Draft<'_>, template: &[String]) -> BTreeMap<String, Volume
                         continue;
                     };
                     let path = format!("pod/spec/{list}/{name}/{mounts}/{}", escape(&at));
-                    let mount = VolumeMountUse {
-                        has_volume: volumes.contains(&volume),
-                        volume: volume.into_owned(),
-                    };
-                    found.insert(path, mount);
+                    found.insert(path, volume.into_owned());
                 }
             }
         }
