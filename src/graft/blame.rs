@@ -14,19 +14,17 @@ use crate::yaml::tree::NodeId;
 /// The draft of a workload after one policy, with the index of that policy.
 pub(super) type PolicyStep<'t> = (usize, Draft<'t>);
 
-/// Returns the authors of each edit. Empty if at most one policy changed the workload, or if the authors cannot be
+/// Returns the authors of each edit. `None` if at most one policy changed the workload, or if the authors cannot be
 /// determined.
 pub(super) fn authors(
     text: &str,
     object: NodeId,
     steps: &[PolicyStep<'_>],
     edits: &[Edit],
-) -> Vec<Vec<Author>> {
-    let (Some(first), Some(last)) = (edits.first(), edits.last()) else {
-        return Vec::new();
-    };
+) -> Option<Vec<Vec<Author>>> {
+    let (first, last) = (edits.first()?, edits.last()?);
     if steps.len() < 2 {
-        return Vec::new();
+        return None;
     }
     let start = text[..first.at.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[last.at.end..]
@@ -34,19 +32,13 @@ pub(super) fn authors(
         .map_or(text.len(), |at| last.at.end + at + 1);
     let mut blame = Blame::new(&text[start..end]);
     for (policy, draft) in steps {
-        let Ok(step_edits) = lower(draft, object, &mut TextCache::default()) else {
-            return Vec::new();
-        };
-        let Some(new) = spliced_within(text, start..end, &step_edits) else {
-            return Vec::new();
-        };
+        let step_edits = lower(draft, object, &mut TextCache::default()).ok()?;
+        let new = spliced_within(text, start..end, &step_edits)?;
         blame.advance(&new, &[*policy]);
     }
     // What the final edits change beyond the last step cannot be attributed to one policy.
     let all_policies: Vec<usize> = steps.iter().map(|(policy, _)| *policy).collect();
-    let Some(new) = spliced_within(text, start..end, edits) else {
-        return Vec::new();
-    };
+    let new = spliced_within(text, start..end, edits)?;
     blame.advance(&new, &all_policies);
     let (mut moved, mut authors) = (0, Vec::with_capacity(edits.len()));
     for edit in edits {
@@ -56,7 +48,7 @@ pub(super) fn authors(
         let remover = blame.remover_of(&text[start..end], &old).into_iter();
         authors.push(remover.chain(blame.authors_of(at, &edit.text)).collect());
     }
-    authors
+    Some(authors)
 }
 
 /// Returns a part of the text with the edits applied. `None` if an edit is outside of the part.

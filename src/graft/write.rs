@@ -67,7 +67,8 @@ impl<'a> DocumentTask<'a> {
         // only without one. The text of the record is no policy's, so then authors are not computed, either.
         if let (Some(planned), DesiredState::Draft(draft)) = (planned, &pending.wanted) {
             let problems = self.idempotence_problems(workload, draft, &pending.policies);
-            pending.authors = authors(workload.source.text, node, &planned.steps, &edits);
+            let authors = authors(workload.source.text, node, &planned.steps, &edits);
+            pending.authors = authors.unwrap_or_default();
             let problems = self.of_workload(problems, workload);
             pending.problems.extend(problems);
         }
