@@ -142,22 +142,19 @@ fn line(workload: &WorkloadReport, container: &Value) -> String {
         .join(" ")
 }
 
+fn list<'c>(container: &'c Value, key: &str) -> impl Iterator<Item = &'c Value> {
+    let list = container.get(key).and_then(Value::as_array);
+    list.into_iter().flatten()
+}
+
 fn texts(container: &Value, key: &str) -> Vec<String> {
-    let list = container
-        .get(key)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    list.filter_map(Value::as_str).map(str::to_owned).collect()
+    let texts = list(container, key).filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 fn plain_env(container: &Value) -> impl Iterator<Item = (&str, &str)> {
-    let entries = container
-        .get("env")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    entries.filter_map(|entry| Some((entry.get("name")?.as_str()?, entry.get("value")?.as_str()?)))
+    list(container, "env")
+        .filter_map(|entry| Some((entry.get("name")?.as_str()?, entry.get("value")?.as_str()?)))
 }
 
 /// The fields of the container that the command has no flag for.

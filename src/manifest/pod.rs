@@ -57,6 +57,9 @@ pub enum ContainerListKey {
 }
 
 impl ContainerListKey {
+    /// Both, in the order in which the containers start.
+    pub const ALL: [Self; 2] = [Self::InitContainers, Self::Containers];
+
     /// The key in the pod spec.
     pub fn key(self) -> &'static str {
         match self {
@@ -220,10 +223,8 @@ impl<'t> Workload<'t> {
 
     /// The place of the object's name, or else of its kind.
     pub fn name_place(&self) -> Place {
-        let name = self
-            .tree
-            .get(self.object.node, "metadata")
-            .and_then(|metadata| self.tree.get(metadata, "name"));
+        let metadata = self.metadata();
+        let name = metadata.and_then(|metadata| self.tree.get(metadata, "name"));
         let node = name
             .or_else(|| self.tree.get(self.object.node, "kind"))
             .unwrap_or(self.object.node);
@@ -287,20 +288,14 @@ impl<'t> Workload<'t> {
     /// The value of a container list that is not a list, or an item of it that is not a mapping.
     pub fn malformed_containers(&self) -> Option<NodeId> {
         let tree = self.tree;
-        let lists = [
-            ContainerListKey::InitContainers,
-            ContainerListKey::Containers,
-        ]
-        .into_iter();
-        let values = lists
-            .filter_map(|list| tree.get(self.pod_spec, list.key()))
-            .filter(|&list| !tree.is_null(list));
-        values
-            .into_iter()
-            .find_map(|list| match tree.kind(list).is_sequence() {
+        let lists = ContainerListKey::ALL.map(|list| tree.get(self.pod_spec, list.key()));
+        let lists = lists.into_iter().flatten();
+        lists.filter(|&list| !tree.is_null(list)).find_map(|list| {
+            match tree.kind(list).is_sequence() {
                 false => Some(list),
                 true => tree.items(list).find(|&item| !tree.kind(item).is_mapping()),
-            })
+            }
+        })
     }
 
     /// The second of two equal keys in the mappings that selection reads: those above the pod's `spec`, and metadata.
@@ -334,10 +329,7 @@ impl<'t> Workload<'t> {
 
 fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t>> {
     let mut containers = Vec::new();
-    for list in [
-        ContainerListKey::InitContainers,
-        ContainerListKey::Containers,
-    ] {
+    for list in ContainerListKey::ALL {
         let Some(sequence) = tree.get(pod_spec, list.key()) else {
             continue;
         };
