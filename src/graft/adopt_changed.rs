@@ -216,14 +216,14 @@ fn note_existing(
         return false;
     };
     let replaced = effects.replaced.get_mut(path);
-    let digests = match replaced {
-        Some(replaced) => &mut replaced.now,
-        None => match effects.added.get_mut(path) {
-            Some(digests) => digests,
-            None => return false,
-        },
+    let noted = match replaced.map(|replaced| &mut replaced.now) {
+        None => effects.added.get_mut(path),
+        noted => noted,
     };
-    *digests = current_digest;
+    let Some(noted) = noted else {
+        return false;
+    };
+    *noted = current_digest;
     true
 }
 

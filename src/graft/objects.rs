@@ -21,19 +21,18 @@ pub(super) enum ObjectClass<'t> {
 }
 
 /// An object that is no workload.
-#[derive(Default)]
 pub(super) struct OtherObject {
     pub problems: Vec<Diagnostic>,
     /// Set if its kind has pods but it has no pod template.
     pub without_template: Option<Object>,
 }
 
-impl OtherObject {
+impl ObjectClass<'_> {
     fn of_problem(problem: Diagnostic) -> Self {
-        OtherObject {
+        ObjectClass::Other(OtherObject {
             problems: vec![problem],
             without_template: None,
-        }
+        })
     }
 }
 
@@ -52,7 +51,7 @@ impl<'a> DocumentTask<'a> {
             DocumentContent::Object(object) => object,
             DocumentContent::Untyped { list_kind, node } => {
                 let place = source.place(tree.span(node));
-                return ObjectClass::Other(OtherObject::of_problem(untyped(&list_kind, place)));
+                return ObjectClass::of_problem(untyped(&list_kind, place));
             }
         };
         let Some(pod_kind) = self.setting.kinds.find(&object.api_version, &object.kind) else {
@@ -60,7 +59,7 @@ impl<'a> DocumentTask<'a> {
         };
         if let Some(node) = find_template_braces(tree, object.node) {
             let place = source.place(tree.span(node));
-            return ObjectClass::Other(OtherObject::of_problem(not_rendered(place)));
+            return ObjectClass::of_problem(not_rendered(place));
         }
         let namespace = self.setting.options.namespace_in(self.setting.name);
         match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
@@ -79,7 +78,7 @@ impl<'a> DocumentTask<'a> {
                 );
                 let problem = Diagnostic::error(Code::Invalid, message);
                 let place = source.place(tree.span(node));
-                ObjectClass::Other(OtherObject::of_problem(problem.at(place, "not a mapping")))
+                ObjectClass::of_problem(problem.at(place, "not a mapping"))
             }
         }
     }

@@ -78,20 +78,13 @@ pub struct KrmTags {
 
 /// Converts a diagnostic to a result. The item is the one that holds the first place in the list.
 pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmResult {
-    let place = diagnostic
-        .labels
-        .iter()
-        .map(|label| &label.place)
-        .find(|place| place.source == list.source.name);
+    let mut places = diagnostic.labels.iter().map(|label| &label.place);
+    let mut others = places.clone();
+    let place = places.find(|place| place.source == list.source.name);
     let at = place.map(|place| list.offset(place));
     let item = at.and_then(|at| list.item_at(at));
-    let other_place = diagnostic
-        .labels
-        .iter()
-        .map(|label| &label.place)
-        .find(|place| place.source != list.source.name);
     let mut message = diagnostic.message.clone();
-    if let Some(place) = other_place {
+    if let Some(place) = others.find(|place| place.source != list.source.name) {
         message = format!("{message} ({})", place.link());
     }
     if let Some(help) = &diagnostic.help {
