@@ -14,7 +14,7 @@ use crate::yaml::value::to_value;
 
 use super::draft::{Draft, DraftValue, OpenId, Refusal};
 use super::equality::is_same;
-use super::{PlanContext, WorkloadPlan, baseline, order};
+use super::{PlanContext, RuleContext, WorkloadPlan, baseline, order};
 
 /// A container that this run adds, or that an earlier run added in the same form.
 pub(super) struct AddedContainer {
@@ -39,12 +39,8 @@ fn asks(policy: &Policy) -> bool {
 }
 
 /// The added containers in a draft, as a policy sees them. Empty if the policy does not include such containers.
-pub(super) fn containers(
-    policy: &Policy,
-    draft: &Draft<'_>,
-    workload: &Workload<'_>,
-    base: &Baseline,
-) -> Vec<AddedContainer> {
+pub(super) fn containers(subject: RuleContext<'_, '_>, draft: &Draft<'_>) -> Vec<AddedContainer> {
+    let (policy, workload) = (subject.policy, subject.workload);
     if !asks(policy) {
         return Vec::new();
     }
@@ -58,7 +54,8 @@ pub(super) fn containers(
                 None => draft
                     .value(item)
                     .map(|value| (workload.pod_spec, Arc::new(value))),
-                Some(node) => base
+                Some(node) => subject
+                    .base
                     .injected
                     .get(&node)
                     .and_then(|injected| injected.before.get(&policy.identity))

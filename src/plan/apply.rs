@@ -2,43 +2,43 @@
 //! objects that it generates. The result is the changed draft and an outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 use crate::change::{Change, ChangeTarget, Operation};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::inventory::{Inventory, written_name};
-use crate::manifest::pod::{Container, Workload};
-use crate::options::Options;
+use crate::inventory::written_name;
+use crate::manifest::pod::Container;
 use crate::outcome::needs::Need;
 use crate::outcome::{GeneratedObject, Outcome, Skip, SkipCause};
 use crate::policy::{ApplyRules, ChecksumAnnotation, FailurePolicy, Policy, Rule};
 use crate::record::digest;
-use crate::select::{Baseline, NotApplied, choose_containers, select, select_rule};
+use crate::select::{NotApplied, WorkloadFacts, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
 
-use super::WorkloadPlan;
 use super::added_containers::{self, AddedContainer};
 use super::draft::{Draft, DraftValue};
 use super::planner::Planner;
-use super::recording::{EarlierRun, RuleNotes};
+use super::recording::RuleNotes;
 use super::skips::{no_container, no_rule};
+use super::{PlanContext, WorkloadPlan};
 use super::{companions, config_keys, ephemeral, expand, forbidden, foreign, mutation, needs};
 
 /// The reason to skip a policy in a run that adopts others.
 const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
 
-/// The context in which a rule is applied.
+/// The context in which a rule is applied: its policy, and what is the same for all policies.
 #[derive(Clone, Copy)]
 pub(super) struct RuleContext<'s, 't> {
-    pub workload: &'s Workload<'t>,
+    pub plan: &'s PlanContext<'s, 't>,
     pub policy: &'s Policy,
-    /// All policies of the run.
-    pub policies: &'s [Policy],
-    pub base: &'s Baseline,
-    pub options: &'s Options,
-    pub inventory: &'s Inventory,
-    /// Whether the changes go into a record.
-    pub is_recording: bool,
-    pub earlier: Option<&'s EarlierRun<'s>>,
+}
+
+impl<'s, 't> Deref for RuleContext<'s, 't> {
+    type Target = PlanContext<'s, 't>;
+
+    fn deref(&self) -> &Self::Target {
+        self.plan
+    }
 }
 
 /// Details that applying a policy collects besides its changes.
@@ -52,7 +52,23 @@ pub(super) struct PolicyDetails {
     pub notes: RuleNotes,
 }
 
-impl RuleContext<'_, '_> {
+impl<'s, 't> RuleContext<'s, 't> {
+    /// What expressions can use that are not about a container.
+    pub(super) fn facts(&self) -> WorkloadFacts<'s, 't> {
+        let PlanContext {
+            workload,
+            base,
+            inventory,
+            ..
+        } = *self.plan;
+        WorkloadFacts {
+            workload,
+            base,
+            container: None,
+            inventory,
+        }
+    }
+
     /// The pod template in a draft. Missing keys of the path to it are passed over.
     pub(super) fn template_in(&self, draft: &Draft<'_>) -> DraftValue {
         let path = &self.workload.pod_kind.path;
@@ -135,14 +151,9 @@ fn check_turn(
     earlier: &[Policy],
     planned: &mut WorkloadPlan<'_>,
 ) -> Result<(), NotApplied> {
-    let RuleContext {
-        workload,
-        policy,
-        base,
-        inventory,
-        ..
-    } = subject;
-    select(policy, workload, base, inventory, &mut planned.diagnostics)?;
+    let (policy, workload) = (subject.policy, subject.workload);
+    let warnings = &mut planned.diagnostics;
+    select(policy, workload, subject.base, subject.inventory, warnings)?;
     if let Some(skip) = foreign::left_alone(policy, workload, &planned.draft) {
         return Err(NotApplied::Skip(Box::new(skip)));
     }
@@ -165,13 +176,8 @@ fn apply_rules<'p, 't>(
     planned: &mut WorkloadPlan<'t>,
     numbers: &mut Vec<usize>,
 ) -> RuleResults<'p> {
-    let RuleContext {
-        workload,
-        policy,
-        base,
-        ..
-    } = subject;
-    let added = added_containers::containers(policy, &planned.draft, workload, base);
+    let policy = subject.policy;
+    let added = added_containers::containers(subject, &planned.draft);
     let added: Vec<Container<'_>> = added.iter().map(AddedContainer::container).collect();
     let mut applied = RuleResults::default();
     for (index, rule) in policy.rules.iter().enumerate() {
@@ -239,13 +245,7 @@ fn apply_rule<'p, 't>(
     planned: &mut WorkloadPlan<'t>,
     applied: &mut RuleResults<'p>,
 ) {
-    let RuleContext {
-        workload,
-        policy,
-        base,
-        inventory,
-        ..
-    } = subject;
+    let policy = subject.policy;
     let problems = &mut applied.problems;
     let warnings = &mut planned.diagnostics;
     let chosen = match choose(subject, rule, added, warnings, &mut applied.taken) {
@@ -253,6 +253,7 @@ fn apply_rule<'p, 't>(
         Err(NotApplied::Skip(skip)) => return applied.skips.push((rule, *skip)),
         Err(NotApplied::Undecided(problem)) => return problems.push(*problem),
     };
+    let (workload, base, inventory) = (subject.workload, subject.base, subject.inventory);
     let expanded = match expand::expand(policy, rule, workload, base, inventory, &chosen) {
         Ok(expanded) => expanded,
         Err(found) => return problems.extend(found),
@@ -287,13 +288,13 @@ fn choose<'c>(
     warnings: &mut Vec<Diagnostic>,
     taken: &mut BTreeSet<(NodeId, Option<String>)>,
 ) -> Result<Vec<Container<'c>>, NotApplied> {
-    let RuleContext {
+    let PlanContext {
         workload,
-        policy,
         base,
         inventory,
         ..
-    } = subject;
+    } = *subject.plan;
+    let policy = subject.policy;
     select_rule(policy, rule, workload, base, inventory, warnings)?;
     let mut chosen = choose_containers(policy, &rule.containers, workload, base, inventory, added)
         .map_err(NotApplied::Undecided)?;

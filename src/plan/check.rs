@@ -37,8 +37,8 @@ impl<'c> Planner<'c, '_> {
     /// Checks the rule's items in the draft that now contains them.
     pub(super) fn check_result(&mut self) {
         let inject = self.inject;
-        let injects = self.all_injects();
-        for item in injects.iter().flat_map(|inject| &inject.volume_mounts) {
+        let expanded = self.expanded;
+        for item in expanded.injects().flat_map(|inject| &inject.volume_mounts) {
             self.attempt(|planner| planner.check_mount(&item.value, item));
         }
         let init = inject.init_containers.iter().map(|(item, _)| item);
@@ -48,8 +48,8 @@ impl<'c> Planner<'c, '_> {
         for (item, ..) in &inject.sidecars {
             self.attempt(|planner| planner.check_sidecar_ports(item));
         }
-        for item in injects
-            .iter()
+        for item in expanded
+            .injects()
             .filter_map(|inject| inject.container_defaults.as_ref())
         {
             self.attempt(|planner| planner.check_resources(item));
@@ -57,7 +57,7 @@ impl<'c> Planner<'c, '_> {
         if let Some(item) = &inject.pod_spec {
             self.attempt(|planner| planner.check_namespaces(item));
         }
-        for item in injects.iter().flat_map(|inject| &inject.volume_mounts) {
+        for item in expanded.injects().flat_map(|inject| &inject.volume_mounts) {
             self.attempt(|planner| planner.check_devices(item));
         }
         if let Some(item) = self.doubtful_annotation() {
@@ -94,8 +94,7 @@ impl<'c> Planner<'c, '_> {
                 || references_other_parts(&item.value)
                 || is_limited()
         });
-        let injects = self.all_injects();
-        let injects = injects.iter();
+        let injects = self.expanded.injects();
         let ports = injects.clone().flat_map(|inject| &inject.ports);
         let ports = ports.filter(|item| has_host_port(&item.value) || is_limited());
         let variables = injects.clone().flat_map(|inject| &inject.env);

@@ -306,21 +306,10 @@ impl ChecksumContext<'_, '_> {
 
     /// Evaluates the template of the annotation's key for one object.
     fn key_of(&self, template: &Template, name: &ObjectName) -> Result<String, Diagnostic> {
-        let RuleContext {
-            workload,
-            policy,
-            base,
-            inventory,
-            ..
-        } = self.subject;
+        let policy = self.subject.policy;
         let facts = ReferenceFacts {
             name,
-            workload: WorkloadFacts {
-                workload,
-                base,
-                container: None,
-                inventory,
-            },
+            workload: self.subject.facts(),
         };
         let key = match template
             .evaluate(&Evaluator::new(&policy.params, &policy.variables, &facts))

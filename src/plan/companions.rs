@@ -13,7 +13,6 @@ use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::template::TemplateError;
 use crate::record::digest;
 use crate::record::live::as_created;
-use crate::select::WorkloadFacts;
 
 use super::RuleContext;
 use super::equality::is_same;
@@ -41,22 +40,11 @@ const ORDERING: [&str; 6] = [
 pub(super) fn of(
     subject: RuleContext<'_, '_>,
 ) -> Result<Vec<(GeneratedObject, bool)>, Vec<Diagnostic>> {
-    let RuleContext {
-        workload,
-        policy,
-        base,
-        inventory,
-        ..
-    } = subject;
+    let policy = subject.policy;
     if policy.generate.is_empty() {
         return Ok(Vec::new());
     }
-    let facts = WorkloadFacts {
-        workload,
-        base,
-        container: None,
-        inventory,
-    };
+    let facts = subject.facts();
     let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts);
     let (mut companions, mut problems) = (Vec::new(), Vec::new());
     for generate in &policy.generate {
@@ -78,9 +66,7 @@ pub(super) fn parted(
     subject: RuleContext<'_, '_>,
     companion: &GeneratedObject,
 ) -> Option<Diagnostic> {
-    let RuleContext {
-        workload, policy, ..
-    } = subject;
+    let (policy, workload) = (subject.policy, subject.workload);
     let GeneratedObject { name, object, .. } = companion;
     let kind = &name.kind;
     let stated = object["metadata"]["namespace"].as_str();

@@ -17,18 +17,13 @@ pub(super) fn check(subject: RuleContext<'_, '_>) -> Vec<Diagnostic> {
 }
 
 fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnostic> {
-    let RuleContext {
-        workload,
-        policy,
-        inventory,
-        ..
-    } = subject;
+    let (policy, workload) = (subject.policy, subject.workload);
     let name = DataKind::ConfigMap.beside(workload, &wanted.name);
     let labelled = |problem: Diagnostic| {
         let needs = format!("policy `{}` needs it", policy.identity);
         problem.at(policy.text.place(wanted.at.clone()), needs)
     };
-    match inventory.entries(&name) {
+    match subject.inventory.entries(&name) {
         Err(doubt) => Some(labelled(doubt.into_diagnostic())),
         Ok(Some(entries)) if entries.contains_key(&wanted.key) => None,
         Ok(Some(entries)) => {

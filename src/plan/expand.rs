@@ -24,7 +24,7 @@ pub(super) struct ExpandedInjection<'r> {
 
 impl ExpandedInjection<'_> {
     /// The common injection, and those of the containers.
-    pub(super) fn injects(&self) -> impl Iterator<Item = &Injection> {
+    pub(super) fn injects(&self) -> impl Iterator<Item = &Injection> + Clone {
         std::iter::once(&*self.inject).chain(&self.of_containers)
     }
 

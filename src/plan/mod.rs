@@ -196,6 +196,7 @@ struct PlanContext<'r, 't> {
     options: &'r Options,
     inventory: &'r Inventory,
     earlier: Option<&'r EarlierRun<'r>>,
+    /// Whether the changes go into a record.
     is_recording: bool,
 }
 
@@ -211,26 +212,8 @@ struct PlanBeforeChecksums<'t> {
 type ChecksumFailure = (usize, Vec<Diagnostic>);
 
 impl<'r, 't> PlanContext<'r, 't> {
-    fn subject(&self, policy: &'r Policy) -> RuleContext<'r, 't> {
-        let PlanContext {
-            workload,
-            policies,
-            base,
-            options,
-            inventory,
-            earlier,
-            is_recording,
-        } = *self;
-        RuleContext {
-            workload,
-            policy,
-            policies,
-            base,
-            options,
-            inventory,
-            is_recording,
-            earlier,
-        }
+    fn subject(&'r self, policy: &'r Policy) -> RuleContext<'r, 't> {
+        RuleContext { plan: self, policy }
     }
 
     /// Applies all policies in order and collects the checksums that they ask for.

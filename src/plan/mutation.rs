@@ -92,16 +92,10 @@ fn run_mutation(
     mutation: &dyn Mutation,
     planned: &WorkloadPlan<'_>,
 ) -> Result<MutationResult, Box<Diagnostic>> {
-    let RuleContext {
-        workload,
-        policy,
-        options,
-        inventory,
-        ..
-    } = subject;
+    let workload = subject.workload;
     let namespace = workload.namespace.as_deref();
-    let found = namespace.map(|name| inventory.namespace(name)).transpose();
-    let found = found.map_err(|doubt| {
+    let found = namespace.map(|name| subject.inventory.namespace(name));
+    let found = found.transpose().map_err(|doubt| {
         let problem = doubt.into_diagnostic();
         Box::new(problem.at(workload.name_place(), "for this workload"))
     })?;
@@ -112,12 +106,12 @@ fn run_mutation(
         kind: &workload.object.kind,
         name: Some(workload.name.as_str()).filter(|name| !name.is_empty() && !name.ends_with('*')),
         namespace,
-        default_namespace: options.namespace.as_deref(),
+        default_namespace: subject.options.namespace.as_deref(),
         annotations: &texts(workload, workload.pod_metadata(), "annotations"),
         labels: &texts(workload, workload.pod_metadata(), "labels"),
         workload_annotations: &texts(workload, workload.metadata(), "annotations"),
         namespace_annotations: found.flatten().map(|meta| &meta.annotations),
-        is_marked: is_marked_by_kind(&planned.draft, policy),
+        is_marked: is_marked_by_kind(&planned.draft, subject.policy),
         spec: &spec,
         has_object: &has_object,
     };

@@ -42,10 +42,8 @@ enum PutMode {
 
 impl<'c, 't> Planner<'c, 't> {
     pub(super) fn patches(&mut self) {
-        let has_patches = self
-            .all_injects()
-            .iter()
-            .any(|inject| !inject.patches.is_empty());
+        let mut injects = self.expanded.injects();
+        let has_patches = injects.any(|inject| !inject.patches.is_empty());
         // On an incomplete plan, a patch could fail for reasons that are not its own.
         if !has_patches || self.problems.iter().any(Diagnostic::is_error) {
             return;

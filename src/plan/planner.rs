@@ -2,35 +2,28 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::ops::Deref;
 
 use crate::change::{Change, ChangeTarget, Operation};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::Inventory;
-use crate::manifest::pod::{Container, ContainerListKey, Workload};
-use crate::options::Options;
-use crate::policy::{Injection, OnConflict, Policy, PolicyValue, Position, Rule};
-use crate::select::Baseline;
+use crate::manifest::pod::{Container, ContainerListKey};
+use crate::policy::{Injection, OnConflict, PolicyValue, Position, Rule};
 
 use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
 use super::expand::ExpandedInjection;
 use super::patch_limits::PatchGrowth;
-use super::recording::{EarlierRun, RuleNotes};
+use super::recording::RuleNotes;
 use super::{RuleContext, order};
 
 /// The result of a planning step.
 pub(super) type PlanResult = Result<(), Box<Diagnostic>>;
 
 pub(super) struct Planner<'c, 't> {
-    pub workload: &'c Workload<'t>,
-    pub policy: &'c Policy,
+    pub subject: RuleContext<'c, 't>,
     pub rule: &'c Rule,
-    /// What the rule injects into the pod, and into each container that has nothing of its own in `of_containers`.
+    /// What the rule injects into the pod, and into each container that has nothing of its own.
     pub inject: &'c Injection,
-    /// What goes into each chosen container, in the order of `chosen`; empty if all get the same.
-    pub of_containers: &'c [Injection],
-    pub options: &'c Options,
-    pub inventory: &'c Inventory,
-    pub base: &'c Baseline,
+    pub expanded: &'c ExpandedInjection<'c>,
     pub chosen: Vec<Container<'c>>,
     pub draft: Draft<'t>,
     /// The pod template and the pod spec, once they are opened.
@@ -47,8 +40,14 @@ pub(super) struct Planner<'c, 't> {
     pub growth: PatchGrowth,
     /// What the record needs beyond the changes themselves.
     pub notes: RuleNotes,
-    pub is_recording: bool,
-    pub earlier: Option<&'c EarlierRun<'c>>,
+}
+
+impl<'c, 't> Deref for Planner<'c, 't> {
+    type Target = RuleContext<'c, 't>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.subject
+    }
 }
 
 impl<'c, 't> Planner<'c, 't> {
@@ -56,33 +55,15 @@ impl<'c, 't> Planner<'c, 't> {
     pub(super) fn new(
         subject: RuleContext<'c, 't>,
         rule: &'c Rule,
-        expanded: &'c ExpandedInjection<'_>,
+        expanded: &'c ExpandedInjection<'c>,
         chosen: Vec<Container<'c>>,
         draft: Draft<'t>,
     ) -> Self {
-        let RuleContext {
-            workload,
-            policy,
-            options,
-            is_recording,
-            inventory,
-            base,
-            earlier,
-            ..
-        } = subject;
-        let ExpandedInjection {
-            inject,
-            of_containers,
-        } = expanded;
         Planner {
-            workload,
-            policy,
+            subject,
             rule,
-            inject,
-            of_containers,
-            options,
-            inventory,
-            base,
+            inject: &expanded.inject,
+            expanded,
             chosen,
             draft,
             opened: None,
@@ -92,8 +73,6 @@ impl<'c, 't> Planner<'c, 't> {
             problems: vec![],
             growth: PatchGrowth::default(),
             notes: RuleNotes::default(),
-            is_recording,
-            earlier,
         }
     }
 
@@ -129,14 +108,14 @@ impl<'c, 't> Planner<'c, 't> {
     /// The pod's QoS class before anything is added. `None` if the rule adds no container and no resources, or nothing
     /// is reported.
     fn qos_class_before(&self) -> Option<&'static str> {
-        let has_resources = |inject: &&Injection| {
+        let has_resources = |inject: &Injection| {
             let defaults = inject.container_defaults.as_ref();
             defaults.is_some_and(|item| item.value.get("resources").is_some())
         };
         let adds_containers =
             !self.inject.init_containers.is_empty() || !self.inject.sidecars.is_empty();
-        let is_asked = self.options.details
-            && (adds_containers || self.all_injects().iter().any(has_resources));
+        let is_asked =
+            self.options.details && (adds_containers || self.expanded.injects().any(has_resources));
         is_asked.then(|| self.qos_class()).flatten()
     }
 
@@ -149,16 +128,9 @@ impl<'c, 't> Planner<'c, 't> {
 
     /// What goes into each chosen container, in the order of `chosen`.
     pub(super) fn container_injects(&self) -> Vec<&'c Injection> {
-        let of_all = self.inject;
+        let of_containers = &self.expanded.of_containers;
         (0..self.chosen.len())
-            .map(|at| self.of_containers.get(at).unwrap_or(of_all))
-            .collect()
-    }
-
-    /// The injection of the rule, and those that differ by container.
-    pub(super) fn all_injects(&self) -> Vec<&'c Injection> {
-        std::iter::once(self.inject)
-            .chain(self.of_containers)
+            .map(|at| of_containers.get(at).unwrap_or(self.inject))
             .collect()
     }
 
