@@ -12,7 +12,7 @@ use crate::select::{Baseline, InjectedContainer};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
-use super::draft::{Draft, DraftValue, OpenId, Refusal};
+use super::draft::{Draft, DraftValue, Refusal};
 use super::equality::is_same;
 use super::{PlanContext, RuleContext, WorkloadPlan, baseline, order};
 
@@ -190,10 +190,7 @@ fn draft_without<'t>(
     containers: &[&Container<'_>],
 ) -> Result<Draft<'t>, Refusal> {
     let mut draft = Draft::new(workload.tree, workload.object.node);
-    let mut within: OpenId = draft.open_root()?;
-    for key in workload.pod_kind.path.iter().map(String::as_str) {
-        within = draft.open_mapping(within, key, order::OBJECT)?;
-    }
+    let within = draft.open_path(&workload.pod_kind.path)?;
     let pod_spec = draft.open_mapping(within, "spec", order::TEMPLATE)?;
     for container in containers {
         let list = draft.open_list(pod_spec, container.list.key(), order::POD_SPEC)?;

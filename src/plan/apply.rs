@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use crate::change::{Change, ChangeTarget, Operation};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::inventory::written_name;
 use crate::manifest::pod::Container;
 use crate::outcome::needs::Need;
 use crate::outcome::{GeneratedObject, Outcome, Skip, SkipCause};
-use crate::policy::{ApplyRules, ChecksumAnnotation, FailurePolicy, Policy, Rule};
+use crate::policy::{ApplyRules, ChecksumAnnotation, FailurePolicy, Policy, PolicyValue, Rule};
 use crate::record::digest;
 use crate::select::{NotApplied, WorkloadFacts, choose_containers, select, select_rule};
 use crate::yaml::tree::NodeId;
@@ -67,6 +67,26 @@ impl<'s, 't> RuleContext<'s, 't> {
             container: None,
             inventory,
         }
+    }
+
+    /// An error that points at the workload and at the item of the policy.
+    pub(super) fn problem(
+        &self,
+        code: Code,
+        message: impl Into<String>,
+        item: &PolicyValue,
+    ) -> Diagnostic {
+        let problem = Diagnostic::error(code, message);
+        self.wanted(
+            problem.at(self.workload.name_place(), "this workload"),
+            item,
+        )
+    }
+
+    /// Adds the item of the policy to a problem.
+    pub(super) fn wanted(&self, problem: Diagnostic, item: &PolicyValue) -> Diagnostic {
+        let label = format!("policy `{}` wants this", self.policy.identity);
+        problem.at(self.policy.text.place(item.at.clone()), label)
     }
 
     /// The pod template in a draft. Missing keys of the path to it are passed over.

@@ -152,7 +152,7 @@ impl<'c> Planner<'c, '_> {
                     "`mountPropagation: Bidirectional` is for privileged containers only, and `{}` is none",
                     container.name
                 );
-                return Err(Box::new(self.problem(Code::Invalid, message, mount)));
+                return Err(self.problem(Code::Invalid, message, mount).into());
             }
             let devices = part.and_then(|part| self.draft.get(&part, "volumeDevices"));
             if self
@@ -160,7 +160,7 @@ impl<'c> Planner<'c, '_> {
                 .is_some()
             {
                 let message = format!("container `{}` has a device at `{path}`", container.name);
-                return Err(Box::new(self.problem(Code::Invalid, message, mount)));
+                return Err(self.problem(Code::Invalid, message, mount).into());
             }
         }
         Ok(())
@@ -234,10 +234,8 @@ impl<'c> Planner<'c, '_> {
             "a mount names the volume `{name}`, which {} does not have",
             self.workload.title()
         );
-        Err(Box::new(
-            self.problem(Code::Invalid, message, item)
-                .help("add the volume to the policy's `inject.volumes`"),
-        ))
+        let help = "add the volume to the policy's `inject.volumes`";
+        Err(self.problem(Code::Invalid, message, item).help(help).into())
     }
 
     fn check_new_container(&self, item: &PolicyValue) -> PlanResult {
@@ -361,7 +359,7 @@ impl<'c> Planner<'c, '_> {
                         "container `{}` would request more {name} than its limit",
                         container.name
                     );
-                    return Err(Box::new(self.problem(Code::Invalid, message, item)));
+                    return Err(self.problem(Code::Invalid, message, item).into());
                 }
             }
         }
@@ -379,6 +377,6 @@ impl<'c> Planner<'c, '_> {
             "{} would have both `hostPID` and `shareProcessNamespace`",
             self.workload.title()
         );
-        Err(Box::new(self.problem(Code::Invalid, message, item)))
+        Err(self.problem(Code::Invalid, message, item).into())
     }
 }

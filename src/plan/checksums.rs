@@ -83,10 +83,7 @@ fn write(
     value: String,
 ) -> Result<(), Refusal> {
     let path = &subject.workload.pod_kind.path;
-    let mut holder = draft.open_root()?;
-    for step in path {
-        holder = draft.open_mapping(holder, step, order::OBJECT)?;
-    }
+    let holder = draft.open_path(path)?;
     let within = match path.is_empty() {
         true => order::OBJECT,
         false => order::TEMPLATE,

@@ -31,15 +31,9 @@ impl Planner<'_, '_> {
         );
         self.check_references(container, change, &value, variable.index)?;
         let list = self.open_container_list(container, "env")?;
-        let renamed = self.draft.open_item(list, variable.index).and_then(|item| {
-            self.draft.set(
-                item,
-                "name",
-                Value::String(original.clone()),
-                order::ENV_VAR,
-            )
-        });
-        renamed.map_err(|refusal| self.refused(&refusal))?;
+        let item = self.draft.open_item(list, variable.index)?;
+        let name = Value::String(original.clone());
+        self.draft.set(item, "name", name, order::ENV_VAR)?;
         self.draft.insert(
             list,
             variable.index + 1,
@@ -107,7 +101,7 @@ impl Planner<'_, '_> {
         let is_present = source
             .as_ref()
             .map_or(Ok(false), |source| self.has_key(source));
-        if is_present.map_err(|doubt| self.doubt_diagnostic(doubt, change))? {
+        if is_present.map_err(|doubt| self.in_doubt(doubt, change))? {
             return Ok(());
         }
         let message = format!(
@@ -117,7 +111,7 @@ impl Planner<'_, '_> {
         );
         let problem = self.problem(Code::CannotCompose, message, &change.item);
         let help = "give the file that has the key with `--context`, take `optional: true` out, or leave the container out";
-        Err(Box::new(problem.help(help)))
+        Err(problem.help(help).into())
     }
 
     fn check_joinable(
@@ -129,10 +123,8 @@ impl Planner<'_, '_> {
     ) -> PlanResult {
         let variable = format!("`{}` of container `{}`", change.name, container.name);
         let refuse = |message: String, help: &str| {
-            Err(Box::new(
-                self.problem(Code::CannotCompose, message, &change.item)
-                    .help(help),
-            ))
+            let problem = self.problem(Code::CannotCompose, message, &change.item);
+            Err(problem.help(help).into())
         };
         if change.op == EnvOp::MergeKeys {
             let message = format!(

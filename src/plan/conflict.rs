@@ -47,7 +47,7 @@ impl Planner<'_, '_> {
         item: &PolicyValue,
     ) -> PlanResult {
         if !self.keeps_existing() {
-            return Err(self.conflict(part, description, item));
+            return Err(self.conflict(part, description, item).into());
         }
         if self.options.details {
             let message = format!("kept: {description} of {}", self.workload.title());
@@ -105,9 +105,7 @@ impl Planner<'_, '_> {
             Some(node) => self.workload.place(node),
             None => self.workload.name_place(),
         };
-        let wants = format!("policy `{}` wants this", self.policy.identity);
-        let wanted = self.policy.text.place(item.at.clone());
-        problem.at(place, label).at(wanted, wants)
+        self.wanted(problem.at(place, label), item)
     }
 
     /// The error for an existing item with other content.
@@ -116,7 +114,7 @@ impl Planner<'_, '_> {
         part: &DraftValue,
         description: impl fmt::Display,
         item: &PolicyValue,
-    ) -> Box<Diagnostic> {
+    ) -> Diagnostic {
         let title = self.workload.title();
         if self.was_changed(part) {
             let policy = &self.policy.identity;
@@ -126,15 +124,15 @@ impl Planner<'_, '_> {
             let problem = Diagnostic::error(Code::Conflict, message);
             let problem = self.disputed(problem, part, "changed here", item);
             let command = forced_undo_command(policy, &self.workload.source.name);
-            return Box::new(problem.help(format!(
+            return problem.help(format!(
                 "change it back, or write the same into the policy; to give the change up: {command}, and apply again"
-            )));
+            ));
         }
         let message = format!("{description} is already in {title} with other content");
         let problem = Diagnostic::error(Code::Conflict, message);
         let author = self.author_of(part);
         let problem = self.disputed(problem, part, author.label(), item);
-        Box::new(problem.help(self.way_out(&author)))
+        problem.help(self.way_out(&author))
     }
 
     fn author_of(&self, existing: &DraftValue) -> ValueAuthor {

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::change::{ChangeTarget, ContainerItem, Operation, PodItem};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::Code;
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{PolicyValue, Position, SidecarType};
 use crate::yaml::value::field;
 
 use super::draft::DraftValue;
 use super::equality::is_same;
-use super::planner::{PlanResult, Planner};
+use super::planner::{PlanError, PlanResult, Planner};
 
 /// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
 const NATIVE_SIDECARS_SINCE: u32 = 29;
@@ -45,10 +45,8 @@ impl<'t> Planner<'_, 't> {
                     let message = format!(
                         "Kubernetes 1.{minor} does not run native sidecars, and `{name}` is one"
                     );
-                    let problem = self.problem(Code::Invalid, message, item);
-                    return Err(Box::new(
-                        problem.help("use `type: Container`, or Kubernetes 1.29 or later"),
-                    ));
+                    let help = "use `type: Container`, or Kubernetes 1.29 or later";
+                    return Err(self.problem(Code::Invalid, message, item).help(help).into());
                 }
                 self.container(ContainerListKey::InitContainers, item, position)
             }
@@ -66,9 +64,7 @@ impl<'t> Planner<'_, 't> {
                         self.policy.text.name
                     ),
                 };
-                Err(Box::new(
-                    self.problem(Code::Invalid, message, item).help(help),
-                ))
+                Err(self.problem(Code::Invalid, message, item).help(help).into())
             }
             SidecarType::Container => self.container(ContainerListKey::Containers, item, position),
         }
@@ -89,51 +85,60 @@ impl<'t> Planner<'_, 't> {
             ContainerListKey::Containers => ContainerListKey::InitContainers,
             ContainerListKey::InitContainers => ContainerListKey::Containers,
         };
-        if let Some((_, existing)) =
-            self.container_called(name, self.pod_list(other_list.key()).as_ref())
-        {
+        if let Some((_, existing)) = self.item_called(other_list.key(), name) {
             let kept = self.kept_or_conflict(&existing, description, item);
-            return kept.map_err(|problem| Box::new(problem.help(ONE_NAME_SPACE)));
+            return kept.map_err(|error| error.help(ONE_NAME_SPACE));
         }
-        let list_part = self.pod_list(list.key());
-        if let Some((at, existing)) = self.container_called(name, list_part.as_ref()) {
-            let place = ["spec", list.key()];
-            let node = self.draft.origin(&existing);
+        let place = ListPlace::OfPod(list.key());
+        let found = self.item_called(list.key(), name);
+        if let Some((_, existing)) = &found {
+            let node = self.draft.origin(existing);
             let made = node.and_then(|node| self.base.injected.get(&self.draft.tree.follow(node)));
             // The container is as this policy made it, before later policies changed it.
             if made.is_some_and(|made| is_same(&made.added, &item.value)) {
-                self.note_shared(&existing, &place, None);
+                self.note_shared(existing, &place.path(), None);
                 return Ok(());
             }
-            let wanted = DesiredItem {
-                item,
-                description,
-                list: &place,
-            };
-            return self.same_or_replace(&existing, wanted, target, |planner| {
-                let opened = planner.open_pod_list(list.key())?;
-                let replaced = planner.draft.replace(opened, at, item.value.clone());
-                replaced.map_err(|refusal| planner.refused(&refusal))
-            });
-        }
-        let at = self.index_for(position, list_part.as_ref(), item)?;
-        if list == ContainerListKey::Containers && at == 0 {
+        } else if list == ContainerListKey::Containers
+            && self.index_for(position, place, item)? == 0
+        {
             self.check_default_container(item)?;
         }
-        let opened = self.open_pod_list(list.key())?;
+        let wanted = DesiredItem {
+            item,
+            description,
+            list: place,
+        };
+        self.list_item(wanted, position, found, target)
+    }
+
+    /// The item of a list of the pod that has this name, with its index.
+    pub(super) fn item_called(&self, list: &str, name: &str) -> Option<(usize, DraftValue)> {
+        let list = self.pod_list(list)?;
+        let at = self.position_by(Some(&list), "name", name)?;
+        Some((at, self.draft.item(&list, at)?))
+    }
+
+    /// Adds an item to a list, unless one of the same identity was found there.
+    pub(super) fn list_item(
+        &mut self,
+        wanted: DesiredItem<'_>,
+        position: &Position,
+        found: Option<(usize, DraftValue)>,
+        target: impl FnOnce() -> ChangeTarget,
+    ) -> PlanResult {
+        let DesiredItem { item, list, .. } = wanted;
+        if let Some((at, existing)) = found {
+            return self.same_or_replace(&existing, wanted, target, |planner| {
+                let opened = planner.open_list(list)?;
+                Ok(planner.draft.replace(opened, at, item.value.clone())?)
+            });
+        }
+        let at = self.index_for(position, list, item)?;
+        let opened = self.open_list(list)?;
         self.draft.insert(opened, at, item.value.clone());
         self.report(Operation::Add, target);
         Ok(())
-    }
-
-    /// Finds a container of a list by its name, and returns its index, too.
-    fn container_called(
-        &self,
-        name: &str,
-        list: Option<&DraftValue>,
-    ) -> Option<(usize, DraftValue)> {
-        let at = self.position_by(list, "name", name)?;
-        Some((at, self.draft.item(list?, at)?))
     }
 
     /// Refuses restart policies that the target version does not know. `Always` makes a native sidecar, which is
@@ -152,9 +157,7 @@ impl<'t> Planner<'_, 't> {
             text_of(item, "name")
         );
         let help = "leave it out, or use Kubernetes 1.35 or later";
-        Err(Box::new(
-            self.problem(Code::Invalid, message, item).help(help),
-        ))
+        Err(self.problem(Code::Invalid, message, item).help(help).into())
     }
 
     /// Refuses a sidecar as the first container unless an annotation names the default container: `kubectl logs` and
@@ -175,9 +178,7 @@ impl<'t> Planner<'_, 't> {
             text_of(item, "name")
         );
         let help = format!("let it stand last, or add the pod annotation `{DEFAULT_CONTAINER}`");
-        Err(Box::new(
-            self.problem(Code::Invalid, message, item).help(help),
-        ))
+        Err(self.problem(Code::Invalid, message, item).help(help).into())
     }
 
     /// Handles an existing item of the same identity: nothing to do if it is the same; otherwise it is kept, replaced,
@@ -195,7 +196,7 @@ impl<'t> Planner<'_, 't> {
     ) -> PlanResult {
         let existing = self.draft.value(part).unwrap_or(Value::Null);
         if is_same(&existing, &item.value) {
-            self.note_shared(part, list, None);
+            self.note_shared(part, &list.path(), None);
             return Ok(());
         }
         if !self.replaces_existing() {
@@ -266,7 +267,7 @@ impl<'t> Planner<'_, 't> {
                         };
                         if is_same_number {
                             let clash = self.kept_or_conflict(&port, description, item);
-                            return clash.map_err(|problem| Box::new(problem.help(PORT_CLASH)));
+                            return clash.map_err(|error| error.help(PORT_CLASH));
                         }
                         return Err(self.port_clash(&port, description, item));
                     }
@@ -291,8 +292,9 @@ impl<'t> Planner<'_, 't> {
         part: &DraftValue,
         description: impl fmt::Display,
         item: &PolicyValue,
-    ) -> Box<Diagnostic> {
-        Box::new(self.conflict(part, description, item).help(PORT_CLASH))
+    ) -> PlanError {
+        let conflict = self.conflict(part, description, item);
+        conflict.help(PORT_CLASH).into()
     }
 
     pub(super) fn port_identity(&self, port: &DraftValue) -> (Cow<'t, str>, Cow<'t, str>) {
@@ -318,28 +320,16 @@ impl<'t> Planner<'_, 't> {
         name: &str,
         find: impl Fn(&Self, &DraftValue) -> Option<(usize, DraftValue)>,
     ) -> PlanResult {
-        let target =
-            || ChangeTarget::ContainerItem(container.name.to_owned(), kind, name.to_owned());
-        let part = self
-            .container_part(container)
-            .and_then(|part| self.draft.get(&part, list));
-        if let Some((at, existing)) = part.and_then(|items| find(self, &items)) {
-            let wanted = DesiredItem {
-                item,
-                description: format_args!("{}: {kind} {name}", container.name),
-                list: &["spec", container.list.key(), container.name, list],
-            };
-            return self.same_or_replace(&existing, wanted, target, |planner| {
-                let opened = planner.open_container_list(container, list)?;
-                let replaced = planner.draft.replace(opened, at, item.value.clone());
-                replaced.map_err(|refusal| planner.refused(&refusal))
-            });
-        }
-        let opened = self.open_container_list(container, list)?;
-        let end = self.draft.raw_items(opened).len();
-        self.draft.insert(opened, end, item.value.clone());
-        self.report(Operation::Add, target);
-        Ok(())
+        let list = ListPlace::OfContainer(container, list);
+        let found = self.list_part(list).and_then(|items| find(self, &items));
+        let wanted = DesiredItem {
+            item,
+            description: format_args!("{}: {kind} {name}", container.name),
+            list,
+        };
+        self.list_item(wanted, &Position::Last, found, || {
+            ChangeTarget::ContainerItem(container.name.to_owned(), kind, name.to_owned())
+        })
     }
 }
 
@@ -354,13 +344,31 @@ fn kind_of(list: ContainerListKey, item: &PolicyValue) -> PodItem {
     }
 }
 
-/// An item that a policy wants in a list that has one of the same identity already.
+/// A list that policies put items into.
+#[derive(Clone, Copy)]
+pub(super) enum ListPlace<'l> {
+    OfPod(&'l str),
+    OfContainer(&'l Container<'l>, &'l str),
+}
+
+impl<'l> ListPlace<'l> {
+    /// The path in the pod template. A container is given by its name.
+    fn path(self) -> Vec<&'l str> {
+        match self {
+            ListPlace::OfPod(list) => vec!["spec", list],
+            ListPlace::OfContainer(container, list) => {
+                vec!["spec", container.list.key(), container.name, list]
+            }
+        }
+    }
+}
+
+/// An item that a policy wants in a list.
 pub(super) struct DesiredItem<'w> {
     pub item: &'w PolicyValue,
     /// How messages name it.
     pub description: fmt::Arguments<'w>,
-    /// The path of the list in the pod template. A container is given by its name.
-    pub list: &'w [&'w str],
+    pub list: ListPlace<'w>,
 }
 
 /// The text under a key of an item.

@@ -11,7 +11,7 @@ use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
 use crate::record::has_token;
 
-use super::containers::DesiredItem;
+use super::containers::{DesiredItem, ListPlace};
 use super::draft::DraftValue;
 use super::env_from::EnvFromVariable;
 use super::env_order::references;
@@ -82,7 +82,7 @@ impl<'t> Planner<'_, 't> {
         let wanted = DesiredItem {
             item: &change.item,
             description: format_args!("{}: env {}", container.name, change.name),
-            list: &["spec", container.list.key(), container.name, "env"],
+            list: ListPlace::OfContainer(container, "env"),
         };
         let target = || env_of(container, change);
         self.same_or_replace(&variable.part, wanted, target, |planner| {
@@ -105,12 +105,13 @@ impl<'t> Planner<'_, 't> {
         let replaced = match item.get("value") {
             // Only the value differs, so only the value is edited.
             Some(value) if is_plain => {
-                let opened = self.draft.open_item(list, variable.index);
-                opened.and_then(|item| self.draft.set(item, "value", value.clone(), order::ENV_VAR))
+                let opened = self.draft.open_item(list, variable.index)?;
+                self.draft
+                    .set(opened, "value", value.clone(), order::ENV_VAR)
             }
             _ => self.draft.replace(list, variable.index, item.clone()),
         };
-        replaced.map_err(|refusal| self.refused(&refusal))
+        Ok(replaced?)
     }
 
     fn remove_variable(
@@ -120,9 +121,7 @@ impl<'t> Planner<'_, 't> {
         index: usize,
     ) -> PlanResult {
         let list = self.open_container_list(container, "env")?;
-        self.draft
-            .remove(list, index)
-            .map_err(|refusal| self.refused(&refusal))?;
+        self.draft.remove(list, index)?;
         self.report(Operation::Remove, || env_of(container, change));
         self.done.dedup(); // of several variables of a name
         self.warn_of_users(container, change);
@@ -170,7 +169,7 @@ impl<'t> Planner<'_, 't> {
     /// sets comes first, if the user has stated it.
     fn add_joined(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
         let hidden = self.find_in_sources(container, &change.name);
-        let (hidden, unknown) = hidden.map_err(|doubt| self.doubt_diagnostic(doubt, change))?;
+        let (hidden, unknown) = hidden.map_err(|doubt| self.in_doubt(doubt, change))?;
         self.warn_of_unknown_sources(container, change, unknown);
         if let EnvFromVariable::Key { reference, text } = hidden {
             return self.compose_hidden(container, change, reference, text.as_deref());
@@ -236,7 +235,7 @@ impl<'t> Planner<'_, 't> {
     /// Adds a variable unless a known object of `envFrom` brings it.
     fn add_if_absent(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
         let hidden = self.find_in_sources(container, &change.name);
-        match hidden.map_err(|doubt| self.doubt_diagnostic(doubt, change))? {
+        match hidden.map_err(|doubt| self.in_doubt(doubt, change))? {
             (EnvFromVariable::Key { .. }, _) => Ok(()),
             (EnvFromVariable::Nowhere, _) => {
                 self.add_variable(container, change, change.item.value.clone())
@@ -277,11 +276,9 @@ impl<'t> Planner<'_, 't> {
         }
         self.check_references(container, change, &new, variable.index)?;
         let list = self.open_container_list(container, "env")?;
-        let set = self.draft.open_item(list, variable.index).and_then(|item| {
-            self.draft
-                .set(item, "value", Value::String(new), order::ENV_VAR)
-        });
-        set.map_err(|refusal| self.refused(&refusal))?;
+        let item = self.draft.open_item(list, variable.index)?;
+        self.draft
+            .set(item, "value", Value::String(new), order::ENV_VAR)?;
         self.note_join(container, change);
         self.report_join(container, change, None);
         Ok(())
@@ -316,7 +313,7 @@ impl<'t> Planner<'_, 't> {
         let problem = Diagnostic::error(Code::Invalid, message)
             .at(place, "here")
             .at(self.policy.text.place(change.item.at.clone()), policy_label);
-        Err(Box::new(problem.help(format!("quote it: \"{text}\""))))
+        Err(problem.help(format!("quote it: \"{text}\"")).into())
     }
 
     fn add_variable(
@@ -363,9 +360,10 @@ impl<'t> Planner<'_, 't> {
         container: &Container<'_>,
         change: &EnvChange,
         value: &str,
-    ) -> Result<usize, Box<Diagnostic>> {
+    ) -> PlanResult<usize> {
         let env = self.env_list(container);
-        let at = self.index_for(&change.position, env.as_ref(), &change.item)?;
+        let list = ListPlace::OfContainer(container, "env");
+        let at = self.index_for(&change.position, list, &change.item)?;
         let used = references(value).into_iter();
         let needed = used.filter_map(|name| self.positions_of(env.as_ref(), name).last().copied());
         let needed = needed.max().map_or(0, |at| at + 1);
@@ -406,9 +404,9 @@ impl<'t> Planner<'_, 't> {
                     change.name, container.name
                 );
                 let problem = self.problem(Code::Invalid, message, &change.item);
-                return Err(Box::new(problem.help(format!(
-                    "set `{name}` before it, or write `$$({name})` for the text itself"
-                ))));
+                let help =
+                    format!("set `{name}` before it, or write `$$({name})` for the text itself");
+                return Err(problem.help(help).into());
             }
         }
         Ok(())

@@ -3,13 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::diagnostic::Diagnostic;
 use crate::inventory::{DataKind, DataValue, UnclearObject};
 use crate::manifest::pod::Container;
 use crate::outcome::ObjectName;
 use crate::policy::EnvChange;
 
-use super::planner::Planner;
+use super::planner::{PlanError, Planner};
 
 /// The field of an EnvFromSource, the field of `valueFrom` that refers to one key, and the kind of object.
 const SOURCES: [(&str, &str, DataKind); 2] = [
@@ -135,15 +134,9 @@ impl Planner<'_, '_> {
         }
     }
 
-    pub(super) fn doubt_diagnostic(
-        &self,
-        doubt: UnclearObject,
-        change: &EnvChange,
-    ) -> Box<Diagnostic> {
-        let policy_label = format!("policy `{}` wants this", self.policy.identity);
-        let problem = doubt
-            .into_diagnostic()
-            .at(self.workload.name_place(), "for this workload");
-        Box::new(problem.at(self.policy.text.place(change.item.at.clone()), policy_label))
+    pub(super) fn in_doubt(&self, doubt: UnclearObject, change: &EnvChange) -> PlanError {
+        let problem = doubt.into_diagnostic();
+        let problem = problem.at(self.workload.name_place(), "for this workload");
+        self.wanted(problem, &change.item).into()
     }
 }

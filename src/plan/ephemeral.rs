@@ -1,7 +1,5 @@
 //! Collects the ephemeral containers of all policies for the pods of a workload, and checks them like an API server.
 
-use serde_json::Value;
-
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyValue;
 
@@ -26,9 +24,8 @@ pub(super) fn collect(
             Some(_) => {
                 let message =
                     format!("two ephemeral containers are called `{name}`, with different content");
-                problems.push(
-                    problem(subject, Code::Conflict, message, item).help("rename one of them"),
-                );
+                let problem = subject.problem(Code::Conflict, message, item);
+                problems.push(problem.help("rename one of them"));
             }
             None => match check(subject, item) {
                 Ok(()) => planned.ephemeral_containers.push(item.clone()),
@@ -45,36 +42,15 @@ fn check(subject: RuleContext<'_, '_>, item: &PolicyValue) -> Result<(), Box<Dia
     let title = subject.workload.title();
     if containers.iter().any(|container| container.name == name) {
         let message = format!("{title} has a container `{name}` already");
-        return Err(Box::new(
-            problem(subject, Code::Conflict, message, item).help("rename the ephemeral container"),
-        ));
+        let problem = subject.problem(Code::Conflict, message, item);
+        return Err(Box::new(problem.help("rename the ephemeral container")));
     }
-    let target = item
-        .value
-        .get("targetContainerName")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let target = text_of(item, "targetContainerName");
     if !target.is_empty() && !containers.iter().any(|container| container.name == target) {
         let message = format!("{title} has no container `{target}` whose processes could be seen");
         let help = "name one in `targetContainerName`, or write `${containers.first.name}`";
-        return Err(Box::new(
-            problem(subject, Code::Invalid, message, item).help(help),
-        ));
+        let problem = subject.problem(Code::Invalid, message, item);
+        return Err(Box::new(problem.help(help)));
     }
     Ok(())
-}
-
-fn problem(
-    subject: RuleContext<'_, '_>,
-    code: Code,
-    message: String,
-    item: &PolicyValue,
-) -> Diagnostic {
-    let policy = subject.policy;
-    Diagnostic::error(code, message)
-        .at(subject.workload.name_place(), "this workload")
-        .at(
-            policy.text.place(item.at.clone()),
-            format!("policy `{}` wants this", policy.identity),
-        )
 }

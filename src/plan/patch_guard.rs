@@ -85,10 +85,8 @@ impl<'t> Planner<'_, 't> {
             if old != new {
                 let message = format!("a patch must not change `{}`", path.join("."));
                 let help = "podgraft and the cluster know the object by it: take the operation out";
-                return Err(Box::new(
-                    self.problem(Code::BadPatch, message, &entry.item)
-                        .help(help),
-                ));
+                let problem = self.problem(Code::BadPatch, message, &entry.item);
+                return Err(problem.help(help).into());
             }
         }
         for ((_, word), (old, new)) in LISTS.iter().zip(before.items.iter().zip(&after.items)) {
@@ -112,10 +110,8 @@ impl<'t> Planner<'_, 't> {
                     "change what is in it; what is not wanted at all is taken out of the manifest itself",
                 ),
             };
-            return Err(Box::new(
-                self.problem(Code::BadPatch, message, &entry.item)
-                    .help(help),
-            ));
+            let problem = self.problem(Code::BadPatch, message, &entry.item);
+            return Err(problem.help(help).into());
         }
         Ok(())
     }
@@ -168,7 +164,7 @@ impl<'t> Planner<'_, 't> {
         for fault in new {
             self.problems.push(self.refuse_fault(&fault, entry));
         }
-        Err(Box::new(self.refuse_fault(&last, entry)))
+        Err(self.refuse_fault(&last, entry).into())
     }
 
     fn refuse_fault(&self, fault: &str, entry: &PatchEntry) -> Diagnostic {

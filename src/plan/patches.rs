@@ -13,7 +13,7 @@ use crate::policy::{PatchEntry, PatchScope};
 use super::draft::{DraftValue, OpenId, OpenedCollection};
 use super::order;
 use super::patch_limits::{GrowthError, PatchGrowth};
-use super::planner::{PlanResult, Planner};
+use super::planner::{PlanError, PlanResult, Planner};
 
 /// The value at which the paths of a patch begin.
 #[derive(Debug, Clone)]
@@ -27,7 +27,13 @@ enum PatchTarget<'t> {
 enum PatchError {
     /// The path of a `test` that does not hold.
     Test(String),
-    Problem(Box<Diagnostic>),
+    Other(PlanError),
+}
+
+impl<E: Into<PlanError>> From<E> for PatchError {
+    fn from(error: E) -> Self {
+        PatchError::Other(error.into())
+    }
 }
 
 /// Whether an operation changed something.
@@ -91,9 +97,9 @@ impl<'c, 't> Planner<'c, 't> {
                 self.problems.push(self.not_applied(target, entry, &path));
                 return Ok(());
             }
-            Err(PatchError::Problem(problem)) => {
+            Err(PatchError::Other(error)) => {
                 self.replace_draft(before);
-                return Err(problem);
+                return Err(error);
             }
         };
         let allowed = self
@@ -187,13 +193,10 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    fn open_target(&mut self, target: &PatchTarget<'_>) -> Result<OpenId, Box<Diagnostic>> {
+    fn open_target(&mut self, target: &PatchTarget<'_>) -> PlanResult<OpenId> {
         match target {
-            PatchTarget::Workload => self
-                .draft
-                .open_root()
-                .map_err(|refusal| self.refused(&refusal)),
-            PatchTarget::PodTemplate => self.open_template(),
+            PatchTarget::Workload => Ok(self.draft.open_root()?),
+            PatchTarget::PodTemplate => Ok(self.open_template()?),
             PatchTarget::Container(container) => self.open_container(container),
         }
     }
@@ -235,10 +238,8 @@ impl<'c, 't> Planner<'c, 't> {
         );
         let help =
             "narrow `match`, or put a `test` first: the patch then applies only where it holds";
-        PatchError::Problem(Box::new(
-            self.problem(Code::BadPatch, message, &entry.item)
-                .help(help),
-        ))
+        let problem = self.problem(Code::BadPatch, message, &entry.item);
+        problem.help(help).into()
     }
 
     fn put_value(
@@ -267,10 +268,10 @@ impl<'c, 't> Planner<'c, 't> {
         }
         self.check_growth(target, path, value, entry)?;
         let id = self.open_parents(target, parents, last, entry)?;
-        let changed = match self.draft.opened(id) {
+        match self.draft.opened(id) {
             OpenedCollection::Mapping { .. } => {
                 let order = self.order(target, parents);
-                self.draft.set(id, last, value.clone(), order)
+                self.draft.set(id, last, value.clone(), order)?;
             }
             OpenedCollection::List { items, .. } => {
                 let length = items.len();
@@ -280,15 +281,11 @@ impl<'c, 't> Planner<'c, 't> {
                     return Err(self.patch_error(target, entry, reason));
                 };
                 match mode {
-                    PutMode::Replace => self.draft.replace(id, at, value.clone()),
-                    PutMode::Add => {
-                        self.draft.insert(id, at, value.clone());
-                        Ok(())
-                    }
+                    PutMode::Replace => self.draft.replace(id, at, value.clone())?,
+                    PutMode::Add => self.draft.insert(id, at, value.clone()),
                 }
             }
-        };
-        changed.map_err(|refusal| PatchError::Problem(self.refused(&refusal)))?;
+        }
         Ok(true)
     }
 
@@ -317,9 +314,7 @@ impl<'c, 't> Planner<'c, 't> {
             pointer(path)
         );
         let help = "copy less: only what is needed, and nothing into itself";
-        Err(PatchError::Problem(Box::new(
-            self.problem(code, message, &entry.item).help(help),
-        )))
+        Err(self.problem(code, message, &entry.item).help(help).into())
     }
 
     fn remove_value(
@@ -332,18 +327,14 @@ impl<'c, 't> Planner<'c, 't> {
             return Ok(false);
         };
         if self.find(target, path).is_none() {
-            return Err(self.patch_error(
-                target,
-                entry,
-                format!("there is nothing at `{}` to take out", pointer(path)),
-            ));
+            let reason = format!("there is nothing at `{}` to take out", pointer(path));
+            return Err(self.patch_error(target, entry, reason));
         }
         let id = self.open_parents(target, parents, last, entry)?;
-        let taken = match (self.draft.opened(id), index(last)) {
-            (OpenedCollection::List { .. }, Some(at)) => self.draft.remove(id, at),
-            _ => self.draft.remove_field(id, last),
-        };
-        taken.map_err(|refusal| PatchError::Problem(self.refused(&refusal)))?;
+        match (self.draft.opened(id), index(last)) {
+            (OpenedCollection::List { .. }, Some(at)) => self.draft.remove(id, at)?,
+            _ => self.draft.remove_field(id, last)?,
+        }
         Ok(true)
     }
 
@@ -355,7 +346,7 @@ impl<'c, 't> Planner<'c, 't> {
         last: &str,
         entry: &PatchEntry,
     ) -> Result<OpenId, PatchError> {
-        let mut id = self.open_target(target).map_err(PatchError::Problem)?;
+        let mut id = self.open_target(target)?;
         for (depth, token) in parents.iter().enumerate() {
             let path = &parents[..=depth];
             let existing = self.find(target, path);
@@ -372,11 +363,11 @@ impl<'c, 't> Planner<'c, 't> {
                 // A missing parent is created as a list if the next token is the index of the first item or the end.
                 None => matches!(next, "-" | "0"),
             };
-            let opened = match self.draft.opened(id) {
+            id = match self.draft.opened(id) {
                 OpenedCollection::List { items, .. } => {
                     match index(token).filter(|at| *at < items.len()) {
-                        Some(at) if is_list => self.draft.open_item_list(id, at),
-                        Some(at) => self.draft.open_item(id, at),
+                        Some(at) if is_list => self.draft.open_item_list(id, at)?,
+                        Some(at) => self.draft.open_item(id, at)?,
                         None => {
                             let reason = format!("there is no item `{}`", pointer(path));
                             return Err(self.patch_error(target, entry, reason));
@@ -386,12 +377,11 @@ impl<'c, 't> Planner<'c, 't> {
                 OpenedCollection::Mapping { .. } => {
                     let order = self.order(target, &parents[..depth]);
                     match is_list {
-                        true => self.draft.open_list(id, token, order),
-                        false => self.draft.open_mapping(id, token, order),
+                        true => self.draft.open_list(id, token, order)?,
+                        false => self.draft.open_mapping(id, token, order)?,
                     }
                 }
             };
-            id = opened.map_err(|refusal| PatchError::Problem(self.refused(&refusal)))?;
         }
         Ok(id)
     }
@@ -436,7 +426,7 @@ impl<'c, 't> Planner<'c, 't> {
         let reapplied = self.replace_draft(after);
         let is_idempotent = match outcome {
             Err(PatchError::Test(_)) => true,
-            Err(PatchError::Problem(_)) => false,
+            Err(PatchError::Other(_)) => false,
             Ok(done) if done.is_empty() => true,
             // Without a value that all readers agree on, the two results cannot be compared.
             Ok(_) => reapplied
@@ -451,10 +441,8 @@ impl<'c, 't> Planner<'c, 't> {
             patched(target, entry)
         );
         let help = "add a `test` before it, so that it applies once; `value: null` says that nothing is there";
-        Err(Box::new(
-            self.problem(Code::BadPatch, message, &entry.item)
-                .help(help),
-        ))
+        let problem = self.problem(Code::BadPatch, message, &entry.item);
+        Err(problem.help(help).into())
     }
 }
 

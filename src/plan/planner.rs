@@ -9,6 +9,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{Injection, OnConflict, PolicyValue, Position, Rule};
 
+use super::containers::ListPlace;
 use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
 use super::expand::ExpandedInjection;
 use super::patch_limits::PatchGrowth;
@@ -16,7 +17,36 @@ use super::recording::RuleNotes;
 use super::{RuleContext, order};
 
 /// The result of a planning step.
-pub(super) type PlanResult = Result<(), Box<Diagnostic>>;
+pub(super) type PlanResult<T = ()> = Result<T, PlanError>;
+
+/// Why a planning step fails.
+pub(super) enum PlanError {
+    /// Something that must change may not be edited.
+    Refused(Refusal),
+    Problem(Box<Diagnostic>),
+}
+
+impl From<Refusal> for PlanError {
+    fn from(refusal: Refusal) -> Self {
+        PlanError::Refused(refusal)
+    }
+}
+
+impl From<Diagnostic> for PlanError {
+    fn from(problem: Diagnostic) -> Self {
+        PlanError::Problem(Box::new(problem))
+    }
+}
+
+impl PlanError {
+    /// Adds advice to a problem.
+    pub(super) fn help(self, text: &str) -> Self {
+        match self {
+            PlanError::Problem(problem) => problem.help(text).into(),
+            PlanError::Refused(refusal) => PlanError::Refused(refusal),
+        }
+    }
+}
 
 pub(super) struct Planner<'c, 't> {
     pub subject: RuleContext<'c, 't>,
@@ -154,9 +184,12 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     pub(super) fn attempt(&mut self, step: impl FnOnce(&mut Self) -> PlanResult) {
-        if let Err(problem) = step(self) {
-            self.problems.push(*problem);
-        }
+        let problem = match step(self) {
+            Ok(()) => return,
+            Err(PlanError::Problem(problem)) => *problem,
+            Err(PlanError::Refused(refusal)) => super::refusal_diagnostic(&refusal, self.workload),
+        };
+        self.problems.push(problem);
     }
 
     /// Notes a change. Its target is computed only if the run reports details.
@@ -173,15 +206,6 @@ impl<'c, 't> Planner<'c, 't> {
 
     pub(super) fn keeps_existing(&self) -> bool {
         self.rule.on_conflict == OnConflict::Keep
-    }
-
-    /// Opens the mapping at a path of keys, which normally exists: it leads to the pod template.
-    pub(super) fn open_path(&mut self, keys: &[&str]) -> Result<OpenId, Refusal> {
-        let mut id = self.draft.open_root()?;
-        for key in keys {
-            id = self.draft.open_mapping(id, key, order::OBJECT)?;
-        }
-        Ok(id)
     }
 
     /// Continues with another draft and returns the current one.
@@ -223,39 +247,50 @@ impl<'c, 't> Planner<'c, 't> {
         self.draft.get(&template, "spec").unwrap_or(template)
     }
 
-    pub(super) fn open_template(&mut self) -> Result<OpenId, Box<Diagnostic>> {
+    pub(super) fn open_template(&mut self) -> Result<OpenId, Refusal> {
         if let Some((template, _)) = self.opened {
             return Ok(template);
         }
-        let workload = self.workload;
-        let keys: Vec<&str> = workload.pod_kind.path.iter().map(String::as_str).collect();
-        let template = self
-            .open_path(&keys)
-            .map_err(|refusal| self.refused(&refusal))?;
+        let template = self.draft.open_path(&self.subject.workload.pod_kind.path)?;
         self.opened = Some((template, None));
         Ok(template)
     }
 
-    pub(super) fn open_pod_spec(&mut self) -> Result<OpenId, Box<Diagnostic>> {
+    pub(super) fn open_pod_spec(&mut self) -> Result<OpenId, Refusal> {
         if let Some((_, Some(pod_spec))) = self.opened {
             return Ok(pod_spec);
         }
         let template = self.open_template()?;
-        let opened = self.draft.open_mapping(template, "spec", order::TEMPLATE);
-        let pod_spec = opened.map_err(|refusal| self.refused(&refusal))?;
+        let pod_spec = self.draft.open_mapping(template, "spec", order::TEMPLATE)?;
         self.opened = Some((template, Some(pod_spec)));
         Ok(pod_spec)
     }
 
-    pub(super) fn open_pod_list(&mut self, key: &str) -> Result<OpenId, Box<Diagnostic>> {
+    pub(super) fn open_pod_list(&mut self, key: &str) -> Result<OpenId, Refusal> {
         let pod_spec = self.open_pod_spec()?;
-        let opened = self.draft.open_list(pod_spec, key, order::POD_SPEC);
-        opened.map_err(|refusal| self.refused(&refusal))
+        self.draft.open_list(pod_spec, key, order::POD_SPEC)
     }
 
     /// A list of the pod spec in the draft.
     pub(super) fn pod_list(&self, list: &str) -> Option<DraftValue> {
         self.draft.get(&self.pod_spec_part(), list)
+    }
+
+    /// A list that policies put items into, in the draft.
+    pub(super) fn list_part(&self, list: ListPlace<'_>) -> Option<DraftValue> {
+        match list {
+            ListPlace::OfPod(key) => self.pod_list(key),
+            ListPlace::OfContainer(container, key) => {
+                self.draft.get(&self.container_part(container)?, key)
+            }
+        }
+    }
+
+    pub(super) fn open_list(&mut self, list: ListPlace<'_>) -> PlanResult<OpenId> {
+        match list {
+            ListPlace::OfPod(key) => Ok(self.open_pod_list(key)?),
+            ListPlace::OfContainer(container, key) => self.open_container_list(container, key),
+        }
     }
 
     /// The index of the first item that has this text under a key.
@@ -328,39 +363,34 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    pub(super) fn open_container(
-        &mut self,
-        container: &Container<'_>,
-    ) -> Result<OpenId, Box<Diagnostic>> {
+    pub(super) fn open_container(&mut self, container: &Container<'_>) -> PlanResult<OpenId> {
         let list = self.open_pod_list(container.list.key())?;
         // Raw items: an alias must not be followed here, so that opening it is refused.
         let Some(at) = self.position_of(container, self.draft.raw_items(list)) else {
             let message = format!("the container `{}` is gone from the plan", container.name);
-            return Err(Box::new(Diagnostic::error(Code::Internal, message)));
+            return Err(Diagnostic::error(Code::Internal, message).into());
         };
-        self.draft
-            .open_item(list, at)
-            .map_err(|refusal| self.refused(&refusal))
+        Ok(self.draft.open_item(list, at)?)
     }
 
     pub(super) fn open_container_list(
         &mut self,
         container: &Container<'_>,
         key: &str,
-    ) -> Result<OpenId, Box<Diagnostic>> {
+    ) -> PlanResult<OpenId> {
         let container = self.open_container(container)?;
-        self.draft
-            .open_list(container, key, order::CONTAINER)
-            .map_err(|refusal| self.refused(&refusal))
+        Ok(self.draft.open_list(container, key, order::CONTAINER)?)
     }
 
     /// The index at which a new item goes into a list of named items.
     pub(super) fn index_for(
         &self,
         position: &Position,
-        list: Option<&DraftValue>,
+        list: ListPlace<'_>,
         item: &PolicyValue,
-    ) -> Result<usize, Box<Diagnostic>> {
+    ) -> PlanResult<usize> {
+        let list = self.list_part(list);
+        let list = list.as_ref();
         match position {
             Position::First => Ok(0),
             Position::Last => Ok(list.map_or(0, |list| self.draft.count(list))),
@@ -374,33 +404,14 @@ impl<'c, 't> Planner<'c, 't> {
         neighbour: &str,
         list: Option<&DraftValue>,
         item: &PolicyValue,
-    ) -> Result<usize, Box<Diagnostic>> {
+    ) -> PlanResult<usize> {
         let found = self.position_by(list, "name", neighbour);
         found.ok_or_else(|| {
             let title = self.workload.title();
             let message =
                 format!("`{neighbour}` is not in {title}, so nothing can stand before or after it");
-            Box::new(self.problem(Code::UnknownPosition, message, item))
+            self.problem(Code::UnknownPosition, message, item).into()
         })
-    }
-
-    /// An error that points at the workload and at the item of the policy.
-    pub(super) fn problem(
-        &self,
-        code: Code,
-        message: impl Into<String>,
-        item: &PolicyValue,
-    ) -> Diagnostic {
-        Diagnostic::error(code, message)
-            .at(self.workload.name_place(), "this workload")
-            .at(
-                self.policy.text.place(item.at.clone()),
-                format!("policy `{}` wants this", self.policy.identity),
-            )
-    }
-
-    pub(super) fn refused(&self, refusal: &Refusal) -> Box<Diagnostic> {
-        Box::new(super::refusal_diagnostic(refusal, self.workload))
     }
 }
 

@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use crate::change::{ChangeTarget, MetadataOwner, Operation, PodItem};
 use crate::diagnostic::Code;
 use crate::policy::{EnvOp, PolicyValue, Position, TextChange};
 
-use super::containers::{DesiredItem, text_of};
+use super::containers::{DesiredItem, ListPlace, text_of};
 use super::draft::DraftValue;
 use super::env::value_of;
 use super::joined::joined;
@@ -50,64 +49,31 @@ impl<'t> Planner<'_, 't> {
             .find(|(_, claim_name)| claim_name.as_deref() == Some(name))
         {
             let help = "a claim template makes a volume of its name: rename the policy's volume";
-            return self
-                .kept_or_conflict(&claim.0, description, item)
-                .map_err(|problem| Box::new(problem.help(help)));
+            let kept = self.kept_or_conflict(&claim.0, description, item);
+            return kept.map_err(|error| error.help(help));
         }
-        self.pod_list_item(
-            "volumes",
-            position,
+        let found = self.item_called("volumes", name);
+        let wanted = DesiredItem {
             item,
-            name,
             description,
-            PodItem::Volume,
-        )
+            list: ListPlace::OfPod("volumes"),
+        };
+        self.list_item(wanted, position, found, || {
+            ChangeTarget::PodItem(PodItem::Volume, name.to_owned())
+        })
     }
 
     pub(super) fn image_pull_secret(&mut self, item: &PolicyValue) -> PlanResult {
         let name = text_of(item, "name");
-        self.pod_list_item(
-            "imagePullSecrets",
-            &Position::Last,
+        let found = self.item_called("imagePullSecrets", name);
+        let wanted = DesiredItem {
             item,
-            name,
-            format_args!("the image pull secret `{name}`"),
-            PodItem::ImagePullSecret,
-        )
-    }
-
-    fn pod_list_item(
-        &mut self,
-        list: &str,
-        position: &Position,
-        item: &PolicyValue,
-        name: &str,
-        description: fmt::Arguments<'_>,
-        kind: PodItem,
-    ) -> PlanResult {
-        let target = || ChangeTarget::PodItem(kind, name.to_owned());
-        let list_part = self.pod_list(list);
-        if let Some(at) = self.position_by(list_part.as_ref(), "name", name)
-            && let Some(existing) = list_part
-                .as_ref()
-                .and_then(|list_part| self.draft.item(list_part, at))
-        {
-            let wanted = DesiredItem {
-                item,
-                description,
-                list: &["spec", list],
-            };
-            return self.same_or_replace(&existing, wanted, target, |planner| {
-                let opened = planner.open_pod_list(list)?;
-                let replaced = planner.draft.replace(opened, at, item.value.clone());
-                replaced.map_err(|refusal| planner.refused(&refusal))
-            });
-        }
-        let at = self.index_for(position, list_part.as_ref(), item)?;
-        let opened = self.open_pod_list(list)?;
-        self.draft.insert(opened, at, item.value.clone());
-        self.report(Operation::Add, target);
-        Ok(())
+            description: format_args!("the image pull secret `{name}`"),
+            list: ListPlace::OfPod("imagePullSecrets"),
+        };
+        self.list_item(wanted, &Position::Last, found, || {
+            ChangeTarget::PodItem(PodItem::ImagePullSecret, name.to_owned())
+        })
     }
 
     /// The `volumeClaimTemplates` of a StatefulSet with their names. Containers mount them like volumes.
@@ -180,22 +146,16 @@ impl<'t> Planner<'_, 't> {
         }
         let holder = match owner {
             MetadataOwner::Pod => self.open_template()?,
-            MetadataOwner::Workload => self
-                .draft
-                .open_root()
-                .map_err(|refusal| self.refused(&refusal))?,
+            MetadataOwner::Workload => self.draft.open_root()?,
         };
         let order = if owner == MetadataOwner::Pod && !self.workload.pod_kind.path.is_empty() {
             order::TEMPLATE
         } else {
             order::OBJECT
         };
-        let set = self
-            .draft
-            .open_mapping(holder, "metadata", order)
-            .and_then(|metadata| self.draft.open_mapping(metadata, field, order::METADATA))
-            .and_then(|map| self.draft.set(map, key, item.value.clone(), &[]));
-        set.map_err(|refusal| self.refused(&refusal))?;
+        let metadata = self.draft.open_mapping(holder, "metadata", order)?;
+        let map = self.draft.open_mapping(metadata, field, order::METADATA)?;
+        self.draft.set(map, key, item.value.clone(), &[])?;
         self.report(operation, || ChangeTarget::metadata(owner, field, key));
         Ok(())
     }
@@ -256,7 +216,7 @@ impl<'t> Planner<'_, 't> {
             "the selector of {} uses the label `{key}`, so it must not be changed",
             self.workload.title()
         );
-        Err(Box::new(self.problem(Code::Invalid, message, item)))
+        Err(self.problem(Code::Invalid, message, item).into())
     }
 }
 

@@ -5,7 +5,6 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::change::{ChangeTarget, Operation};
-use crate::diagnostic::Diagnostic;
 use crate::policy::PolicyValue;
 use crate::record::{is_aligned, name_field};
 use crate::yaml::value::leaves;
@@ -101,15 +100,10 @@ impl Planner<'_, '_> {
         let mut id = within;
         let mut order = order;
         for key in parents {
-            id = self
-                .draft
-                .open_mapping(id, key, order)
-                .map_err(|refusal| self.refused(&refusal))?;
+            id = self.draft.open_mapping(id, key, order)?;
             order = &[];
         }
-        self.draft
-            .set(id, last, value, order)
-            .map_err(|refusal| self.refused(&refusal))
+        Ok(self.draft.set(id, last, value, order)?)
     }
 
     pub(super) fn pod_fields(&mut self, item: &PolicyValue) -> PlanResult {
@@ -183,7 +177,7 @@ impl Planner<'_, '_> {
         wanted: &[Value],
         part: &DraftValue,
         item: &PolicyValue,
-    ) -> Result<Option<Vec<Value>>, Box<Diagnostic>> {
+    ) -> PlanResult<Option<Vec<Value>>> {
         if !is_aligned(key) {
             return Ok(None);
         }
@@ -204,11 +198,8 @@ impl Planner<'_, '_> {
                 // `onConflict: Replace` sets the whole list.
                 Some(_) if self.replaces_existing() => return Ok(None),
                 Some(_) => {
-                    return Err(self.conflict(
-                        part,
-                        format_args!("an item of the pod's `{key}`"),
-                        item,
-                    ));
+                    let description = format_args!("an item of the pod's `{key}`");
+                    return Err(self.conflict(part, description, item).into());
                 }
             }
         }
@@ -224,15 +215,9 @@ impl Planner<'_, '_> {
         }
         let mut id = self.open_pod_spec()?;
         for key in parents {
-            id = self
-                .draft
-                .open_mapping(id, key, &[])
-                .map_err(|refusal| self.refused(&refusal))?;
+            id = self.draft.open_mapping(id, key, &[])?;
         }
-        let list = self
-            .draft
-            .open_list(id, last, order::POD_SPEC)
-            .map_err(|refusal| self.refused(&refusal))?;
+        let list = self.draft.open_list(id, last, order::POD_SPEC)?;
         for (at, value) in added.into_iter().enumerate() {
             self.draft.insert(list, length + at, value);
         }

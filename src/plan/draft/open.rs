@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::yaml::tree::{NodeId, NodeKind};
 use crate::yaml::value::to_value;
 
+use super::super::order;
 use super::{
     Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection, Refusal, RefusalReason,
 };
@@ -20,6 +21,16 @@ impl Draft<'_> {
         let (id, part) = self.open(root, CollectionKind::Mapping)?;
         self.root = part;
         Ok(id)
+    }
+
+    /// Opens the mapping at a path of keys, which normally exists: it leads to the pod template.
+    ///
+    /// # Errors
+    /// When it may not be edited.
+    pub fn open_path(&mut self, keys: &[String]) -> Result<OpenId, Refusal> {
+        let root = self.open_root()?;
+        let mut keys = keys.iter();
+        keys.try_fold(root, |id, key| self.open_mapping(id, key, order::OBJECT))
     }
 
     /// Opens the mapping under a key. If there is none, an empty one is created at the place of the key in `order`.
