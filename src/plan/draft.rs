@@ -4,9 +4,10 @@
 //! they hold, so the draft grows with the plan and not with the document. All later stages use it: the next policy
 //! plans on it, `edit` writes it, and `verify` compares the output with it.
 
-mod difference;
+pub(super) mod effects;
 mod entries;
 mod open;
+pub(super) mod part;
 mod restore;
 mod text_index;
 mod texts;
@@ -59,6 +60,24 @@ pub enum OpenedCollection {
         /// Its items in order.
         items: Vec<DraftValue>,
     },
+}
+
+impl OpenedCollection {
+    fn origin(&self) -> Option<NodeId> {
+        match self {
+            OpenedCollection::Mapping { origin, .. } | OpenedCollection::List { origin, .. } => {
+                *origin
+            }
+        }
+    }
+
+    /// The number of its fields or items.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            OpenedCollection::Mapping { fields, .. } => fields.len(),
+            OpenedCollection::List { items, .. } => items.len(),
+        }
+    }
 }
 
 /// A field of an opened mapping.
@@ -151,13 +170,9 @@ impl<'t> Draft<'t> {
 
     /// Whether a null of the input was opened and nothing was put into it, so that it stays null.
     pub fn stays_null(&self, id: OpenId) -> bool {
-        let (origin, is_empty) = match self.opened(id) {
-            OpenedCollection::Mapping { origin, fields } => (*origin, fields.is_empty()),
-            OpenedCollection::List { origin, items } => (*origin, items.is_empty()),
-        };
-        is_empty
-            && origin
-                .is_some_and(|node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node))
+        let opened = self.opened(id);
+        let is_null = |node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node);
+        opened.len() == 0 && opened.origin().is_some_and(is_null)
     }
 
     /// The value at a path of keys.
@@ -203,15 +218,6 @@ impl<'t> Draft<'t> {
 
     fn has_merge_key(&self, fields: &[DraftField]) -> bool {
         fields.iter().any(|field| self.is_merge(field))
-    }
-
-    /// The fields of a mapping of the input.
-    fn fields_in(&self, mapping: NodeId) -> impl Iterator<Item = DraftField> + Clone {
-        let entries = self.tree.entries(mapping);
-        entries.map(|(key, value)| DraftField {
-            key: DraftKey::Node(key),
-            value: DraftValue::Node(value),
-        })
     }
 
     fn resolve_alias(&self, part: &DraftValue) -> DraftValue {
@@ -310,10 +316,7 @@ impl<'t> Draft<'t> {
                 Value::Object(fields) => fields.is_empty(),
                 Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
             },
-            DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::Mapping { fields, .. } => fields.is_empty(),
-                OpenedCollection::List { items, .. } => items.is_empty(),
-            },
+            DraftValue::Open(id) => self.opened(*id).len() == 0,
         }
     }
 
@@ -323,39 +326,40 @@ impl<'t> Draft<'t> {
             DraftValue::Node(node) => to_value(self.tree, *node).ok(),
             DraftValue::New(value) | DraftValue::Instead { value, .. } => Some((**value).clone()),
             DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::List { items, .. } => items
-                    .iter()
-                    .map(|item| self.value(item))
-                    .collect::<Option<_>>()
-                    .map(Value::Array),
+                OpenedCollection::List { items, .. } => {
+                    let values = items.iter().map(|item| self.value(item));
+                    values.collect::<Option<_>>().map(Value::Array)
+                }
                 OpenedCollection::Mapping { fields, origin } => {
-                    let explicit = fields.iter().filter(|field| !self.is_merge(field));
-                    let count = explicit.clone().count();
-                    let mut map = Map::with_capacity(count);
-                    for field in explicit {
-                        map.insert(self.key_in_value(&field.key)?, self.value(&field.value)?);
-                    }
-                    if map.len() < count {
-                        return None; // two keys that are one to JSON
-                    }
-                    // A field of its own overrides what a merge key brings.
-                    if let Some(origin) = origin.filter(|_| self.has_merge_key(fields)) {
-                        let Value::Object(with_merged) = to_value(self.tree, origin).ok()? else {
-                            return None;
-                        };
-                        let merged = with_merged.into_iter().filter(|(key, _)| {
-                            self.tree
-                                .entry(origin, key)
-                                .is_some_and(|entry| entry.is_merged)
-                        });
-                        merged.for_each(|(key, value)| {
-                            map.entry(key).or_insert(value);
-                        });
-                    }
-                    Some(Value::Object(map))
+                    self.value_of_fields(fields, *origin)
                 }
             },
         }
+    }
+
+    fn value_of_fields(&self, fields: &[DraftField], origin: Option<NodeId>) -> Option<Value> {
+        let explicit = fields.iter().filter(|field| !self.is_merge(field));
+        let count = explicit.clone().count();
+        let mut map = Map::with_capacity(count);
+        for field in explicit {
+            map.insert(self.key_in_value(&field.key)?, self.value(&field.value)?);
+        }
+        if map.len() < count {
+            return None; // two keys that are one to JSON
+        }
+        // A field of its own overrides what a merge key brings.
+        if let Some(origin) = origin.filter(|_| self.has_merge_key(fields)) {
+            let Value::Object(with_merged) = to_value(self.tree, origin).ok()? else {
+                return None;
+            };
+            for (key, value) in with_merged {
+                let entry = self.tree.entry(origin, &key);
+                if entry.is_some_and(|entry| entry.is_merged) {
+                    map.entry(key).or_insert(value);
+                }
+            }
+        }
+        Some(Value::Object(map))
     }
 
     /// Like [`Draft::value`], but borrows from the input if possible.
@@ -380,10 +384,7 @@ impl<'t> Draft<'t> {
         match part {
             DraftValue::Node(node) | DraftValue::Instead { of: node, .. } => Some(*node),
             DraftValue::New(_) => None,
-            DraftValue::Open(id) => match self.opened(*id) {
-                OpenedCollection::Mapping { origin, .. }
-                | OpenedCollection::List { origin, .. } => *origin,
-            },
+            DraftValue::Open(id) => self.opened(*id).origin(),
         }
     }
 }

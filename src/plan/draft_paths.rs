@@ -2,7 +2,6 @@
 
 use foldhash::HashMap;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -68,19 +67,6 @@ pub(super) struct LocatedPart {
     pub part: DraftValue,
     /// The key or identity of what it follows, empty for the first.
     pub after: String,
-}
-
-/// An opened mapping or list, and the last segment of a path below it.
-enum Holder<'p> {
-    Mapping(OpenId, Cow<'p, str>),
-    /// With the key of the list.
-    List(OpenId, &'p str),
-}
-
-/// An item or field that may be edited, in the opened list or mapping that holds it.
-enum OpenedPlace<'p> {
-    Field(OpenId, Cow<'p, str>),
-    Item(OpenId, usize),
 }
 
 impl DraftPaths {
@@ -221,65 +207,23 @@ impl DraftPaths {
         Some(numbered(&plain, twins.count() + 1))
     }
 
-    /// Opens what holds the last segment of a path. `None` if it is not there.
-    fn open_holder<'s>(
+    /// Opens the mapping or list that holds the last segment of a path. `None` if it is not there.
+    fn open_holder(
         &self,
         draft: &mut Draft<'_>,
-        segments: &[&'s str],
-    ) -> Result<Option<Holder<'s>>, Refusal> {
-        let Some((&last, above)) = segments.split_last() else {
-            return Ok(None);
-        };
+        segments: &[&str],
+    ) -> Result<Option<OpenId>, Refusal> {
         let mut id = draft.open_root()?;
-        let mut part = DraftValue::Open(id);
-        for (depth, segment) in above.iter().enumerate() {
+        for depth in 0..segments.len().saturating_sub(1) {
             // Opening a missing mapping would make it.
-            let Some((index, next)) = self.child(draft, &part, segments, depth) else {
+            let found = self.child(draft, &DraftValue::Open(id), segments, depth);
+            let is_collection = |part: &DraftValue| draft.is_list(part) || draft.is_mapping(part);
+            let Some((index, _)) = found.filter(|(_, part)| is_collection(part)) else {
                 return Ok(None);
             };
-            if !draft.is_list(&next) && !draft.is_mapping(&next) {
-                return Ok(None);
-            }
-            id = open_at(draft, id, index, segment)?;
-            part = DraftValue::Open(id);
+            id = open_at(draft, id, index, segments[depth])?;
         }
-        Ok(Some(match draft.is_list(&part) {
-            true => Holder::List(id, list_key(segments, above.len())),
-            false => Holder::Mapping(id, unescape(last)),
-        }))
-    }
-
-    /// Opens what holds the item or field at a path. `None` if it or the item is not there.
-    fn open<'p>(
-        &'p self,
-        draft: &mut Draft<'_>,
-        path: &'p str,
-    ) -> Result<Option<OpenedPlace<'p>>, Refusal> {
-        let Some(place) = self.place(draft, path) else {
-            return Ok(None);
-        };
-        self.open_place(draft, path, &place)
-    }
-
-    /// Like [`open`](Self::open), for a path that leads to this place.
-    fn open_place<'p>(
-        &'p self,
-        draft: &mut Draft<'_>,
-        path: &'p str,
-        place: &[usize],
-    ) -> Result<Option<OpenedPlace<'p>>, Refusal> {
-        let segments = self.paths.segments(path);
-        let (Some((&index, above)), Some(last)) = (place.split_last(), segments.last()) else {
-            return Ok(None);
-        };
-        let mut id = draft.open_root()?;
-        for (&index, segment) in above.iter().zip(&segments) {
-            id = open_at(draft, id, index, segment)?;
-        }
-        Ok(Some(match draft.is_list(&DraftValue::Open(id)) {
-            true => OpenedPlace::Item(id, index),
-            false => OpenedPlace::Field(id, unescape(last)),
-        }))
+        Ok(Some(id))
     }
 
     /// Removes the item or field at a path, if it is there.
@@ -297,10 +241,14 @@ impl DraftPaths {
         path: &str,
         place: &[usize],
     ) -> Result<(), Refusal> {
-        match self.open_place(draft, path, place)? {
-            Some(OpenedPlace::Field(id, key)) => draft.remove_field(id, &key),
-            Some(OpenedPlace::Item(id, index)) => draft.remove(id, index),
-            None => Ok(()),
+        let segments = self.paths.segments(path);
+        let (Some(&index), Some(key)) = (place.last(), segments.last()) else {
+            return Ok(());
+        };
+        let holder = open_holder_at(draft, &segments, place)?;
+        match draft.is_list(&DraftValue::Open(holder)) {
+            true => draft.remove(holder, index),
+            false => draft.remove_field(holder, &unescape(key)),
         }
     }
 
@@ -312,14 +260,15 @@ impl DraftPaths {
         existing: &Value,
         wanted: &Value,
     ) -> Result<(), Refusal> {
-        match self.open(draft, path)? {
-            Some(OpenedPlace::Field(id, key)) => {
-                reconcile::field(draft, id, &key, existing, wanted)
-            }
-            Some(OpenedPlace::Item(id, index)) => {
-                reconcile::item(draft, id, index, existing, wanted)
-            }
-            None => Ok(()),
+        let place = self.place(draft, path).unwrap_or_default();
+        let segments = self.paths.segments(path);
+        let (Some(&index), Some(key)) = (place.last(), segments.last()) else {
+            return Ok(());
+        };
+        let holder = open_holder_at(draft, &segments, &place)?;
+        match draft.is_list(&DraftValue::Open(holder)) {
+            true => reconcile::item(draft, holder, index, existing, wanted),
+            false => reconcile::field(draft, holder, &unescape(key), existing, wanted),
         }
     }
 
@@ -331,8 +280,8 @@ impl DraftPaths {
         edit: impl FnOnce(&mut Draft<'t>, OpenId) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         match self.open_holder(draft, &self.paths.segments(path))? {
-            Some(Holder::List(id, ..)) => edit(draft, id),
-            Some(Holder::Mapping(..)) | None => Ok(()),
+            Some(id) if draft.is_list(&DraftValue::Open(id)) => edit(draft, id),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -348,33 +297,24 @@ impl DraftPaths {
     ) -> Result<(), Refusal> {
         let segments = self.paths.segments(path);
         self.make_holders(draft, &segments)?;
-        match self.open_holder(draft, &segments)? {
-            Some(Holder::Mapping(id, key)) => {
-                let count = draft.count_fields(id);
-                let index = match after {
-                    None => count,
-                    Some("") => 0,
-                    Some(after) => {
-                        let found = draft.field(&DraftValue::Open(id), &unescape(after));
-                        found.map_or(count, |(at, _)| at.saturating_add(1).min(count))
-                    }
-                };
-                draft.insert_field_at(id, index, &key, value);
-            }
-            Some(Holder::List(id, key)) => {
-                let list = DraftValue::Open(id);
-                let count = draft.count(&list);
-                let index = match after {
-                    None => count,
-                    Some("") => 0,
-                    Some(after) => {
-                        let found = find_item(draft, key, &list, after);
-                        found.map_or(count, |(index, _)| index + 1)
-                    }
-                };
-                draft.insert(id, index, value);
-            }
-            None => {}
+        let Some(id) = self.open_holder(draft, &segments)? else {
+            return Ok(());
+        };
+        let holder = DraftValue::Open(id);
+        let (is_list, depth) = (draft.is_list(&holder), segments.len() - 1);
+        let find = |after: &str| match is_list {
+            true => find_item(draft, list_key(&segments, depth), &holder, after),
+            false => draft.field(&holder, &unescape(after)),
+        };
+        let count = draft.opened(id).len();
+        let index = match after {
+            None => count,
+            Some("") => 0,
+            Some(after) => find(after).map_or(count, |(at, _)| at.saturating_add(1).min(count)),
+        };
+        match is_list {
+            true => draft.insert(id, index, value),
+            false => draft.insert_field_at(id, index, &unescape(segments[depth]), value),
         }
         Ok(())
     }
@@ -383,16 +323,15 @@ impl DraftPaths {
     fn make_holders(&self, draft: &mut Draft<'_>, segments: &[&str]) -> Result<(), Refusal> {
         for depth in 1..segments.len() {
             let above = &segments[..depth];
-            let is_there = match self.walk(draft, above) {
-                Some(part) => !draft.is_null(&part),
-                None => false,
-            };
-            if is_there {
+            let part = self.walk(draft, above);
+            if part.is_some_and(|part| !draft.is_null(&part)) {
                 continue;
             }
-            let Some(Holder::Mapping(id, key)) = self.open_holder(draft, above)? else {
+            let holder = self.open_holder(draft, above)?;
+            let Some(id) = holder.filter(|id| !draft.is_list(&DraftValue::Open(*id))) else {
                 return Ok(());
             };
+            let key = unescape(above[depth - 1]);
             match is_aligned(&key) {
                 true => draft.open_list(id, &key, &[])?,
                 false => draft.open_mapping(id, &key, &[])?,
@@ -440,6 +379,20 @@ fn open_at(
         usize::MAX => draft.open_mapping(within, &unescape(segment), &[]),
         _ => draft.open_at(within, index),
     }
+}
+
+/// Opens the mapping or list that holds what is at a place, to which the segments lead.
+fn open_holder_at(
+    draft: &mut Draft<'_>,
+    segments: &[&str],
+    place: &[usize],
+) -> Result<OpenId, Refusal> {
+    let root = draft.open_root()?;
+    let above = &place[..place.len().saturating_sub(1)];
+    let mut steps = above.iter().zip(segments);
+    steps.try_fold(root, |id, (&index, segment)| {
+        open_at(draft, id, index, segment)
+    })
 }
 
 /// The key of the list whose item the segment at `depth` names.

@@ -199,7 +199,7 @@ impl<'t> Recording<'t> {
             .apply(draft, &self.paths)
             .map_err(|error| match error {
                 ReplayError::Conflict(path) => {
-                    Box::new(replay_conflict(&path, &redo.policy, workload))
+                    Box::new(replay_conflict(&path, &redo.record.policy, workload))
                 }
                 ReplayError::Refused(refusal) => {
                     Box::new(super::refusal_diagnostic(&refusal, workload))
@@ -207,7 +207,7 @@ impl<'t> Recording<'t> {
             })?;
         let mut done = replayed.ok_or_else(|| Box::new(cannot_update_record(workload)))?;
         self.draft = draft.clone();
-        self.keep_recorded_positions(&redo.policy, &mut done.effects, Some(earlier));
+        self.keep_recorded_positions(&redo.record.policy, &mut done.effects, Some(earlier));
         if !done.effects.is_empty() || !done.generated.is_empty() {
             self.record.policies.push(done);
         }
@@ -405,7 +405,7 @@ fn is_given(policy: &str, policies: &[Policy], earlier: &EarlierRun<'_>) -> bool
 fn name_of<'f>(turn: &FoldStep<'f>, policies: &'f [Policy]) -> &'f str {
     match turn {
         FoldStep::Given(at) => &policies[*at].identity,
-        FoldStep::Kept(redo) => &redo.policy,
+        FoldStep::Kept(redo) => &redo.record.policy,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
-use super::replay::Replay;
+use super::replay::{Replay, ReplayStep, StepKind};
 use super::restored::{by_place, with_changes};
 
 /// How to handle a value that somebody changed since it was recorded.
@@ -103,11 +103,8 @@ pub(crate) fn take_out<'t>(
     Ok((draft, result))
 }
 
-/// A removed item: its value, the item that it followed, and its recorded digest.
-type RestoredItem<'d> = (Value, Option<String>, &'d str);
-
-/// The same with its position and its path.
-type PutBack<'e> = (Option<Vec<usize>>, &'e String, RestoredItem<'e>);
+/// A step that inserts a removed item again, with the position that the item had.
+type PutBack = (Option<Vec<usize>>, ReplayStep);
 
 struct PolicyRemoval<'i, 't> {
     /// Whether the object comes from an API server.
@@ -153,18 +150,19 @@ impl PolicyRemoval<'_, '_> {
             // The text of another policy stays, and is not looked at here.
             self.has_missing |= joined.shared;
             if joined.shared || self.take_out_text(path, joined)? {
-                self.redo.join(path, joined, None);
+                let joined = joined.clone();
+                let after = None;
+                self.redo.push(path, StepKind::Join { joined, after });
             }
         }
         let added = self.added_items(effects)?;
         self.own_variables(&new)?;
-        let mut restored: Vec<_> = shared.into_iter().chain(added).collect();
+        let mut restored: Vec<PutBack> = shared.into_iter().chain(added).collect();
         // Put items back in their old order: it decides the order of the mappings and lists that are created for
         // them.
-        restored.sort_by(|(place, ..), (other_place, ..)| place.cmp(other_place));
-        for (_, path, (value, after, recorded_digest)) in restored {
-            self.redo.insert(path, value, recorded_digest, after);
-        }
+        restored.sort_by(|(place, _), (other_place, _)| place.cmp(other_place));
+        let steps = restored.into_iter().map(|(_, step)| step);
+        self.redo.steps.extend(steps);
         for (path, replaced) in &effects.replaced {
             self.replaced(path, replaced)?;
         }
@@ -179,7 +177,7 @@ impl PolicyRemoval<'_, '_> {
     }
 
     /// Removes the added items, last first, so that numbered identities (`name~#2`) of the remaining ones stay valid.
-    fn added_items<'e>(&mut self, effects: &'e Effects) -> Result<Vec<PutBack<'e>>, Refusal> {
+    fn added_items(&mut self, effects: &Effects) -> Result<Vec<PutBack>, Refusal> {
         let paths = effects.added.keys().map(String::as_str);
         let places = self.paths.places(&self.draft, paths);
         let mut added: Vec<_> = places
@@ -193,8 +191,8 @@ impl PolicyRemoval<'_, '_> {
                 self.has_missing = true;
                 continue;
             };
-            let item = self.take_out_item(path, &place, now)?;
-            back.extend(item.map(|item| (Some(place), path, item)));
+            let step = self.take_out_item(path, &place, now)?;
+            back.extend(step.map(|step| (Some(place), step)));
         }
         Ok(back)
     }
@@ -211,7 +209,8 @@ impl PolicyRemoval<'_, '_> {
             }
         }
         for (path, joined, after) in joins.into_iter().rev() {
-            self.redo.join(path, joined, after);
+            let joined = (*joined).clone();
+            self.redo.push(path, StepKind::Join { joined, after });
         }
         Ok(())
     }
@@ -232,7 +231,8 @@ impl PolicyRemoval<'_, '_> {
             self.has_restored = true;
             let was = edited.as_ref().unwrap_or(&replaced.was);
             self.paths.set(&mut self.draft, path, &value, was)?;
-            self.redo.set(path, value, now.unwrap_or(&replaced.now));
+            let digest = now.unwrap_or(&replaced.now).to_owned();
+            self.redo.push(path, StepKind::Set { value, digest });
         }
         Ok(())
     }
@@ -246,16 +246,16 @@ impl PolicyRemoval<'_, '_> {
     ) -> Result<(), Refusal> {
         match self.value(path) {
             None => {
-                self.redo.remove(path);
+                self.redo.push(path, StepKind::Remove);
                 self.restore(path, removed)
             }
             // An API server filled the removed default in again.
             Some(existing) if existing == removed.was && self.is_live => {
-                self.redo.remove(path);
+                self.redo.push(path, StepKind::Remove);
                 Ok(())
             }
             Some(_) if filled_in.contains(path) => {
-                self.redo.remove(path);
+                self.redo.push(path, StepKind::Remove);
                 self.paths.remove(&mut self.draft, path)?;
                 self.restore(path, removed)
             }
@@ -312,22 +312,23 @@ impl PolicyRemoval<'_, '_> {
 
     /// Returns the items that another policy had added with the same content. If that one goes, this one must insert
     /// them.
-    fn shared_items<'e>(&self, effects: &'e Effects) -> Vec<PutBack<'e>> {
+    fn shared_items(&self, effects: &Effects) -> Vec<PutBack> {
         let items = effects.shared.iter().filter_map(|(path, digests)| {
             let value = self.value(path)?;
             let digest = self.matching_digest(&value, digests).unwrap_or(digests);
-            Some((self.place(path), path, (value, None, digest)))
+            let step = step_of_item(path, value, digest, None);
+            Some((self.place(path), step))
         });
         items.collect()
     }
 
     /// Removes the item at a place, to which `path` leads. `None` if it is kept because somebody changed it.
-    fn take_out_item<'d>(
+    fn take_out_item(
         &mut self,
         path: &str,
         place: &[usize],
-        digests: &'d str,
-    ) -> Result<Option<RestoredItem<'d>>, Refusal> {
+        digests: &str,
+    ) -> Result<Option<ReplayStep>, Refusal> {
         let Some(located) = self.paths.at(&self.draft, path, place) else {
             self.has_missing = true;
             return Ok(None);
@@ -340,8 +341,9 @@ impl PolicyRemoval<'_, '_> {
             return Ok(None);
         }
         self.paths.remove_at(&mut self.draft, path, place)?;
+        let digest = recorded_digest.unwrap_or(digests);
         let after = Some(located.after);
-        Ok(Some((value, after, recorded_digest.unwrap_or(digests))))
+        Ok(Some(step_of_item(path, value, digest, after)))
     }
 
     /// Removes a joined text. Returns whether it was there.
@@ -419,6 +421,16 @@ impl PolicyRemoval<'_, '_> {
         }
         Ok(())
     }
+}
+
+fn step_of_item(path: &str, value: Value, digest: &str, after: Option<String>) -> ReplayStep {
+    let (path, digest) = (path.to_owned(), digest.to_owned());
+    let kind = StepKind::Insert {
+        value,
+        digest,
+        after,
+    };
+    ReplayStep { path, kind }
 }
 
 /// What is left of a variable without a joined text.

@@ -1,5 +1,7 @@
 use super::*;
-use crate::record::{JoinHint, VERSION, effects_of};
+use crate::plan::draft::effects::effects_of;
+use crate::plan::draft::part::DraftPart;
+use crate::record::{JoinHint, VERSION};
 use crate::yaml::parse::parse;
 use serde_json::json;
 
@@ -33,6 +35,7 @@ fn workload(spec: Value) -> Value {
 }
 
 fn record(before: &Value, after: &Value, joins: &[JoinHint]) -> Record {
+    let (before, after) = (DraftPart::Planned(before), DraftPart::Planned(after));
     let effects = effects_of(before, after, &paths(), joins).unwrap();
     let policy = crate::record::PolicyRecord {
         policy: "p".into(),

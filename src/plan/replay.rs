@@ -14,32 +14,31 @@ use super::draft_paths::DraftPaths;
 /// The steps that put a policy's changes back.
 #[derive(Debug, Clone, Default)]
 pub struct Replay {
-    /// The policy.
-    pub policy: String,
-    digest: String,
-    set: Option<String>,
-    generated: BTreeMap<String, String>,
-    steps: Vec<ReplayStep>,
+    /// The policy's record, without the changes.
+    pub record: PolicyRecord,
+    pub(super) steps: Vec<ReplayStep>,
+}
+
+/// What is put back at a record path.
+#[derive(Debug, Clone)]
+pub(super) struct ReplayStep {
+    pub path: String,
+    pub kind: StepKind,
 }
 
 #[derive(Debug, Clone)]
-enum ReplayStep {
+pub(super) enum StepKind {
     Insert {
-        path: String,
         value: Value,
         digest: String,
         after: Option<String>,
     },
     Set {
-        path: String,
         value: Value,
         digest: String,
     },
-    Remove {
-        path: String,
-    },
+    Remove,
     Join {
-        path: String,
         joined: JoinedText,
         after: Option<String>,
     },
@@ -63,52 +62,28 @@ impl From<Refusal> for ReplayError {
 impl Replay {
     pub(super) fn new(policy: &PolicyRecord) -> Self {
         // Not `policy.clone()`: the effects are most of it, and become the steps.
-        Replay {
+        let record = PolicyRecord {
             policy: policy.policy.clone(),
             digest: policy.digest.clone(),
             set: policy.set.clone(),
             generated: policy.generated.clone(),
+            effects: Effects::default(),
+        };
+        Replay {
+            record,
             steps: Vec::new(),
         }
     }
 
-    pub(super) fn insert(&mut self, path: &str, value: Value, digest: &str, after: Option<String>) {
-        self.steps.push(ReplayStep::Insert {
-            path: path.to_owned(),
-            value,
-            digest: digest.to_owned(),
-            after,
-        });
-    }
-
-    pub(super) fn set(&mut self, path: &str, value: Value, digest: &str) {
-        self.steps.push(ReplayStep::Set {
-            path: path.to_owned(),
-            value,
-            digest: digest.to_owned(),
-        });
-    }
-
-    pub(super) fn remove(&mut self, path: &str) {
-        self.steps.push(ReplayStep::Remove {
-            path: path.to_owned(),
-        });
-    }
-
-    pub(super) fn join(&mut self, path: &str, joined: &JoinedText, after: Option<String>) {
-        self.steps.push(ReplayStep::Join {
-            path: path.to_owned(),
-            joined: joined.clone(),
-            after,
-        });
+    pub(super) fn push(&mut self, path: &str, kind: StepKind) {
+        let path = path.to_owned();
+        self.steps.push(ReplayStep { path, kind });
     }
 
     /// Replaces lists of known digests in a policy's record with the one that was in place.
     pub(crate) fn resolve(&self, record: &mut PolicyRecord) {
-        for step in &self.steps {
-            let (ReplayStep::Insert { path, digest, .. } | ReplayStep::Set { path, digest, .. }) =
-                step
-            else {
+        for ReplayStep { path, kind } in &self.steps {
+            let (StepKind::Insert { digest, .. } | StepKind::Set { digest, .. }) = kind else {
                 continue;
             };
             let effects = &mut record.effects;
@@ -146,13 +121,9 @@ impl Replay {
         keep_digests(&mut effects, done.digests);
         effects.shared = done.shared;
         effects.joined.extend(done.twins);
-        let (policy, digest, set) = (self.policy.clone(), self.digest.clone(), self.set.clone());
         Ok(Some(PolicyRecord {
-            policy,
-            digest,
-            set,
-            generated: self.generated.clone(),
             effects,
+            ..self.record.clone()
         }))
     }
 }
@@ -171,13 +142,12 @@ struct Done {
 impl Done {
     fn put_back(
         &mut self,
-        step: &ReplayStep,
+        ReplayStep { path, kind }: &ReplayStep,
         draft: &mut Draft<'_>,
         paths: &DraftPaths,
     ) -> Result<(), ReplayError> {
-        match step {
-            ReplayStep::Insert {
-                path,
+        match kind {
+            StepKind::Insert {
                 value,
                 digest,
                 after,
@@ -192,11 +162,7 @@ impl Done {
                 };
                 known.insert(path.clone(), digest.clone());
             }
-            ReplayStep::Set {
-                path,
-                value,
-                digest,
-            } => match paths.value(draft, path) {
+            StepKind::Set { value, digest } => match paths.value(draft, path) {
                 Some(existing) => {
                     if !is_equal(&existing, value) {
                         paths.set(draft, path, &existing, value)?;
@@ -205,18 +171,14 @@ impl Done {
                 }
                 None => paths.insert(draft, path, value.clone(), None)?,
             },
-            ReplayStep::Remove { path } => paths.remove(draft, path)?,
-            ReplayStep::Join { path, joined, .. } if is_joined(draft, path, joined, paths) => {
-                self.twins.insert(path.clone(), as_shared(joined));
-            }
-            ReplayStep::Join {
-                path,
-                joined,
-                after,
-            } => {
-                let joined = join(draft, path, joined, after.as_deref(), paths)?;
-                self.joins.extend(joined);
-            }
+            StepKind::Remove => paths.remove(draft, path)?,
+            StepKind::Join { joined, after } => match is_joined(draft, path, joined, paths) {
+                true => drop(self.twins.insert(path.clone(), as_shared(joined))),
+                false => {
+                    let joined = join(draft, path, joined, after.as_deref(), paths)?;
+                    self.joins.extend(joined);
+                }
+            },
         }
         Ok(())
     }
@@ -244,8 +206,13 @@ fn keep_digests(effects: &mut Effects, digests: BTreeMap<String, String>) {
 fn is_joined(draft: &Draft<'_>, path: &str, joined: &JoinedText, paths: &DraftPaths) -> bool {
     let variable = paths.get(draft, path);
     let text = variable.and_then(|variable| draft.string_at(&variable, "value"));
-    let separator = joined.separator.as_deref().unwrap_or(" ");
-    text.is_some_and(|text| has_token(text.trim_end_matches('\n'), &joined.text, separator))
+    text.is_some_and(|text| {
+        has_token(
+            text.trim_end_matches('\n'),
+            &joined.text,
+            joined.separator(),
+        )
+    })
 }
 
 /// Joins the text to the variable again. Returns the hint for the new record, `None` if the path is that of no
@@ -261,12 +228,11 @@ fn join(
     let Some(container) = list.strip_suffix("/env") else {
         return Ok(None);
     };
-    let separator = joined.separator.clone().unwrap_or_else(|| " ".to_owned());
     let hint = JoinHint {
         container: container.to_owned(),
         name: name.clone(),
         is_before: joined.before,
-        separator: separator.clone(),
+        separator: joined.separator().to_owned(),
     };
     let variables = paths.get(draft, list).map(|list| draft.items(&list));
     // If several variables have the same name, the last one counts in Kubernetes.
@@ -281,7 +247,7 @@ fn join(
     if from.is_some_and(|from| !draft.is_null(&from)) {
         // `$(VAR)` is only expanded if VAR is earlier in the list, so the renamed variable stays in front.
         let original = format!("{ORIGINAL}{name}");
-        let composed = join_texts(&format!("$({original})"), joined, &separator);
+        let composed = join_texts(&format!("$({original})"), joined);
         paths.edit_item(draft, path, |draft, list| {
             let item = draft.open_item(list, index)?;
             draft.set(item, "name", Value::from(original), &[])?;
@@ -291,7 +257,7 @@ fn join(
         return Ok(Some(hint));
     }
     let old = draft.string_at(&variables[index], "value");
-    let text = join_texts(&old.unwrap_or_default(), joined, &separator);
+    let text = join_texts(&old.unwrap_or_default(), joined);
     paths.edit_item(draft, path, |draft, list| {
         let item = draft.open_item(list, index)?;
         draft.set(item, "value", Value::from(text), &[])
@@ -299,10 +265,11 @@ fn join(
     Ok(Some(hint))
 }
 
-fn join_texts(old: &str, joined: &JoinedText, separator: &str) -> String {
+fn join_texts(old: &str, joined: &JoinedText) -> String {
     // A value from a `|` block ends with a line feed, which stays at the end.
     let body = old.trim_end_matches('\n');
     let tail = &old[body.len()..];
+    let separator = joined.separator();
     match (body.is_empty(), joined.before) {
         (true, _) => joined.text.clone(),
         (false, true) => format!("{}{separator}{old}", joined.text),

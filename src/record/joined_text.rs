@@ -2,6 +2,19 @@
 
 use super::JoinedText;
 
+/// A hint that a policy joined a text to a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JoinHint {
+    /// The record path of the container.
+    pub container: String,
+    /// The variable's name.
+    pub name: String,
+    /// The policy's text is put before the variable's.
+    pub is_before: bool,
+    /// The text between both.
+    pub separator: String,
+}
+
 /// The prefix for the new name of a manifest's variable whose name is now used by a variable that refers to it.
 pub(crate) const ORIGINAL: &str = "PODGRAFT_ORIG_";
 

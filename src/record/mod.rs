@@ -5,27 +5,23 @@
 //! taken from the manifest are stored; what was injected is in the manifest itself.
 
 mod bounds;
-mod effects;
 pub(crate) mod joined_text;
 pub(crate) mod live;
 pub mod lock;
 mod order;
-mod part;
 mod path;
 mod recorded_value;
 mod renamed;
 pub(crate) mod words;
 
-pub use effects::{JoinHint, effects_of};
-pub use joined_text::has_token;
+pub use joined_text::{JoinHint, has_token};
 pub(crate) use joined_text::{ORIGINAL, without};
 pub use order::{note_order, restore_order};
-pub use part::{ObjectPart, PartFields, PartKey};
-pub use path::{RecordPaths, identities, is_aligned};
 pub(crate) use path::{
-    as_stated, escape, identity_of_item, identity_of_name, is_escaped, name_field, numbered,
-    split_last,
+    NamePlaces, as_stated, below, escape, identity_of_item, identity_of_name, is_escaped,
+    name_field, numbered, numbered_identities, split_last,
 };
+pub use path::{RecordPaths, identities, is_aligned};
 pub use recorded_value::RecordedValue;
 
 pub use crate::ownership::{

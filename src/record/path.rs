@@ -58,7 +58,7 @@ pub fn identities(key: &str, items: &[Value]) -> Vec<String> {
 const FEW: usize = 16;
 
 /// Makes identities unique.
-pub(super) fn numbered_identities(mut names: Vec<String>) -> Vec<String> {
+pub(crate) fn numbered_identities(mut names: Vec<String>) -> Vec<String> {
     let is_twin = |at: usize| names[..at].contains(&names[at]);
     if names.len() < FEW && !(1..names.len()).any(is_twin) {
         return names;
@@ -80,7 +80,7 @@ pub(super) fn numbered_identities(mut names: Vec<String>) -> Vec<String> {
 }
 
 /// Finds names among others. Fast for names that are asked for in their order.
-pub(super) struct NamePlaces<'n> {
+pub(crate) struct NamePlaces<'n> {
     names: Vec<&'n str>,
     /// The place behind the last name that was found.
     next: usize,
@@ -89,7 +89,7 @@ pub(super) struct NamePlaces<'n> {
 }
 
 impl<'n> NamePlaces<'n> {
-    pub(super) fn of(names: impl Iterator<Item = &'n str>) -> Self {
+    pub(crate) fn of(names: impl Iterator<Item = &'n str>) -> Self {
         NamePlaces {
             names: names.collect(),
             next: 0,
@@ -98,7 +98,7 @@ impl<'n> NamePlaces<'n> {
     }
 
     /// The index of a name.
-    pub(super) fn find(&mut self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&mut self, name: &str) -> Option<usize> {
         let at = if self.names.get(self.next) == Some(&name) {
             self.next
         } else if self.names.len() < LONG {
@@ -279,7 +279,7 @@ impl RecordPaths {
     }
 
     /// Formats a path from escaped segments, with the prefix `pod` if it is below the pod template.
-    pub(super) fn write(&self, segments: &[String]) -> String {
+    pub(crate) fn write(&self, segments: &[String]) -> String {
         match segments.strip_prefix(self.escaped.as_slice()) {
             Some(rest) if !rest.is_empty() => format!("pod/{}", rest.join("/")),
             _ => segments.join("/"),
@@ -349,6 +349,6 @@ pub(crate) fn split_last(path: &str) -> (&str, String) {
 }
 
 /// Appends a segment to a path and escapes it.
-pub(super) fn below(list: &str, name: &str) -> String {
+pub(crate) fn below(list: &str, name: &str) -> String {
     format!("{list}/{}", escape(name))
 }

@@ -8,7 +8,7 @@ use crate::yaml::scalar::resolve_typed;
 use crate::yaml::tree::NodeKind;
 use crate::yaml::value::{key_text, to_value};
 
-use super::{Draft, DraftValue, OpenId, OpenedCollection};
+use super::{Draft, DraftValue, OpenedCollection};
 
 impl<'t> Draft<'t> {
     /// The field with this key: how many fields come before it, and its value. A key that only a merge key brings
@@ -37,14 +37,6 @@ impl<'t> Draft<'t> {
             }
         }
         Some((usize::MAX, self.get(part, key)?))
-    }
-
-    /// The number of fields of an opened mapping.
-    pub fn count_fields(&self, id: OpenId) -> usize {
-        match self.opened(id) {
-            OpenedCollection::Mapping { fields, .. } => fields.len(),
-            OpenedCollection::List { .. } => 0,
-        }
     }
 
     /// The key of the field at an index, as [`Draft::value`] has it.

@@ -17,9 +17,8 @@ impl Draft<'_> {
     /// # Errors
     /// When it may not be edited.
     pub fn open_root(&mut self) -> Result<OpenId, Refusal> {
-        let root = self.root.clone();
-        let (id, part) = self.open(root, CollectionKind::Mapping)?;
-        self.root = part;
+        let id = self.open(self.root.clone(), CollectionKind::Mapping)?;
+        self.root = DraftValue::Open(id);
         Ok(id)
     }
 
@@ -64,7 +63,7 @@ impl Draft<'_> {
     /// # Errors
     /// When it may not be edited.
     pub fn open_item(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
-        self.open_item_as(list, index, CollectionKind::Mapping)
+        self.open_entry(list, index, CollectionKind::Mapping)
     }
 
     /// Opens an item of an opened list, which must be a list itself.
@@ -72,7 +71,7 @@ impl Draft<'_> {
     /// # Errors
     /// When it may not be edited.
     pub fn open_item_list(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
-        self.open_item_as(list, index, CollectionKind::List)
+        self.open_entry(list, index, CollectionKind::List)
     }
 
     /// Opens the mapping or list at an index of an opened mapping or list.
@@ -80,31 +79,32 @@ impl Draft<'_> {
     /// # Errors
     /// When it may not be edited.
     pub fn open_at(&mut self, within: OpenId, index: usize) -> Result<OpenId, Refusal> {
-        let part = match self.opened(within) {
-            OpenedCollection::Mapping { fields, .. } => &fields[index].value,
-            OpenedCollection::List { items, .. } => &items[index],
-        };
-        let shape = match self.is_list(part) {
+        let shape = match self.is_list(self.entry(within, index)) {
             true => CollectionKind::List,
             false => CollectionKind::Mapping,
         };
-        if matches!(self.opened(within), OpenedCollection::List { .. }) {
-            return self.open_item_as(within, index, shape);
-        }
-        let (id, part) = self.open(part.clone(), shape)?;
-        self.fields(within)[index].value = part;
-        Ok(id)
+        self.open_entry(within, index, shape)
     }
 
-    fn open_item_as(
+    fn entry(&self, within: OpenId, index: usize) -> &DraftValue {
+        match self.opened(within) {
+            OpenedCollection::Mapping { fields, .. } => &fields[index].value,
+            OpenedCollection::List { items, .. } => &items[index],
+        }
+    }
+
+    fn open_entry(
         &mut self,
-        list: OpenId,
+        within: OpenId,
         index: usize,
         shape: CollectionKind,
     ) -> Result<OpenId, Refusal> {
-        let part = self.list_items(list)[index].clone();
-        let (id, part) = self.open(part, shape)?;
-        self.change_item(list, index, part);
+        let id = self.open(self.entry(within, index).clone(), shape)?;
+        let opened = DraftValue::Open(id);
+        match &mut self.opened[within.0] {
+            OpenedCollection::Mapping { fields, .. } => fields[index].value = opened,
+            OpenedCollection::List { .. } => self.change_item(within, index, opened),
+        }
         Ok(id)
     }
 
@@ -115,44 +115,31 @@ impl Draft<'_> {
         order: &[&str],
         shape: CollectionKind,
     ) -> Result<OpenId, Refusal> {
-        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
-            unreachable!("only mappings are opened by key")
-        };
-        if let Some(at) = self.position_of(fields, key) {
-            if let DraftValue::Open(id) = fields[at].value {
-                return self.check_shape(id, shape).map(|()| id);
-            }
-            let part = fields[at].value.clone();
-            let (id, part) = self.open(part, shape)?;
-            self.fields(within)[at].value = part;
-            return Ok(id);
+        if let Some(at) = self.field_at(within, key) {
+            return self.open_entry(within, at, shape);
         }
         self.refuse_merged(within, key)?;
         let at = self.place_in_order(within, key, order);
-        let (id, part) = self.open_new(shape);
-        self.fields(within).insert(
-            at,
-            DraftField {
-                key: DraftKey::New(key.into()),
-                value: part,
-            },
-        );
+        let id = self.add_opened(OpenedCollection::empty(shape, None));
+        let field = DraftField {
+            key: DraftKey::New(key.into()),
+            value: DraftValue::Open(id),
+        };
+        self.fields(within).insert(at, field);
         Ok(id)
     }
 
-    fn open_new(&mut self, shape: CollectionKind) -> (OpenId, DraftValue) {
-        let id = OpenId(self.opened.len());
-        self.opened.push(match shape {
-            CollectionKind::Mapping => OpenedCollection::Mapping {
-                origin: None,
-                fields: Vec::new(),
-            },
-            CollectionKind::List => OpenedCollection::List {
-                origin: None,
-                items: Vec::new(),
-            },
-        });
-        (id, DraftValue::Open(id))
+    fn add_opened(&mut self, opened: OpenedCollection) -> OpenId {
+        self.opened.push(opened);
+        OpenId(self.opened.len() - 1)
+    }
+
+    /// The index of a key among those of an opened mapping.
+    fn field_at(&self, within: OpenId, key: &str) -> Option<usize> {
+        match self.opened(within) {
+            OpenedCollection::Mapping { fields, .. } => self.position_of(fields, key),
+            OpenedCollection::List { .. } => None,
+        }
     }
 
     /// Refuses a key that is not there and that a merge key brings: its value is written elsewhere, and other places
@@ -170,16 +157,9 @@ impl Draft<'_> {
         }
     }
 
-    fn open(
-        &mut self,
-        part: DraftValue,
-        shape: CollectionKind,
-    ) -> Result<(OpenId, DraftValue), Refusal> {
+    fn open(&mut self, part: DraftValue, shape: CollectionKind) -> Result<OpenId, Refusal> {
         let opened = match part {
-            DraftValue::Open(id) => {
-                self.check_shape(id, shape)?;
-                return Ok((id, part));
-            }
+            DraftValue::Open(id) => return self.check_shape(id, shape).map(|()| id),
             DraftValue::Node(node) => self.open_node(node, shape)?,
             DraftValue::New(value) => open_value(None, &value, shape),
             DraftValue::Instead { of, value } => {
@@ -189,28 +169,19 @@ impl Draft<'_> {
                 open_value(Some(of), &value, shape)
             }
         };
-        let id = OpenId(self.opened.len());
-        self.opened.push(opened);
-        Ok((id, DraftValue::Open(id)))
+        Ok(self.add_opened(opened))
     }
 
     /// Refuses to use an opened mapping as a list, or a list as a mapping.
     fn check_shape(&self, id: OpenId, shape: CollectionKind) -> Result<(), Refusal> {
-        let (reason, origin) = match (self.opened(id), shape) {
-            (OpenedCollection::Mapping { .. }, CollectionKind::Mapping)
-            | (OpenedCollection::List { .. }, CollectionKind::List) => {
-                return Ok(());
-            }
-            (OpenedCollection::Mapping { origin, .. }, CollectionKind::List) => {
-                (RefusalReason::NoList, origin)
-            }
-            (OpenedCollection::List { origin, .. }, CollectionKind::Mapping) => {
-                (RefusalReason::NoMapping, origin)
-            }
+        let opened = self.opened(id);
+        let reason = match (opened, shape) {
+            (OpenedCollection::Mapping { .. }, CollectionKind::List) => RefusalReason::NoList,
+            (OpenedCollection::List { .. }, CollectionKind::Mapping) => RefusalReason::NoMapping,
+            _ => return Ok(()),
         };
-        let node = origin
-            .or_else(|| self.origin(&self.root))
-            .expect("a draft begins with a node");
+        let node = opened.origin().or_else(|| self.origin(&self.root));
+        let node = node.expect("a draft begins with a node");
         Err(Refusal { node, reason })
     }
 
@@ -235,10 +206,13 @@ impl Draft<'_> {
                     reason: RefusalReason::DuplicateKey,
                 }),
                 None => {
-                    let entries = self.fields_in(node);
+                    let entries = tree.entries(node);
                     // Collections are opened to be extended, so reserve some room.
                     let mut fields = Vec::with_capacity(entries.clone().count() + 2);
-                    fields.extend(entries);
+                    fields.extend(entries.map(|(key, value)| DraftField {
+                        key: DraftKey::Node(key),
+                        value: DraftValue::Node(value),
+                    }));
                     Ok(OpenedCollection::Mapping { origin, fields })
                 }
             },
@@ -248,14 +222,7 @@ impl Draft<'_> {
                 items.extend(children.map(DraftValue::Node));
                 Ok(OpenedCollection::List { origin, items })
             }
-            CollectionKind::Mapping if tree.is_null(node) => Ok(OpenedCollection::Mapping {
-                origin,
-                fields: Vec::new(),
-            }),
-            CollectionKind::List if tree.is_null(node) => Ok(OpenedCollection::List {
-                origin,
-                items: Vec::new(),
-            }),
+            _ if tree.is_null(node) => Ok(OpenedCollection::empty(shape, origin)),
             CollectionKind::Mapping => refuse(RefusalReason::NoMapping),
             CollectionKind::List => refuse(RefusalReason::NoList),
         }
@@ -278,16 +245,11 @@ impl Draft<'_> {
     /// The index of a new key: behind the nearest existing key that comes before it in `order`, else first. A key that
     /// is not in `order` goes last.
     fn place_in_order(&self, within: OpenId, key: &str, order: &[&str]) -> usize {
-        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
-            return 0;
-        };
         let Some(rank) = order.iter().position(|known| *known == key) else {
-            return fields.len();
+            return self.opened(within).len();
         };
-        let before = order[..rank]
-            .iter()
-            .rev()
-            .find_map(|known| self.position_of(fields, known));
+        let mut before = order[..rank].iter().rev();
+        let before = before.find_map(|known| self.field_at(within, known));
         before.map_or(0, |at| at + 1)
     }
 
@@ -302,13 +264,10 @@ impl Draft<'_> {
         value: impl Into<Arc<Value>>,
         order: &[&str],
     ) -> Result<(), Refusal> {
-        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
-            unreachable!("only mappings are set by key")
-        };
         let value = value.into();
-        match self.position_of(fields, key) {
+        match self.field_at(within, key) {
             Some(at) => {
-                let part = self.replacement(&fields[at].value.clone(), value)?;
+                let part = self.replacement(&self.entry(within, at).clone(), value)?;
                 self.fields(within)[at].value = part;
             }
             None => {
@@ -345,13 +304,8 @@ impl Draft<'_> {
         key: &str,
         value: impl Into<Arc<Value>>,
     ) {
-        let OpenedCollection::Mapping { fields, .. } = self.opened(within) else {
-            return;
-        };
-        let at = after
-            .and_then(|after| self.position_of(fields, after))
-            .map_or(0, |at| at + 1);
-        self.insert_field_at(within, at, key, value);
+        let after = after.and_then(|after| self.field_at(within, after));
+        self.insert_field_at(within, after.map_or(0, |at| at + 1), key, value);
     }
 
     /// Inserts a new field into an opened mapping, at an index.
@@ -447,44 +401,47 @@ impl Draft<'_> {
         };
         let mut within = self.tree.within(node);
         let is_shared = within.any(|id| self.tree.is_aliased(id));
-        if is_shared {
-            Err(Refusal {
+        match is_shared {
+            true => Err(Refusal {
                 node,
                 reason: RefusalReason::IsShared,
-            })
-        } else {
-            Ok(())
+            }),
+            false => Ok(()),
         }
     }
 }
 
 fn open_value(origin: Option<NodeId>, value: &Value, shape: CollectionKind) -> OpenedCollection {
+    let planned = |value: &Value| DraftValue::New(Arc::new(value.clone()));
     match (shape, value) {
         (CollectionKind::Mapping, Value::Object(map)) => {
             let fields = map.iter().map(|(key, value)| DraftField {
                 key: DraftKey::New(key.as_str().into()),
-                value: DraftValue::New(Arc::new(value.clone())),
+                value: planned(value),
             });
-            OpenedCollection::Mapping {
-                origin,
-                fields: fields.collect(),
-            }
+            let fields = fields.collect();
+            OpenedCollection::Mapping { origin, fields }
         }
-        (CollectionKind::List, Value::Array(items)) => OpenedCollection::List {
-            origin,
-            items: items
-                .iter()
-                .map(|item| DraftValue::New(Arc::new(item.clone())))
-                .collect(),
-        },
-        (CollectionKind::Mapping, _) => OpenedCollection::Mapping {
-            origin,
-            fields: Vec::new(),
-        },
-        (CollectionKind::List, _) => OpenedCollection::List {
-            origin,
-            items: Vec::new(),
-        },
+        (CollectionKind::List, Value::Array(items)) => {
+            let items = items.iter().map(planned).collect();
+            OpenedCollection::List { origin, items }
+        }
+        _ => OpenedCollection::empty(shape, origin),
+    }
+}
+
+impl OpenedCollection {
+    fn empty(shape: CollectionKind, origin: Option<NodeId>) -> Self {
+        match shape {
+            CollectionKind::Mapping => OpenedCollection::Mapping {
+                origin,
+                fields: Vec::new(),
+            },
+            CollectionKind::List => OpenedCollection::List {
+                origin,
+                items: Vec::new(),
+            },
+        }
     }
 }
 

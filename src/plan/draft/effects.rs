@@ -6,31 +6,19 @@ use std::borrow::Cow;
 
 use crate::yaml::value::is_equal;
 
-use super::part::{ObjectPart, PartFields};
-use super::path::{
-    NamePlaces, RecordPaths, below, escape, identity_of_item, identity_of_name, is_aligned,
-    name_field, numbered_identities,
+use crate::record::{
+    Effects, JoinHint, JoinedText, NamePlaces, RecordPaths, RemovedValue, ReplacedValue, below,
+    digest, escape, identity_of_item, identity_of_name, is_aligned, name_field,
+    numbered_identities,
 };
-use super::{Effects, JoinedText, RemovedValue, ReplacedValue, digest};
 
-/// A hint that a policy joined a text to a variable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JoinHint {
-    /// The record path of the container.
-    pub container: String,
-    /// The variable's name.
-    pub name: String,
-    /// The policy's text is put before the variable's.
-    pub is_before: bool,
-    /// The text between both.
-    pub separator: String,
-}
+use super::part::{DraftPart, PartFields};
 
 /// Returns the effects that turn `before` into `after`. `None` if a part that differs has no value that all readers
 /// agree on.
-pub fn effects_of<'v, P: ObjectPart<'v>>(
-    before: P,
-    after: P,
+pub(in crate::plan) fn effects_of(
+    before: DraftPart<'_>,
+    after: DraftPart<'_>,
     paths: &RecordPaths,
     joins: &[JoinHint],
 ) -> Option<Effects> {
@@ -86,14 +74,14 @@ impl Comparison<'_> {
         value.is_object() || value.is_array() && is_aligned(self.key())
     }
 
-    fn compare<'v, P: ObjectPart<'v>>(&mut self, before: P, after: P) -> Option<()> {
+    fn compare(&mut self, before: DraftPart<'_>, after: DraftPart<'_>) -> Option<()> {
         match before.is_same(after) {
             true => Some(()),
             false => self.compare_different(before, after),
         }
     }
 
-    fn compare_different<'v, P: ObjectPart<'v>>(&mut self, before: P, after: P) -> Option<()> {
+    fn compare_different(&mut self, before: DraftPart<'_>, after: DraftPart<'_>) -> Option<()> {
         if let Some((old, new)) = before.fields().zip(after.fields()) {
             if old.is_empty() && !new.is_empty() {
                 let empty = Value::Object(Map::new());
@@ -122,7 +110,7 @@ impl Comparison<'_> {
             return Some(());
         }
         if before.is_object() && after.is_object() {
-            return self.compare(&*before, after);
+            return self.compare(DraftPart::Planned(&before), DraftPart::Planned(after));
         }
         // A key without a value, such as `env:`, is null.
         if before.is_null() && self.is_holder(after) && !is_empty(after) {
@@ -137,11 +125,7 @@ impl Comparison<'_> {
         Some(())
     }
 
-    fn compare_mappings<'v, P: ObjectPart<'v>>(
-        &mut self,
-        old: &PartFields<'v, P>,
-        new: &PartFields<'v, P>,
-    ) -> Option<()> {
+    fn compare_mappings(&mut self, old: &PartFields<'_>, new: &PartFields<'_>) -> Option<()> {
         let mut is_new = vec![true; new.len()];
         for (index, place) in places_of_fields(old, new)?.into_iter().enumerate() {
             let (key, old_value) = old[index];
@@ -168,10 +152,10 @@ impl Comparison<'_> {
         Some(())
     }
 
-    fn note_removed<'v, P: ObjectPart<'v>>(
+    fn note_removed(
         &mut self,
         segment: String,
-        old_value: P,
+        old_value: DraftPart<'_>,
         previous: String,
     ) -> Option<()> {
         self.path.push(segment);
@@ -197,6 +181,7 @@ impl Comparison<'_> {
 
     /// Records what is in a new mapping or list.
     fn note_content(&mut self, new_value: &Value) -> Option<()> {
+        let new_value = DraftPart::Planned(new_value);
         if let Some(fields) = new_value.fields() {
             return self.compare_mappings(&Vec::new(), &fields);
         }
@@ -205,11 +190,11 @@ impl Comparison<'_> {
         self.compare_lists(&identities, &[], &items)
     }
 
-    fn compare_lists<'v, P: ObjectPart<'v>>(
+    fn compare_lists(
         &mut self,
         identities: &AlignedLists,
-        old: &[P],
-        new: &[P],
+        old: &[DraftPart<'_>],
+        new: &[DraftPart<'_>],
     ) -> Option<()> {
         let joined = match self.key() {
             "env" => self.joins_of(old, new),
@@ -247,7 +232,7 @@ impl Comparison<'_> {
 
     /// Records the texts that were joined to variables. Returns the names of these variables, whose items are not
     /// compared any further.
-    fn joins_of<'v, P: ObjectPart<'v>>(&mut self, old: &[P], new: &[P]) -> Names {
+    fn joins_of(&mut self, old: &[DraftPart<'_>], new: &[DraftPart<'_>]) -> Names {
         let mut joined_names = Names::default();
         if self.joins.is_empty() {
             return joined_names;
@@ -269,10 +254,7 @@ impl Comparison<'_> {
 }
 
 /// The index of each old field in the new mapping.
-fn places_of_fields<'v, P: ObjectPart<'v>>(
-    old: &PartFields<'v, P>,
-    new: &PartFields<'v, P>,
-) -> Option<Vec<Option<usize>>> {
+fn places_of_fields(old: &PartFields<'_>, new: &PartFields<'_>) -> Option<Vec<Option<usize>>> {
     let mut next = 0;
     let unread = old.iter().map(|(key, _)| {
         let mut near = new[next..].iter().take(NEAR);
@@ -300,7 +282,7 @@ struct AlignedLists {
 }
 
 impl AlignedLists {
-    fn of<'v, P: ObjectPart<'v>>(key: &str, old: &[P], new: &[P]) -> Option<Self> {
+    fn of(key: &str, old: &[DraftPart<'_>], new: &[DraftPart<'_>]) -> Option<Self> {
         let old_names: Vec<String> = old
             .iter()
             .map(|item| identity_of(key, *item))
@@ -326,21 +308,22 @@ impl AlignedLists {
 }
 
 /// The identity of an item, without a number. Reads only the name of an item that has one.
-fn identity_of<'v, P: ObjectPart<'v>>(key: &str, item: P) -> Option<String> {
+fn identity_of(key: &str, item: DraftPart<'_>) -> Option<String> {
     match name_field(key).and_then(|field| item.text(field)) {
         Some(name) => Some(identity_of_name(key, &name)),
         None => Some(identity_of_item(key, &*item.value()?)),
     }
 }
 
-fn has_variable<'v, P: ObjectPart<'v>>(list: &[P], name: &str) -> bool {
+fn has_variable(list: &[DraftPart<'_>], name: &str) -> bool {
     list.iter()
         .any(|item| item.text("name").as_deref() == Some(name))
 }
 
 /// Returns how the text was joined to the variable. `None` if it was not a simple join.
-fn join_of<'v, P: ObjectPart<'v>>(hint: &JoinHint, old: &[P], new: &[P]) -> Option<JoinedText> {
-    let is_variable = |item: &&P| item.text("name").is_some_and(|name| *name == hint.name);
+fn join_of(hint: &JoinHint, old: &[DraftPart<'_>], new: &[DraftPart<'_>]) -> Option<JoinedText> {
+    let is_variable =
+        |item: &&DraftPart<'_>| item.text("name").is_some_and(|name| *name == hint.name);
     let mut variables = old.iter().filter(is_variable);
     let (old_item, has_twin) = (variables.next(), variables.next().is_some());
     if has_twin {
