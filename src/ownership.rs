@@ -85,6 +85,21 @@ impl Effects {
         self.removed.extend(later.removed);
     }
 
+    /// The paths of what a policy added, joined, replaced and removed.
+    pub(crate) fn changed_paths(&self) -> impl Iterator<Item = &String> {
+        let added = self.added.keys().chain(self.joined.keys());
+        let changed = self.replaced.keys().chain(self.removed.keys());
+        added.chain(changed)
+    }
+
+    /// Whether a policy added, joined, replaced or removed what is at a path.
+    pub(crate) fn changes(&self, path: &str) -> bool {
+        self.added.contains_key(path)
+            || self.joined.contains_key(path)
+            || self.replaced.contains_key(path)
+            || self.removed.contains_key(path)
+    }
+
     /// Whether values were replaced or removed that only the record has.
     pub fn has_originals(&self) -> bool {
         !self.replaced.is_empty() || !self.removed.is_empty()

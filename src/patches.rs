@@ -37,12 +37,9 @@ pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
                 let target = target(&workload.api_version, &name_of(workload));
                 entries.push(json!({"target": target, "patch": patch}));
             }
-            let workload_companions = file
-                .report
-                .companions
-                .iter()
-                .filter(|placed| placed.workload == index);
-            entries.extend(workload_companions.map(|placed| companion_entry(&placed.companion)));
+            let companions = file.report.companions.iter();
+            let beside = companions.filter(|placed| placed.workload == index);
+            entries.extend(beside.map(|placed| companion_entry(&placed.companion)));
         }
     }
     wording::json(serde_json::to_string_pretty(&entries).expect("values are always JSON")) + "\n"
@@ -93,15 +90,12 @@ pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic
     if !problems.is_empty() {
         return Err(problems);
     }
-    let changed = files
-        .iter()
-        .flat_map(|file| &file.report.workloads)
-        .filter(|workload| workload.patch.is_some());
+    let workloads = files.iter().flat_map(|file| &file.report.workloads);
+    let changed = workloads.filter(|workload| workload.patch.is_some());
     let patches: Vec<Value> = changed.map(patch_entry).collect();
     let companions = files.iter().flat_map(|file| &file.report.companions);
-    let objects: Vec<String> = companions
-        .map(|placed| document(&placed.companion.object))
-        .collect();
+    let objects = companions.map(|placed| document(&placed.companion.object));
+    let objects: Vec<String> = objects.collect();
     let mut fields = json!({"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"});
     if !objects.is_empty() {
         fields["resources"] = json!([GENERATED]);
@@ -120,9 +114,8 @@ fn patch_entry(workload: &WorkloadReport) -> Value {
     let mut object = name_of(workload);
     // The fields of a target are regular expressions, and a field that is left out matches every object.
     object.name = regex_lite::escape(&object.name);
-    object
-        .namespace
-        .get_or_insert_with(|| NO_NAMESPACE.to_owned());
+    let namespace = object.namespace.unwrap_or_else(|| NO_NAMESPACE.to_owned());
+    object.namespace = Some(namespace);
     let target = target(&workload.api_version, &object);
     if workload.is_generated {
         return json!({"target": target, "patch": removal(workload)});
@@ -160,44 +153,33 @@ fn removal(workload: &WorkloadReport) -> String {
 fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let mut seen: BTreeMap<ObjectName, (&ReportedFile<'_>, &WorkloadReport)> = BTreeMap::new();
-    for file in files {
-        for workload in &file.report.workloads {
-            let is_changed = workload.patch.is_some();
-            if is_changed && (workload.name.is_empty() || workload.name.ends_with('*')) {
-                let message = format!(
-                    "a kustomize patch needs a name, and this {} has none",
-                    workload.kind
-                );
-                let problem = Diagnostic::error(Code::UnclearTarget, message);
-                problems.push(
-                    with_place(problem, file, workload, "has no metadata.name")
-                        .help("-o json-patch does without"),
-                );
-                continue;
-            }
-            let previous = seen.insert(name_of(workload), (file, workload));
-            let Some((other_file, other_workload)) =
-                previous.filter(|(_, other_workload)| is_changed || other_workload.patch.is_some())
-            else {
-                continue;
-            };
-            let message = format!(
-                "a kustomize patch would change both of two objects called {}",
-                workload.title()
-            );
+    let workloads = files.iter().flat_map(|file| {
+        let workloads = file.report.workloads.iter();
+        workloads.map(move |workload| (file, workload))
+    });
+    for (file, workload) in workloads {
+        let is_changed = workload.patch.is_some();
+        if is_changed && (workload.name.is_empty() || workload.name.ends_with('*')) {
+            let kind = &workload.kind;
+            let message = format!("a kustomize patch needs a name, and this {kind} has none");
             let problem = Diagnostic::error(Code::UnclearTarget, message);
-            let problem = with_place(
-                with_place(problem, other_file, other_workload, "one"),
-                file,
-                workload,
-                "the other",
-            );
-            problems.push(
-                problem.help(
-                    "make a Component for each build of kustomize: run podgraft once for each",
-                ),
-            );
+            let problem = with_place(problem, file, workload, "has no metadata.name");
+            problems.push(problem.help("-o json-patch does without"));
+            continue;
         }
+        let previous = seen.insert(name_of(workload), (file, workload));
+        let Some((other_file, other_workload)) =
+            previous.filter(|(_, other)| is_changed || other.patch.is_some())
+        else {
+            continue;
+        };
+        let title = workload.title();
+        let message = format!("a kustomize patch would change both of two objects called {title}");
+        let problem = Diagnostic::error(Code::UnclearTarget, message);
+        let problem = with_place(problem, other_file, other_workload, "one");
+        let problem = with_place(problem, file, workload, "the other");
+        let help = "make a Component for each build of kustomize: run podgraft once for each";
+        problems.push(problem.help(help));
     }
     problems
 }

@@ -133,11 +133,8 @@ fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> 
     };
     let mut containers = workload.containers().iter();
     if let PassScope::Container = level {
-        return containers.any(|container| {
-            CONTAINER_LISTS
-                .iter()
-                .any(|list| holds(container.node, list))
-        });
+        let has_list = |node| CONTAINER_LISTS.iter().any(|list| holds(node, list));
+        return containers.any(|container| has_list(container.node));
     }
     let lists = ["initContainers", "sidecars"];
     let mut lists = lists.iter().filter_map(|list| inject.get(list));
@@ -153,14 +150,11 @@ fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> 
 
 fn may_have_container(workload: &Workload<'_>, injected: &Value) -> bool {
     let mut items = injected.as_array().into_iter().flatten();
-    !injected.is_array()
-        || items.any(|item| match item.get("name").and_then(Value::as_str) {
-            Some(name) if !has_expression(name) => workload
-                .containers()
-                .iter()
-                .any(|container| container.name == name),
-            Some(_) | None => true,
-        })
+    let may_be_there = |name: &str| {
+        let mut containers = workload.containers().iter();
+        has_expression(name) || containers.any(|container| container.name == name)
+    };
+    !injected.is_array() || items.any(|item| item["name"].as_str().is_none_or(may_be_there))
 }
 
 fn may_have_entry(tree: &Tree<'_>, mapping: NodeId, injected: &Value) -> bool {

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
 use crate::policy::PolicyValue;
-use crate::yaml::value::{Path, field, field_at};
+use crate::yaml::value::{Path, field_at};
 
-use super::containers::{port_of, text_of};
+use super::containers::{items_of, port_of, text_of};
 use super::draft::{Draft, DraftValue};
 use super::planner::{PlanResult, Planner};
 use super::pod_rules;
@@ -18,13 +18,12 @@ use crate::policy::quantity;
 /// Whether a container has a field that is valid only together with other parts of the pod.
 fn references_other_parts(container: &Value) -> bool {
     let has = |path: &[&str]| field_at(container, path).is_some();
-    let variables = field(container, "env").and_then(Value::as_array);
     has(&["volumeDevices"])
         || has(&["resizePolicy"])
         || has(&["resources", "claims"])
         || has(&["securityContext", "windowsOptions"])
         || has(&["securityContext", "procMount"])
-        || variables.is_some_and(|variables| variables.iter().any(has_file))
+        || items_of(container, "env").iter().any(has_file)
 }
 
 /// Whether a variable gets its value from a file of a volume.
@@ -71,10 +70,8 @@ impl<'c> Planner<'c, '_> {
     /// The first item that may conflict with other parts of the pod. `None` if the whole pod need not be checked.
     fn item_with_wide_effect(&self) -> Option<&'c PolicyValue> {
         let has_host_port = |port: &Value| port.get("hostPort").is_some();
-        let has_host_ports = |item: &&PolicyValue| {
-            let ports = item.value.get("ports").and_then(Value::as_array);
-            ports.is_some_and(|ports| ports.iter().any(has_host_port))
-        };
+        let has_host_ports =
+            |item: &&PolicyValue| items_of(&item.value, "ports").iter().any(has_host_port);
         let has_sleep = |item: &&PolicyValue| {
             let hooks = item.value.get("lifecycle").and_then(Value::as_object);
             hooks.is_some_and(|hooks| hooks.values().any(|hook| hook.get("sleep").is_some()))
@@ -126,12 +123,9 @@ impl<'c> Planner<'c, '_> {
         let mut found = pod_rules::refused(self.workload.pod_kind, &spec);
         found.retain(|(_, sentence)| !before.iter().any(|(_, known)| known == sentence));
         for (_, sentence) in found {
-            let problem = self.problem(
-                Code::Invalid,
-                format!("{}: {sentence}", self.workload.title()),
-                item,
-            );
-            self.problems.push(problem);
+            let message = format!("{}: {sentence}", self.workload.title());
+            self.problems
+                .push(self.problem(Code::Invalid, message, item));
         }
         Ok(())
     }
@@ -194,8 +188,8 @@ impl<'c> Planner<'c, '_> {
         for (_, sentence) in self.annotation_faults(&self.draft, &self.template_part()) {
             if !before.iter().any(|(_, known)| *known == sentence) {
                 let message = format!("{}: {sentence}", self.workload.title());
-                let problem = self.problem(Code::Invalid, message, item);
-                self.problems.push(problem);
+                self.problems
+                    .push(self.problem(Code::Invalid, message, item));
             }
         }
     }
@@ -214,12 +208,8 @@ impl<'c> Planner<'c, '_> {
     }
 
     fn has_volume(&self, name: &str) -> bool {
-        self.position_by(self.pod_list("volumes").as_ref(), "name", name)
-            .is_some()
-            || self
-                .claim_templates()
-                .iter()
-                .any(|(_, claim_name)| claim_name.as_deref() == Some(name))
+        let is_claim = |(_, claim): &(_, Option<Cow<'_, str>>)| claim.as_deref() == Some(name);
+        self.item_called("volumes", name).is_some() || self.claim_templates().iter().any(is_claim)
     }
 
     fn check_mount(&self, mount: &Value, item: &PolicyValue) -> PlanResult {
@@ -239,25 +229,13 @@ impl<'c> Planner<'c, '_> {
     }
 
     fn check_new_container(&self, item: &PolicyValue) -> PlanResult {
-        let mounts = item
-            .value
-            .get("volumeMounts")
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        mounts
-            .iter()
-            .try_for_each(|mount| self.check_mount(mount, item))
+        let mut mounts = items_of(&item.value, "volumeMounts").iter();
+        mounts.try_for_each(|mount| self.check_mount(mount, item))
     }
 
     /// Refuses ports of a sidecar that a container which runs beside it has: they share one network namespace.
     fn check_sidecar_ports(&self, item: &PolicyValue) -> PlanResult {
-        let ports = item
-            .value
-            .get("ports")
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let ports = items_of(&item.value, "ports");
         if ports.is_empty() {
             return Ok(());
         }

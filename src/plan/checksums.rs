@@ -14,6 +14,7 @@ use crate::policy::template::{Template, TemplateError};
 use crate::policy::{ChecksumAnnotation, ChecksumKey, names};
 use crate::select::WorkloadFacts;
 
+use super::containers::items_of;
 use super::draft::{Draft, Refusal};
 use super::{RuleContext, order, refusal_diagnostic};
 
@@ -29,28 +30,25 @@ pub(super) fn add(
 ) -> Result<Vec<Change>, Vec<Diagnostic>> {
     let (mut done, mut problems) = (Vec::new(), Vec::new());
     for checksum in checksums {
-        match (ChecksumContext {
+        let context = ChecksumContext {
             subject,
             checksum,
             draft: &*draft,
-        })
-        .annotations()
-        {
-            Ok(annotations) => {
-                for (key, value) in annotations {
-                    match set(subject, draft, &key, value) {
-                        Ok(change) => done.extend(change),
-                        Err(problem) => problems.push(problem),
-                    }
-                }
+        };
+        let annotations = context.annotations().unwrap_or_else(|found| {
+            problems.extend(found);
+            Vec::new()
+        });
+        for (key, value) in annotations {
+            match set(subject, draft, &key, value) {
+                Ok(change) => done.extend(change),
+                Err(problem) => problems.push(problem),
             }
-            Err(found) => problems.extend(found),
         }
     }
-    if problems.is_empty() {
-        Ok(done)
-    } else {
-        Err(problems)
+    match problems.is_empty() {
+        true => Ok(done),
+        false => Err(problems),
     }
 }
 
@@ -141,12 +139,11 @@ impl ChecksumContext<'_, '_> {
         let named = |kind: DataKind, name: &str| kind.beside(self.subject.workload, name);
         let checksum = self.checksum;
         let mut names = BTreeMap::new();
-        let asks_references = checksum.all_config_maps || checksum.all_secrets;
-        for (kind, name, is_optional) in if asks_references {
-            self.references()
-        } else {
-            Vec::new()
-        } {
+        let references = match checksum.all_config_maps || checksum.all_secrets {
+            true => self.references(),
+            false => Vec::new(),
+        };
+        for (kind, name, is_optional) in references {
             let is_asked_for = match kind {
                 DataKind::ConfigMap => checksum.all_config_maps,
                 DataKind::Secret => checksum.all_secrets,
@@ -159,87 +156,51 @@ impl ChecksumContext<'_, '_> {
                     .or_insert(is_optional);
             }
         }
-        names.extend(
-            checksum
-                .config_maps
-                .iter()
-                .map(|name| (named(DataKind::ConfigMap, name), false)),
-        );
-        names.extend(
-            checksum
-                .secrets
-                .iter()
-                .map(|name| (named(DataKind::Secret, name), false)),
-        );
+        let config_maps = checksum.config_maps.iter();
+        names.extend(config_maps.map(|name| (named(DataKind::ConfigMap, name), false)));
+        let secrets = checksum.secrets.iter();
+        names.extend(secrets.map(|name| (named(DataKind::Secret, name), false)));
         names
     }
 
     /// The objects that volumes, `env` and `envFrom` of the pod template refer to, each with its `optional`.
-    fn references(&self) -> Vec<(DataKind, String, bool)> {
-        let pod_spec = self
-            .draft
-            .get(&self.subject.template_in(self.draft), "spec");
-        let value = pod_spec
-            .and_then(|spec| self.draft.value(&spec))
-            .unwrap_or(Value::Null);
+    fn references(&self) -> Vec<Reference> {
+        let template = self.subject.template_in(self.draft);
+        let pod_spec = self.draft.get(&template, "spec");
+        let value = pod_spec.and_then(|spec| self.draft.value(&spec));
+        let value = value.unwrap_or_default();
         let mut found = Vec::new();
-        for volume in items(&value, "volumes") {
-            add_reference(&mut found, volume, "configMap", "name", DataKind::ConfigMap);
-            add_reference(&mut found, volume, "secret", "secretName", DataKind::Secret);
-            for source in volume
-                .get("projected")
-                .into_iter()
-                .flat_map(|projected| items(projected, "sources"))
-            {
-                add_reference(&mut found, source, "configMap", "name", DataKind::ConfigMap);
-                add_reference(&mut found, source, "secret", "name", DataKind::Secret);
+        for volume in items_of(&value, "volumes") {
+            found.extend(references(volume, OF_VOLUMES));
+            for source in items_of(&volume["projected"], "sources") {
+                found.extend(references(source, OF_PROJECTIONS));
             }
         }
-        for container in items(&value, "initContainers").chain(items(&value, "containers")) {
-            for source in items(container, "envFrom") {
-                add_reference(
-                    &mut found,
-                    source,
-                    "configMapRef",
-                    "name",
-                    DataKind::ConfigMap,
-                );
-                add_reference(&mut found, source, "secretRef", "name", DataKind::Secret);
+        let init = items_of(&value, "initContainers").iter();
+        for container in init.chain(items_of(&value, "containers")) {
+            for source in items_of(container, "envFrom") {
+                found.extend(references(source, OF_ENV_FROM));
             }
-            for source in items(container, "env").filter_map(|variable| variable.get("valueFrom")) {
-                add_reference(
-                    &mut found,
-                    source,
-                    "configMapKeyRef",
-                    "name",
-                    DataKind::ConfigMap,
-                );
-                add_reference(&mut found, source, "secretKeyRef", "name", DataKind::Secret);
+            for variable in items_of(container, "env") {
+                found.extend(references(&variable["valueFrom"], OF_VARIABLES));
             }
         }
         found
     }
 
     fn sum_of(&self, name: &ObjectName) -> Result<Option<String>, Diagnostic> {
-        let entries = self
-            .subject
-            .inventory
-            .entries(name)
-            .map_err(|doubt| self.labelled(doubt.into_diagnostic()))?;
-        let Some(entries) = entries else {
+        let entries = self.subject.inventory.entries(name);
+        let entries = entries.map_err(|doubt| self.labelled(doubt.into_diagnostic()))?;
+        let (Some(entries), keys) = (entries, &self.checksum.keys) else {
             return Ok(None);
         };
-        if self.checksum.keys.is_empty() {
+        if keys.is_empty() {
             return Ok(Some(sum(&entries)));
         }
-        let wanted = self
-            .checksum
-            .keys
-            .iter()
-            .map(|key| Some((key.clone(), entries.get(key)?.clone())));
-        Ok(wanted
-            .collect::<Option<DataEntries>>()
-            .map(|entries| sum(&entries)))
+        let wanted = keys.iter();
+        let wanted = wanted.map(|key| Some((key.clone(), entries.get(key)?.clone())));
+        let wanted = wanted.collect::<Option<DataEntries>>();
+        Ok(wanted.map(|entries| sum(&entries)))
     }
 
     fn missing(&self, name: &ObjectName) -> Diagnostic {
@@ -294,10 +255,9 @@ impl ChecksumContext<'_, '_> {
     }
 
     fn not_evaluated(&self, fault: TemplateError) -> Diagnostic {
-        let problem = self.labelled(Diagnostic::error(fault.code, fault.message));
-        match fault.help {
-            Some(help) => problem.help(help),
-            None => problem,
+        Diagnostic {
+            help: fault.help,
+            ..self.labelled(Diagnostic::error(fault.code, fault.message))
         }
     }
 
@@ -342,31 +302,25 @@ fn of_several(sums: Vec<(ObjectName, String)>) -> String {
     sha256(&serde_json::to_string(&named).expect("texts are always JSON"))
 }
 
-fn items<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
-    value
-        .get(key)
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-}
+/// The fields that refer to a ConfigMap and to a Secret, each with the field of its name.
+type ReferenceFields = [(&'static str, &'static str); 2];
 
-fn add_reference(
-    found: &mut Vec<(DataKind, String, bool)>,
-    holder: &Value,
-    source: &str,
-    key: &str,
-    kind: DataKind,
-) {
-    let source = holder.get(source);
-    let name = source
-        .and_then(|source| source.get(key))
-        .and_then(Value::as_str)
-        .filter(|name| !name.is_empty());
-    let is_optional = source
-        .and_then(|source| source.get("optional"))
-        .and_then(Value::as_bool)
-        == Some(true);
-    found.extend(name.map(|name| (kind, name.to_owned(), is_optional)));
+const OF_VOLUMES: ReferenceFields = [("configMap", "name"), ("secret", "secretName")];
+const OF_PROJECTIONS: ReferenceFields = [("configMap", "name"), ("secret", "name")];
+const OF_ENV_FROM: ReferenceFields = [("configMapRef", "name"), ("secretRef", "name")];
+const OF_VARIABLES: ReferenceFields = [("configMapKeyRef", "name"), ("secretKeyRef", "name")];
+
+/// An object that a pod refers to, and whether the pod also starts without it.
+type Reference = (DataKind, String, bool);
+
+/// The references in a volume, a source or a variable.
+fn references(holder: &Value, fields: ReferenceFields) -> impl Iterator<Item = Reference> {
+    let kinds = [DataKind::ConfigMap, DataKind::Secret].into_iter();
+    kinds.zip(fields).filter_map(|(kind, (field, name))| {
+        let source = &holder[field];
+        let name = source[name].as_str().filter(|name| !name.is_empty())?;
+        Some((kind, name.to_owned(), source["optional"] == true))
+    })
 }
 
 /// What an expression can use: `ref`, the object, and the facts of the workload.

@@ -53,10 +53,9 @@ pub(super) fn of(
             Err(found) => problems.extend(found),
         }
     }
-    if problems.is_empty() {
-        Ok(companions)
-    } else {
-        Err(problems)
+    match problems.is_empty() {
+        true => Ok(companions),
+        false => Err(problems),
     }
 }
 
@@ -95,10 +94,7 @@ impl RuleContext<'_, '_> {
         generate: &GenerateEntry,
         evaluator: &Evaluator<'_>,
     ) -> Result<Option<(GeneratedObject, bool)>, Vec<Diagnostic>> {
-        if !self
-            .is_wanted(generate, evaluator)
-            .map_err(|problem| vec![*problem])?
-        {
+        if !self.is_wanted(generate, evaluator)? {
             return Ok(None);
         }
         let in_place =
@@ -122,9 +118,7 @@ impl RuleContext<'_, '_> {
             object: Arc::new(object),
             place: self.policy.text.place(generate.at.clone()),
         };
-        let is_present = self
-            .is_present(&companion)
-            .map_err(|problem| vec![*problem])?;
+        let is_present = self.is_present(&companion)?;
         Ok(Some((companion, is_present)))
     }
 
@@ -132,7 +126,7 @@ impl RuleContext<'_, '_> {
         &self,
         generate: &GenerateEntry,
         evaluator: &Evaluator<'_>,
-    ) -> Result<bool, Box<Diagnostic>> {
+    ) -> Result<bool, Vec<Diagnostic>> {
         let Some(when) = &generate.when else {
             return Ok(true);
         };
@@ -152,19 +146,14 @@ impl RuleContext<'_, '_> {
         let problem = Diagnostic::error(fault.code, fault.message)
             .at(self.policy.text.place(at), label)
             .at(self.workload.name_place(), "for this workload");
-        Err(Box::new(match fault.help {
-            Some(help) => problem.help(help),
-            None => problem,
-        }))
+        let help = fault.help;
+        Err(vec![Diagnostic { help, ..problem }])
     }
 
     /// The digest of the object of this name that an earlier run generated for this policy and workload.
     pub(super) fn earlier_digest(&self, name: &str) -> Option<&String> {
-        self.earlier?
-            .record
-            .policy(&self.policy.identity)?
-            .generated
-            .get(name)
+        let record = &self.earlier?.record;
+        record.policy(&self.policy.identity)?.generated.get(name)
     }
 
     /// Whether an earlier run generated the object for this policy, and no record names it any more: it is the same, with
@@ -174,10 +163,8 @@ impl RuleContext<'_, '_> {
         let identity = &self.policy.identity;
         let recorded = self.earlier.filter(|earlier| earlier.adopting.is_none());
         let is_lost = recorded.is_some_and(|earlier| {
-            let policy = earlier.record.policy(identity);
-            let mut recorded = policy
-                .into_iter()
-                .flat_map(|policy| policy.generated.keys());
+            let policy = earlier.record.policy(identity).into_iter();
+            let mut recorded = policy.flat_map(|policy| policy.generated.keys());
             earlier.recovered.contains(identity) || recorded.any(|name| !wanted.contains(name))
         });
         let known = self.inventory.object(&companion.name);
@@ -203,13 +190,10 @@ impl RuleContext<'_, '_> {
 
     /// Adds podgraft's label, and the workload's annotations that decide the order of creation.
     fn complete(&self, object: &mut Value) {
-        let workload_annotations = self
-            .workload
-            .metadata()
-            .and_then(|metadata| self.workload.tree.get(metadata, "annotations"));
+        let workload = self.workload;
         let ordering = ORDERING.iter().filter_map(|&key| {
-            let tree = self.workload.tree;
-            Some((key, tree.string(tree.get(workload_annotations?, key)?)?))
+            let node = workload.workload_annotation(key)?;
+            Some((key, workload.tree.string(node)?))
         });
         let ordering: Vec<(&str, &str)> = ordering.collect();
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
@@ -225,7 +209,7 @@ impl RuleContext<'_, '_> {
     }
 
     /// Whether the object is among the manifests already.
-    fn is_present(&self, companion: &GeneratedObject) -> Result<bool, Box<Diagnostic>> {
+    fn is_present(&self, companion: &GeneratedObject) -> Result<bool, Vec<Diagnostic>> {
         let name = &companion.name;
         let Some(known) = self.inventory.object(name) else {
             return Ok(false);
@@ -238,7 +222,7 @@ impl RuleContext<'_, '_> {
         if is_generated_twice {
             let message = format!("the {name} is generated twice, with different content");
             let help = "put what differs into the name, such as `${workload.name}-agent`";
-            return Err(self.conflict(companion, message, help));
+            return Err(vec![self.conflict(companion, message, help)]);
         }
         match (known.standing, &known.contradiction) {
             // The object is known only because policies generate it, always with the same content.
@@ -250,7 +234,7 @@ impl RuleContext<'_, '_> {
                 let problem = problem
                     .at(known.place.clone(), "one of them")
                     .at(other_place.clone(), "the other");
-                Err(Box::new(problem))
+                Err(vec![problem])
             }
             (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
             (SourceRole::RecordedFile, None) if self.is_replaceable(&known.value) => {
@@ -259,7 +243,7 @@ impl RuleContext<'_, '_> {
                 let help =
                     format!("give that file, too, so that the new version takes its place: {file}");
                 let problem = self.conflict(companion, message, &help);
-                Err(Box::new(problem.at(known.place.clone(), "stands here")))
+                Err(vec![problem.at(known.place.clone(), "stands here")])
             }
             // An earlier run generated it with other content: the new object replaces it.
             (_, None) if self.is_replaceable(&known.value) => Ok(false),
@@ -267,38 +251,26 @@ impl RuleContext<'_, '_> {
                 let message =
                     format!("the {name} is already among the manifests, with other content");
                 let help = "take it out where an earlier run wrote it, or give the generated one another name";
-                Err(Box::new(
-                    self.conflict(companion, message, help)
-                        .at(known.place.clone(), "stands here"),
-                ))
+                let problem = self.conflict(companion, message, help);
+                Err(vec![problem.at(known.place.clone(), "stands here")])
             }
         }
     }
 
-    fn conflict(
-        &self,
-        companion: &GeneratedObject,
-        message: String,
-        help: &str,
-    ) -> Box<Diagnostic> {
+    fn conflict(&self, companion: &GeneratedObject, message: String, help: &str) -> Diagnostic {
         let policy_label = format!("policy `{}` generates this", self.policy.identity);
-        let problem =
-            Diagnostic::error(Code::Conflict, message).at(companion.place.clone(), policy_label);
-        Box::new(
-            problem
-                .at(self.workload.name_place(), "for this workload")
-                .help(help),
-        )
+        Diagnostic::error(Code::Conflict, message)
+            .at(companion.place.clone(), policy_label)
+            .at(self.workload.name_place(), "for this workload")
+            .help(help)
     }
 }
 
 /// The mapping under a key of `metadata`. A missing one is created last, but labels go before annotations.
 fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<String, Value> {
     if metadata.get(key).is_none_or(|value| !value.is_object()) {
-        let at = metadata
-            .keys()
-            .take_while(|existing_key| !(key == "labels" && *existing_key == "annotations"))
-            .count();
+        let is_before = |existing: &&String| !(key == "labels" && *existing == "annotations");
+        let at = metadata.keys().take_while(is_before).count();
         metadata.shift_insert(at, key.to_owned(), Value::Object(Map::new()));
     }
     metadata[key].as_object_mut().expect("it is a mapping now")
@@ -306,10 +278,8 @@ fn texts<'m>(metadata: &'m mut Map<String, Value>, key: &str) -> &'m mut Map<Str
 
 fn has_metadata(existing: &Value, generated: &Value, field: &str) -> bool {
     let existing = &existing["metadata"][field];
-    let mut wanted = generated["metadata"][field]
-        .as_object()
-        .into_iter()
-        .flatten();
+    let wanted = generated["metadata"][field].as_object();
+    let mut wanted = wanted.into_iter().flatten();
     wanted.all(|(key, value)| key == MANAGED_BY.0 || existing.get(key) == Some(value))
 }
 
@@ -328,12 +298,8 @@ fn is_same_object(existing: &Value, generated: &Value) -> bool {
             .keys()
             .filter(is_data)
             .all(|key| wanted.contains_key(key))
-        && wanted
-            .iter()
-            .filter(|(key, _)| is_data(key))
-            .all(|(key, value)| {
-                existing_fields
-                    .get(key)
-                    .is_some_and(|found| is_same(found, value))
-            })
+        && wanted.keys().filter(is_data).all(|key| {
+            let existing = existing_fields.get(key);
+            existing.is_some_and(|existing| is_same(existing, &wanted[key]))
+        })
 }

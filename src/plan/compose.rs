@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 
 use crate::change::OriginalVariable;
 use crate::diagnostic::Code;
-use crate::manifest::pod::Container;
-use crate::policy::{EnvChange, EnvOp};
+use crate::policy::EnvOp;
 use crate::record::ORIGINAL;
 
-use super::env::{DraftVariable, value_of};
+use super::env::{DraftVariable, VariableChange};
 use super::joined::joined;
 use super::order;
 use super::planner::{PlanResult, Planner};
@@ -18,33 +17,28 @@ use super::planner::{PlanResult, Planner};
 impl Planner<'_, '_> {
     pub(super) fn compose(
         &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         variable: &DraftVariable,
     ) -> PlanResult {
-        let original = format!("{ORIGINAL}{}", change.name);
-        self.check_composable(container, change, variable, &original)?;
-        let value = joined(
-            &format!("$({original})"),
-            value_of(change).unwrap_or_default(),
-            change,
-        );
-        self.check_references(container, change, &value, variable.index)?;
-        let list = self.open_container_list(container, "env")?;
+        let original = format!("{ORIGINAL}{}", change.entry.name);
+        self.check_composable(change, variable, &original)?;
+        let value = joined(&format!("$({original})"), change.addition(), change.entry);
+        self.check_references(change, &value, variable.index)?;
+        let list = self.open_list(change.list())?;
         let item = self.draft.open_item(list, variable.index)?;
         let name = Value::String(original.clone());
         self.draft.set(item, "name", name, order::ENV_VAR)?;
         self.draft.insert(
             list,
             variable.index + 1,
-            json!({"name": change.name, "value": value}),
+            json!({"name": change.entry.name, "value": value}),
         );
-        self.note_join(container, change);
+        self.note_join(change);
         let original = OriginalVariable {
             name: original,
             is_of_env_from: false,
         };
-        self.report_join(container, change, Some(original));
+        self.report_join(change, Some(original));
         Ok(())
     }
 
@@ -52,94 +46,78 @@ impl Planner<'_, '_> {
     /// refers to that and adds the text.
     pub(super) fn compose_hidden(
         &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         reference: Value,
         text: Option<&str>,
     ) -> PlanResult {
-        let addition = value_of(change).unwrap_or_default();
-        if text.is_some_and(|text| joined(text, addition, change) == text) {
+        let addition = change.addition();
+        if text.is_some_and(|text| joined(text, addition, change.entry) == text) {
             return Ok(());
         }
-        let original = format!("{ORIGINAL}{}", change.name);
-        self.check_joinable(container, change, &original, "`envFrom`")?;
-        let value = joined(&format!("$({original})"), addition, change);
-        let at = self.index_of_new(container, change, &value)?;
-        let list = self.open_container_list(container, "env")?;
+        let original = format!("{ORIGINAL}{}", change.entry.name);
+        self.check_joinable(change, &original, "`envFrom`")?;
+        let value = joined(&format!("$({original})"), addition, change.entry);
+        let at = self.index_of_new(change, &value)?;
+        let list = self.open_list(change.list())?;
         self.draft
             .insert(list, at, json!({"name": original, "valueFrom": reference}));
-        self.draft
-            .insert(list, at + 1, json!({"name": change.name, "value": value}));
+        self.draft.insert(
+            list,
+            at + 1,
+            json!({"name": change.entry.name, "value": value}),
+        );
         let original = OriginalVariable {
             name: original,
             is_of_env_from: true,
         };
-        self.report_join(container, change, Some(original));
+        self.report_join(change, Some(original));
         Ok(())
     }
 
     fn check_composable(
         &self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         variable: &DraftVariable,
         original: &str,
     ) -> PlanResult {
-        self.check_joinable(container, change, original, "`valueFrom`")?;
-        let source = self
-            .draft
-            .get(&variable.part, "valueFrom")
-            .and_then(|source| self.draft.value(&source));
-        let references = ["configMapKeyRef", "secretKeyRef"]
-            .into_iter()
-            .filter_map(|key| source.as_ref()?.get(key));
-        let is_optional =
-            |reference: &Value| reference.get("optional").and_then(Value::as_bool) == Some(true);
-        if !references.into_iter().any(is_optional) {
+        self.check_joinable(change, original, "`valueFrom`")?;
+        let source = self.draft.get(&variable.part, "valueFrom");
+        let source = source.and_then(|source| self.draft.value(&source));
+        let source = source.unwrap_or_default();
+        let mut references = ["configMapKeyRef", "secretKeyRef"].into_iter();
+        if !references.any(|key| source[key]["optional"] == true) {
             return Ok(());
         }
-        let is_present = source
-            .as_ref()
-            .map_or(Ok(false), |source| self.has_key(source));
-        if is_present.map_err(|doubt| self.in_doubt(doubt, change))? {
+        let is_present = self.has_key(&source);
+        if is_present.map_err(|doubt| self.in_doubt(doubt, change.entry))? {
             return Ok(());
         }
         let message = format!(
             "`{}` of container `{}` comes from an optional key, and without the key the program would get the text \
              `$({original})`",
-            change.name, container.name
+            change.entry.name, change.container.name
         );
-        let problem = self.problem(Code::CannotCompose, message, &change.item);
+        let problem = self.problem(Code::CannotCompose, message, &change.entry.item);
         let help = "give the file that has the key with `--context`, take `optional: true` out, or leave the container out";
         Err(problem.help(help).into())
     }
 
-    fn check_joinable(
-        &self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        original: &str,
-        from: &str,
-    ) -> PlanResult {
-        let variable = format!("`{}` of container `{}`", change.name, container.name);
+    fn check_joinable(&self, change: VariableChange<'_>, original: &str, from: &str) -> PlanResult {
+        let (name, container) = (&change.entry.name, change.container.name);
+        let variable = format!("`{name}` of container `{container}`");
         let refuse = |message: String, help: &str| {
-            let problem = self.problem(Code::CannotCompose, message, &change.item);
+            let problem = self.problem(Code::CannotCompose, message, &change.entry.item);
             Err(problem.help(help).into())
         };
-        if change.op == EnvOp::MergeKeys {
+        if change.entry.op == EnvOp::MergeKeys {
             let message = format!(
                 "{variable} comes from {from}, so its pairs cannot be compared with those to merge"
             );
-            return refuse(
-                message,
-                "state its value in the manifest, or leave the container out",
-            );
+            let help = "state its value in the manifest, or leave the container out";
+            return refuse(message, help);
         }
-        if self
-            .variables(container)
-            .iter()
-            .any(|(_, name)| name.as_deref() == Some(original))
-        {
+        let list = self.list_part(change.list());
+        if self.position_by(list.as_ref(), "name", original).is_some() {
             let message = format!("{variable} would become `{original}`, which is there already");
             return refuse(message, "take one of the two out");
         }

@@ -114,7 +114,7 @@ impl<'t> Planner<'_, 't> {
 
     /// The item of a list of the pod that has this name, with its index.
     pub(super) fn item_called(&self, list: &str, name: &str) -> Option<(usize, DraftValue)> {
-        let list = self.pod_list(list)?;
+        let list = self.list_part(ListPlace::OfPod(list))?;
         let at = self.position_by(Some(&list), "name", name)?;
         Some((at, self.draft.item(&list, at)?))
     }
@@ -353,7 +353,7 @@ pub(super) enum ListPlace<'l> {
 
 impl<'l> ListPlace<'l> {
     /// The path in the pod template. A container is given by its name.
-    fn path(self) -> Vec<&'l str> {
+    pub(super) fn path(self) -> Vec<&'l str> {
         match self {
             ListPlace::OfPod(list) => vec!["spec", list],
             ListPlace::OfContainer(container, list) => {
@@ -369,6 +369,12 @@ pub(super) struct DesiredItem<'w> {
     /// How messages name it.
     pub description: fmt::Arguments<'w>,
     pub list: ListPlace<'w>,
+}
+
+/// The items of the list under a key; empty for anything else.
+pub(super) fn items_of<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    let items = field(value, key).and_then(Value::as_array);
+    items.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The text under a key of an item.

@@ -310,12 +310,7 @@ impl<'t> Draft<'t> {
                     || (self.tree.kind(*node).is_collection()
                         && self.tree.children(*node).next().is_none())
             }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => match &**value {
-                Value::Null => true,
-                Value::Array(items) => items.is_empty(),
-                Value::Object(fields) => fields.is_empty(),
-                Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-            },
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => effects::is_empty(value),
             DraftValue::Open(id) => self.opened(*id).len() == 0,
         }
     }

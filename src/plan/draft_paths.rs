@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::change::unescape;
 use crate::record::{
     Record, RecordPaths, as_stated, escape, identity_of_item, identity_of_name, is_aligned,
-    is_escaped, name_field, numbered,
+    is_escaped, name_field, numbered, split_number,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -423,15 +423,7 @@ fn find_item(
     list: &DraftValue,
     wanted: &str,
 ) -> Option<(usize, DraftValue)> {
-    let (plain, number) = match wanted.split_once("~#") {
-        Some((plain, text)) => {
-            let number = text.parse().ok();
-            let number =
-                number.filter(|&number| number > 1 && numbered(plain, number) == wanted)?;
-            (plain, number)
-        }
-        None => (wanted, 1),
-    };
+    let (plain, number) = split_number(wanted)?;
     let items = draft.items(list).into_iter().enumerate();
     let mut found = items.filter(|(_, item)| has_identity(draft, key, item, plain));
     found.nth(number - 1)

@@ -2,7 +2,6 @@
 //! <https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/>
 
 use serde_json::Value;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::change::{ChangeTarget, Join, JoinPlace, Operation, OriginalVariable};
@@ -11,7 +10,7 @@ use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
 use crate::record::has_token;
 
-use super::containers::{DesiredItem, ListPlace};
+use super::containers::{DesiredItem, ListPlace, items_of};
 use super::draft::DraftValue;
 use super::env_from::EnvFromVariable;
 use super::env_order::references;
@@ -23,6 +22,29 @@ pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     change.item.value.get("value").and_then(Value::as_str)
 }
 
+/// An entry of a policy, and the container whose variable it changes.
+#[derive(Clone, Copy)]
+pub(super) struct VariableChange<'v> {
+    pub container: &'v Container<'v>,
+    pub entry: &'v EnvChange,
+}
+
+impl<'v> VariableChange<'v> {
+    /// The variables of the container.
+    pub(super) fn list(self) -> ListPlace<'v> {
+        ListPlace::OfContainer(self.container, "env")
+    }
+
+    /// The text of the policy.
+    pub(super) fn addition(self) -> &'v str {
+        value_of(self.entry).unwrap_or_default()
+    }
+
+    fn target(self) -> ChangeTarget {
+        ChangeTarget::env(self.container.name, &self.entry.name)
+    }
+}
+
 /// A variable of a container in the draft.
 pub(super) struct DraftVariable {
     pub index: usize,
@@ -30,78 +52,60 @@ pub(super) struct DraftVariable {
 }
 
 impl<'t> Planner<'_, 't> {
-    pub(super) fn env(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
-        let existing = self.variable(container, &change.name);
-        match (change.op, existing) {
+    pub(super) fn env(&mut self, change: VariableChange<'_>) -> PlanResult {
+        let existing = self.variable(change);
+        match (change.entry.op, existing) {
             (EnvOp::Remove, None) => Ok(()),
             (EnvOp::Remove, Some(variable)) => {
-                self.remove_variable(container, change, variable.index)?;
+                self.remove_variable(change, variable.index)?;
                 // A list may have a name more than once: remove all of them.
-                self.env(container, change)
+                self.env(change)
             }
-            (EnvOp::Set, None) => self.add_variable(container, change, change.item.value.clone()),
-            (EnvOp::SetIfAbsent, None) => self.add_if_absent(container, change),
+            (EnvOp::Set, None) => self.add_variable(change, change.entry.item.value.clone()),
+            (EnvOp::SetIfAbsent, None) => self.add_if_absent(change),
             (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
-            (EnvOp::Set, Some(variable)) => self.set_variable(container, change, &variable),
-            (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => {
-                self.add_joined(container, change)
-            }
+            (EnvOp::Set, Some(variable)) => self.set_variable(change, &variable),
+            (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => self.add_joined(change),
             (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, Some(variable)) => {
-                self.join(container, change, &variable)
+                self.join(change, &variable)
             }
         }
     }
 
-    pub(super) fn variables(
-        &self,
-        container: &Container<'_>,
-    ) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
-        self.items_by(self.env_list(container).as_ref(), "name")
-    }
-
-    fn env_list(&self, container: &Container<'_>) -> Option<DraftValue> {
-        self.draft.get(&self.container_part(container)?, "env")
-    }
-
-    /// The variable of a name. Of duplicates the last one, which takes effect.
-    fn variable(&self, container: &Container<'_>, name: &str) -> Option<DraftVariable> {
-        let list = self.env_list(container)?;
-        let index = *self.draft.positions_by(&list, "name", name).last()?;
+    /// The variable that an entry names. Of duplicates the last one, which takes effect.
+    fn variable(&self, change: VariableChange<'_>) -> Option<DraftVariable> {
+        let list = self.list_part(change.list())?;
+        let positions = self.draft.positions_by(&list, "name", &change.entry.name);
+        let index = *positions.last()?;
         Some(DraftVariable {
             index,
             part: self.draft.item(&list, index)?,
         })
     }
 
-    fn set_variable(
-        &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        variable: &DraftVariable,
-    ) -> PlanResult {
+    fn set_variable(&mut self, change: VariableChange<'_>, variable: &DraftVariable) -> PlanResult {
         let wanted = DesiredItem {
-            item: &change.item,
-            description: format_args!("{}: env {}", container.name, change.name),
-            list: ListPlace::OfContainer(container, "env"),
+            item: &change.entry.item,
+            description: format_args!("{}: env {}", change.container.name, change.entry.name),
+            list: change.list(),
         };
-        let target = || env_of(container, change);
+        let target = || change.target();
         self.same_or_replace(&variable.part, wanted, target, |planner| {
-            planner.replace_variable(container, change, variable)
+            planner.replace_variable(change, variable)
         })
     }
 
     fn replace_variable(
         &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         variable: &DraftVariable,
     ) -> PlanResult {
-        let list = self.open_container_list(container, "env")?;
+        let list = self.open_list(change.list())?;
         let existing = self.draft.value(&variable.part).unwrap_or_default();
         let is_plain = existing
             .as_object()
             .is_some_and(|existing| existing.keys().all(|key| key == "name" || key == "value"));
-        let item = &change.item.value;
+        let item = &change.entry.item.value;
         let replaced = match item.get("value") {
             // Only the value differs, so only the value is edited.
             Some(value) if is_plain => {
@@ -114,30 +118,25 @@ impl<'t> Planner<'_, 't> {
         Ok(replaced?)
     }
 
-    fn remove_variable(
-        &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        index: usize,
-    ) -> PlanResult {
-        let list = self.open_container_list(container, "env")?;
+    fn remove_variable(&mut self, change: VariableChange<'_>, index: usize) -> PlanResult {
+        let list = self.open_list(change.list())?;
         self.draft.remove(list, index)?;
-        self.report(Operation::Remove, || env_of(container, change));
+        self.report(Operation::Remove, || change.target());
         self.done.dedup(); // of several variables of a name
-        self.warn_of_users(container, change);
+        self.warn_of_users(change);
         Ok(())
     }
 
     /// Warns of texts that use `$(X)` when X is removed: Kubernetes then leaves `$(X)` as it is.
-    fn warn_of_users(&mut self, container: &Container<'_>, change: &EnvChange) {
-        let name = &change.name;
+    fn warn_of_users(&mut self, change: VariableChange<'_>) {
+        let name = &change.entry.name;
         let is_set_again =
             |candidate: &EnvChange| candidate.name == *name && candidate.op != EnvOp::Remove;
-        let part = self.container_part(container);
+        let part = self.container_part(change.container);
         let value = part.and_then(|part| self.draft.value(&part));
         let value = value.unwrap_or_default();
         if !self.options.details
-            || self.variable(container, name).is_some()
+            || self.variable(change).is_some()
             || value.get("envFrom").is_some()
             || self.inject.env.iter().any(is_set_again)
         {
@@ -151,158 +150,129 @@ impl<'t> Planner<'_, 't> {
             "policy `{}` removes `{name}`, and `$({name})` in {} of container `{}` becomes the text itself",
             self.policy.identity,
             users.join(", "),
-            container.name
+            change.container.name
         );
+        let removed_at = self.policy.text.place(change.entry.item.at.clone());
+        let help = format!("set `{name}` in the policy, or change what uses it");
         let warning = Diagnostic::warning(Code::OddResult, message)
-            .at(self.workload.place(container.node), "in this container")
             .at(
-                self.policy.text.place(change.item.at.clone()),
-                "removed by this",
+                self.workload.place(change.container.node),
+                "in this container",
             )
-            .help(format!(
-                "set `{name}` in the policy, or change what uses it"
-            ));
-        self.problems.push(warning);
+            .at(removed_at, "removed by this");
+        self.problems.push(warning.help(help));
     }
 
     /// Joins a text to a variable that `env` does not have. `envFrom` may bring it; otherwise the value that the image
     /// sets comes first, if the user has stated it.
-    fn add_joined(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
-        let hidden = self.find_in_sources(container, &change.name);
-        let (hidden, unknown) = hidden.map_err(|doubt| self.in_doubt(doubt, change))?;
-        self.warn_of_unknown_sources(container, change, unknown);
-        if let EnvFromVariable::Key { reference, text } = hidden {
-            return self.compose_hidden(container, change, reference, text.as_deref());
+    fn add_joined(&mut self, change: VariableChange<'_>) -> PlanResult {
+        let hidden = self.find_in_sources(change);
+        let (hidden, unknown) = hidden.map_err(|doubt| self.in_doubt(doubt, change.entry))?;
+        self.warn_of_unknown_sources(change, unknown);
+        if let Some(EnvFromVariable { reference, text }) = hidden {
+            return self.compose_hidden(change, reference, text.as_deref());
         }
-        let in_image = self
-            .options
-            .image_env
-            .iter()
-            .find(|env| env.container == container.name && env.name == change.name);
-        let addition = value_of(change).unwrap_or_default();
+        let mut in_images = self.options.image_env.iter();
+        let in_image = in_images
+            .find(|env| env.container == change.container.name && env.name == change.entry.name);
+        let addition = change.addition();
         let value = match in_image {
-            Some(env) => joined(&env.value, addition, change),
+            Some(env) => joined(&env.value, addition, change.entry),
             None => {
-                self.warn_of_hidden_env(container, change);
+                self.warn_of_hidden_env(change);
                 addition.to_owned()
             }
         };
-        let mut item = Arc::clone(&change.item.value);
-        if value_of(change) != Some(&value) {
+        let mut item = Arc::clone(&change.entry.item.value);
+        if value_of(change.entry) != Some(&value) {
             Arc::make_mut(&mut item)["value"] = Value::String(value);
         }
-        self.note_join(container, change);
-        self.add_variable(container, change, item)
+        self.note_join(change);
+        self.add_variable(change, item)
     }
 
-    fn warn_of_hidden_env(&mut self, container: &Container<'_>, change: &EnvChange) {
+    fn warn_of_hidden_env(&mut self, change: VariableChange<'_>) {
         if !self.options.details {
             return;
         }
-        let name = &change.name;
+        let name = &change.entry.name;
+        let (policy, container_name) = (&self.policy.identity, change.container.name);
         let message = format!(
-            "policy `{}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets",
-            self.policy.identity
+            "policy `{policy}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets"
         );
-        let help = format!(
-            "if an image sets it, say so: --image-env {}:{name}=VALUE",
-            container.name
-        );
-        self.warn_of_hidden(container, change, message, help);
+        let help =
+            format!("if an image sets it, say so: --image-env {container_name}:{name}=VALUE");
+        self.warn_of_hidden(change, message, help);
     }
 
     /// Warns that a variable of the policy hides another.
     pub(super) fn warn_of_hidden(
         &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         message: String,
         help: String,
     ) {
+        let set_at = self.policy.text.place(change.entry.item.at.clone());
+        let label = format!("container `{}`", change.container.name);
         let warning = Diagnostic::warning(Code::HiddenEnv, message)
-            .at(
-                self.workload.place(container.node),
-                format!("container `{}`", container.name),
-            )
-            .at(
-                self.policy.text.place(change.item.at.clone()),
-                "set by this",
-            )
-            .help(help);
-        self.problems.push(warning);
+            .at(self.workload.place(change.container.node), label)
+            .at(set_at, "set by this");
+        self.problems.push(warning.help(help));
     }
 
     /// Adds a variable unless a known object of `envFrom` brings it.
-    fn add_if_absent(&mut self, container: &Container<'_>, change: &EnvChange) -> PlanResult {
-        let hidden = self.find_in_sources(container, &change.name);
-        match hidden.map_err(|doubt| self.in_doubt(doubt, change))? {
-            (EnvFromVariable::Key { .. }, _) => Ok(()),
-            (EnvFromVariable::Nowhere, _) => {
-                self.add_variable(container, change, change.item.value.clone())
-            }
+    fn add_if_absent(&mut self, change: VariableChange<'_>) -> PlanResult {
+        let hidden = self.find_in_sources(change);
+        match hidden.map_err(|doubt| self.in_doubt(doubt, change.entry))? {
+            (Some(_), _) => Ok(()),
+            (None, _) => self.add_variable(change, change.entry.item.value.clone()),
         }
     }
 
-    fn join(
-        &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        variable: &DraftVariable,
-    ) -> PlanResult {
-        let has_source = self
-            .draft
-            .get(&variable.part, "valueFrom")
-            .is_some_and(|from| !self.draft.is_empty(&from));
-        if has_source {
-            return self.compose(container, change, variable);
+    fn join(&mut self, change: VariableChange<'_>, variable: &DraftVariable) -> PlanResult {
+        let source = self.draft.get(&variable.part, "valueFrom");
+        if source.is_some_and(|source| !self.draft.is_empty(&source)) {
+            return self.compose(change, variable);
         }
-        self.refuse_untyped(container, change, variable)?;
-        let old = self
-            .draft
-            .text_at(&variable.part, "value")
-            .unwrap_or_default();
-        let addition = value_of(change).unwrap_or_default();
-        let new = joined(&old, addition, change);
+        self.refuse_untyped(change, variable)?;
+        let old = self.draft.text_at(&variable.part, "value");
+        let old = old.unwrap_or_default();
+        let addition = change.addition();
+        let new = joined(&old, addition, change.entry);
         if new == old {
             // With `MergeKeys`, the keys may exist with other values. Then the policy's text is not in the variable.
+            let (body, addition) = (old.trim_end_matches('\n'), addition);
             if has_token(
-                old.trim_end_matches('\n'),
+                body,
                 addition.trim_end_matches('\n'),
-                &change.separator,
+                &change.entry.separator,
             ) {
-                self.note_twin(container, change, &variable.part, addition);
+                self.note_twin(change, &variable.part);
             }
             return Ok(());
         }
-        self.check_references(container, change, &new, variable.index)?;
-        let list = self.open_container_list(container, "env")?;
+        self.check_references(change, &new, variable.index)?;
+        let list = self.open_list(change.list())?;
         let item = self.draft.open_item(list, variable.index)?;
         self.draft
             .set(item, "value", Value::String(new), order::ENV_VAR)?;
-        self.note_join(container, change);
-        self.report_join(container, change, None);
+        self.note_join(change);
+        self.report_join(change, None);
         Ok(())
     }
 
     /// Refuses to join a text to a number or a boolean: an API server accepts only strings as values.
-    fn refuse_untyped(
-        &self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        variable: &DraftVariable,
-    ) -> PlanResult {
+    fn refuse_untyped(&self, change: VariableChange<'_>, variable: &DraftVariable) -> PlanResult {
         let value = self.draft.get(&variable.part, "value");
-        let Some(value) = value.filter(|value| {
-            matches!(
-                self.draft.value(value),
-                Some(Value::Bool(_) | Value::Number(_))
-            )
-        }) else {
+        let is_untyped = |value: &Value| value.is_boolean() || value.is_number();
+        let is_refused =
+            |part: &DraftValue| self.draft.value(part).as_ref().is_some_and(is_untyped);
+        let Some(value) = value.filter(is_refused) else {
             return Ok(());
         };
         let message = format!(
             "the value of `{}` in container `{}` is no string, and an API server refuses it",
-            change.name, container.name
+            change.entry.name, change.container.name
         );
         let text = self.draft.text(&value).unwrap_or_default();
         let place = match self.draft.origin(&value) {
@@ -312,24 +282,19 @@ impl<'t> Planner<'_, 't> {
         let policy_label = format!("policy `{}` adds to it", self.policy.identity);
         let problem = Diagnostic::error(Code::Invalid, message)
             .at(place, "here")
-            .at(self.policy.text.place(change.item.at.clone()), policy_label);
+            .at(
+                self.policy.text.place(change.entry.item.at.clone()),
+                policy_label,
+            );
         Err(problem.help(format!("quote it: \"{text}\"")).into())
     }
 
-    fn add_variable(
-        &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        item: Arc<Value>,
-    ) -> PlanResult {
-        let value = item
-            .get("value")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let at = self.index_of_new(container, change, value)?;
-        let list = self.open_container_list(container, "env")?;
+    fn add_variable(&mut self, change: VariableChange<'_>, item: Arc<Value>) -> PlanResult {
+        let value = item["value"].as_str().unwrap_or_default();
+        let at = self.index_of_new(change, value)?;
+        let list = self.open_list(change.list())?;
         self.draft.insert(list, at, item);
-        self.report(Operation::Add, || env_of(container, change));
+        self.report(Operation::Add, || change.target());
         Ok(())
     }
 
@@ -337,17 +302,16 @@ impl<'t> Planner<'_, 't> {
     /// comes from elsewhere.
     pub(super) fn report_join(
         &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         original: Option<OriginalVariable>,
     ) {
-        let place = match change.op {
+        let place = match change.entry.op {
             EnvOp::Prepend => JoinPlace::Prepend,
             EnvOp::MergeKeys => JoinPlace::Merge,
             EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Remove => JoinPlace::Append,
         };
         let join = Operation::Join(Join { place, original });
-        self.report(join, || env_of(container, change));
+        self.report(join, || change.target());
     }
 
     fn positions_of(&self, env: Option<&DraftValue>, name: &str) -> Vec<usize> {
@@ -357,21 +321,20 @@ impl<'t> Planner<'_, 't> {
     /// The index of a new variable: its position in the policy, but behind all variables that it refers to.
     pub(super) fn index_of_new(
         &self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         value: &str,
     ) -> PlanResult<usize> {
-        let env = self.env_list(container);
-        let list = ListPlace::OfContainer(container, "env");
-        let at = self.index_for(&change.position, list, &change.item)?;
+        let env = self.list_part(change.list());
+        let list = ListPlace::OfContainer(change.container, "env");
+        let at = self.index_for(&change.entry.position, list, &change.entry.item)?;
         let used = references(value).into_iter();
         let needed = used.filter_map(|name| self.positions_of(env.as_ref(), name).last().copied());
         let needed = needed.max().map_or(0, |at| at + 1);
-        let at = match change.position {
+        let at = match change.entry.position {
             Position::First | Position::Last => at.max(needed),
             Position::Before(_) | Position::After(_) => at,
         };
-        self.check_references(container, change, value, at)?;
+        self.check_references(change, value, at)?;
         Ok(at)
     }
 
@@ -379,8 +342,7 @@ impl<'t> Planner<'_, 't> {
     /// otherwise the program gets the literal text.
     pub(super) fn check_references(
         &self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         value: &str,
         index: usize,
     ) -> PlanResult {
@@ -388,11 +350,11 @@ impl<'t> Planner<'_, 't> {
         if used.is_empty() {
             return Ok(());
         }
-        let list = self.env_list(container);
+        let list = self.list_part(change.list());
         let has_sources = self
-            .container_part(container)
+            .container_part(change.container)
             .is_some_and(|part| self.draft.get(&part, "envFrom").is_some());
-        let from_policy = value_of(change).map(references).unwrap_or_default();
+        let from_policy = value_of(change.entry).map(references).unwrap_or_default();
         for name in used.into_iter().filter(|name| from_policy.contains(name)) {
             let is_set = match self.positions_of(list.as_ref(), name).first() {
                 Some(at) => *at < index,
@@ -401,9 +363,9 @@ impl<'t> Planner<'_, 't> {
             if !is_set {
                 let message = format!(
                     "`{}` uses `$({name})`, which is not set before it in container `{}`",
-                    change.name, container.name
+                    change.entry.name, change.container.name
                 );
-                let problem = self.problem(Code::Invalid, message, &change.item);
+                let problem = self.problem(Code::Invalid, message, &change.entry.item);
                 let help =
                     format!("set `{name}` before it, or write `$$({name})` for the text itself");
                 return Err(problem.help(help).into());
@@ -418,21 +380,13 @@ fn is_service_variable(name: &str) -> bool {
     name.contains("_SERVICE_") || name.contains("_PORT")
 }
 
-fn env_of(container: &Container<'_>, change: &EnvChange) -> ChangeTarget {
-    ChangeTarget::env(container.name, &change.name)
-}
-
 /// The users of `$(NAME)` in a container for a message: variables, then `command` and `args`, each in backticks.
 fn users_of(name: &str, container: &Value) -> Vec<String> {
     let uses = |text: &Value| references(text.as_str().unwrap_or_default()).contains(&name);
-    let list = |key: &str| {
-        let list = container.get(key).and_then(Value::as_array);
-        list.into_iter().flatten()
-    };
-    let words = ["command", "args"]
-        .into_iter()
-        .filter(|key| list(key).any(uses));
-    let variables = list("env")
+    let words = ["command", "args"].into_iter();
+    let words = words.filter(|key| items_of(container, key).iter().any(uses));
+    let variables = items_of(container, "env").iter();
+    let variables = variables
         .filter(|variable| variable.get("value").is_some_and(uses))
         .filter_map(|variable| variable.get("name")?.as_str());
     let users = variables.chain(words);

@@ -4,10 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::inventory::{DataKind, DataValue, UnclearObject};
-use crate::manifest::pod::Container;
 use crate::outcome::ObjectName;
 use crate::policy::EnvChange;
 
+use super::containers::ListPlace;
+use super::env::VariableChange;
 use super::planner::{PlanError, Planner};
 
 /// The field of an EnvFromSource, the field of `valueFrom` that refers to one key, and the kind of object.
@@ -16,17 +17,12 @@ const SOURCES: [(&str, &str, DataKind); 2] = [
     ("secretRef", "secretKeyRef", DataKind::Secret),
 ];
 
-/// Where `envFrom` gets a variable from.
-pub(super) enum EnvFromVariable {
-    /// None of the known objects has the key.
-    Nowhere,
-    /// A key of a known object.
-    Key {
-        /// The `valueFrom` by which a variable in `env` can read the same key.
-        reference: Value,
-        /// The current value; `None` if it is binary.
-        text: Option<String>,
-    },
+/// A variable that `envFrom` brings: a key of a known object.
+pub(super) struct EnvFromVariable {
+    /// The `valueFrom` by which a variable in `env` can read the same key.
+    pub reference: Value,
+    /// The current value; `None` if it is binary.
+    pub text: Option<String>,
 }
 
 /// A source in `envFrom` that may define the variable.
@@ -41,11 +37,10 @@ impl Planner<'_, '_> {
     /// one takes effect. Also returns the objects that are not among the manifests and might bring it instead.
     pub(super) fn find_in_sources(
         &self,
-        container: &Container<'_>,
-        name: &str,
-    ) -> Result<(EnvFromVariable, Vec<ObjectName>), UnclearObject> {
+        change: VariableChange<'_>,
+    ) -> Result<(Option<EnvFromVariable>, Vec<ObjectName>), UnclearObject> {
         let mut unknown = Vec::new();
-        for source in self.sources(container, name).into_iter().rev() {
+        for source in self.sources(change).into_iter().rev() {
             let Some(entries) = self.inventory.entries(&source.name)? else {
                 unknown.push(source.name);
                 continue;
@@ -61,38 +56,31 @@ impl Planner<'_, '_> {
                 };
                 let reference =
                     json!({source.key_reference: {"name": source.name.name, "key": source.key}});
-                return Ok((EnvFromVariable::Key { reference, text }, unknown));
+                return Ok((Some(EnvFromVariable { reference, text }), unknown));
             }
         }
-        Ok((EnvFromVariable::Nowhere, unknown))
+        Ok((None, unknown))
     }
 
     /// The sources that could bring a variable: those whose prefix its name has.
-    fn sources(&self, container: &Container<'_>, name: &str) -> Vec<EnvFromCandidate> {
-        let part = self.container_part(container);
-        let list = part
-            .as_ref()
-            .and_then(|part| self.draft.get(part, "envFrom"));
-        let entries = list.map(|list| self.draft.items(&list)).unwrap_or_default();
+    fn sources(&self, change: VariableChange<'_>) -> Vec<EnvFromCandidate> {
+        let (container, name) = (change.container, &change.entry.name);
+        let list = self.list_part(ListPlace::OfContainer(container, "envFrom"));
         let mut sources = Vec::new();
-        for entry in entries {
+        for entry in list.map(|list| self.draft.items(&list)).unwrap_or_default() {
             let prefix = self.draft.text_at(&entry, "prefix").unwrap_or_default();
             let Some(key) = name.strip_prefix(&*prefix).filter(|key| !key.is_empty()) else {
                 continue;
             };
             for (reference, key_reference, kind) in SOURCES {
-                let named = self
-                    .draft
-                    .get(&entry, reference)
-                    .and_then(|source| self.draft.text_at(&source, "name"));
-                let Some(object) = named.filter(|object| !object.is_empty()) else {
-                    continue;
-                };
-                sources.push(EnvFromCandidate {
+                let source = self.draft.get(&entry, reference);
+                let named = source.and_then(|source| self.draft.text_at(&source, "name"));
+                let named = named.filter(|object| !object.is_empty());
+                sources.extend(named.map(|object| EnvFromCandidate {
                     name: kind.beside(self.workload, &object),
                     key: key.to_owned(),
                     key_reference,
-                });
+                }));
             }
         }
         sources
@@ -116,12 +104,11 @@ impl Planner<'_, '_> {
     /// would override it.
     pub(super) fn warn_of_unknown_sources(
         &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
+        change: VariableChange<'_>,
         unknown: Vec<ObjectName>,
     ) {
         for object in unknown {
-            let name = &change.name;
+            let name = &change.entry.name;
             let message = format!(
                 "policy `{}` sets `{name}`, which wins over a `{name}` that the {object} may bring by `envFrom`",
                 self.policy.identity
@@ -130,7 +117,7 @@ impl Planner<'_, '_> {
                 "give the file that holds the {} with `--context`",
                 object.kind
             );
-            self.warn_of_hidden(container, change, message, help);
+            self.warn_of_hidden(change, message, help);
         }
     }
 

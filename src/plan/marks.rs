@@ -67,11 +67,8 @@ pub(super) fn stale_marks(
     let is_unrecorded = |report: &&PolicyReport| {
         names_in(&marks).any(|name| name == &*report.policy) && !has_record(&report.policy)
     };
-    let stale = planned
-        .policies
-        .iter()
-        .filter(is_unrecorded)
-        .filter_map(|report| stale_mark(workload, policies, report));
+    let unrecorded = planned.policies.iter().filter(is_unrecorded);
+    let stale = unrecorded.filter_map(|report| stale_mark(workload, policies, report));
     stale.collect()
 }
 
@@ -87,9 +84,8 @@ fn stale_mark(
         Outcome::Skipped(_) => "no longer applies to it; what an earlier run put there stays",
         Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
     };
-    let policy = policies
-        .iter()
-        .find(|policy| policy.identity == *report.policy)?;
+    let mut policies = policies.iter();
+    let policy = policies.find(|policy| policy.identity == *report.policy)?;
     let message = format!(
         "{} is marked as injected by `{}`, which {sentence_end}",
         workload.title(),
@@ -97,11 +93,8 @@ fn stale_mark(
     );
     let warning = Diagnostic::warning(Code::AppliedBefore, message)
         .at(workload.name_place(), "this workload");
-    Some(
-        warning.help(
-            "apply to the original manifest, or take out by hand what is not wanted any more",
-        ),
-    )
+    let help = "apply to the original manifest, or take out by hand what is not wanted any more";
+    Some(warning.help(help))
 }
 
 /// Adds the policies that changed the workload to its marker.

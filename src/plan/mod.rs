@@ -149,20 +149,18 @@ pub fn plan<'t>(
     // Two results are known only when all policies have been applied, and each starts the plan over. If a checksum of a
     // policy fails, the others are planned without that policy. If a recorded policy now changes nothing, it no longer
     // marks the position of the kept policies behind it. Both sets only grow, so the loop ends.
-    let mut planned = loop {
+    loop {
         match run.apply_with_checksums(&failed_late, &without_place) {
-            Ok(planned) => {
-                let idle = idle_policies(policies, earlier, options, planned.1.as_ref());
+            Ok(applied) => {
+                let idle = idle_policies(&run, applied.recording.as_ref());
                 if idle.is_subset(&without_place) {
-                    break planned;
+                    return run.finish(applied);
                 }
                 without_place.extend(idle);
             }
             Err((policy, problems)) => drop(failed_late.insert(policy, problems)),
         }
-    };
-    run.finish(&mut planned.0, planned.1);
-    planned.0
+    }
 }
 
 /// Returns the objects that policies generate beside a workload. Checksums are left out: they may be of objects that
@@ -200,12 +198,12 @@ struct PlanContext<'r, 't> {
     is_recording: bool,
 }
 
-/// The plan before checksums are added.
-struct PlanBeforeChecksums<'t> {
+/// The plan while policies are applied.
+struct PlanInProgress<'r, 't> {
     planned: WorkloadPlan<'t>,
-    /// The requested checksums, with the index of their policy.
+    /// The checksums that are still to be added, with the index of their policy.
     checksums: Vec<(usize, Vec<ChecksumAnnotation>)>,
-    recording: Option<Recording<'t>>,
+    recording: Option<Recording<'r, 't>>,
 }
 
 /// The index of a policy, and the problems with its checksums.
@@ -222,17 +220,15 @@ impl<'r, 't> PlanContext<'r, 't> {
         draft: Draft<'t>,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
-    ) -> PlanBeforeChecksums<'t> {
-        let recording = self
-            .is_recording
-            .then(|| Recording::begin(self.workload, &draft, self.earlier))
-            .flatten();
-        let mut applying = PlanBeforeChecksums {
+    ) -> PlanInProgress<'_, 't> {
+        let begin = || Recording::begin(self, &draft);
+        let recording = self.is_recording.then(begin).flatten();
+        let mut applying = PlanInProgress {
             planned: WorkloadPlan::from(draft),
             checksums: Vec::new(),
             recording,
         };
-        for turn in policy_order(self.policies, self.earlier, self.options, without_place) {
+        for turn in policy_order(self, without_place) {
             match turn {
                 FoldStep::Given(at) => self.apply_given(at, failed_late.get(&at), &mut applying),
                 FoldStep::Kept(redo) => {
@@ -249,14 +245,11 @@ impl<'r, 't> PlanContext<'r, 't> {
     fn put_back(
         &self,
         redo: &Replay,
-        applying: &mut PlanBeforeChecksums<'t>,
+        applying: &mut PlanInProgress<'_, 't>,
     ) -> Result<(), Box<Diagnostic>> {
-        let draft = &mut applying.planned.draft;
-        match (&mut applying.recording, self.earlier) {
-            (Some(recording), Some(earlier)) => {
-                recording.restore_policy(redo, draft, self.workload, earlier)
-            }
-            _ => Err(Box::new(recording::cannot_update_record(self.workload))),
+        match &mut applying.recording {
+            Some(recording) => recording.restore_policy(redo, &mut applying.planned.draft),
+            None => Err(Box::new(recording::cannot_update_record(self.workload))),
         }
     }
 
@@ -265,7 +258,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         &self,
         at: usize,
         failed_late: Option<&Vec<Diagnostic>>,
-        applying: &mut PlanBeforeChecksums<'t>,
+        applying: &mut PlanInProgress<'_, 't>,
     ) {
         let planned = &mut applying.planned;
         let policy = &self.policies[at];
@@ -287,8 +280,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         let met = met.map(|met| (policy.identity.clone(), met));
         planned.satisfied.extend(met);
         if let Some(recording) = &mut applying.recording {
-            let draft = &planned.draft;
-            recording.note(policy, draft, found.notes, self.earlier, self.options);
+            recording.note(policy, &planned.draft, found.notes);
         }
         if self.options.authors && matches!(outcome, Outcome::Injected(_)) {
             let step = (planned.policies.len(), planned.draft.clone());
@@ -310,26 +302,17 @@ impl<'r, 't> PlanContext<'r, 't> {
         &self,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
-    ) -> Result<(WorkloadPlan<'t>, Option<Recording<'t>>), ChecksumFailure> {
+    ) -> Result<PlanInProgress<'_, 't>, ChecksumFailure> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
-        let PlanBeforeChecksums {
-            mut planned,
-            checksums,
-            mut recording,
-        } = self.apply_all(draft, failed_late, without_place);
-        for (at, found) in checksums {
-            self.add_checksums(at, &found, &mut planned)?;
-            if let Some(recording) = &mut recording {
-                recording.note(
-                    &self.policies[at],
-                    &planned.draft,
-                    RuleNotes::default(),
-                    self.earlier,
-                    self.options,
-                );
+        let mut applying = self.apply_all(draft, failed_late, without_place);
+        for (at, found) in std::mem::take(&mut applying.checksums) {
+            let planned = &mut applying.planned;
+            self.add_checksums(at, &found, planned)?;
+            if let Some(recording) = &mut applying.recording {
+                recording.note(&self.policies[at], &planned.draft, RuleNotes::default());
             }
         }
-        Ok((planned, recording))
+        Ok(applying)
     }
 
     fn add_checksums(
@@ -353,19 +336,20 @@ impl<'r, 't> PlanContext<'r, 't> {
     }
 
     /// Writes marker and record, adapts outcomes to an earlier run, and adds the diagnostics of the whole plan.
-    fn finish(&self, planned: &mut WorkloadPlan<'t>, recording: Option<Recording<'t>>) {
+    fn finish(&self, applied: PlanInProgress<'_, 't>) -> WorkloadPlan<'t> {
+        let (mut planned, recording) = (applied.planned, applied.recording);
         if recording.is_none() {
-            drop_reverted_changes(planned);
+            drop_reverted_changes(&mut planned);
         }
-        let stale = stale_marks(self.workload, self.policies, planned, self.earlier);
+        let stale = stale_marks(self.workload, self.policies, &planned, self.earlier);
         planned.diagnostics.extend(stale);
         let can_record = recording.is_some();
         let marked = match recording {
             Some(recording) => {
-                let finished = recording.finish(&mut planned.draft, self.earlier, self.options);
+                let finished = recording.finish(&mut planned.draft);
                 finished.map(|record| planned.record = record)
             }
-            None if self.options.marker => mark(self.workload, planned),
+            None if self.options.marker => mark(self.workload, &mut planned),
             None => Ok(()),
         };
         if self.is_recording && !can_record && planned.draft.is_changed() {
@@ -374,30 +358,23 @@ impl<'r, 't> PlanContext<'r, 't> {
                 None => recording::cannot_record(self.workload),
             });
         }
-        if let Err(refusal) = marked {
-            planned
-                .diagnostics
-                .push(refusal_diagnostic(&refusal, self.workload));
-        }
+        let refused = marked.map_err(|refusal| refusal_diagnostic(&refusal, self.workload));
+        planned.diagnostics.extend(refused.err());
         planned.diagnostics.extend(self.missing());
-        self.report_since(planned);
+        self.report_since(&mut planned);
         let is_injected = |report: &PolicyReport| matches!(report.outcome, Outcome::Injected(_));
         if self.options.details && planned.policies.iter().any(is_injected) {
-            planned.diagnostics.extend(faults::of_input(
-                self.workload,
-                &planned.draft,
-                self.earlier,
-            ));
+            let faults = faults::of_input(self.workload, &planned.draft, self.earlier);
+            planned.diagnostics.extend(faults);
         }
+        planned
     }
 
     /// Notes about objects that expressions looked up in vain: the cluster may have them although the files do not.
     fn missing(&self) -> Vec<Diagnostic> {
         let missing = self.base.missing.borrow();
-        missing
-            .iter()
-            .map(|name| self.missing_object(name))
-            .collect()
+        let notes = missing.iter().map(|name| self.missing_object(name));
+        notes.collect()
     }
 
     fn missing_object(&self, name: &str) -> Diagnostic {
@@ -469,10 +446,9 @@ fn drop_reverted_changes(planned: &mut WorkloadPlan<'_>) {
 pub fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
     let (code, explanation, help) = planner::explain(refusal.reason);
     let message = format!("{} cannot be edited here: {explanation}", workload.title());
-    let code = if code == Code::WrongType {
-        Code::Invalid
-    } else {
-        code
+    let code = match code {
+        Code::WrongType => Code::Invalid,
+        code => code,
     };
     Diagnostic::error(code, message)
         .at(workload.place(refusal.node), "here")

@@ -16,6 +16,7 @@ use crate::policy::{Injection, Policy, PolicyValue, Position, SidecarType};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
 
+use super::containers::items_of;
 use super::draft::Draft;
 use super::expand::ExpandedInjection;
 use super::faults::{self, ApiFault, FaultOrigin};
@@ -156,10 +157,9 @@ fn metadata_text(value: &Value) -> String {
 
 /// Remarks as diagnostics of the workload.
 fn diagnostics_of(subject: RuleContext<'_, '_>, remarks: Vec<Remark>) -> Vec<Diagnostic> {
-    let remarks = remarks.into_iter();
-    remarks
-        .map(|remark| diagnostic_of(subject, remark))
-        .collect()
+    let diagnostics = remarks.into_iter();
+    let diagnostics = diagnostics.map(|remark| diagnostic_of(subject, remark));
+    diagnostics.collect()
 }
 
 fn diagnostic_of(subject: RuleContext<'_, '_>, remark: Remark) -> Diagnostic {
@@ -178,10 +178,8 @@ fn diagnostic_of(subject: RuleContext<'_, '_>, remark: Remark) -> Diagnostic {
     if let Some(at) = remark.in_policy {
         diagnostic = diagnostic.at(subject.policy.text.place(at), "because of this");
     }
-    match remark.help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
-    }
+    diagnostic.help = remark.help;
+    diagnostic
 }
 
 /// Warns of what an API server would refuse in the result and not in what was there. It is no error: the policy
@@ -270,8 +268,8 @@ fn differences(
         at: at.clone(),
     };
     for (list, kind) in LISTS {
-        let old = items(before, list);
-        for new in items(after, list) {
+        let old = items_of(before, list);
+        for new in items_of(after, list) {
             let name = new["name"].as_str().unwrap_or_default();
             let counterpart = old.iter().find(|old| old["name"] == new["name"]);
             match counterpart {
@@ -339,7 +337,7 @@ fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Ve
             let target = ChangeTarget::ContainerItem(container.to_owned(), kind, name.to_owned());
             changes.push(Change::new(operation, target));
         };
-        let (old, new) = (items(before, list), items(after, list));
+        let (old, new) = (items_of(before, list), items_of(after, list));
         let mut left: Vec<&Value> = old.iter().collect();
         for entry in new {
             let name = entry[key].as_str().unwrap_or_default();
@@ -357,12 +355,4 @@ fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Ve
             done(Operation::Remove, name);
         }
     }
-}
-
-fn items<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value
-        .get(key)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
 }

@@ -1,60 +1,51 @@
 //! Notes for the record that a draft cannot show: texts that were joined, and items that were there already.
 
-use crate::manifest::pod::Container;
-use crate::policy::{EnvChange, EnvOp};
+use crate::policy::EnvOp;
 use crate::record::{JoinHint, JoinedText, RecordPaths, identities};
 
 use super::draft::DraftValue;
+use super::draft::effects::stated;
+use super::env::VariableChange;
 use super::planner::Planner;
 use super::recording::SatisfiedChange;
 
 impl Planner<'_, '_> {
     /// Notes that a text was joined to a variable.
-    pub(super) fn note_join(&mut self, container: &Container<'_>, change: &EnvChange) {
+    pub(super) fn note_join(&mut self, change: VariableChange<'_>) {
         if self.is_recording {
             let path = RecordPaths::of(&self.workload.pod_kind.path);
             self.notes.joins.push(JoinHint {
-                container: path.in_pod(&["spec", container.list.key(), container.name]),
-                name: change.name.clone(),
-                is_before: change.op == EnvOp::Prepend,
-                separator: change.separator.clone(),
+                container: path.in_pod(&[
+                    "spec",
+                    change.container.list.key(),
+                    change.container.name,
+                ]),
+                name: change.entry.name.clone(),
+                is_before: change.entry.op == EnvOp::Prepend,
+                separator: change.entry.separator.clone(),
             });
         }
     }
 
     /// Notes that a variable has the text already: the manifest has it, or another policy has joined it.
-    pub(super) fn note_twin(
-        &mut self,
-        container: &Container<'_>,
-        change: &EnvChange,
-        variable: &DraftValue,
-        addition: &str,
-    ) {
+    pub(super) fn note_twin(&mut self, change: VariableChange<'_>, variable: &DraftValue) {
         if !self.is_recording {
             return;
         }
         let value = self.draft.get(variable, "value");
         let node = value.and_then(|value| self.draft.origin(&value));
-        let before = node
-            .and_then(|node| self.draft.tree.scalar(node))
-            .unwrap_or_default();
+        let before = node.and_then(|node| self.draft.tree.scalar(node));
+        let before = before.unwrap_or_default();
         let paths = RecordPaths::of(&self.workload.pod_kind.path);
-        let path = paths.in_pod(&[
-            "spec",
-            container.list.key(),
-            container.name,
-            "env",
-            &change.name,
-        ]);
-        let separator = (change.separator != " ").then(|| change.separator.clone());
-        let is_before = change.op == EnvOp::Prepend;
+        let list = change.list().path();
+        let path = paths.in_pod(&[&list[..], &[&change.entry.name]].concat());
         let joined = JoinedText {
-            text: addition.to_owned(),
-            separator,
-            before: is_before,
+            text: change.addition().to_owned(),
+            separator: stated(&change.entry.separator),
+            before: change.entry.op == EnvOp::Prepend,
             ..JoinedText::default()
         };
-        if super::joined::joined(before, addition, change) == before {
+        if super::joined::joined(before, change.addition(), change.entry) == before {
             let joined = Some(joined);
             self.notes.satisfied.push(SatisfiedChange { path, joined });
         } else {

@@ -35,10 +35,8 @@ impl Patcher<'_, '_> {
             DraftValue::Instead { of, value } => {
                 // The patch must fail if the replaced text is no longer the one that was planned with.
                 let before = to_value(self.draft.tree, *of).ok().filter(Value::is_string);
-                self.operations.extend(before.map(|value| {
-                    let path = pointer(path);
-                    PatchOperation::Test(TestOperation { path, value })
-                }));
+                self.operations
+                    .extend(before.map(|value| test_of(path, value)));
                 self.replace(path, (**value).clone());
             }
             DraftValue::Open(id) => match self.draft.opened(*id).clone() {
@@ -83,10 +81,7 @@ impl Patcher<'_, '_> {
                 continue;
             };
             path.push(text);
-            self.operations
-                .push(PatchOperation::Remove(RemoveOperation {
-                    path: pointer(path),
-                }));
+            self.remove(path);
             path.pop();
         }
         for field in fields {
@@ -95,13 +90,7 @@ impl Patcher<'_, '_> {
             };
             path.push(key);
             match field.key {
-                DraftKey::New(_) => {
-                    let value = self.draft.value(&field.value).unwrap_or(Value::Null);
-                    self.operations.push(PatchOperation::Add(AddOperation {
-                        path: pointer(path),
-                        value,
-                    }));
-                }
+                DraftKey::New(_) => self.add(path, &field.value),
                 DraftKey::Node(_) => self.part(&field.value, path),
             }
             path.pop();
@@ -123,10 +112,7 @@ impl Patcher<'_, '_> {
                 continue;
             }
             path.push(at.to_string());
-            let remove = RemoveOperation {
-                path: pointer(path),
-            };
-            self.operations.push(PatchOperation::Remove(remove));
+            self.remove(path);
             path.pop();
         }
         let last_original = items
@@ -143,16 +129,11 @@ impl Patcher<'_, '_> {
                 }
             } else {
                 // Behind the last original item, `-` appends whatever the length of the list is by then.
-                path.push(if Some(at) > last_original {
-                    "-".to_owned()
-                } else {
-                    at.to_string()
+                path.push(match Some(at) > last_original {
+                    true => "-".to_owned(),
+                    false => at.to_string(),
                 });
-                let value = self.draft.value(item).unwrap_or(Value::Null);
-                self.operations.push(PatchOperation::Add(AddOperation {
-                    path: pointer(path),
-                    value,
-                }));
+                self.add(path, item);
             }
             path.pop();
         }
@@ -162,17 +143,31 @@ impl Patcher<'_, '_> {
     fn name_test(&self, item: NodeId, path: &[String]) -> Option<PatchOperation> {
         let tree = self.draft.tree;
         let value = to_value(tree, tree.get(tree.follow(item), "name")?).ok()?;
-        let path = pointer(&[path, &["name".to_owned()]].concat());
-        Some(PatchOperation::Test(TestOperation { path, value }))
+        Some(test_of(&[path, &["name".to_owned()]].concat(), value))
+    }
+
+    fn add(&mut self, path: &[String], part: &DraftValue) {
+        let (path, value) = (pointer(path), self.draft.value(part).unwrap_or_default());
+        let add = AddOperation { path, value };
+        self.operations.push(PatchOperation::Add(add));
+    }
+
+    fn remove(&mut self, path: &[String]) {
+        let path = pointer(path);
+        let remove = RemoveOperation { path };
+        self.operations.push(PatchOperation::Remove(remove));
     }
 
     fn replace(&mut self, path: &[String], value: Value) {
-        self.operations
-            .push(PatchOperation::Replace(ReplaceOperation {
-                path: pointer(path),
-                value,
-            }));
+        let path = pointer(path);
+        let replace = ReplaceOperation { path, value };
+        self.operations.push(PatchOperation::Replace(replace));
     }
+}
+
+fn test_of(path: &[String], value: Value) -> PatchOperation {
+    let path = pointer(path);
+    PatchOperation::Test(TestOperation { path, value })
 }
 
 fn pointer(path: &[String]) -> PointerBuf {

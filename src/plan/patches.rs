@@ -5,7 +5,7 @@ use json_patch::jsonptr::Pointer;
 use json_patch::jsonptr::index::Index;
 use serde_json::Value;
 
-use crate::change::{self, Operation};
+use crate::change::{ChangeTarget, Operation};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{PatchEntry, PatchScope};
@@ -21,6 +21,26 @@ enum PatchTarget<'t> {
     Workload,
     PodTemplate,
     Container(Box<Container<'t>>),
+}
+
+/// A patch, and where it is carried out.
+struct PatchJob<'c> {
+    target: PatchTarget<'c>,
+    entry: &'c PatchEntry,
+}
+
+impl PatchJob<'_> {
+    /// The target of its change.
+    fn changed(&self) -> ChangeTarget {
+        let container = match &self.target {
+            PatchTarget::Container(container) => Some(container.name.to_owned()),
+            PatchTarget::Workload | PatchTarget::PodTemplate => None,
+        };
+        ChangeTarget::Patched {
+            container,
+            number: self.entry.index + 1,
+        }
+    }
 }
 
 /// Why a patch failed.
@@ -54,39 +74,38 @@ impl<'c, 't> Planner<'c, 't> {
         if !has_patches || self.problems.iter().any(Diagnostic::is_error) {
             return;
         }
-        for (target, entry) in self.patch_jobs() {
-            self.attempt(|planner| planner.patch(&target, entry));
+        for job in self.patch_jobs() {
+            self.attempt(|planner| planner.patch(&job));
         }
     }
 
     /// The patches with their targets, in the policy's order. A patch of containers comes once for each chosen one.
-    fn patch_jobs(&self) -> Vec<(PatchTarget<'c>, &'c PatchEntry)> {
+    fn patch_jobs(&self) -> Vec<PatchJob<'c>> {
         let mut jobs = Vec::new();
         for entry in &self.inject.patches {
-            match entry.scope {
-                PatchScope::Workload => jobs.push((PatchTarget::Workload, entry)),
-                PatchScope::PodTemplate => jobs.push((PatchTarget::PodTemplate, entry)),
-                PatchScope::Container => {}
-            }
+            let target = match entry.scope {
+                PatchScope::Workload => PatchTarget::Workload,
+                PatchScope::PodTemplate => PatchTarget::PodTemplate,
+                PatchScope::Container => continue,
+            };
+            jobs.push(PatchJob { target, entry });
         }
         for (container, inject) in self.chosen.iter().zip(self.container_injects()) {
-            let entries = inject
-                .patches
-                .iter()
-                .filter(|entry| entry.scope == PatchScope::Container);
-            jobs.extend(
-                entries.map(|entry| (PatchTarget::Container(Box::new(container.clone())), entry)),
-            );
+            let is_for_container = |entry: &&PatchEntry| entry.scope == PatchScope::Container;
+            for entry in inject.patches.iter().filter(is_for_container) {
+                let target = PatchTarget::Container(Box::new(container.clone()));
+                jobs.push(PatchJob { target, entry });
+            }
         }
-        jobs.sort_by_key(|(_, entry)| entry.index);
+        jobs.sort_by_key(|job| job.entry.index);
         jobs
     }
 
     /// Applies all operations of a patch, or none.
-    fn patch(&mut self, target: &PatchTarget<'_>, entry: &PatchEntry) -> PlanResult {
+    fn patch(&mut self, job: &PatchJob<'_>) -> PlanResult {
         let (before, growth) = (self.draft.clone(), self.growth);
         let (identity, faults) = (self.identity(), self.faults());
-        let done = match self.carry_out(target, entry) {
+        let done = match self.carry_out(job) {
             Ok(done) if !done.is_empty() => done,
             Ok(_) => {
                 self.replace_draft(before);
@@ -94,7 +113,7 @@ impl<'c, 't> Planner<'c, 't> {
             }
             Err(PatchError::Test(path)) => {
                 self.replace_draft(before);
-                self.problems.push(self.not_applied(target, entry, &path));
+                self.problems.push(self.not_applied(job, &path));
                 return Ok(());
             }
             Err(PatchError::Other(error)) => {
@@ -103,41 +122,37 @@ impl<'c, 't> Planner<'c, 't> {
             }
         };
         let allowed = self
-            .check_identity(&identity, entry)
-            .and_then(|()| self.refuse_not_idempotent(target, entry, growth))
-            .and_then(|()| self.refuse_new_faults(&faults, entry));
+            .check_identity(&identity, job.entry)
+            .and_then(|()| self.refuse_not_idempotent(job, growth))
+            .and_then(|()| self.refuse_new_faults(&faults, job.entry));
         if allowed.is_err() {
             // Take the refused patch back, so that the next one is checked on its own.
             self.replace_draft(before);
             return allowed;
         }
-        self.report(Operation::Patch(done), || patched(target, entry));
+        self.report(Operation::Patch(done), || job.changed());
         Ok(())
     }
 
-    fn not_applied(&self, target: &PatchTarget<'_>, entry: &PatchEntry, path: &str) -> Diagnostic {
+    fn not_applied(&self, job: &PatchJob<'_>, path: &str) -> Diagnostic {
         let message = format!(
             "{} does not apply to {}",
-            patched(target, entry),
+            job.changed(),
             self.workload.title()
         );
         Diagnostic::note(Code::PatchNotApplied, message)
             .at(self.workload.name_place(), "this workload")
             .at(
-                self.policy.text.place(entry.item.at.clone()),
+                self.policy.text.place(job.entry.item.at.clone()),
                 format!("its test of `{path}` does not hold"),
             )
     }
 
     /// Carries out the operations. Returns those that changed something, each as `replace /spec/replicas`.
-    fn carry_out(
-        &mut self,
-        target: &PatchTarget<'_>,
-        entry: &PatchEntry,
-    ) -> Result<Vec<String>, PatchError> {
+    fn carry_out(&mut self, job: &PatchJob<'_>) -> Result<Vec<String>, PatchError> {
         let mut done = Vec::new();
-        for operation in &entry.patch.0 {
-            let is_done = self.operation(target, operation, entry)?;
+        for operation in &job.entry.patch.0 {
+            let is_done = self.operation(job, operation)?;
             self.invalidate_opened();
             if is_done {
                 done.push(format!("{} {}", word(operation), operation.path()));
@@ -146,35 +161,28 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(done)
     }
 
-    fn operation(
-        &mut self,
-        target: &PatchTarget<'_>,
-        operation: &PatchOperation,
-        entry: &PatchEntry,
-    ) -> PatchResult {
+    fn operation(&mut self, job: &PatchJob<'_>, operation: &PatchOperation) -> PatchResult {
         let path = tokens(operation.path());
         match operation {
-            PatchOperation::Add(add) => {
-                self.put_value(target, &path, &add.value, PutMode::Add, entry)
-            }
+            PatchOperation::Add(add) => self.put_value(job, &path, &add.value, PutMode::Add),
             PatchOperation::Replace(replace) => {
-                self.put_value(target, &path, &replace.value, PutMode::Replace, entry)
+                self.put_value(job, &path, &replace.value, PutMode::Replace)
             }
-            PatchOperation::Remove(_) => self.remove_value(target, &path, entry),
+            PatchOperation::Remove(_) => self.remove_value(job, &path),
             PatchOperation::Copy(copy) => {
-                let value = self.value_at(target, &copy.from, entry)?;
-                self.put_value(target, &path, &value, PutMode::Add, entry)
+                let value = self.value_at(job, &copy.from)?;
+                self.put_value(job, &path, &value, PutMode::Add)
             }
             PatchOperation::Move(from_to) if from_to.from == from_to.path => Ok(false),
             PatchOperation::Move(from_to) => {
-                let value = self.value_at(target, &from_to.from, entry)?;
-                self.remove_value(target, &tokens(&from_to.from), entry)?;
-                self.put_value(target, &path, &value, PutMode::Add, entry)?;
+                let value = self.value_at(job, &from_to.from)?;
+                self.remove_value(job, &tokens(&from_to.from))?;
+                self.put_value(job, &path, &value, PutMode::Add)?;
                 Ok(true)
             }
             PatchOperation::Test(test) => {
                 let existing = self
-                    .find(target, &path)
+                    .find(job, &path)
                     .and_then(|part| self.draft.value(&part));
                 // As in the patches of an API server, a test for null holds where there is nothing.
                 match existing.unwrap_or(Value::Null) == test.value {
@@ -185,80 +193,67 @@ impl<'c, 't> Planner<'c, 't> {
         }
     }
 
-    fn target_part(&self, target: &PatchTarget<'_>) -> Option<DraftValue> {
-        match target {
+    fn target_part(&self, job: &PatchJob<'_>) -> Option<DraftValue> {
+        match &job.target {
             PatchTarget::Workload => Some(self.draft.root()),
             PatchTarget::PodTemplate => Some(self.template_part()),
             PatchTarget::Container(container) => self.container_part(container),
         }
     }
 
-    fn open_target(&mut self, target: &PatchTarget<'_>) -> PlanResult<OpenId> {
-        match target {
+    fn open_target(&mut self, job: &PatchJob<'_>) -> PlanResult<OpenId> {
+        match &job.target {
             PatchTarget::Workload => Ok(self.draft.open_root()?),
             PatchTarget::PodTemplate => Ok(self.open_template()?),
             PatchTarget::Container(container) => self.open_container(container),
         }
     }
 
-    fn find(&self, target: &PatchTarget<'_>, path: &[String]) -> Option<DraftValue> {
-        path.iter()
-            .try_fold(self.target_part(target)?, |part, token| {
-                if self.draft.is_list(&part) {
-                    self.draft.item(&part, index(token)?)
-                } else {
-                    self.draft.get(&part, token)
-                }
-            })
+    fn find(&self, job: &PatchJob<'_>, path: &[String]) -> Option<DraftValue> {
+        path.iter().try_fold(self.target_part(job)?, |part, token| {
+            if self.draft.is_list(&part) {
+                self.draft.item(&part, index(token)?)
+            } else {
+                self.draft.get(&part, token)
+            }
+        })
     }
 
-    fn value_at(
-        &self,
-        target: &PatchTarget<'_>,
-        path: &Pointer,
-        entry: &PatchEntry,
-    ) -> Result<Value, PatchError> {
+    fn value_at(&self, job: &PatchJob<'_>, path: &Pointer) -> Result<Value, PatchError> {
         let found = self
-            .find(target, &tokens(path))
+            .find(job, &tokens(path))
             .and_then(|part| self.draft.value(&part));
-        found
-            .ok_or_else(|| self.patch_error(target, entry, format!("there is nothing at `{path}`")))
+        found.ok_or_else(|| self.patch_error(job, format!("there is nothing at `{path}`")))
     }
 
-    fn patch_error(
-        &self,
-        target: &PatchTarget<'_>,
-        entry: &PatchEntry,
-        reason: String,
-    ) -> PatchError {
+    fn patch_error(&self, job: &PatchJob<'_>, reason: String) -> PatchError {
         let message = format!(
             "{} does not fit {}: {reason}",
-            patched(target, entry),
+            job.changed(),
             self.workload.title()
         );
         let help =
             "narrow `match`, or put a `test` first: the patch then applies only where it holds";
-        let problem = self.problem(Code::BadPatch, message, &entry.item);
+        let problem = self.problem(Code::BadPatch, message, &job.entry.item);
         problem.help(help).into()
     }
 
     fn put_value(
         &mut self,
-        target: &PatchTarget<'_>,
+        job: &PatchJob<'_>,
         path: &[String],
         value: &Value,
         mode: PutMode,
-        entry: &PatchEntry,
     ) -> PatchResult {
         let Some((last, parents)) = path.split_last() else {
             return Ok(false);
         };
-        let existing = self.find(target, path);
+        let existing = self.find(job, path);
         if mode == PutMode::Replace && existing.is_none() {
             let reason = format!("there is nothing at `{}` to replace", pointer(path));
-            return Err(self.patch_error(target, entry, reason));
+            return Err(self.patch_error(job, reason));
         }
-        let parent = self.find(target, parents);
+        let parent = self.find(job, parents);
         let is_list = parent.is_some_and(|parent| self.draft.is_list(&parent));
         let is_new_item = mode == PutMode::Add && is_list;
         // Adding to a list always inserts. Elsewhere, an equal value needs no change.
@@ -266,11 +261,11 @@ impl<'c, 't> Planner<'c, 't> {
         {
             return Ok(false);
         }
-        self.check_growth(target, path, value, entry)?;
-        let id = self.open_parents(target, parents, last, entry)?;
+        self.check_growth(job, path, value)?;
+        let id = self.open_parents(job, parents, last)?;
         match self.draft.opened(id) {
             OpenedCollection::Mapping { .. } => {
-                let order = self.order(target, parents);
+                let order = self.order(job, parents);
                 self.draft.set(id, last, value.clone(), order)?;
             }
             OpenedCollection::List { items, .. } => {
@@ -278,7 +273,7 @@ impl<'c, 't> Planner<'c, 't> {
                 let at = last.parse::<Index>().ok();
                 let Some(at) = at.and_then(|at| at.for_len_incl(length).ok()) else {
                     let reason = format!("`{}` is no place in a list of {length}", pointer(path));
-                    return Err(self.patch_error(target, entry, reason));
+                    return Err(self.patch_error(job, reason));
                 };
                 match mode {
                     PutMode::Replace => self.draft.replace(id, at, value.clone())?,
@@ -292,13 +287,12 @@ impl<'c, 't> Planner<'c, 't> {
     /// Counts a value against the limits. Without them, copies of copies would double the object with each operation.
     fn check_growth(
         &mut self,
-        target: &PatchTarget<'_>,
+        job: &PatchJob<'_>,
         path: &[String],
         value: &Value,
-        entry: &PatchEntry,
     ) -> Result<(), PatchError> {
         let template = self.workload.pod_kind.path.len();
-        let above = match target {
+        let above = match &job.target {
             PatchTarget::Workload => 0,
             PatchTarget::PodTemplate => template,
             // `spec`, the list, and the index.
@@ -309,28 +303,26 @@ impl<'c, 't> Planner<'c, 't> {
         };
         let message = format!(
             "{} on {} would make the object {reason} at `{}`",
-            patched(target, entry),
+            job.changed(),
             self.workload.title(),
             pointer(path)
         );
         let help = "copy less: only what is needed, and nothing into itself";
-        Err(self.problem(code, message, &entry.item).help(help).into())
+        Err(self
+            .problem(code, message, &job.entry.item)
+            .help(help)
+            .into())
     }
 
-    fn remove_value(
-        &mut self,
-        target: &PatchTarget<'_>,
-        path: &[String],
-        entry: &PatchEntry,
-    ) -> PatchResult {
+    fn remove_value(&mut self, job: &PatchJob<'_>, path: &[String]) -> PatchResult {
         let Some((last, parents)) = path.split_last() else {
             return Ok(false);
         };
-        if self.find(target, path).is_none() {
+        if self.find(job, path).is_none() {
             let reason = format!("there is nothing at `{}` to take out", pointer(path));
-            return Err(self.patch_error(target, entry, reason));
+            return Err(self.patch_error(job, reason));
         }
-        let id = self.open_parents(target, parents, last, entry)?;
+        let id = self.open_parents(job, parents, last)?;
         match (self.draft.opened(id), index(last)) {
             (OpenedCollection::List { .. }, Some(at)) => self.draft.remove(id, at)?,
             _ => self.draft.remove_field(id, last)?,
@@ -341,21 +333,20 @@ impl<'c, 't> Planner<'c, 't> {
     /// Opens the collection that holds the last token of a path. Missing parents are created.
     fn open_parents(
         &mut self,
-        target: &PatchTarget<'_>,
+        job: &PatchJob<'_>,
         parents: &[String],
         last: &str,
-        entry: &PatchEntry,
     ) -> Result<OpenId, PatchError> {
-        let mut id = self.open_target(target)?;
+        let mut id = self.open_target(job)?;
         for (depth, token) in parents.iter().enumerate() {
             let path = &parents[..=depth];
-            let existing = self.find(target, path);
+            let existing = self.find(job, path);
             if existing
                 .as_ref()
                 .is_some_and(|part| self.draft.is_scalar(part))
             {
                 let reason = format!("`{}` is neither a mapping nor a list", pointer(path));
-                return Err(self.patch_error(target, entry, reason));
+                return Err(self.patch_error(job, reason));
             }
             let next = parents.get(depth + 1).map_or(last, String::as_str);
             let is_list = match existing.filter(|part| !self.draft.is_null(part)) {
@@ -370,12 +361,12 @@ impl<'c, 't> Planner<'c, 't> {
                         Some(at) => self.draft.open_item(id, at)?,
                         None => {
                             let reason = format!("there is no item `{}`", pointer(path));
-                            return Err(self.patch_error(target, entry, reason));
+                            return Err(self.patch_error(job, reason));
                         }
                     }
                 }
                 OpenedCollection::Mapping { .. } => {
-                    let order = self.order(target, &parents[..depth]);
+                    let order = self.order(job, &parents[..depth]);
                     match is_list {
                         true => self.draft.open_list(id, token, order)?,
                         false => self.draft.open_mapping(id, token, order)?,
@@ -387,15 +378,15 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// The usual order of keys in the mapping at a path.
-    fn order(&self, target: &PatchTarget<'_>, path: &[String]) -> &'static [&'static str] {
+    fn order(&self, job: &PatchJob<'_>, path: &[String]) -> &'static [&'static str] {
         let template = &self.workload.pod_kind.path;
-        let of_template: Option<&[String]> = match target {
+        let of_template: Option<&[String]> = match &job.target {
             PatchTarget::Workload => path.strip_prefix(template.as_slice()),
             PatchTarget::PodTemplate => Some(path),
             PatchTarget::Container(_) => None,
         };
         let words: Vec<&str> = path.iter().map(String::as_str).collect();
-        match (target, words.as_slice()) {
+        match (&job.target, words.as_slice()) {
             (PatchTarget::Container(_), []) | (_, [.., "containers" | "initContainers", _]) => {
                 order::CONTAINER
             }
@@ -412,16 +403,11 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Refuses a patch that would change its own result: the next run applies it again.
-    fn refuse_not_idempotent(
-        &mut self,
-        target: &PatchTarget<'_>,
-        entry: &PatchEntry,
-        growth: PatchGrowth,
-    ) -> PlanResult {
+    fn refuse_not_idempotent(&mut self, job: &PatchJob<'_>, growth: PatchGrowth) -> PlanResult {
         let after = self.draft.clone();
         // The next run starts from zero, so the second application does not count against the limit of this one.
         let grown = std::mem::replace(&mut self.growth, growth);
-        let outcome = self.carry_out(target, entry);
+        let outcome = self.carry_out(job);
         self.growth = grown;
         let reapplied = self.replace_draft(after);
         let is_idempotent = match outcome {
@@ -438,22 +424,11 @@ impl<'c, 't> Planner<'c, 't> {
         }
         let message = format!(
             "{} would change its own result again with every run",
-            patched(target, entry)
+            job.changed()
         );
         let help = "add a `test` before it, so that it applies once; `value: null` says that nothing is there";
-        let problem = self.problem(Code::BadPatch, message, &entry.item);
+        let problem = self.problem(Code::BadPatch, message, &job.entry.item);
         Err(problem.help(help).into())
-    }
-}
-
-fn patched(target: &PatchTarget<'_>, entry: &PatchEntry) -> change::ChangeTarget {
-    let container = match target {
-        PatchTarget::Container(container) => Some(container.name.to_owned()),
-        PatchTarget::Workload | PatchTarget::PodTemplate => None,
-    };
-    change::ChangeTarget::Patched {
-        container,
-        number: entry.index + 1,
     }
 }
 

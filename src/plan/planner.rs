@@ -11,6 +11,7 @@ use crate::policy::{Injection, OnConflict, PolicyValue, Position, Rule};
 
 use super::containers::ListPlace;
 use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
+use super::env::VariableChange;
 use super::expand::ExpandedInjection;
 use super::patch_limits::PatchGrowth;
 use super::recording::RuleNotes;
@@ -172,8 +173,8 @@ impl<'c, 't> Planner<'c, 't> {
             self.attempt(|planner| planner.env_from(container, item));
         }
         // `envFrom` comes before `env`, because a text may be joined to a variable that an injected source brings.
-        for change in super::env_order::in_order_of_use(&inject.env) {
-            self.attempt(|planner| planner.env(container, change));
+        for entry in super::env_order::in_order_of_use(&inject.env) {
+            self.attempt(|planner| planner.env(VariableChange { container, entry }));
         }
         for item in &inject.volume_mounts {
             self.attempt(|planner| planner.volume_mount(container, item));
@@ -226,14 +227,7 @@ impl<'c, 't> Planner<'c, 't> {
         if !self.draft.is_changed() {
             return DraftValue::Node(self.workload.template);
         }
-        let mut part = self.draft.root();
-        for key in &self.workload.pod_kind.path {
-            let Some(inner) = self.draft.get(&part, key) else {
-                break;
-            };
-            part = inner;
-        }
-        part
+        self.template_in(&self.draft)
     }
 
     pub(super) fn pod_spec_part(&self) -> DraftValue {
@@ -266,20 +260,10 @@ impl<'c, 't> Planner<'c, 't> {
         Ok(pod_spec)
     }
 
-    pub(super) fn open_pod_list(&mut self, key: &str) -> Result<OpenId, Refusal> {
-        let pod_spec = self.open_pod_spec()?;
-        self.draft.open_list(pod_spec, key, order::POD_SPEC)
-    }
-
-    /// A list of the pod spec in the draft.
-    pub(super) fn pod_list(&self, list: &str) -> Option<DraftValue> {
-        self.draft.get(&self.pod_spec_part(), list)
-    }
-
     /// A list that policies put items into, in the draft.
     pub(super) fn list_part(&self, list: ListPlace<'_>) -> Option<DraftValue> {
         match list {
-            ListPlace::OfPod(key) => self.pod_list(key),
+            ListPlace::OfPod(key) => self.draft.get(&self.pod_spec_part(), key),
             ListPlace::OfContainer(container, key) => {
                 self.draft.get(&self.container_part(container)?, key)
             }
@@ -288,8 +272,14 @@ impl<'c, 't> Planner<'c, 't> {
 
     pub(super) fn open_list(&mut self, list: ListPlace<'_>) -> PlanResult<OpenId> {
         match list {
-            ListPlace::OfPod(key) => Ok(self.open_pod_list(key)?),
-            ListPlace::OfContainer(container, key) => self.open_container_list(container, key),
+            ListPlace::OfPod(key) => {
+                let pod_spec = self.open_pod_spec()?;
+                Ok(self.draft.open_list(pod_spec, key, order::POD_SPEC)?)
+            }
+            ListPlace::OfContainer(container, key) => {
+                let container = self.open_container(container)?;
+                Ok(self.draft.open_list(container, key, order::CONTAINER)?)
+            }
         }
     }
 
@@ -309,7 +299,7 @@ impl<'c, 't> Planner<'c, 't> {
         list: &str,
         key: &str,
     ) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
-        let list = self.draft.get(&self.pod_spec_part(), list);
+        let list = self.list_part(ListPlace::OfPod(list));
         self.items_by(list.as_ref(), key)
     }
 
@@ -330,10 +320,7 @@ impl<'c, 't> Planner<'c, 't> {
 
     /// A chosen container as it is in the draft.
     pub(super) fn container_part(&self, container: &Container<'_>) -> Option<DraftValue> {
-        let list = self
-            .draft
-            .get(&self.pod_spec_part(), container.list.key())?;
-        match list {
+        match self.list_part(ListPlace::OfPod(container.list.key()))? {
             // The draft has not changed this list, so the container's node is still valid.
             DraftValue::Node(_) => Some(DraftValue::Node(container.node)),
             DraftValue::Open(id) => {
@@ -364,22 +351,13 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     pub(super) fn open_container(&mut self, container: &Container<'_>) -> PlanResult<OpenId> {
-        let list = self.open_pod_list(container.list.key())?;
+        let list = self.open_list(ListPlace::OfPod(container.list.key()))?;
         // Raw items: an alias must not be followed here, so that opening it is refused.
         let Some(at) = self.position_of(container, self.draft.raw_items(list)) else {
             let message = format!("the container `{}` is gone from the plan", container.name);
             return Err(Diagnostic::error(Code::Internal, message).into());
         };
         Ok(self.draft.open_item(list, at)?)
-    }
-
-    pub(super) fn open_container_list(
-        &mut self,
-        container: &Container<'_>,
-        key: &str,
-    ) -> PlanResult<OpenId> {
-        let container = self.open_container(container)?;
-        Ok(self.draft.open_list(container, key, order::CONTAINER)?)
     }
 
     /// The index at which a new item goes into a list of named items.

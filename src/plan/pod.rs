@@ -8,7 +8,7 @@ use crate::change::{ChangeTarget, MetadataOwner, Operation, PodItem};
 use crate::diagnostic::Code;
 use crate::policy::{EnvOp, PolicyValue, Position, TextChange};
 
-use super::containers::{DesiredItem, ListPlace, text_of};
+use super::containers::{DesiredItem, ListPlace, items_of, text_of};
 use super::draft::DraftValue;
 use super::env::value_of;
 use super::joined::joined;
@@ -78,12 +78,10 @@ impl<'t> Planner<'_, 't> {
 
     /// The `volumeClaimTemplates` of a StatefulSet with their names. Containers mount them like volumes.
     pub(super) fn claim_templates(&self) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
-        let spec = self.draft.get(&self.draft.root(), "spec");
-        let claims = spec.and_then(|spec| self.draft.get(&spec, "volumeClaimTemplates"));
-        let claims = claims
-            .map(|claims| self.draft.items(&claims))
-            .unwrap_or_default();
-        let named = claims.into_iter().map(|claim| {
+        let path = ["spec", "volumeClaimTemplates"];
+        let claims = self.draft.get_in(&self.draft.root(), &path);
+        let claims = claims.map(|claims| self.draft.items(&claims));
+        let named = claims.into_iter().flatten().map(|claim| {
             let metadata = self.draft.get(&claim, "metadata");
             let name = metadata.and_then(|metadata| self.draft.text_at(&metadata, "name"));
             (claim, name)
@@ -191,24 +189,16 @@ impl<'t> Planner<'_, 't> {
     /// Refuses to change a label that the workload's selector uses: the workload would lose its pods, and the API
     /// server refuses it.
     fn refuse_selector_label(&self, key: &str, item: &PolicyValue) -> PlanResult {
-        let spec = self.draft.get(&self.draft.root(), "spec");
-        let selector = spec
-            .and_then(|spec| self.draft.get(&spec, "selector"))
-            .and_then(|selector| self.draft.value(&selector));
-        let Some(selector) = selector else {
+        let selector = self.draft.get_in(&self.draft.root(), &["spec", "selector"]);
+        let Some(selector) = selector.and_then(|selector| self.draft.value(&selector)) else {
             return Ok(());
         };
         let in_map = |map: &Value| map.as_object().is_some_and(|map| map.contains_key(key));
-        let expressions = selector
-            .get("matchExpressions")
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let has_key = |expression: &Value| expression["key"].as_str() == Some(key);
+        let expressions = items_of(&selector, "matchExpressions");
         let is_used = in_map(&selector)
             || selector.get("matchLabels").is_some_and(in_map)
-            || expressions
-                .iter()
-                .any(|expression| expression.get("key").and_then(Value::as_str) == Some(key));
+            || expressions.iter().any(has_key);
         if !is_used {
             return Ok(());
         }

@@ -14,6 +14,7 @@ use crate::record::{
 };
 use crate::yaml::value::{has_value, to_value};
 
+use super::PlanContext;
 use super::draft::{Draft, Refusal};
 use super::marks::{marked, open_annotations, with_names};
 use super::removal::RemovalResult;
@@ -45,8 +46,8 @@ impl EarlierRun<'_> {
 }
 
 /// Records the changes of this run to the workload.
-#[derive(Debug, Clone)]
-pub(super) struct Recording<'t> {
+pub(super) struct Recording<'r, 't> {
+    plan: &'r PlanContext<'r, 't>,
     paths: RecordPaths,
     /// The object after the last policy that was noted.
     draft: Draft<'t>,
@@ -87,16 +88,13 @@ impl RuleNotes {
     }
 }
 
-impl<'t> Recording<'t> {
+impl<'r, 't> Recording<'r, 't> {
     /// Begins a record. `None` if the changes could not be found again later: see [`cannot_record`].
-    pub(super) fn begin(
-        workload: &Workload<'t>,
-        draft: &Draft<'t>,
-        earlier: Option<&EarlierRun<'_>>,
-    ) -> Option<Self> {
+    pub(super) fn begin(plan: &'r PlanContext<'r, 't>, draft: &Draft<'t>) -> Option<Self> {
+        let workload = plan.workload;
         let paths = RecordPaths::of(&workload.pod_kind.path);
         // What has a record has a value, also without the changes that it names.
-        let has_value = earlier.is_some() || has_value(workload.tree, workload.object.node);
+        let has_value = plan.earlier.is_some() || has_value(workload.tree, workload.object.node);
         if has_twin_containers(workload) || !has_value {
             return None;
         }
@@ -106,6 +104,7 @@ impl<'t> Recording<'t> {
             ..Record::default()
         };
         Some(Recording {
+            plan,
             paths,
             draft: draft.clone(),
             record,
@@ -113,14 +112,7 @@ impl<'t> Recording<'t> {
     }
 
     /// Records what a policy did: the difference between the last noted draft and this one.
-    pub(super) fn note(
-        &mut self,
-        policy: &Policy,
-        draft: &Draft<'t>,
-        notes: RuleNotes,
-        earlier: Option<&EarlierRun<'_>>,
-        options: &Options,
-    ) {
+    pub(super) fn note(&mut self, policy: &Policy, draft: &Draft<'t>, notes: RuleNotes) {
         let effects = draft.effects_since(&self.draft, &self.paths, &notes.joins);
         let Some(mut effects) = effects else {
             return;
@@ -133,7 +125,7 @@ impl<'t> Recording<'t> {
         for (path, joined) in notes.repeated_joins {
             effects.joined.entry(path).or_insert(joined);
         }
-        self.keep_recorded_positions(&policy.identity, &mut effects, earlier);
+        self.keep_recorded_positions(&policy.identity, &mut effects);
         self.draft = draft.clone();
         if effects.is_empty() && notes.generated.is_empty() {
             return;
@@ -147,32 +139,38 @@ impl<'t> Recording<'t> {
             }
             return;
         }
-        let before = earlier.and_then(|earlier| earlier.record.policy(&policy.identity));
-        let set_before = || before.and_then(|before| before.set.clone());
+        let set_before = || self.recorded_before(&policy.identity)?.set.clone();
+        let set = self.plan.options.set.clone().or_else(set_before);
         // Only records in annotations have digests, not those in a lock file.
-        let is_annotated = earlier.is_some_and(|earlier| earlier.is_annotated);
-        let digest = match options.annotates(is_annotated) {
+        let digest = match self.is_annotated() {
             true => effects.digest(),
             false => String::new(),
         };
         self.record.policies.push(PolicyRecord {
             policy: policy.identity.clone(),
             digest,
-            set: options.set.clone().or_else(set_before),
+            set,
             generated: notes.generated,
             effects,
         });
     }
 
+    /// What an earlier run recorded of a policy.
+    fn recorded_before(&self, policy: &str) -> Option<&'r PolicyRecord> {
+        self.plan.earlier?.record.policy(policy)
+    }
+
+    /// Whether the record goes into an annotation.
+    fn is_annotated(&self) -> bool {
+        let earlier = self.plan.earlier;
+        let was_annotated = earlier.is_some_and(|earlier| earlier.is_annotated);
+        self.plan.options.annotates(was_annotated)
+    }
+
     /// Keeps the recorded position of items that the policy removes and other policies of this run have added. The user
     /// did not write these, so their current position says nothing.
-    fn keep_recorded_positions(
-        &self,
-        policy: &str,
-        effects: &mut Effects,
-        earlier: Option<&EarlierRun<'_>>,
-    ) {
-        let Some(before) = earlier.and_then(|earlier| earlier.record.policy(policy)) else {
+    fn keep_recorded_positions(&self, policy: &str, effects: &mut Effects) {
+        let Some(before) = self.recorded_before(policy) else {
             return;
         };
         let is_of_others = |path: &String| {
@@ -192,22 +190,19 @@ impl<'t> Recording<'t> {
         &mut self,
         redo: &Replay,
         draft: &mut Draft<'t>,
-        workload: &Workload<'_>,
-        earlier: &EarlierRun<'_>,
     ) -> Result<(), Box<Diagnostic>> {
+        let workload = self.plan.workload;
         let replayed = redo
             .apply(draft, &self.paths)
             .map_err(|error| match error {
                 ReplayError::Conflict(path) => {
-                    Box::new(replay_conflict(&path, &redo.record.policy, workload))
+                    replay_conflict(&path, &redo.record.policy, workload)
                 }
-                ReplayError::Refused(refusal) => {
-                    Box::new(super::refusal_diagnostic(&refusal, workload))
-                }
+                ReplayError::Refused(refusal) => super::refusal_diagnostic(&refusal, workload),
             })?;
         let mut done = replayed.ok_or_else(|| Box::new(cannot_update_record(workload)))?;
         self.draft = draft.clone();
-        self.keep_recorded_positions(&redo.record.policy, &mut done.effects, Some(earlier));
+        self.keep_recorded_positions(&redo.record.policy, &mut done.effects);
         if !done.effects.is_empty() || !done.generated.is_empty() {
             self.record.policies.push(done);
         }
@@ -215,12 +210,7 @@ impl<'t> Recording<'t> {
     }
 
     /// Writes the marker if a policy changed something, and the record if it goes into an annotation. Returns it.
-    pub(super) fn finish(
-        mut self,
-        draft: &mut Draft<'t>,
-        earlier: Option<&EarlierRun<'_>>,
-        options: &Options,
-    ) -> Result<Option<Record>, Refusal> {
+    pub(super) fn finish(mut self, draft: &mut Draft<'t>) -> Result<Option<Record>, Refusal> {
         if self.record.policies.is_empty() {
             return Ok(None);
         }
@@ -235,14 +225,13 @@ impl<'t> Recording<'t> {
             if !marks.is_empty() {
                 let (was, now) = (Value::String(marks), String::new());
                 let path = self.paths.in_object(&["metadata", "annotations", MARKER]);
-                self.record
-                    .marker
-                    .replaced
-                    .insert(path, ReplacedValue { was, now });
+                let replaced = ReplacedValue { was, now };
+                self.record.marker.replaced.insert(path, replaced);
             }
         }
+        let earlier = self.plan.earlier;
         self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
-        if options.annotates(earlier.is_some_and(|earlier| earlier.is_annotated)) {
+        if self.is_annotated() {
             write_record(draft, &self.record)?;
         }
         Ok(Some(self.record))
@@ -280,23 +269,20 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
 
 /// Whether a list has containers without a name, or two of one name. Later, nobody could tell what went into which.
 pub(crate) fn has_twin_containers(workload: &Workload<'_>) -> bool {
-    ["initContainers", "containers"]
-        .into_iter()
-        .any(|list| has_twins(workload, list))
-}
-
-fn has_twins(workload: &Workload<'_>, list: &str) -> bool {
     let Workload { tree, pod_spec, .. } = *workload;
-    let items = tree.get(pod_spec, list);
-    let name = |item| to_value(tree, tree.get(item, "name")?).ok();
-    let names: Vec<Option<Value>> = items
-        .into_iter()
-        .flat_map(|list| tree.items(list))
-        .map(name)
-        .collect();
-    let mut seen = BTreeSet::new();
-    let mut names = names.iter().map(|name| name.as_ref()?.as_str());
-    !names.all(|name| name.is_some_and(|name| seen.insert(name)))
+    let has_twins = |list| {
+        let items = tree.get(pod_spec, list).into_iter();
+        let mut seen = BTreeSet::new();
+        let mut items = items.flat_map(|list| tree.items(list));
+        items.any(|item| {
+            let name = tree.get(item, "name");
+            match name.map(|name| to_value(tree, name)) {
+                Some(Ok(Value::String(name))) => !seen.insert(name),
+                _ => true,
+            }
+        })
+    };
+    ["initContainers", "containers"].into_iter().any(has_twins)
 }
 
 /// Why changes cannot be recorded.
@@ -305,10 +291,9 @@ const UNRECORDABLE: &str = "readers disagree about some value in it (a key that 
 
 /// The warning that changes of a workload without a record cannot be recorded.
 pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
-    let message = format!(
-        "what is injected into {} cannot be recorded, so undo will not know it",
-        workload.title()
-    );
+    let title = workload.title();
+    let message =
+        format!("what is injected into {title} cannot be recorded, so undo will not know it");
     Diagnostic::warning(Code::NoRecord, message)
         .help(UNRECORDABLE)
         .at(workload.name_place(), "this workload")
@@ -316,14 +301,11 @@ pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
 
 /// The error that changes of a workload with a record cannot be recorded any more: its record would become wrong.
 pub(super) fn cannot_update_record(workload: &Workload<'_>) -> Diagnostic {
-    let message = format!(
-        "what is injected into {} cannot be recorded any more",
-        workload.title()
-    );
+    let title = workload.title();
+    let message = format!("what is injected into {title} cannot be recorded any more");
+    let help = format!("{UNRECORDABLE}; `podgraft undo` takes out what the record says");
     Diagnostic::error(Code::NoRecord, message)
-        .help(format!(
-            "{UNRECORDABLE}; `podgraft undo` takes out what the record says"
-        ))
+        .help(help)
         .at(workload.name_place(), "this workload")
 }
 
@@ -338,13 +320,14 @@ pub(super) enum FoldStep<'f> {
 /// Returns the given policies in order, with each kept one behind the policy that it followed in the record. Those in
 /// `idle` do not count: the new record will not have them, so the next run could not find the position.
 pub(super) fn policy_order<'f>(
-    policies: &'f [Policy],
-    earlier: Option<&'f EarlierRun<'f>>,
-    options: &Options,
+    plan: &PlanContext<'f, '_>,
     idle: &BTreeSet<&str>,
 ) -> Vec<FoldStep<'f>> {
+    let (policies, options) = (plan.policies, plan.options);
     let mut order: Vec<FoldStep<'f>> = (0..policies.len()).map(FoldStep::Given).collect();
-    let Some(earlier) = earlier else { return order };
+    let Some(earlier) = plan.earlier else {
+        return order;
+    };
     let mut previous: Option<&str> = None;
     for (policy, redo) in earlier.record.policies.iter().zip(&earlier.taken.redo) {
         let is_given = is_given(&policy.policy, policies, earlier);
@@ -364,18 +347,16 @@ pub(super) fn policy_order<'f>(
 /// The given policies that are in the earlier record but not in the new one. Empty if no policy is kept: then positions
 /// do not matter.
 pub(super) fn idle_policies<'f>(
-    policies: &'f [Policy],
-    earlier: Option<&'f EarlierRun<'f>>,
-    options: &Options,
-    recording: Option<&Recording>,
+    plan: &PlanContext<'f, '_>,
+    recording: Option<&Recording<'_, '_>>,
 ) -> BTreeSet<&'f str> {
-    let (Some(earlier), Some(recording)) = (earlier, recording) else {
+    let (Some(earlier), Some(recording)) = (plan.earlier, recording) else {
         return BTreeSet::new();
     };
-    if kept(policies, earlier, options).next().is_none() {
+    if kept(plan.policies, earlier, plan.options).next().is_none() {
         return BTreeSet::new();
     }
-    let names = policies.iter().map(|given| given.identity.as_str());
+    let names = plan.policies.iter().map(|given| given.identity.as_str());
     let is_idle = |name: &&str| {
         earlier.record.policy(name).is_some() && recording.record.policy(name).is_none()
     };

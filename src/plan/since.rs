@@ -48,7 +48,7 @@ impl<'c> SinceEarlier<'c> {
                         && earlier.adopting.is_some()
                         && earlier.evaluates(identity) =>
                 {
-                    let adopted = distinct(all_paths(&after.effects)).into_iter();
+                    let adopted = distinct(after.effects.changed_paths()).into_iter();
                     let adopt = |target| Change::new(Operation::Adopt, target);
                     Outcome::Injected(adopted.map(adopt).collect())
                 }
@@ -99,9 +99,10 @@ impl<'c> SinceEarlier<'c> {
     /// Whether a policy without a record does something that another policy had done in the earlier run.
     fn takes_over(self, after: &PolicyRecord) -> bool {
         let (places, now) = (self.places(), &after.effects);
-        let did = |was: &Effects, path: &String| has_path(was, path) && places.was_there(now, path);
+        let did = |was: &Effects, path: &String| was.changes(path) && places.was_there(now, path);
         let takes_from = |before: &PolicyRecord| {
-            all_paths(now).any(|path| did(&before.effects, path)) || after.has_object_of(before)
+            now.changed_paths().any(|path| did(&before.effects, path))
+                || after.has_object_of(before)
         };
         self.earlier.adopting.is_none() && self.earlier.record.policies.iter().any(takes_from)
     }
@@ -121,7 +122,7 @@ impl<'c> SinceEarlier<'c> {
         let owners = self
             .record
             .map_or_else(Vec::new, |record| record.owners_of(policy));
-        let mut paths = all_paths(&policy.effects);
+        let mut paths = policy.effects.changed_paths();
         let cause = match owners.is_empty() {
             false => Some(RecordCause::SharedWith(owners)),
             true => paths
@@ -139,15 +140,17 @@ impl<'c> SinceEarlier<'c> {
         places: &BothPlaces<'_>,
     ) -> Vec<Change> {
         let (was, now) = (&before.effects, &after.effects);
-        let still: HashSet<ChangeTarget> = all_paths(now)
+        let still: HashSet<ChangeTarget> = now
+            .changed_paths()
             .map(|path| ChangeTarget::from_path(path))
             .collect();
         let is_added = |path: &String| {
             self.policies()
                 .any(|other| other.effects.added.contains_key(path))
         };
-        let paths = all_paths(was)
-            .filter(|path| !has_path(now, path) && !now.shared.contains_key(*path))
+        let paths = was
+            .changed_paths()
+            .filter(|path| !now.changes(path) && !now.shared.contains_key(*path))
             .filter(|path| can_undo(&places.before, was, path) && !is_added(path))
             .filter(|path| !stays_changed(&before.policy, path, self.earlier))
             .filter(|path| self.record.is_none() || !places.stays(was, path));
@@ -188,13 +191,13 @@ impl<'c> SinceEarlier<'c> {
         let (was, now) = (&before.effects, &after.effects);
         let is_present = |path: &String| places.before.has(path) || now.removed.contains_key(path);
         // The common case: nothing is different. It needs no texts of the changes.
-        let is_there = || self.earlier.taken.is_complete || all_paths(now).all(is_present);
+        let is_there = || self.earlier.taken.is_complete || now.changed_paths().all(is_present);
         if was == now && before.generated == after.generated && is_there() {
             return self.emptied_collections(was, &places.before).collect();
         }
         let mut changes = self.generated_objects(before, after);
         changes.extend(self.removed_objects(before));
-        let is_new = |path: &&String| match has_path(was, path) {
+        let is_new = |path: &&String| match was.changes(path) {
             true => {
                 let is_there = is_present(path) && text_at(was, path) == text_at(now, path);
                 !is_there && !places.is_same(path)
@@ -203,7 +206,7 @@ impl<'c> SinceEarlier<'c> {
             false => !places.was_there(now, path),
         };
         let mut seen = HashSet::default();
-        for path in all_paths(now).filter(is_new) {
+        for path in now.changed_paths().filter(is_new) {
             let target = ChangeTarget::from_path(path);
             if seen.insert(target.clone()) {
                 changes.push(Change::new(places.operation(now, path), target));
@@ -328,28 +331,6 @@ fn stays_changed(policy: &str, path: &str, earlier: &EarlierRun<'_>) -> bool {
     earlier.taken.changed.iter().any(|drift| {
         drift.handling == DriftHandling::Leave && drift.policy == policy && drift.path == path
     })
-}
-
-/// The paths of all changes of a policy.
-fn all_paths(effects: &Effects) -> impl Iterator<Item = &String> {
-    let added = effects.added.keys().chain(effects.joined.keys());
-    let changed = effects.replaced.keys().chain(effects.removed.keys());
-    added.chain(changed)
-}
-
-/// Whether [`all_paths`] has a path.
-fn has_path(effects: &Effects, path: &str) -> bool {
-    let Effects {
-        added,
-        joined,
-        replaced,
-        removed,
-        ..
-    } = effects;
-    added.contains_key(path)
-        || joined.contains_key(path)
-        || replaced.contains_key(path)
-        || removed.contains_key(path)
 }
 
 /// The targets of paths, each once.

@@ -16,7 +16,7 @@ impl Record {
     /// Returns why its contents fit in no document: something is nested deeper than [`MAX_DEPTH`]. `None` if they
     /// fit.
     pub(super) fn beyond_documents(&self) -> Option<String> {
-        let template = self.pod.split('.').filter(|key| !key.is_empty()).count();
+        let template = self.paths().template_keys().count();
         if template > MAX_DEPTH {
             return Some(too_deep("its pod template", &self.pod));
         }
@@ -84,22 +84,13 @@ fn paths_of(effects: &Effects) -> impl Iterator<Item = (&String, Option<&Value>)
         replaced,
         removed,
     } = effects;
-    let alone = added
-        .keys()
-        .chain(shared.keys())
-        .chain(made)
-        .chain(joined.keys());
-    let filled = filled.iter();
-    let replaced = replaced
-        .iter()
-        .map(|(path, replaced)| (path, &replaced.was));
-    let removed = removed.iter().map(|(path, removed)| (path, &removed.was));
-    alone.map(|path| (path, None)).chain(
-        filled
-            .chain(replaced)
-            .chain(removed)
-            .map(|(path, original)| (path, Some(original))),
-    )
+    let items = added.keys().chain(shared.keys());
+    let alone = items.chain(made).chain(joined.keys());
+    let replaced = replaced.iter().map(|(path, found)| (path, &found.was));
+    let removed = removed.iter().map(|(path, found)| (path, &found.was));
+    let originals = filled.iter().chain(replaced).chain(removed);
+    let alone = alone.map(|path| (path, None));
+    alone.chain(originals.map(|(path, original)| (path, Some(original))))
 }
 
 fn nests_at_most(value: &Value, levels: usize) -> bool {

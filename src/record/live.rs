@@ -28,9 +28,7 @@ const MOST_DEFAULTS: usize = 10;
 
 /// Whether the object comes from an API server, which sets `metadata.uid`.
 pub(crate) fn is_live(object: &Value) -> bool {
-    object
-        .get("metadata")
-        .is_some_and(|metadata| metadata.get("uid").is_some_and(Value::is_string))
+    object["metadata"]["uid"].is_string()
 }
 
 /// Like [`is_live`], for a node.
@@ -54,25 +52,19 @@ fn is_of_orchestrator(annotation: &str) -> bool {
 
 /// Returns an object as it was created, without what a server or an orchestrator added to it.
 pub(crate) fn as_created(object: &Value) -> Value {
+    let is_live = is_live(object);
     let mut object = object.clone();
-    if is_live(&object) {
-        object
-            .as_object_mut()
-            .into_iter()
-            .for_each(|fields| drop(fields.shift_remove("status")));
+    if is_live && let Some(fields) = object.as_object_mut() {
+        fields.shift_remove("status");
     }
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return object;
     };
-    if metadata.get("uid").is_some_and(Value::is_string) {
-        OWN_METADATA
-            .iter()
-            .for_each(|key| drop(metadata.shift_remove(*key)));
+    if is_live {
+        metadata.retain(|key, _| !OWN_METADATA.contains(&key.as_str()));
     }
-    let Some(annotations) = metadata
-        .get_mut("annotations")
-        .and_then(Value::as_object_mut)
-    else {
+    let annotations = metadata.get_mut("annotations");
+    let Some(annotations) = annotations.and_then(Value::as_object_mut) else {
         return object;
     };
     let before = annotations.len();
@@ -172,14 +164,9 @@ fn record_text(object: &Value) -> Option<&str> {
 
 /// The policies of a record with their digests and sets.
 fn recorded_versions(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
-    let record = Record::read(record).ok()?;
-    Some(
-        record
-            .policies
-            .into_iter()
-            .map(|policy| (policy.policy, policy.digest, policy.set))
-            .collect(),
-    )
+    let policies = Record::read(record).ok()?.policies.into_iter();
+    let versions = policies.map(|policy| (policy.policy, policy.digest, policy.set));
+    Some(versions.collect())
 }
 
 fn adopt(key: &str, target: &mut Value, current: &Value) {
@@ -198,10 +185,9 @@ fn adopt(key: &str, target: &mut Value, current: &Value) {
                     }
                     None => Some(index),
                 };
-                current_index
-                    .and_then(|current_index| current.get(current_index))
-                    .into_iter()
-                    .for_each(|current| adopt(key, item, current));
+                if let Some(current) = current_index.and_then(|index| current.get(index)) {
+                    adopt(key, item, current);
+                }
             }
             let is_new = |item: &&Value| is_token_mount(key, item) && !target.contains(item);
             let mounts: Vec<Value> = current.iter().filter(is_new).cloned().collect();

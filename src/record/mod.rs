@@ -19,7 +19,7 @@ pub(crate) use joined_text::{ORIGINAL, without};
 pub use order::{note_order, restore_order};
 pub(crate) use path::{
     NamePlaces, as_stated, below, escape, identity_of_item, identity_of_name, is_escaped,
-    name_field, numbered, numbered_identities, split_last,
+    name_field, numbered, numbered_identities, split_last, split_number,
 };
 pub use path::{RecordPaths, identities, is_aligned};
 pub use recorded_value::RecordedValue;
@@ -74,11 +74,8 @@ impl Record {
     /// If it is no record, has another version, or names places that no document can have.
     pub fn read(text: &str) -> Result<Self, RecordError> {
         let value = bounds::from_json(text).map_err(RecordError::Damaged)?;
-        match value
-            .get("version")
-            .and_then(Value::as_u64)
-            .and_then(|version| u32::try_from(version).ok())
-        {
+        let version = value.get("version").and_then(Value::as_u64);
+        match version.and_then(|version| u32::try_from(version).ok()) {
             Some(VERSION) => {}
             Some(version) => return Err(RecordError::Version(version)),
             None => return Err(RecordError::Damaged("it states no version".to_owned())),
@@ -99,14 +96,8 @@ impl Record {
 
     /// The formatter and resolver of its paths.
     pub fn paths(&self) -> RecordPaths {
-        RecordPaths::of(
-            &self
-                .pod
-                .split('.')
-                .filter(|key| !key.is_empty())
-                .map(str::to_owned)
-                .collect::<Vec<_>>(),
-        )
+        let keys = self.pod.split('.').filter(|key| !key.is_empty());
+        RecordPaths::of(&keys.map(str::to_owned).collect::<Vec<_>>())
     }
 
     /// The other policies that inject something that a policy injects, too.
@@ -224,11 +215,8 @@ impl Serialize for SortedValue<'_> {
             Value::Object(map) => {
                 let mut fields: Vec<(&String, &Value)> = map.iter().collect();
                 fields.sort_by_key(|(key, _)| *key);
-                serializer.collect_map(
-                    fields
-                        .into_iter()
-                        .map(|(key, value)| (key, SortedValue(value))),
-                )
+                let fields = fields.into_iter();
+                serializer.collect_map(fields.map(|(key, value)| (key, SortedValue(value))))
             }
             Value::Array(items) => serializer.collect_seq(items.iter().map(SortedValue)),
             scalar => scalar.serialize(serializer),

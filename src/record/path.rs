@@ -121,21 +121,21 @@ pub(crate) fn numbered(plain: &str, number: usize) -> String {
     }
 }
 
+/// Splits an identity into that without a number, and the number. `None` if it is no identity of an item.
+pub(crate) fn split_number(identity: &str) -> Option<(&str, usize)> {
+    let Some((plain, text)) = identity.split_once("~#") else {
+        return Some((identity, 1));
+    };
+    let number = text.parse().ok();
+    let number = number.filter(|&number| number > 1 && numbered(plain, number) == identity)?;
+    Some((plain, number))
+}
+
 /// The index of the item with this identity.
 fn index_in(key: &str, items: &[Value], identity: &str) -> Option<usize> {
-    let (plain, number) = match identity.split_once("~#") {
-        Some((plain, text)) => {
-            let number = text
-                .parse()
-                .ok()
-                .filter(|&number| number > 1 && numbered(plain, number) == identity)?;
-            (plain, number)
-        }
-        None => (identity, 1),
-    };
-    let field = name_field(key);
+    let (plain, number) = split_number(identity)?;
     let name = Some(unescape(plain)).filter(|name| escape(name) == plain);
-    let is_same_identity = |item: &Value| match stated_by(key, field, item) {
+    let is_same_identity = |item: &Value| match stated(key, item) {
         Some(stated_name) => name.as_deref() == Some(&*stated_name),
         None => plain.starts_with(DIGEST) && digest_identity(item) == plain,
     };
@@ -174,15 +174,10 @@ pub(crate) fn name_field(key: &str) -> Option<&'static str> {
 
 /// The name that identifies an item, from its own fields. `None` if it has none.
 fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
-    stated_by(key, name_field(key), item)
-}
-
-/// Like [`stated`]; `field` is [`name_field`] of the key.
-fn stated_by<'i>(key: &str, field: Option<&str>, item: &'i Value) -> Option<Cow<'i, str>> {
     let text = |field: &str| item.get(field).and_then(Value::as_str);
     // The identifying field is usually the first one: no lookup needed.
     let first = item.as_object().and_then(|fields| fields.iter().next());
-    let named = field.and_then(|field| match first {
+    let named = name_field(key).and_then(|field| match first {
         Some((key, value)) if key == field => value.as_str(),
         _ => text(field),
     });
@@ -266,11 +261,13 @@ impl RecordPaths {
     pub fn of(template: &[String]) -> Self {
         RecordPaths {
             template: template.to_vec(),
-            escaped: template
-                .iter()
-                .map(|key| escape(key).into_owned())
-                .collect(),
+            escaped: escaped(template),
         }
+    }
+
+    /// The keys that lead to the pod template.
+    pub(super) fn template_keys(&self) -> impl Iterator<Item = &str> {
+        self.template.iter().map(String::as_str)
     }
 
     /// The path of the pod template, joined by dots: `spec.template`.
@@ -288,20 +285,12 @@ impl RecordPaths {
 
     /// Formats a path below the pod template from keys and names, which are escaped here.
     pub fn in_pod(&self, segments: &[&str]) -> String {
-        let segments: Vec<String> = segments
-            .iter()
-            .map(|segment| escape(segment).into_owned())
-            .collect();
-        format!("pod/{}", segments.join("/"))
+        format!("pod/{}", escaped(segments).join("/"))
     }
 
     /// Formats a path below the object from keys, which are escaped here.
     pub fn in_object(&self, segments: &[&str]) -> String {
-        let segments: Vec<String> = segments
-            .iter()
-            .map(|segment| escape(segment).into_owned())
-            .collect();
-        self.write(&segments)
+        self.write(&escaped(segments))
     }
 
     /// Splits a path into its segments from the object's root, still escaped.
@@ -337,6 +326,13 @@ impl RecordPaths {
         }
         Some(value)
     }
+}
+
+fn escaped(segments: &[impl AsRef<str>]) -> Vec<String> {
+    let segments = segments.iter();
+    segments
+        .map(|segment| escape(segment.as_ref()).into_owned())
+        .collect()
 }
 
 /// Splits the path of a variable into the path of its list and its name.

@@ -39,23 +39,10 @@ impl<'t> RecordedValue<'t> {
             .get_or_init(|| to_value(self.tree, self.node).unwrap_or_default())
     }
 
-    /// The names of the containers in both lists of the pod.
-    pub(super) fn all_container_names(&self, paths: &RecordPaths) -> Vec<&'t str> {
-        let template = paths.template();
-        let keys = || template.split('.').filter(|key| !key.is_empty());
-        let mut names = self.container_names(keys(), "containers");
-        names.extend(self.container_names(keys(), "initContainers"));
-        names
-    }
-
-    /// The names of the containers in a list of the pod. `template` leads to the pod template.
-    pub(super) fn container_names<'k>(
-        &self,
-        template: impl Iterator<Item = &'k str>,
-        list: &'k str,
-    ) -> Vec<&'t str> {
+    /// The names of the containers in a list of the pod.
+    pub(super) fn container_names(&self, paths: &RecordPaths, list: &str) -> Vec<&'t str> {
         let tree = self.tree;
-        let mut keys = template.chain(["spec", list]);
+        let mut keys = paths.template_keys().chain(["spec", list]);
         let found = keys.try_fold(self.node, |node, key| tree.get(node, key));
         let containers = found.into_iter().flat_map(|list| tree.items(list));
         containers

@@ -8,25 +8,26 @@ use super::joined_text::without;
 use super::lock::PathLookup;
 use super::path::{RecordPaths, split_last};
 use super::recorded_value::RecordedValue;
-use super::{Effects, Record, digest};
+use super::{Effects, JoinedText, Record, digest};
 
-const LISTS: [&str; 2] = ["containers", "initContainers"];
+pub(super) const LISTS: [&str; 2] = ["containers", "initContainers"];
 
 impl Record {
     /// Renames containers in the paths of the record. A container that is gone gets the name of the only unrecorded
     /// container that has all its injected content, else of the only one that has most of it: somebody may have changed
     /// the rest.
     pub fn follow_renames(&mut self, object: &RecordedValue<'_>) {
-        let template = || self.pod.split('.').filter(|key| !key.is_empty());
+        let paths = self.paths();
         let has_all = LISTS.into_iter().all(|list| {
-            let names = object.container_names(template(), list);
+            let names = object.container_names(&paths, list);
             let known = self.containers(list);
             known.iter().all(|name| names.contains(&name.as_str()))
         });
         if has_all {
             return;
         }
-        let template = template().try_fold(object.whole(), |value, key| value.get(key));
+        let mut keys = paths.template_keys();
+        let template = keys.try_fold(object.whole(), |value, key| value.get(key));
         let Some(spec) = template.and_then(|template| template.get("spec")) else {
             return;
         };
@@ -65,37 +66,45 @@ impl Record {
     /// place is missing, or one that they removed is not. What a later policy changed again does not count.
     pub(super) fn share_in_place(&self, lookup: PathLookup<'_>) -> Option<RecordedShare> {
         let mut share = RecordedShare { found: 0, all: 0 };
-        for (index, policy) in self.policies.iter().enumerate() {
-            let later = &self.policies[index + 1..];
-            let is_last =
-                |path: &String| !later.iter().any(|policy| affects(&policy.effects, path));
-            let effects = &policy.effects;
-            let added = effects.added.iter().chain(&effects.shared);
-            let replaced = effects.replaced.iter();
-            let replaced = replaced.map(|(path, replaced)| (path, &replaced.now));
-            for (path, digests) in added.chain(replaced).filter(|(path, _)| is_last(path)) {
-                share.count(is_one_of(&lookup(path)?, digests));
-            }
-            for (path, joined) in effects.joined.iter().filter(|(path, _)| is_last(path)) {
-                let value = lookup(&format!("{path}/value"))?;
-                let rest = value.as_str().and_then(|text| without(text, joined));
-                // A variable of the policy's own is another thing than one that the text was joined to.
-                if rest
-                    .as_ref()
-                    .is_some_and(|rest| rest.is_empty() != joined.new)
-                {
-                    return None;
+        for (path, content) in self.last_contents() {
+            share.count(match content {
+                RecordedContent::Added(digests)
+                | RecordedContent::Shared(digests)
+                | RecordedContent::Replaced(digests) => is_one_of(&lookup(path)?, digests),
+                RecordedContent::Joined(joined) => {
+                    let value = lookup(&format!("{path}/value"))?;
+                    let rest = value.as_str().and_then(|text| without(text, joined));
+                    // A variable of the policy's own is another thing than one that the text was joined to.
+                    let is_other = |rest: &String| rest.is_empty() != joined.new;
+                    if rest.as_ref().is_some_and(is_other) {
+                        return None;
+                    }
+                    rest.is_some()
                 }
-                share.count(rest.is_some());
-            }
-            for path in effects.removed.keys().filter(|path| is_last(path)) {
-                if lookup(path).is_some() {
-                    return None;
-                }
-                share.count(true);
-            }
+                RecordedContent::Removed if lookup(path).is_some() => return None,
+                RecordedContent::Removed => true,
+            });
         }
         Some(share)
+    }
+
+    /// What the record says of each place, unless a later policy changed it again.
+    fn last_contents(&self) -> impl Iterator<Item = (&String, RecordedContent<'_>)> {
+        self.policies.iter().enumerate().flat_map(|(at, policy)| {
+            let (effects, later) = (&policy.effects, &self.policies[at + 1..]);
+            let added = effects.added.iter();
+            let shared = effects.shared.iter();
+            let replaced = effects.replaced.iter();
+            let joined = effects.joined.iter();
+            let removed = effects.removed.keys();
+            let contents = added
+                .map(|(path, now)| (path, RecordedContent::Added(now)))
+                .chain(shared.map(|(path, now)| (path, RecordedContent::Shared(now))))
+                .chain(replaced.map(|(path, was)| (path, RecordedContent::Replaced(&was.now))))
+                .chain(joined.map(|(path, joined)| (path, RecordedContent::Joined(joined))))
+                .chain(removed.map(|path| (path, RecordedContent::Removed)));
+            contents.filter(|(path, _)| !later.iter().any(|later| affects(&later.effects, path)))
+        })
     }
 
     fn effects(&self) -> impl Iterator<Item = &Effects> {
@@ -124,37 +133,22 @@ impl Record {
         let mut named = container.clone();
         named["name"] = Value::from(name);
         let mut share = RecordedShare { found: 0, all: 0 };
-        for (index, policy) in self.policies.iter().enumerate() {
-            let later = &self.policies[index + 1..];
-            let effects = &policy.effects;
-            let added = effects.added.iter().filter_map(|(path, now)| {
-                if *path == container_path {
-                    return Some((path, is_one_of(&named, now)));
+        for (path, content) in self.last_contents() {
+            let current = |path| RecordPaths::of(&[]).get(container, path);
+            share.count(match (content, path.strip_prefix(&within)) {
+                (RecordedContent::Added(now), _) if *path == container_path => {
+                    is_one_of(&named, now)
                 }
-                let current = below(container, path.strip_prefix(&within)?);
-                Some((path, current.is_some_and(|current| is_one_of(current, now))))
-            });
-            let joined = effects.joined.iter().filter_map(|(path, joined)| {
-                let (list, _) = split_last(path.strip_prefix(&within)?);
-                let variable = (list == "env").then(|| below(container, &path[within.len()..]));
-                let text = variable
-                    .flatten()
-                    .and_then(|item| item.get("value")?.as_str());
-                Some((
-                    path,
-                    text.is_some_and(|text| without(text, joined).is_some()),
-                ))
-            });
-            let replaced = effects.replaced.iter().filter_map(|(path, replaced)| {
-                let current = below(container, path.strip_prefix(&within)?);
-                let fits = current.is_some_and(|current| is_one_of(current, &replaced.now));
-                Some((path, fits))
-            });
-            for (path, fits) in added.chain(joined).chain(replaced) {
-                if !later.iter().any(|later| affects(&later.effects, path)) {
-                    share.count(fits);
+                (RecordedContent::Added(now) | RecordedContent::Replaced(now), Some(path)) => {
+                    current(path).is_some_and(|current| is_one_of(current, now))
                 }
-            }
+                (RecordedContent::Joined(joined), Some(path)) => {
+                    let variable = current(path).filter(|_| split_last(path).0 == "env");
+                    let text = variable.and_then(|item| item.get("value")?.as_str());
+                    text.is_some_and(|text| without(text, joined).is_some())
+                }
+                _ => continue,
+            });
         }
         share
     }
@@ -193,6 +187,19 @@ impl Record {
     }
 }
 
+/// What a record says of a place.
+#[derive(Clone, Copy)]
+enum RecordedContent<'r> {
+    /// The digests of which a new item has one.
+    Added(&'r str),
+    /// The same for an item that another policy had added.
+    Shared(&'r str),
+    /// The same for the new value of something that was there.
+    Replaced(&'r str),
+    Joined(&'r JoinedText),
+    Removed,
+}
+
 /// How many of the recorded effects on a container another one has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RecordedShare {
@@ -221,9 +228,7 @@ pub(super) fn affects(effects: &Effects, path: &str) -> bool {
         let rest = inner.strip_prefix(outer);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let keys = effects.added.keys().chain(effects.joined.keys());
-    let keys = keys.chain(effects.replaced.keys());
-    let mut keys = keys.chain(effects.removed.keys());
+    let mut keys = effects.changed_paths();
     keys.any(|changed_path| below(path, changed_path) || below(changed_path, path))
 }
 
@@ -231,9 +236,4 @@ pub(super) fn affects(effects: &Effects, path: &str) -> bool {
 fn is_one_of(value: &Value, digests: &str) -> bool {
     let current_digest = digest(value);
     digests.split(' ').any(|known| known == current_digest)
-}
-
-/// Returns the value at a path below a container.
-fn below<'v>(container: &'v Value, path: &str) -> Option<&'v Value> {
-    RecordPaths::of(&[]).get(container, path)
 }

@@ -49,6 +49,23 @@ pub(crate) struct RecordedObject<'t> {
     pub value: RecordedValue<'t>,
 }
 
+impl<'t> RecordedObject<'t> {
+    /// An object with a record that is neither in an annotation nor in a lock file yet.
+    pub(crate) fn of(at: NodeId, record: Record, value: RecordedValue<'t>) -> Self {
+        RecordedObject {
+            node: value.node,
+            at,
+            is_annotated: false,
+            from: None,
+            is_copied: false,
+            record,
+            adopted: Vec::new(),
+            renamed: BTreeMap::new(),
+            value,
+        }
+    }
+}
+
 /// A document without its recorded changes: the stripped document.
 pub(crate) struct StrippedDocument<'t> {
     /// The edits that remove the changes from the document.
@@ -98,16 +115,10 @@ pub(crate) fn read_record<'t>(
     let mut record = Record::read(text).map_err(|error| (at, error))?;
     let value = RecordedValue::of(tree, object).ok_or((at, RecordError::Ambiguous))?;
     record.follow_renames(&value);
+    let is_annotated = true;
     Ok(Some(RecordedObject {
-        node: object,
-        at,
-        is_annotated: true,
-        from: None,
-        is_copied: false,
-        record,
-        adopted: Vec::new(),
-        renamed: BTreeMap::new(),
-        value,
+        is_annotated,
+        ..RecordedObject::of(at, record, value)
     }))
 }
 
@@ -154,15 +165,9 @@ pub(crate) fn locked_record<'t>(
     };
     found.record.follow_renames(&value);
     Ok(Some(RecordedObject {
-        node,
-        at,
-        is_annotated: false,
         from: Some(found.from),
         is_copied: found.is_copied,
-        record: found.record,
-        adopted: Vec::new(),
-        renamed: BTreeMap::new(),
-        value,
+        ..RecordedObject::of(at, found.record, value)
     }))
 }
 
@@ -215,10 +220,8 @@ pub(crate) fn strip<'t>(
         is_inexact: false,
         unproven: drafts,
     };
-    match recorded
-        .iter()
-        .find(|recorded_object| recorded_object.record.text.is_some())
-    {
+    let mut recorded_objects = recorded.iter();
+    match recorded_objects.find(|recorded_object| recorded_object.record.text.is_some()) {
         Some(noted) => {
             stripped.parse(tree, recorded)?;
             let proven = StrippedDocument {
@@ -287,17 +290,12 @@ fn give_back_text<'t>(
     noted: NodeId,
 ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
     let nodes = objects_of(tree, kinds);
-    let records: Vec<(usize, &Record)> = recorded
-        .iter()
-        .filter_map(|recorded_object| {
-            Some((
-                nodes
-                    .iter()
-                    .position(|node| *node == recorded_object.node)?,
-                &recorded_object.record,
-            ))
-        })
-        .collect();
+    let records = recorded.iter().filter_map(|recorded_object| {
+        let mut nodes = nodes.iter();
+        let index = nodes.position(|node| *node == recorded_object.node)?;
+        Some((index, &recorded_object.record))
+    });
+    let records: Vec<(usize, &Record)> = records.collect();
     let text_differences::RestoringEdits {
         edits: mut further,
         is_as_it_was,

@@ -14,26 +14,33 @@ use super::objects_of;
 
 /// The byte range of an object, and where the next object begins or the text ends. The text between two objects may
 /// have changed by the time of undo, since other objects come and go.
-struct ObjectRegion {
-    object: Range<usize>,
-    next: usize,
+struct ObjectRegion<'t> {
+    start: usize,
+    /// The text of the object.
+    object: &'t str,
+    /// The text behind it, up to the next object.
+    behind: &'t str,
+    /// Both.
+    whole: &'t str,
 }
 
-fn regions_of(text: &str, kinds: &PodKinds) -> Result<Vec<ObjectRegion>, String> {
+fn regions_of<'t>(text: &'t str, kinds: &PodKinds) -> Result<Vec<ObjectRegion<'t>>, String> {
     let tree = parse(text).map_err(|error| format!("it cannot be parsed ({:?})", error.kind))?;
-    let spans: Vec<Range<usize>> = objects_of(&tree, kinds)
-        .into_iter()
-        .map(|node| tree.span(node))
-        .collect();
-    let next = |index: usize| spans.get(index + 1).map_or(text.len(), |next| next.start);
-    Ok(spans
-        .iter()
-        .enumerate()
-        .map(|(index, span)| ObjectRegion {
-            object: span.start..span.end.min(next(index)),
-            next: next(index),
-        })
-        .collect())
+    let objects = objects_of(&tree, kinds).into_iter();
+    let spans: Vec<Range<usize>> = objects.map(|node| tree.span(node)).collect();
+    let regions = spans.iter().enumerate().map(|(index, span)| {
+        let next = spans.get(index + 1).map_or(text.len(), |next| next.start);
+        let end = span.end.min(next);
+        // An alias may bring an object that stands before the one in front of it.
+        let between = |from, to| text.get(from..to).unwrap_or_default();
+        ObjectRegion {
+            start: span.start,
+            object: between(span.start, end),
+            behind: between(end, next),
+            whole: between(span.start, next),
+        }
+    });
+    Ok(regions.collect())
 }
 
 /// Returns, for each object, what must change in the text after removal to restore the original. Empty if the texts
@@ -54,39 +61,19 @@ pub(crate) fn places_between(
     if undone_regions.len() != original_regions.len() {
         return Err("it has another number of objects".to_owned());
     }
-    let head = |text: &str, regions: &[ObjectRegion]| {
-        text[..regions.first().map_or(0, |first| first.object.start)].to_owned()
-    };
-    if head(undone, &undone_regions) != head(original, &original_regions) {
+    let start = |regions: &[ObjectRegion<'_>]| regions.first().map_or(0, |first| first.start);
+    if undone[..start(&undone_regions)] != original[..start(&original_regions)] {
         return Err("what stands before its objects is another".to_owned());
     }
     let pairs = undone_regions.into_iter().zip(original_regions);
-    Ok(pairs
-        .map(|(undone_region, original_region)| {
-            region_difference(undone, &undone_region, original, &original_region)
-        })
-        .collect())
-}
-
-/// Compares an object in both texts. Includes the text up to the next object only if that differs.
-fn region_difference(
-    undone: &str,
-    undone_region: &ObjectRegion,
-    original: &str,
-    original_region: &ObjectRegion,
-) -> Option<TextDifferences> {
-    if undone[undone_region.object.end..undone_region.next]
-        == original[original_region.object.end..original_region.next]
-    {
-        return differences(
-            &undone[undone_region.object.clone()],
-            &original[original_region.object.clone()],
-        );
-    }
-    differences(
-        &undone[undone_region.object.start..undone_region.next],
-        &original[original_region.object.start..original_region.next],
-    )
+    // The text up to the next object is included only if it differs.
+    let differences = pairs.map(
+        |(undone, original)| match undone.behind == original.behind {
+            true => differences(undone.object, original.object),
+            false => differences(undone.whole, original.whole),
+        },
+    );
+    Ok(differences.collect())
 }
 
 fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
@@ -96,15 +83,16 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
     let old: Vec<&str> = undone.split_inclusive('\n').collect();
     let new: Vec<&str> = original.split_inclusive('\n').collect();
     let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let changes = changes.iter();
     let places = changes
-        .iter()
         .filter(|change| !matches!(change, DiffOp::Equal { .. }))
         .map(|change| {
-            let (old_text, new_text) = (
-                old[change.old_range()].concat(),
-                new[change.new_range()].concat(),
-            );
-            changed_text(change.old_range().start, &old_text, &new_text)
+            let (old_range, new_range) = (change.old_range(), change.new_range());
+            changed_text(
+                old_range.start,
+                &old[old_range].concat(),
+                &new[new_range].concat(),
+            )
         });
     Some(TextDifferences {
         of: digest_of_bytes(undone.as_bytes()),
@@ -140,8 +128,8 @@ pub(super) fn edits_of(
         let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else {
             continue;
         };
-        let region_text = &text[region.object.start..region.next];
-        let is_as_it_was = [&text[region.object.clone()], region_text]
+        let region_text = region.whole;
+        let is_as_it_was = [region.object, region_text]
             .iter()
             .any(|candidate| digest_of_bytes(candidate.as_bytes()) == texts.of);
         are_as_they_were &= is_as_it_was;
@@ -157,7 +145,7 @@ pub(super) fn edits_of(
             };
             has_lost |= found.is_none();
             edits.extend(found.map(|offset| {
-                let start = region.object.start + offset;
+                let start = region.start + offset;
                 Edit {
                     at: start..start + place.2.len(),
                     text: place.3.as_str().into(),

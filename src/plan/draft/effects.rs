@@ -50,7 +50,8 @@ struct Comparison<'c> {
     path: Vec<String>,
 }
 
-fn is_empty(value: &Value) -> bool {
+/// Whether a value is null or an empty collection.
+pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Object(map) => map.is_empty(),
@@ -72,6 +73,18 @@ impl Comparison<'_> {
     /// Whether the value of the current part holds items of its own: a mapping, or a list whose items have identities.
     fn is_holder(&self, value: &Value) -> bool {
         value.is_object() || value.is_array() && is_aligned(self.key())
+    }
+
+    /// Does a step for an entry of the current part.
+    fn within(
+        &mut self,
+        segment: String,
+        step: impl FnOnce(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.path.push(segment);
+        step(self)?;
+        self.path.pop();
+        Some(())
     }
 
     fn compare(&mut self, before: DraftPart<'_>, after: DraftPart<'_>) -> Option<()> {
@@ -139,15 +152,15 @@ impl Comparison<'_> {
             is_new[at] = false;
             let new_value = new[at].1;
             if !old_value.is_same(new_value) {
-                self.path.push(escape(&key.text()?).into_owned());
-                self.compare_different(old_value, new_value)?;
-                self.path.pop();
+                let segment = escape(&key.text()?).into_owned();
+                self.within(segment, |inner| {
+                    inner.compare_different(old_value, new_value)
+                })?;
             }
         }
         for ((key, new_value), _) in new.iter().zip(is_new).filter(|(_, is_new)| *is_new) {
-            self.path.push(escape(&key.text()?).into_owned());
-            self.note_added(&*new_value.value()?)?;
-            self.path.pop();
+            let segment = escape(&key.text()?).into_owned();
+            self.within(segment, |inner| inner.note_added(&*new_value.value()?))?;
         }
         Some(())
     }
@@ -158,14 +171,14 @@ impl Comparison<'_> {
         old_value: DraftPart<'_>,
         previous: String,
     ) -> Option<()> {
-        self.path.push(segment);
         let removed = RemovedValue {
             was: old_value.value()?.into_owned(),
             after: Some(previous),
         };
-        self.effects.removed.insert(self.path(), removed);
-        self.path.pop();
-        Some(())
+        self.within(segment, |inner| {
+            inner.effects.removed.insert(inner.path(), removed);
+            Some(())
+        })
     }
 
     /// Records a new field. If it is a mapping or an aligned list, it is recorded as `made` and its contents as
@@ -206,9 +219,7 @@ impl Comparison<'_> {
             match place {
                 _ if is_joined(name) => {}
                 Some(at) => {
-                    self.path.push(name.clone());
-                    self.compare(*value, new[*at])?;
-                    self.path.pop();
+                    self.within(name.clone(), |inner| inner.compare(*value, new[*at]))?;
                 }
                 None => self.note_removed(name.clone(), *value, previous.to_owned())?,
             }
@@ -220,11 +231,11 @@ impl Comparison<'_> {
         }
         for ((name, value), is_new) in identities.new.iter().zip(new).zip(is_new) {
             if is_new && !is_joined(name) {
-                self.path.push(name.clone());
-                self.effects
-                    .added
-                    .insert(self.path(), digest(&*value.value()?));
-                self.path.pop();
+                let digest = digest(&*value.value()?);
+                self.within(name.clone(), |inner| {
+                    inner.effects.added.insert(inner.path(), digest);
+                    Some(())
+                })?;
             }
         }
         Some(())
@@ -330,16 +341,16 @@ fn join_of(hint: &JoinHint, old: &[DraftPart<'_>], new: &[DraftPart<'_>]) -> Opt
         return None;
     }
     let new_text = new.iter().rfind(is_variable)?.text("value")?;
-    let joined = JoinedText {
+    let joined = |text: String, separator: &str| JoinedText {
+        text,
+        separator: stated(separator),
         before: hint.is_before,
         ..JoinedText::default()
     };
     let Some(old_item) = old_item else {
         return Some(JoinedText {
-            text: new_text.into_owned(),
-            separator: stated(&hint.separator),
             new: true,
-            ..joined
+            ..joined(new_text.into_owned(), &hint.separator)
         });
     };
     let old_item = old_item.value()?;
@@ -350,10 +361,8 @@ fn join_of(hint: &JoinHint, old: &[DraftPart<'_>], new: &[DraftPart<'_>]) -> Opt
         })?;
         let (text, between) = split_join(&format!("$({renamed})"), &new_text, hint)?;
         return Some(JoinedText {
-            text,
-            separator: stated(&between),
             renamed: Some(renamed.into_owned()),
-            ..joined
+            ..joined(text, between)
         });
     }
     let old_text = old_item.get("value")?.as_str()?;
@@ -361,32 +370,28 @@ fn join_of(hint: &JoinHint, old: &[DraftPart<'_>], new: &[DraftPart<'_>]) -> Opt
         return None;
     }
     let (text, between) = split_join(old_text, &new_text, hint)?;
-    Some(JoinedText {
-        text,
-        separator: stated(&between),
-        ..joined
-    })
+    Some(joined(text, between))
 }
 
 /// A separator as it is recorded: `None` for the single space that most flags have between them.
-fn stated(between: &str) -> Option<String> {
+pub(in crate::plan) fn stated(between: &str) -> Option<String> {
     (between != " ").then(|| between.to_owned())
 }
 
 /// Splits the joined text off. Returns the policy's text and the separator. Trailing line feeds of the old text stay
 /// at the end.
-fn split_join(old_text: &str, new_text: &str, hint: &JoinHint) -> Option<(String, String)> {
+fn split_join<'h>(old_text: &str, new_text: &str, hint: &'h JoinHint) -> Option<(String, &'h str)> {
     let body = old_text.trim_end_matches('\n');
     let tail = &old_text[body.len()..];
     let separator = hint.separator.as_str();
     if hint.is_before {
         let added_text = new_text.strip_suffix(old_text)?;
         let text = added_text.strip_suffix(separator)?;
-        return Some((text.to_owned(), separator.to_owned()));
+        return Some((text.to_owned(), separator));
     }
     let added_text = new_text.strip_suffix(tail)?.strip_prefix(body)?;
     match added_text.strip_prefix(separator) {
-        Some(text) if !text.is_empty() => Some((text.to_owned(), separator.to_owned())),
-        _ => Some((added_text.to_owned(), String::new())),
+        Some(text) if !text.is_empty() => Some((text.to_owned(), separator)),
+        _ => Some((added_text.to_owned(), "")),
     }
 }

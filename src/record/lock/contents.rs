@@ -82,18 +82,11 @@ impl Lock {
         seen: &SeenContents,
     ) {
         let used = self.used_among(unseen);
-        let mut policies: BTreeMap<String, u64> = BTreeMap::new();
-        for policy in self
-            .workloads
-            .values()
-            .flat_map(|locked| locked.policies.keys())
-        {
-            if !policies.contains_key(policy) {
-                policies.insert(policy.clone(), 0);
-            }
-        }
+        let policies = self.workloads.values().flat_map(|locked| &locked.policies);
+        let mut policies: BTreeMap<&str, u64> =
+            policies.map(|(policy, _)| (policy.as_str(), 0)).collect();
         for (key, known) in &self.contents {
-            if let Some(newest) = policies.get_mut(&key.policy) {
+            if let Some(newest) = policies.get_mut(key.policy.as_str()) {
                 *newest = newest_generation(known).max(*newest);
             }
         }
@@ -105,7 +98,8 @@ impl Lock {
                 let falls_out = used_before.contains(key);
                 // A policy that falls out of use counts as a version of the file, so that such policies age, too.
                 let newest_of_file = newest_of_file + u64::from(falls_out);
-                let newest_of_policy = *policies.get(&key.policy).unwrap_or(&newest_of_file);
+                let newest_of_policy =
+                    *policies.get(key.policy.as_str()).unwrap_or(&newest_of_file);
                 if falls_out {
                     // From now on it ages with the policy.
                     let shift = newest_of_policy - newest;

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use super::moved::prefer;
 use super::{Lock, LockedPolicy, LockedRecordError, MarkedWorkload};
 use crate::ownership::WorkloadKey;
 use crate::record::Record;
-use crate::record::renamed::RecordedShare;
+use crate::record::renamed::{LISTS, RecordedShare};
 
 /// A recorded workload that another one may be a copy of.
 struct CopyCandidate {
@@ -40,11 +41,7 @@ impl MarkedWorkload<'_> {
             &|candidate| !candidate.has_renamed_containers,
             &|candidate| self.is_in_name(&candidate.key.name),
         ];
-        for rule in tie_breakers {
-            if found.iter().any(rule) {
-                found.retain(rule);
-            }
-        }
+        prefer(&mut found, &tie_breakers);
         if found
             .windows(2)
             .any(|pair| !has_same_originals(&pair[0].record, &pair[1].record))
@@ -60,7 +57,8 @@ impl MarkedWorkload<'_> {
 
     fn copy_candidates(&self, lock: &Lock, is_gone: &dyn Fn(&str) -> bool) -> Vec<CopyCandidate> {
         let mut found = Vec::new();
-        let containers = self.value.all_container_names(self.paths);
+        let names_in = |list| self.value.container_names(self.paths, list);
+        let containers: Vec<&str> = LISTS.into_iter().flat_map(names_in).collect();
         let is_known = |name: &String| containers.contains(&name.as_str());
         for alike in lock.alike.of(lock) {
             let of_kind = alike.iter().filter(|(key, _)| key.kind == self.key.kind);
@@ -93,7 +91,8 @@ impl MarkedWorkload<'_> {
         found
     }
 
-    fn is_in_name(&self, other: &str) -> bool {
+    /// Whether one of the names contains the other.
+    pub(super) fn is_in_name(&self, other: &str) -> bool {
         self.key.name.contains(other) || other.contains(&self.key.name)
     }
 }
@@ -176,11 +175,13 @@ fn holders_of(record: &Record) -> usize {
 
 /// Whether two records restore the same values.
 fn has_same_originals(left: &Record, right: &Record) -> bool {
-    let originals = |record: &Record| {
-        let effects = record.policies.iter().map(|policy| &policy.effects);
-        effects
-            .map(|effects| (effects.replaced.clone(), effects.removed.clone()))
-            .collect::<Vec<_>>()
-    };
-    originals(left) == originals(right)
+    left.policies.len() == right.policies.len()
+        && left
+            .policies
+            .iter()
+            .zip(&right.policies)
+            .all(|(left, right)| {
+                let (left, right) = (&left.effects, &right.effects);
+                left.replaced == right.replaced && left.removed == right.removed
+            })
 }

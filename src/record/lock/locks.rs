@@ -50,11 +50,7 @@ impl LockSet {
         &'l self,
         files_of: impl Fn(&'l Lock) -> F,
     ) -> BTreeSet<(usize, String)> {
-        let of_run: HashSet<(usize, &str)> = self
-            .files
-            .values()
-            .map(|(lock, file)| (*lock, file.as_str()))
-            .collect();
+        let of_run = borrowed(self.files.values());
         let mut elsewhere = BTreeSet::new();
         for (at, lock) in self.locks.iter().enumerate() {
             let files = files_of(lock).filter(|file| !of_run.contains(&(at, *file)));
@@ -69,10 +65,7 @@ impl LockSet {
         &self,
         files: impl Iterator<Item = &'n str>,
     ) -> Vec<LockedObject> {
-        let of_run: HashSet<(usize, &str)> = files
-            .filter_map(|name| self.files.get(name))
-            .map(|(lock, file)| (*lock, file.as_str()))
-            .collect();
+        let of_run = borrowed(files.filter_map(|name| self.files.get(name)));
         let locks = self.locks.iter().enumerate();
         let objects = locks.flat_map(|(at, lock)| {
             let objects = lock.generated();
@@ -108,11 +101,7 @@ impl LockSet {
         let mut records: Vec<Vec<NewRecord<'_>>> = Vec::new();
         records.resize_with(self.locks.len(), Vec::new);
         let mut moved = vec![Vec::new(); self.locks.len()];
-        let of_run: HashSet<(usize, &str)> = self
-            .files
-            .values()
-            .map(|(lock, file)| (*lock, file.as_str()))
-            .collect();
+        let of_run = borrowed(self.files.values());
         for (name, workloads) in files {
             let Some((lock, file)) = self.files.get(name) else {
                 continue;
@@ -138,4 +127,9 @@ impl LockSet {
             lock.put_all(records, moved);
         }
     }
+}
+
+/// Files, each as the index of its lock file and its path.
+fn borrowed<'f>(files: impl Iterator<Item = &'f (usize, String)>) -> HashSet<(usize, &'f str)> {
+    files.map(|(lock, file)| (*lock, file.as_str())).collect()
 }

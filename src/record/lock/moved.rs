@@ -89,6 +89,16 @@ pub(crate) struct MarkedWorkload<'u> {
     pub value: &'u RecordedValue<'u>,
 }
 
+/// Of several candidates, keeps those that fit the first rule, if there are any, of these those that fit the next, and so
+/// on.
+pub(super) fn prefer<C>(found: &mut Vec<C>, rules: &[&dyn Fn(&C) -> bool]) {
+    for rule in rules {
+        if found.len() > 1 && found.iter().any(rule) {
+            found.retain(rule);
+        }
+    }
+}
+
 /// A recorded workload that it may have been.
 type Candidate<'l> = (&'l WorkloadKey, &'l LockedWorkload);
 
@@ -122,18 +132,13 @@ impl MarkedWorkload<'_> {
         &self,
         mut found: Vec<Candidate<'l>>,
     ) -> Result<Option<&'l WorkloadKey>, LockedRecordError> {
-        let name = &self.key.name;
-        let tie_breakers: [&dyn Fn(&Candidate<'_>) -> bool; 4] = [
+        let tie_breakers: [&dyn Fn(&Candidate<'l>) -> bool; 4] = [
             &|(key, _)| key.kind == self.key.kind,
-            &|(key, _)| key.name == *name,
-            &|(key, _)| name.contains(&key.name) || key.name.contains(name),
+            &|(key, _)| key.name == self.key.name,
+            &|(key, _)| self.is_in_name(&key.name),
             &|(_, locked)| self.has_all(locked),
         ];
-        for rule in tie_breakers {
-            if found.len() > 1 && found.iter().any(rule) {
-                found.retain(rule);
-            }
-        }
+        prefer(&mut found, &tie_breakers);
         // Equal records restore the same values, so any of them will do. If they differ but have no original values,
         // none is lost without a record.
         let Some(&(first, locked)) = found.first() else {

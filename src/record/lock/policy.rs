@@ -2,7 +2,7 @@
 //! again.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::{ContentKey, ContentKind};
 use super::{Lock, LockedJoin, LockedPolicy, PathLookup};
@@ -22,10 +22,12 @@ impl Lock {
     ) -> Result<PolicyRecord, LockedRecordError> {
         let known = Known { lock: self, policy };
         let digests = |path: &String| Ok((path.clone(), known.digests(path)?));
-        let replaced = |(path, original): (&String, &Value)| {
+        let all_digests =
+            |paths: &BTreeSet<String>| paths.iter().map(digests).collect::<Result<_, _>>();
+        let replaced = locked_policy.replaced.iter().map(|(path, original)| {
             let (was, now) = (original.clone(), known.digests(path)?);
             Ok((path.clone(), ReplacedValue { was, now }))
-        };
+        });
         let mut joined = BTreeMap::new();
         for (path, join) in &locked_policy.joined {
             let current = lookup(&format!("{path}/value"));
@@ -33,24 +35,12 @@ impl Lock {
             joined.insert(path.clone(), variable.joined(join)?);
         }
         let effects = Effects {
-            added: locked_policy
-                .added
-                .iter()
-                .map(digests)
-                .collect::<Result<_, _>>()?,
-            shared: locked_policy
-                .shared
-                .iter()
-                .map(digests)
-                .collect::<Result<_, _>>()?,
+            added: all_digests(&locked_policy.added)?,
+            shared: all_digests(&locked_policy.shared)?,
             made: locked_policy.made.clone(),
             filled: locked_policy.filled.clone(),
             joined,
-            replaced: locked_policy
-                .replaced
-                .iter()
-                .map(replaced)
-                .collect::<Result<_, _>>()?,
+            replaced: replaced.collect::<Result<_, _>>()?,
             removed: locked_policy.removed.clone(),
         };
         Ok(PolicyRecord {
@@ -224,21 +214,13 @@ impl LockedJoin {
 }
 
 fn with_text(join: &LockedJoin, text: String) -> JoinedText {
-    let LockedJoin {
-        separator,
-        before,
-        new,
-        shared,
-        renamed,
-        ..
-    } = join.clone();
     JoinedText {
         text,
-        separator,
-        before,
-        new,
-        shared,
-        renamed,
+        separator: join.separator.clone(),
+        before: join.before,
+        new: join.new,
+        shared: join.shared,
+        renamed: join.renamed.clone(),
     }
 }
 
@@ -257,16 +239,14 @@ pub(super) fn split(
         removed,
     } = record.effects;
     let joined = joined.into_iter().map(|(path, joined)| {
-        let text = (!is_found(&path, &joined)).then(|| joined.text.clone());
-        let without_text = without_text(&joined);
-        (
-            path,
-            LockedJoin {
-                text,
-                ..without_text
-            },
-        )
+        let mut locked_join = without_text(&joined);
+        if !is_found(&path, &joined) {
+            locked_join.text = Some(joined.text);
+        }
+        (path, locked_join)
     });
+    let replaced = replaced.into_iter();
+    let replaced = replaced.map(|(path, replaced)| (path, replaced.was));
     LockedPolicy {
         set: record.set,
         generated: record.generated,
@@ -275,10 +255,7 @@ pub(super) fn split(
         made,
         filled,
         joined: joined.collect(),
-        replaced: replaced
-            .into_iter()
-            .map(|(path, replaced)| (path, replaced.was))
-            .collect(),
+        replaced: replaced.collect(),
         removed,
     }
 }
@@ -292,9 +269,7 @@ pub(super) fn contents_of(record: &PolicyRecord) -> impl Iterator<Item = (Conten
         replaced,
         ..
     } = &record.effects;
-    let replaced = replaced
-        .iter()
-        .map(|(path, replacement)| (path, &replacement.now));
+    let replaced = replaced.iter().map(|(path, found)| (path, &found.now));
     let items = added.iter().chain(shared).chain(replaced);
     let items = items.flat_map(|(path, digests)| {
         let digests = digests.split(' ');
@@ -310,21 +285,13 @@ pub(super) fn contents_of(record: &PolicyRecord) -> impl Iterator<Item = (Conten
 }
 
 fn without_text(joined: &JoinedText) -> LockedJoin {
-    let JoinedText {
-        separator,
-        before,
-        new,
-        shared,
-        renamed,
-        ..
-    } = joined.clone();
     LockedJoin {
         text: None,
-        separator,
-        before,
-        new,
-        shared,
-        renamed,
+        separator: joined.separator.clone(),
+        before: joined.before,
+        new: joined.new,
+        shared: joined.shared,
+        renamed: joined.renamed.clone(),
         merged: Vec::new(),
     }
 }
