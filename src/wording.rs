@@ -4,6 +4,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
+use crate::diagnostic::Severity;
 use crate::yaml::scalar::is_hidden;
 
 /// A word or quotation with more characters is cut to its beginning.
@@ -114,6 +117,12 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     without_marks(escaped, as_escape)
 }
 
+/// Data as indented JSON with a line end, safe to show.
+pub fn pretty_json(data: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(data);
+    json(text.expect("strings, numbers and lists of these are always JSON")) + "\n"
+}
+
 /// Writes the unsafe characters of a JSON text as escapes (`\u202e`), without changing its meaning.
 pub fn json(json: String) -> String {
     // JSON strings escape the control characters below U+0020 already; the ones left, such as line ends, are between
@@ -186,8 +195,26 @@ impl Paint {
     }
 }
 
+/// A severity in one word.
+pub fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+/// The numbers of the diagnostics with each severity, without those of which there are none: `2 errors, 1 warning`.
+pub fn severities(number_of: impl Fn(Severity) -> usize) -> String {
+    let all = [Severity::Error, Severity::Warning, Severity::Note];
+    let numbers = all.map(|of| (number_of(of), severity(of)));
+    let found = numbers.into_iter().filter(|(number, _)| *number > 0);
+    let found: Vec<String> = found.map(|(number, word)| count(number, word)).collect();
+    found.join(", ")
+}
+
 /// A number with its noun: `1 workload`, `2 workloads`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
+pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

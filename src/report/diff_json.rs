@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::ops::Range;
 
 use super::hunks::{Hunk, HunkLine, LineSign};
-use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
+use super::review::{GroupBy, ReviewedWorkload, groups, reviewed, total_lines};
 use super::statuses;
 use super::workload_head::WorkloadHeader;
 use crate::change::{Change, ChangeVerb};
@@ -143,7 +143,7 @@ struct HunkJson<'a> {
 #[cfg_attr(feature = "schemas", schemars(rename = "Line"))]
 struct LineJson<'a> {
     /// Whether the line stays, comes or goes.
-    sign: SignJson,
+    sign: LineSign,
     /// Without its line end. Secrets are masked.
     text: &'a str,
     /// For a line that comes, who wrote it, where that is not the whole hunk's.
@@ -153,16 +153,6 @@ struct LineJson<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schemas", schemars(default))]
     masked: bool,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Sign"))]
-enum SignJson {
-    Context,
-    Added,
-    Removed,
 }
 
 /// The whole report, indented, with a line end.
@@ -183,22 +173,21 @@ pub fn render(files: &[ReportedFile<'_>], group_by: GroupBy<'_>) -> String {
         workloads: (!is_grouped).then(|| reviews.iter().map(workload).collect()),
         groups: is_grouped.then_some(in_groups),
     };
-    let text = serde_json::to_string_pretty(&report)
-        .expect("strings, numbers and lists of these are always JSON");
-    wording::json(text) + "\n"
+    wording::pretty_json(&report)
 }
 
 fn totals(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> DiffTotals {
     let statuses = statuses(files);
     let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
+    let (insertions, deletions) = total_lines(reviews);
     DiffTotals {
         workloads: statuses.len(),
         changed: statuses.iter().filter(|status| status.is_change()).count(),
         unchanged: with(WorkloadStatus::Unchanged),
         not_selected: with(WorkloadStatus::NotSelected),
         left_alone: with(WorkloadStatus::Failed),
-        insertions: reviews.iter().map(|review| review.insertions).sum(),
-        deletions: reviews.iter().map(|review| review.deletions).sum(),
+        insertions,
+        deletions,
     }
 }
 
@@ -238,24 +227,15 @@ fn hunk<'a>(hunk: &'a Hunk<'a>) -> HunkJson<'a> {
         new_start: start(&hunk.new),
         new_lines: hunk.new.len(),
         policies: hunk.policies.clone(),
-        lines: hunk
-            .lines
-            .iter()
-            .map(|hunk_line| line(hunk_line, hunk))
-            .collect(),
+        lines: hunk.lines.iter().map(line).collect(),
     }
 }
 
-fn line<'a>(line: &'a HunkLine<'a>, hunk: &'a Hunk<'a>) -> LineJson<'a> {
-    let is_told = line.sign != LineSign::Added || line.policies == hunk.policies;
+fn line<'a>(line: &'a HunkLine<'a>) -> LineJson<'a> {
     LineJson {
-        sign: match line.sign {
-            LineSign::Context => SignJson::Context,
-            LineSign::Added => SignJson::Added,
-            LineSign::Removed => SignJson::Removed,
-        },
+        sign: line.sign,
         text: &line.text,
-        policies: (!is_told).then_some(line.policies.as_slice()),
+        policies: line.policies.as_deref(),
         masked: line.is_masked,
     }
 }

@@ -1,10 +1,11 @@
 //! The diff as SARIF: one note for each hunk, with the change as its fix, for code scanning to show in the pull
 //! request.
 
-use super::hunks::{Hunk, LineSign};
+use super::hunks::{Hunk, HunkLine, LineSign, line_counts};
 use super::review::{GroupBy, ReviewedWorkload, reviewed};
-use super::sarif::{SarifLevel, SarifLocation, SarifLog, SarifReplacement, SarifResult, SarifRule};
+use super::sarif::{SarifLocation, SarifLog, SarifReplacement, SarifResult, SarifRule};
 use crate::change::list;
+use crate::diagnostic::Severity;
 use crate::outcome::ReportedFile;
 
 /// Renders the whole log.
@@ -14,7 +15,7 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
     for review in &reviews {
         for hunk in &review.hunks {
             let policies = hunk.policies.join(", ");
-            log.push(rule(&policies), result(review, hunk, &policies));
+            log.push(rule(&policies), &result(review, hunk, &policies));
         }
     }
     log.render()
@@ -30,16 +31,7 @@ fn rule(policies: &str) -> SarifRule {
 }
 
 fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> SarifResult {
-    let insertions = hunk
-        .lines
-        .iter()
-        .filter(|line| line.sign == LineSign::Added)
-        .count();
-    let deletions = hunk
-        .lines
-        .iter()
-        .filter(|line| line.sign == LineSign::Removed)
-        .count();
+    let (insertions, deletions) = line_counts(std::slice::from_ref(hunk));
     let by_policy = review
         .changes_by_policy()
         .filter(|(policy, _)| hunk.policies.contains(policy));
@@ -57,7 +49,7 @@ fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> Sar
     };
     let title = review.workload.title();
     SarifResult {
-        level: SarifLevel::Note,
+        level: Severity::Note,
         message: format!(
             "{policies} changes {title} here (+{insertions} -{deletions} lines). In all: {}.",
             descriptions.join(", ")
@@ -80,40 +72,27 @@ fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> Sar
 /// The hunk's changes as a fix; empty if an added secret is masked, because the text is then not the one that `apply`
 /// writes.
 fn replacements(hunk: &Hunk<'_>) -> Vec<SarifReplacement> {
-    if hunk
-        .lines
-        .iter()
-        .any(|line| line.is_masked && line.sign == LineSign::Added)
-    {
+    let is_unknown = |line: &HunkLine<'_>| line.is_masked && line.sign == LineSign::Added;
+    if hunk.lines.iter().any(is_unknown) {
         return Vec::new();
     }
-    let mut replacements: Vec<SarifReplacement> = Vec::new();
+    let mut replacements = Vec::new();
     let mut at = hunk.old.start;
-    let mut is_open = false;
-    for line in &hunk.lines {
-        if line.sign == LineSign::Context {
-            at += 1;
-            is_open = false;
-            continue;
-        }
-        if !is_open {
+    let is_context = |line: &HunkLine<'_>| line.sign == LineSign::Context;
+    for lines in hunk
+        .lines
+        .chunk_by(|line, next| is_context(line) == is_context(next))
+    {
+        let added = lines.iter().filter(|line| line.sign == LineSign::Added);
+        let old_lines = lines.len() - added.clone().count();
+        if !is_context(&lines[0]) {
             replacements.push(SarifReplacement {
                 line: at + 1,
-                lines: 0,
-                text: String::new(),
+                lines: old_lines,
+                text: added.map(|line| format!("{}\n", line.text)).collect(),
             });
-            is_open = true;
         }
-        let Some(open) = replacements.last_mut() else {
-            continue;
-        };
-        if line.sign == LineSign::Removed {
-            open.lines += 1;
-            at += 1;
-        } else {
-            open.text.push_str(&line.text);
-            open.text.push('\n');
-        }
+        at += old_lines;
     }
     replacements
 }

@@ -9,23 +9,21 @@ use crate::change::{Change, list, list_removed};
 use crate::diagnostic::Label;
 use crate::excerpt::narrowed;
 use crate::mask;
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use crate::wording::{self, Paint, count, one_line};
 
 /// Characters of a source line that are shown beside its place.
 const EXCERPT: usize = 60;
 
-/// An outcome in words for people, as a name for JSON, and the ANSI style of the words.
-fn verdict(outcome: &Outcome) -> (&'static str, &'static str, &'static str) {
+/// An outcome in words for people, and the ANSI style of the words.
+fn verdict(outcome: &Outcome) -> (&'static str, &'static str) {
     match outcome {
-        Outcome::Injected(_) => ("applies", "injected", "32"),
-        Outcome::UpToDate => ("applies, up to date", "upToDate", "32"),
-        Outcome::TakenOut(_) => ("no longer applies and is taken out", "takenOut", "33"),
-        Outcome::Skipped(Skip {
-            is_near_miss: true, ..
-        }) => ("nearly applies", "skipped", "33"),
-        Outcome::Skipped(_) => ("does not apply", "skipped", "2"),
-        Outcome::Failed => ("applies and fails, see the message", "failed", "31"),
+        Outcome::Injected(_) => ("applies", "32"),
+        Outcome::UpToDate => ("applies, up to date", "32"),
+        Outcome::TakenOut(_) => ("no longer applies and is taken out", "33"),
+        Outcome::Skipped(skip) if skip.is_near_miss => ("nearly applies", "33"),
+        Outcome::Skipped(_) => ("does not apply", "2"),
+        Outcome::Failed => ("applies and fails, see the message", "31"),
     }
 }
 
@@ -47,7 +45,7 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
 }
 
 fn policy(policy_report: &PolicyReport, paint: Paint, text: &mut String) {
-    let (words, _, style) = verdict(&policy_report.outcome);
+    let (words, style) = verdict(&policy_report.outcome);
     let _ = write!(
         text,
         "  {}: {}",
@@ -64,28 +62,20 @@ fn policy(policy_report: &PolicyReport, paint: Paint, text: &mut String) {
         Outcome::UpToDate | Outcome::Failed => text.push('\n'),
         Outcome::Skipped(skip) => {
             let _ = writeln!(text, ": {}", one_line(&wording::brief(&skip.reason)));
-            let links: Vec<String> = skip
+            let links = skip
                 .places
                 .iter()
-                .map(|label| one_line(&label.place.link()))
-                .collect();
-            let width = links
-                .iter()
-                .map(|link| link.chars().count())
-                .max()
-                .unwrap_or(0);
+                .map(|label| one_line(&label.place.link()));
+            let links: Vec<String> = links.collect();
+            let width = links.iter().map(|link| link.chars().count()).max();
+            let width = width.unwrap_or(0);
             for (label, link) in skip.places.iter().zip(&links) {
-                let pad = " ".repeat(width - link.chars().count());
-                let shown = paint.wrap("2", &format!("{:<7}{link}{pad}", label.text));
+                let shown = paint.wrap("2", &format!("{:<7}{link:width$}", label.text));
                 let _ = writeln!(text, "      {shown}  {}", excerpt(label));
             }
             if let Some(hint) = &skip.hint {
-                let _ = writeln!(
-                    text,
-                    "      {}   {}",
-                    paint.wrap("33", "help"),
-                    one_line(&wording::brief(hint))
-                );
+                let (help, hint) = (paint.wrap("33", "help"), one_line(&wording::brief(hint)));
+                let _ = writeln!(text, "      {help}   {hint}");
             }
         }
     }
@@ -116,14 +106,13 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
     let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));
     let removed = of(|outcome| matches!(outcome, Outcome::TakenOut(_)));
     let failed = of(|outcome| matches!(outcome, Outcome::Failed));
-    let near = match near {
-        0 => String::new(),
-        1 => " (1 near miss)".to_owned(),
-        _ => format!(" ({near} near misses)"),
-    };
     let verb = |number: usize, singular: &str, plural: &str| match number {
         1 => format!("1 {singular}"),
         _ => format!("{number} {plural}"),
+    };
+    let near = match near {
+        0 => String::new(),
+        _ => format!(" ({})", verb(near, "near miss", "near misses")),
     };
     let mut parts = vec![verb(apply, "applies", "apply")];
     if not > 0 {
@@ -199,28 +188,22 @@ pub fn render_json(files: &[ReportedFile<'_>]) -> String {
         kind: "Explanation",
         workloads: workloads.collect(),
     };
-    let text = serde_json::to_string_pretty(&explanation)
-        .expect("strings, numbers and lists of these are always JSON");
-    wording::json(text) + "\n"
+    wording::pretty_json(&explanation)
 }
 
 fn policy_json(policy_report: &PolicyReport) -> ExplainedPolicy<'_> {
-    let (changes, skip) = match &policy_report.outcome {
-        Outcome::Injected(changes) | Outcome::TakenOut(changes) => (changes.as_slice(), None),
-        Outcome::Skipped(skip) => (&[][..], Some(skip)),
-        Outcome::UpToDate | Outcome::Failed => (&[][..], None),
-    };
+    let skip = policy_report.skip();
+    let changes = policy_report.changes().unwrap_or_default();
+    let places = skip.map_or(&[][..], |skip| &skip.places);
     ExplainedPolicy {
         policy: &policy_report.policy,
-        outcome: verdict(&policy_report.outcome).1,
+        outcome: policy_report.outcome_name(),
         changes: changes.iter().map(Change::to_string).collect(),
         reason: skip.map(|skip| skip.reason.as_str()),
         near_miss: skip.map(|skip| skip.is_near_miss),
         opted_in: skip.map(|skip| skip.is_opted_in).filter(|is| *is),
         hint: skip.and_then(|skip| skip.hint.as_deref()),
-        places: skip
-            .map(|skip| skip.places.iter().map(place_json).collect())
-            .unwrap_or_default(),
+        places: places.iter().map(place_json).collect(),
     }
 }
 

@@ -1,21 +1,24 @@
 //! The changes of a workload as hunks for people to review: numbered lines, each with the policies that wrote it, and
 //! secrets masked. The unified diff has its own hunks, because it is a patch.
 
+use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::lines::{AddedLine, LineChange, LineIndex, changes_of};
+use super::lines::{AddedLine, ChangeGroup, GroupLine, LineChange, LineIndex, changes_of, group};
 use crate::mask::{MASK, hide, secrets_in};
-use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::outcome::{ReportedFile, WorkloadReport};
 use crate::yaml::splice::splice_part;
 
-const CONTEXT: usize = 3;
-
-/// Whether a line is context, removed or added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+// Whether a line is context, added or removed. No doc comment: the schema of the diff would have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "schemas", schemars(rename = "Sign"))]
 pub(super) enum LineSign {
     Context,
-    Removed,
     Added,
+    Removed,
 }
 
 impl LineSign {
@@ -34,8 +37,8 @@ pub(super) struct HunkLine<'a> {
     pub(super) sign: LineSign,
     /// The text without its line end, with secrets masked.
     pub(super) text: String,
-    /// The policies that wrote an added line; empty for other lines.
-    pub(super) policies: Vec<&'a str>,
+    /// The policies that wrote an added line, where these are not all of the hunk's.
+    pub(super) policies: Option<Vec<&'a str>>,
     /// Whether a secret in it is masked.
     pub(super) is_masked: bool,
 }
@@ -110,58 +113,45 @@ impl<'a> ReviewedFile<'a> {
             old: secrets_in(old_text),
             new: secrets_in(&new_text),
         };
-        let grouped = group(&changes, &extent);
-        grouped
-            .into_iter()
-            .map(|(old, changes)| self.hunk(old, changes, workload, &secrets))
+        let around = |change: &LineChange| {
+            extent.start.min(change.old.start)..extent.end.max(change.old.end)
+        };
+        let groups = group(&changes, around, |_, _| true).into_iter();
+        groups
+            .map(|hunk| self.hunk(hunk, workload, &secrets))
             .collect()
     }
 
     fn hunk(
         &self,
-        old: Range<usize>,
-        changes: &[LineChange],
+        hunk: ChangeGroup<'_>,
         workload: &'a WorkloadReport,
         secrets: &SecretRanges,
     ) -> Hunk<'a> {
-        let mut lines: Vec<HunkLine<'a>> = Vec::new();
-        let old_line = |line: usize, sign: LineSign| self.old_line(line, sign, secrets);
-        let mut at = old.start;
-        for change in changes {
-            lines.extend((at..change.old.start).map(|line| old_line(line, LineSign::Context)));
-            lines.extend(
-                change
-                    .old
-                    .clone()
-                    .map(|line| old_line(line, LineSign::Removed)),
-            );
-            lines.extend(
-                change
-                    .new
-                    .iter()
-                    .map(|line| new_line(line, workload, secrets)),
-            );
-            at = change.old.end;
-        }
-        lines.extend((at..old.end).map(|line| old_line(line, LineSign::Context)));
-        let first = changes.first().map_or(0, |change| change.edits.start) + workload.edits.start;
-        let new_start = old.start.saturating_add_signed(self.line_offsets[first]);
-        let new_len = lines
-            .iter()
-            .filter(|line| line.sign != LineSign::Removed)
-            .count();
-        let policies = policies_of(changes.iter(), workload, 0);
+        let policies = policies_of(hunk.changes.iter(), workload, 0);
+        let lines = hunk.lines().map(|line| match line {
+            GroupLine::Context(line) => self.old_line(line, LineSign::Context, secrets),
+            GroupLine::Removed(line) => self.old_line(line, LineSign::Removed, secrets),
+            GroupLine::Added(line) => HunkLine {
+                policies: Some(writers(line, workload)).filter(|writers| *writers != policies),
+                ..secrets.masked(&line.text, line.at, LineSign::Added)
+            },
+        });
+        let lines: Vec<HunkLine<'a>> = lines.collect();
+        let first = hunk.changes.first().map_or(0, |change| change.edits.start);
+        let moved = self.line_offsets[first + workload.edits.start];
+        let new_start = hunk.old.start.saturating_add_signed(moved);
+        let new = lines.iter().filter(|line| line.sign != LineSign::Removed);
         Hunk {
-            old,
-            new: new_start..new_start + new_len,
+            new: new_start..new_start + new.count(),
+            old: hunk.old,
             policies,
             lines,
         }
     }
 
     fn old_line(&self, line: usize, sign: LineSign, secrets: &SecretRanges) -> HunkLine<'a> {
-        let at = self.lines.start(line).saturating_sub(secrets.start);
-        masked_line(self.lines.get(line), at, &secrets.old, sign, Vec::new())
+        secrets.masked(self.lines.get(line), self.lines.start(line), sign)
     }
 }
 
@@ -173,46 +163,30 @@ struct SecretRanges {
     new: Vec<Range<usize>>,
 }
 
-fn new_line<'a>(
-    line: &AddedLine,
-    workload: &'a WorkloadReport,
-    secrets: &SecretRanges,
-) -> HunkLine<'a> {
-    let pieces = line
-        .written_by
-        .iter()
-        .flat_map(|(edit, bytes)| authors_of(workload, *edit, bytes));
-    let policies = names(workload, pieces);
-    let policies = if policies.is_empty() {
-        injected(workload)
-    } else {
-        policies
-    };
-    masked_line(
-        &line.text,
-        line.at.saturating_sub(secrets.start),
-        &secrets.new,
-        LineSign::Added,
-        policies,
-    )
+impl SecretRanges {
+    /// The line at this byte offset of the text before or, if it is added, after the edits.
+    fn masked<'a>(&self, line: &[u8], at: usize, sign: LineSign) -> HunkLine<'a> {
+        let secrets = match sign {
+            LineSign::Context | LineSign::Removed => &self.old,
+            LineSign::Added => &self.new,
+        };
+        let body = line.strip_suffix(b"\n").unwrap_or(line);
+        let body = body.strip_suffix(b"\r").unwrap_or(body);
+        let text = hide(body, at.saturating_sub(self.start), secrets);
+        HunkLine {
+            sign,
+            is_masked: text.contains(MASK),
+            text,
+            policies: None,
+        }
+    }
 }
 
-fn masked_line<'a>(
-    line: &[u8],
-    at: usize,
-    secrets: &[Range<usize>],
-    sign: LineSign,
-    policies: Vec<&'a str>,
-) -> HunkLine<'a> {
-    let body = line.strip_suffix(b"\n").unwrap_or(line);
-    let body = body.strip_suffix(b"\r").unwrap_or(body);
-    let text = hide(body, at, secrets);
-    HunkLine {
-        sign,
-        is_masked: text.contains(MASK),
-        text,
-        policies,
-    }
+/// The policies that wrote an added line; all policies that changed the workload if that is not known.
+fn writers<'a>(line: &AddedLine, workload: &'a WorkloadReport) -> Vec<&'a str> {
+    let pieces = line.written_by.iter();
+    let authors = pieces.flat_map(|(edit, bytes)| authors_of(workload, *edit, bytes));
+    names(workload, authors)
 }
 
 /// The policies that wrote some bytes of an edit's text, as indices into the policies of the workload.
@@ -236,29 +210,20 @@ fn authors_of<'a>(
         .flat_map(|author| author.policies.iter().copied())
 }
 
-/// The names of policies by index, without duplicates, in the order in which they apply.
+/// The names of policies by index, without duplicates, in the order in which they apply; those of all policies that
+/// changed the workload if there are none.
 fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Vec<&str> {
-    let mut places: Vec<usize> = policies.collect();
-    places.sort_unstable();
-    places.dedup();
-    places
+    let places: BTreeSet<usize> = policies.collect();
+    let found = places
         .into_iter()
-        .filter_map(|place| workload.policies.get(place))
-        .map(|policy_report| &*policy_report.policy)
-        .collect()
-}
-
-/// The names of all policies that changed the workload.
-pub(super) fn injected(workload: &WorkloadReport) -> Vec<&str> {
-    let policy_reports = workload.policies.iter().filter(|policy_report| {
-        matches!(
-            policy_report.outcome,
-            Outcome::Injected(_) | Outcome::TakenOut(_)
-        )
-    });
-    policy_reports
-        .map(|policy_report| &*policy_report.policy)
-        .collect()
+        .filter_map(|place| workload.policies.get(place));
+    let names: Vec<&str> = found.map(|policy| &*policy.policy).collect();
+    if !names.is_empty() {
+        return names;
+    }
+    let policies = workload.policies.iter();
+    let changing = policies.filter(|policy| policy.changes().is_some());
+    changing.map(|policy| &*policy.policy).collect()
 }
 
 /// The policies that made some changes of a workload; all policies that changed it if that is not known. `first` is the
@@ -281,40 +246,5 @@ pub(super) fn policies_of<'a, 'c>(
     let found = written
         .chain(removed)
         .flat_map(|(edit, bytes)| authors_of(workload, edit - first, &bytes));
-    let found = names(workload, found);
-    if found.is_empty() {
-        injected(workload)
-    } else {
-        found
-    }
-}
-
-/// Groups changes that are close: returns the old lines of each hunk with its context, and its changes.
-fn group<'c>(
-    changes: &'c [LineChange],
-    extent: &Range<usize>,
-) -> Vec<(Range<usize>, &'c [LineChange])> {
-    let mut groups: Vec<(Range<usize>, Range<usize>)> = Vec::new();
-    for (index, change) in changes.iter().enumerate() {
-        let from = change
-            .old
-            .start
-            .saturating_sub(CONTEXT)
-            .max(extent.start)
-            .min(change.old.start);
-        let to = (change.old.end + CONTEXT)
-            .min(extent.end)
-            .max(change.old.end);
-        match groups.last_mut() {
-            Some((old, of)) if from <= old.end => {
-                old.end = to;
-                of.end = index + 1;
-            }
-            _ => groups.push((from..to, index..index + 1)),
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(old, of)| (old, &changes[of]))
-        .collect()
+    names(workload, found)
 }

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::fmt::Write as _;
 
 use crate::outcome::ReportedFile;
 use crate::outcome::view::{ContainerView, MetricsEndpoint, WorkloadView};
@@ -49,30 +51,26 @@ pub struct InspectedWorkload<'a> {
 pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<InspectedWorkload<'a>> {
     let mut inspected: Vec<InspectedWorkload<'a>> = Vec::new();
     for file in files {
-        let found = file.report.workloads.iter().filter_map(|workload| {
+        let workloads = file.report.workloads.iter();
+        inspected.extend(workloads.filter_map(|workload| {
             Some(InspectedWorkload {
                 file: file.name,
                 line: workload.line,
                 view: workload.view.as_deref()?,
             })
-        });
-        inspected.extend(found);
+        }));
     }
     match sort_by {
         SortBy::File => {}
-        SortBy::Namespace => inspected.sort_by_key(|workload| {
-            (
-                &workload.view.namespace,
-                &workload.view.kind,
-                &workload.view.name,
-            )
+        SortBy::Namespace => inspected.sort_by_key(|found| {
+            let view = found.view;
+            (&view.namespace, &view.kind, &view.name)
         }),
-        SortBy::Kind => {
-            inspected.sort_by_key(|workload| (&workload.view.kind, &workload.view.name))
+        SortBy::Kind => inspected.sort_by_key(|found| (&found.view.kind, &found.view.name)),
+        SortBy::Name => inspected.sort_by_key(|found| &found.view.name),
+        SortBy::Containers => {
+            inspected.sort_by_key(|found| Reverse(found.view.all_containers().count()))
         }
-        SortBy::Name => inspected.sort_by_key(|workload| &workload.view.name),
-        SortBy::Containers => inspected
-            .sort_by_key(|workload| std::cmp::Reverse(workload.view.all_containers().count())),
     }
     inspected
 }
@@ -109,17 +107,12 @@ fn row(workload: &InspectedWorkload<'_>, columns: Columns) -> Vec<String> {
     let names = |containers: &[ContainerView]| {
         or_none(containers.iter().map(|container| container.name.clone()))
     };
-    let ports = view
-        .all_containers()
-        .flat_map(|container| &container.ports)
-        .map(|port| {
-            let protocol = if port.protocol == "TCP" {
-                String::new()
-            } else {
-                format!("/{}", port.protocol)
-            };
-            format!("{}{protocol}", port.container_port)
-        });
+    let ports = view.all_containers().flat_map(|container| &container.ports);
+    let ports = ports.map(|port| match &*port.protocol {
+        "TCP" => port.container_port.to_string(),
+        protocol => format!("{}/{protocol}", port.container_port),
+    });
+    let endpoints = view.metrics_endpoints.iter();
     let mut row = vec![
         view.kind.clone(),
         view.name.clone(),
@@ -129,11 +122,7 @@ fn row(workload: &InspectedWorkload<'_>, columns: Columns) -> Vec<String> {
         view.volumes.len().to_string(),
         or_none(ports),
         or_none(view.policies.iter().cloned()),
-        or_none(
-            view.metrics_endpoints
-                .iter()
-                .map(|endpoint| endpoint.port.clone()),
-        ),
+        or_none(endpoints.map(|endpoint| endpoint.port.clone())),
     ];
     if columns.namespace {
         row.insert(
@@ -172,9 +161,8 @@ fn align(rows: &[Vec<String>]) -> String {
     let mut table = String::new();
     for row in rows {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', width - cell.chars().count() + 3));
+        for (cell, &width) in row.iter().zip(&widths) {
+            let _ = write!(line, "{cell:width$}   ");
         }
         table.push_str(line.trim_end());
         table.push('\n');
@@ -214,40 +202,4 @@ pub fn farm_pods(workloads: &[InspectedWorkload<'_>], list_metadata: Option<&Val
         "metadata": list_metadata.cloned().unwrap_or_else(|| json!({})),
         "items": items.collect::<Vec<_>>(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let view = WorkloadView {
-            kind: "Deployment".to_owned(),
-            name: "orders".to_owned(),
-            containers: vec![ContainerView {
-                name: "app".to_owned(),
-                ..ContainerView::default()
-            }],
-            ..WorkloadView::default()
-        };
-        let workload = InspectedWorkload {
-            file: "a.yaml",
-            line: 3,
-            view: &view,
-        };
-        let table = table(
-            &[workload],
-            Columns {
-                namespace: true,
-                wide: false,
-                headings: true,
-            },
-        );
-        let expected = "\
-NAMESPACE   KIND         NAME     CONTAINERS   INIT     SIDECARS   VOLUMES   PORTS    POLICIES   METRICS
-<none>      Deployment   orders   app          <none>   <none>     0         <none>   <none>     <none>
-";
-        assert_eq!(table, expected);
-    }
 }

@@ -7,10 +7,10 @@ use super::needs::{NeedsJson, as_data};
 use super::statuses;
 use super::text::other_objects;
 use super::workload_head::WorkloadHeader;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Diagnostic;
 use crate::outcome::needs::RunNeeds;
 use crate::outcome::view::MetricsEndpoint;
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport, WorkloadStatus};
+use crate::outcome::{PolicyReport, ReportedFile, WorkloadReport, WorkloadStatus};
 use crate::wording;
 
 /// Whether the run did what it was asked to do.
@@ -135,9 +135,7 @@ pub fn render(
         needs: as_data(&needs),
         diagnostics: diagnostics.iter().map(problem).collect(),
     };
-    let text = serde_json::to_string_pretty(&report)
-        .expect("strings, numbers and lists of these are always JSON");
-    wording::json(text) + "\n"
+    wording::pretty_json(&report)
 }
 
 /// One diagnostic as one line of JSON, without a line end.
@@ -180,16 +178,11 @@ fn workload(workload: &WorkloadReport) -> WorkloadJson<'_> {
 }
 
 fn policy(policy_report: &PolicyReport) -> PolicyJson<'_> {
-    let (outcome, changes, skip) = match &policy_report.outcome {
-        Outcome::Injected(changes) => ("injected", changes.as_slice(), None),
-        Outcome::UpToDate => ("upToDate", &[][..], None),
-        Outcome::TakenOut(changes) => ("takenOut", changes.as_slice(), None),
-        Outcome::Skipped(skip) => ("skipped", &[][..], Some(skip)),
-        Outcome::Failed => ("failed", &[][..], None),
-    };
+    let skip = policy_report.skip();
+    let changes = policy_report.changes().unwrap_or_default();
     PolicyJson {
         policy: &policy_report.policy,
-        outcome,
+        outcome: policy_report.outcome_name(),
         changes: changes.iter().map(done).collect(),
         reason: skip.map(|skip| skip.reason.as_str()),
         near_miss: skip.map(|skip| skip.is_near_miss),
@@ -205,11 +198,7 @@ fn problem(diagnostic: &Diagnostic) -> DiagnosticJson<'_> {
     });
     DiagnosticJson {
         code: diagnostic.code.name(),
-        severity: match diagnostic.severity {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        },
+        severity: wording::severity(diagnostic.severity),
         message: &diagnostic.message,
         labels: labels.collect(),
         help: diagnostic.help.as_deref(),
@@ -220,31 +209,7 @@ fn problem(diagnostic: &Diagnostic) -> DiagnosticJson<'_> {
 mod tests {
     use super::*;
     use crate::diagnostic::Code;
-    use crate::report::tests::{added_volume, report_of, workload};
     use crate::source::Source;
-
-    #[test]
-    fn a_report_says_its_version_and_what_happened() {
-        let report = report_of(vec![workload(
-            "orders",
-            0..1,
-            Outcome::Injected(vec![added_volume()]),
-        )]);
-        let file = ReportedFile {
-            name: "a.yaml",
-            path: b"a.yaml",
-            text: b"",
-            report: &report,
-        };
-        let json: serde_json::Value =
-            serde_json::from_str(&render(&[file], &[], RunVerdict::Succeeded)).unwrap();
-        assert_eq!(json["apiVersion"], "podgraft.dev/v1alpha1");
-        assert_eq!(json["verdict"], "succeeded");
-        assert_eq!(json["totals"]["injected"], 1);
-        let met = &json["files"][0]["workloads"][0]["policies"][0];
-        assert_eq!(met["changes"][0]["added"], "volume agent");
-        assert!(met.get("reason").is_none());
-    }
 
     #[test]
     fn a_diagnostic_is_one_line() {

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp};
 
-use crate::outcome::ReportedFile;
 use crate::yaml::splice::{Edit, splice_part, written_in};
 
 /// A text with the byte offsets of its lines.
@@ -87,12 +86,8 @@ impl AddedLine {
     }
 }
 
-/// All changes of a file in order. No two of them share a line.
-pub(super) fn changes(file: &ReportedFile<'_>, lines: &LineIndex<'_>) -> Vec<LineChange> {
-    changes_of(&file.report.edits, lines)
-}
-
-/// The changes that edits make to a text. The edits are in order and do not overlap.
+/// The changes that edits make to a text, in order; no two of them share a line. The edits are in order and do not
+/// overlap.
 pub(super) fn changes_of(edits: &[Edit], lines: &LineIndex<'_>) -> Vec<LineChange> {
     let mut moved = 0;
     let mut changes = Vec::new();
@@ -175,6 +170,70 @@ fn changes_in(
         }
     }
     changes
+}
+
+/// Lines of context before and after a change.
+const CONTEXT: usize = 3;
+
+/// The changes of a hunk, and its old lines with their context.
+pub(super) struct ChangeGroup<'c> {
+    pub(super) changes: &'c [LineChange],
+    pub(super) old: Range<usize>,
+}
+
+/// A line of a hunk: one of the old text by its number, or an added one.
+pub(super) enum GroupLine<'c> {
+    Context(usize),
+    Removed(usize),
+    Added(&'c AddedLine),
+}
+
+impl<'c> ChangeGroup<'c> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = GroupLine<'c>> {
+        let mut at = self.old.start;
+        let of_changes = self.changes.iter().flat_map(move |change| {
+            let context = (at..change.old.start).map(GroupLine::Context);
+            at = change.old.end;
+            context
+                .chain(change.old.clone().map(GroupLine::Removed))
+                .chain(change.new.iter().map(GroupLine::Added))
+        });
+        let last = self.changes.last();
+        let rest = last.map_or(self.old.start, |last| last.old.end)..self.old.end;
+        of_changes.chain(rest.map(GroupLine::Context))
+    }
+}
+
+/// Groups changes whose contexts meet. `around` says which lines may be context of a change, and `may_touch` whether a
+/// hunk with some old lines takes in a change whose context begins where these end.
+pub(super) fn group<'c>(
+    changes: &'c [LineChange],
+    around: impl Fn(&LineChange) -> Range<usize>,
+    may_touch: impl Fn(&Range<usize>, &Range<usize>) -> bool,
+) -> Vec<ChangeGroup<'c>> {
+    let mut groups: Vec<ChangeGroup<'c>> = Vec::new();
+    let mut first = 0;
+    for (index, change) in changes.iter().enumerate() {
+        let around = around(change);
+        let from = change.old.start.saturating_sub(CONTEXT).max(around.start);
+        let to = (change.old.end + CONTEXT).min(around.end);
+        match groups.last_mut() {
+            Some(ChangeGroup { old, changes: of })
+                if from < old.end || from == old.end && may_touch(old, &around) =>
+            {
+                old.end = to;
+                *of = &changes[first..=index];
+            }
+            _ => {
+                first = index;
+                groups.push(ChangeGroup {
+                    changes: &changes[index..=index],
+                    old: from..to,
+                });
+            }
+        }
+    }
+    groups
 }
 
 fn starts_of(lines: &[&[u8]]) -> Vec<usize> {

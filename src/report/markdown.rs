@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use super::grouping::{and_more, group_alike};
 use super::hunks::Hunk;
-use super::review::{GroupBy, ReviewedWorkload, groups, reviewed};
+use super::review::{GroupBy, ReviewedWorkload, groups, reviewed, total_lines};
 use super::{statuses, without_record};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
+use crate::outcome::{PolicyReport, ReportedFile, WorkloadReport, WorkloadStatus};
 use crate::wording::{self, count, one_line};
 
 /// The longest comment in bytes. GitHub counts characters, of which there are never more than bytes.
@@ -93,8 +93,7 @@ fn head(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> String 
     let statuses = statuses(files);
     let seen = statuses.len();
     let changed = statuses.iter().filter(|status| status.is_change()).count();
-    let insertions: usize = reviews.iter().map(|review| review.insertions).sum();
-    let deletions: usize = reviews.iter().map(|review| review.deletions).sum();
+    let (insertions, deletions) = total_lines(reviews);
     if reviews.is_empty() {
         return format!(
             "### podgraft: no changes\n\n{} seen, nothing to inject.\n",
@@ -109,22 +108,17 @@ fn head(files: &[ReportedFile<'_>], reviews: &[ReviewedWorkload<'_>]) -> String 
 }
 
 fn table(reviews: &[ReviewedWorkload<'_>], is_grouped: bool) -> String {
-    let group = if is_grouped {
+    let (group, line) = if is_grouped {
         ("| Group ", "|---")
     } else {
         ("", "")
     };
-    let mut table = format!(
-        "\n{}| Workload | File | Policies | Lines |\n{}|---|---|---|---|\n",
-        group.0, group.1
-    );
+    let mut table =
+        format!("\n{group}| Workload | File | Policies | Lines |\n{line}|---|---|---|---|\n");
     let mut rows: Vec<&ReviewedWorkload<'_>> = reviews.iter().collect();
     rows.sort_by_key(|review| &review.group);
     for (index, review) in rows.iter().enumerate() {
-        let policies: Vec<String> = review
-            .changes_by_policy()
-            .map(|(policy, _)| code(policy))
-            .collect();
+        let policies: Vec<String> = review.policies().into_iter().map(code).collect();
         let group = if is_grouped {
             format!("| {} ", cell(&code(&review.group)))
         } else {
@@ -180,11 +174,7 @@ fn brief(review: &ReviewedWorkload<'_>) -> String {
 
 fn block(review: &ReviewedWorkload<'_>, body: &str) -> String {
     let title = html(&one_line(&review.workload.title()));
-    let policies: Vec<&str> = review
-        .changes_by_policy()
-        .map(|(policy, _)| policy)
-        .collect();
-    let policies = html(&policies.join(", "));
+    let policies = html(&review.policies().join(", "));
     let mut block = format!(
         "\n<details><summary><b>{title}</b>: {policies} (+{} −{})</summary>\n\n",
         review.insertions, review.deletions
@@ -254,29 +244,17 @@ fn misses(files: &[ReportedFile<'_>]) -> String {
 }
 
 fn near_miss(workload: &WorkloadReport, policy_report: &PolicyReport) -> Option<String> {
-    match &policy_report.outcome {
-        Outcome::Skipped(skip) if skip.is_near_miss => {
-            Some(miss(&workload.title(), &policy_report.policy, skip))
-        }
-        Outcome::Skipped(_)
-        | Outcome::Injected(_)
-        | Outcome::TakenOut(_)
-        | Outcome::UpToDate
-        | Outcome::Failed => None,
-    }
-}
-
-fn miss(title: &str, policy: &str, skip: &Skip) -> String {
+    let skip = policy_report.skip().filter(|skip| skip.is_near_miss)?;
     let hint = skip
         .hint
         .as_ref()
         .map_or(String::new(), |hint| format!(" ({})", plain(hint)));
-    format!(
+    Some(format!(
         "- {}: {} does not apply: {}{hint}\n",
-        code(title),
-        code(policy),
+        code(&workload.title()),
+        code(&policy_report.policy),
         plain(&skip.reason)
-    )
+    ))
 }
 
 /// Escapes a text so that nothing in it is markup, a mention or a reference. What stands between backticks stays code, in

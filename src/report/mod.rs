@@ -27,8 +27,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use crate::change::Change;
 use crate::diagnostic::Diagnostic;
-use crate::outcome::{ReportedFile, WorkloadReport, WorkloadStatus};
+use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use crate::wording::count;
 
 /// Cuts podgraft's own record in a line. It is one long line of no use to people.
@@ -78,52 +79,39 @@ pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     merged.collect()
 }
 
+impl PolicyReport {
+    /// What the policy changed, if it did.
+    fn changes(&self) -> Option<&[Change]> {
+        match &self.outcome {
+            Outcome::Injected(changes) | Outcome::TakenOut(changes) => Some(changes),
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+        }
+    }
+
+    /// Why the policy does not apply, if it does not.
+    fn skip(&self) -> Option<&Skip> {
+        match &self.outcome {
+            Outcome::Skipped(skip) => Some(skip),
+            Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
+                None
+            }
+        }
+    }
+
+    /// The outcome as the JSON formats name it.
+    fn outcome_name(&self) -> &'static str {
+        match &self.outcome {
+            Outcome::Injected(_) => "injected",
+            Outcome::UpToDate => "upToDate",
+            Outcome::TakenOut(_) => "takenOut",
+            Outcome::Skipped(_) => "skipped",
+            Outcome::Failed => "failed",
+        }
+    }
+}
+
 /// What became of each workload of the input, without generated objects.
 fn statuses(files: &[ReportedFile<'_>]) -> Vec<WorkloadStatus> {
     let workloads = files.iter().flat_map(|file| file.report.input_workloads());
     workloads.map(WorkloadReport::status).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ops::Range;
-
-    use crate::change::{Change, ChangeTarget, Operation, PodItem};
-    use crate::outcome::{FileReport, Outcome, PolicyReport, WorkloadReport};
-
-    pub(super) fn report_of(workloads: Vec<WorkloadReport>) -> FileReport {
-        FileReport {
-            workloads,
-            documents: 1,
-            ..FileReport::default()
-        }
-    }
-
-    /// `volume agent` is new.
-    pub(super) fn added_volume() -> Change {
-        let target = ChangeTarget::PodItem(PodItem::Volume, "agent".to_owned());
-        Change::new(Operation::Add, target)
-    }
-
-    /// `Deployment shop/NAME` as the policy `agent` met it; each in a document of its own.
-    pub(super) fn workload(name: &str, edits: Range<usize>, outcome: Outcome) -> WorkloadReport {
-        let document = name.bytes().map(usize::from).sum();
-        WorkloadReport {
-            api_version: "apps/v1".to_owned(),
-            kind: "Deployment".to_owned(),
-            namespace: Some("shop".to_owned()),
-            name: name.to_owned(),
-            line: 1,
-            document: document..document + 1,
-            extent: document..document + 1,
-            edits,
-            policies: vec![PolicyReport {
-                policy: "agent".into(),
-                outcome,
-                rules: Vec::new(),
-                is_older: false,
-            }],
-            ..WorkloadReport::default()
-        }
-    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::codeowners::Codeowners;
 use super::hunks::{Hunk, ReviewedFile, line_counts};
-use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::change::Change;
+use crate::outcome::{ReportedFile, WorkloadReport};
 
 /// How the workloads are grouped.
 #[derive(Debug, Clone, Copy)]
@@ -39,18 +40,14 @@ pub(super) struct ReviewedWorkload<'a> {
 
 impl ReviewedWorkload<'_> {
     /// The policies that change it, each with its changes.
-    pub(super) fn changes_by_policy(
-        &self,
-    ) -> impl Iterator<Item = (&str, &[crate::change::Change])> {
-        self.workload
-            .policies
-            .iter()
-            .filter_map(|policy_report| match &policy_report.outcome {
-                Outcome::Injected(changes) | Outcome::TakenOut(changes) => {
-                    Some((&*policy_report.policy, changes.as_slice()))
-                }
-                Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-            })
+    pub(super) fn changes_by_policy(&self) -> impl Iterator<Item = (&str, &[Change])> {
+        let policies = self.workload.policies.iter();
+        policies.filter_map(|policy| Some((&*policy.policy, policy.changes()?)))
+    }
+
+    /// The policies that change it.
+    pub(super) fn policies(&self) -> Vec<&str> {
+        self.changes_by_policy().map(|(policy, _)| policy).collect()
     }
 }
 
@@ -62,12 +59,8 @@ pub(super) fn reviewed<'a>(
     let mut reviews = Vec::new();
     for file in files.iter().filter(|file| !file.report.edits.is_empty()) {
         let by_workload = ReviewedFile::new(file);
-        for workload in file
-            .report
-            .workloads
-            .iter()
-            .filter(|workload| workload.is_changed())
-        {
+        let workloads = file.report.workloads.iter();
+        for workload in workloads.filter(|workload| workload.is_changed()) {
             let hunks = by_workload.hunks(workload);
             let (insertions, deletions) = line_counts(&hunks);
             let group = group_of(file.name, workload, group_by);
@@ -103,6 +96,14 @@ fn group_of(file: &str, workload: &WorkloadReport, group_by: GroupBy<'_>) -> Str
             names => names.join(" "),
         },
     }
+}
+
+/// The numbers of added and of removed lines of all the workloads.
+pub(super) fn total_lines(reviews: &[ReviewedWorkload<'_>]) -> (usize, usize) {
+    (
+        reviews.iter().map(|review| review.insertions).sum(),
+        reviews.iter().map(|review| review.deletions).sum(),
+    )
 }
 
 /// The workloads by the name of their group, in their order.

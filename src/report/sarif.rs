@@ -7,17 +7,19 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::diagnostic::Severity;
 use crate::wording;
 
 /// A log with one run. Results refer to rules by index.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct SarifLog {
-    rules: Vec<SarifRule>,
-    results: Vec<(usize, SarifResult)>,
+    rules: Vec<Value>,
+    results: Vec<Value>,
+    /// How many results there are of each finding that is the same but for its line.
+    twins: BTreeMap<String, usize>,
 }
 
 /// A rule of the SARIF log.
-#[derive(Debug)]
 pub(super) struct SarifRule {
     pub id: String,
     pub short: String,
@@ -25,18 +27,9 @@ pub(super) struct SarifRule {
     pub markdown: Option<String>,
 }
 
-/// The level of a result.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum SarifLevel {
-    Note,
-    Warning,
-    Error,
-}
-
 /// One result.
-#[derive(Debug)]
 pub(super) struct SarifResult {
-    pub level: SarifLevel,
+    pub level: Severity,
     /// One or more sentences.
     pub message: String,
     /// Sentences behind the message. They are no part of what makes a result the same: help names paths as given.
@@ -49,7 +42,6 @@ pub(super) struct SarifResult {
 }
 
 /// Removed lines and inserted text in the file of the result.
-#[derive(Debug)]
 pub(super) struct SarifReplacement {
     /// The 1-based first line that is removed. If no line is removed, the text is inserted before it.
     pub line: usize,
@@ -60,7 +52,6 @@ pub(super) struct SarifReplacement {
 }
 
 /// A place in a file.
-#[derive(Debug)]
 pub(super) struct SarifLocation {
     pub file: String,
     pub line: usize,
@@ -68,91 +59,62 @@ pub(super) struct SarifLocation {
 }
 
 impl SarifLog {
-    pub(super) fn push(&mut self, rule: SarifRule, result: SarifResult) {
-        let known = self
-            .rules
-            .iter()
-            .position(|existing| existing.id == rule.id);
-        let index = known.unwrap_or_else(|| {
-            self.rules.push(rule);
-            self.rules.len() - 1
-        });
-        self.results.push((index, result));
-    }
-
-    pub(super) fn render(&self) -> String {
-        let mut twins = BTreeMap::new();
-        let results: Vec<Value> = self
-            .results
-            .iter()
-            .map(|(rule, result)| self.result(*rule, result, &mut twins))
-            .collect();
-        let driver = json!({
-            "name": "podgraft",
-            "semanticVersion": env!("CARGO_PKG_VERSION"),
-            "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
-        });
-        let run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results});
-        let log = json!({
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [run],
-        });
-        wording::json(serde_json::to_string_pretty(&log).expect("a value is always JSON")) + "\n"
-    }
-
-    fn result(
-        &self,
-        rule: usize,
-        result: &SarifResult,
-        twins: &mut BTreeMap<String, usize>,
-    ) -> Value {
+    pub(super) fn push(&mut self, rule: SarifRule, result: &SarifResult) {
+        let known = self.rules.iter().position(|known| known["id"] == rule.id);
+        let index = known.unwrap_or(self.rules.len());
         let mut value = json!({
-            "ruleId": self.rules[rule].id,
-            "ruleIndex": rule,
-            "level": match result.level {
-                SarifLevel::Note => "note",
-                SarifLevel::Warning => "warning",
-                SarifLevel::Error => "error",
-            },
+            "ruleId": rule.id,
+            "ruleIndex": index,
+            "level": wording::severity(result.level),
             "message": {"text": format!("{}{}", result.message, result.help)},
         });
         if let Some(location) = &result.location {
             value["locations"] = json!([place(location, result.workload.as_deref())]);
             value["partialFingerprints"] =
-                json!({"podgraft/v1": self.fingerprint(rule, result, location, twins)});
+                json!({"podgraft/v1": self.fingerprint(&rule.id, result, location)});
             if !result.replacements.is_empty() {
                 value["fixes"] = json!([fix(&result.replacements, location)]);
             }
         }
-        value
+        self.results.push(value);
+        if known.is_none() {
+            self.rules.push(described(rule));
+        }
+    }
+
+    pub(super) fn render(self) -> String {
+        let driver = json!({
+            "name": "podgraft",
+            "semanticVersion": env!("CARGO_PKG_VERSION"),
+            "rules": self.rules,
+        });
+        let run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": self.results});
+        wording::pretty_json(&json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [run],
+        }))
     }
 
     /// A stable hash by which code scanning tracks a finding. It does not include the line, so that it stays the same
     /// when lines above are added or removed; equal findings are numbered.
     fn fingerprint(
-        &self,
-        rule: usize,
+        &mut self,
+        rule: &str,
         result: &SarifResult,
         location: &SarifLocation,
-        twins: &mut BTreeMap<String, usize>,
     ) -> String {
         let workload = result.workload.as_deref().unwrap_or_default();
-        let key = format!(
-            "{}\n{}\n{workload}\n{}",
-            self.rules[rule].id, location.file, result.message
-        );
-        let twin = twins.entry(key.clone()).or_default();
+        let key = format!("{rule}\n{}\n{workload}\n{}", location.file, result.message);
+        let twin = self.twins.entry(key.clone()).or_default();
         *twin += 1;
         let digest = Sha256::digest(format!("{key}\n{twin}"));
-        digest.iter().take(16).fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        let bytes = digest.iter().take(16);
+        bytes.map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-fn rule(rule: &SarifRule) -> Value {
+fn described(rule: SarifRule) -> Value {
     let mut value = json!({
         "id": rule.id,
         "shortDescription": {"text": rule.short},
@@ -195,23 +157,10 @@ fn uri(path: &str) -> String {
     let mut uri = String::new();
     let path = path.trim_start_matches('<').trim_end_matches('>');
     for byte in path.trim_start_matches("./").bytes() {
-        match byte {
-            b'A'..=b'Z'
-            | b'a'..=b'z'
-            | b'0'..=b'9'
-            | b'/'
-            | b'.'
-            | b'-'
-            | b'_'
-            | b'~'
-            | b'@'
-            | b'+'
-            | b',' => {
-                uri.push(char::from(byte));
-            }
-            _ => {
-                let _ = write!(uri, "%{byte:02X}");
-            }
+        if byte.is_ascii_alphanumeric() || b"/.-_~@+,".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
         }
     }
     uri

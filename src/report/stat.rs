@@ -1,6 +1,6 @@
 //! The number of changed lines of each file, in the format of `git diff --stat`.
 
-use super::lines::{LineIndex, changes};
+use super::lines::{LineIndex, changes_of};
 use crate::outcome::ReportedFile;
 use crate::wording::{Paint, count, one_line};
 
@@ -23,24 +23,17 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let name_width = rows
-        .iter()
-        .map(|row| row.name.chars().count())
-        .max()
-        .unwrap_or(0);
-    let most = rows
-        .iter()
-        .map(|row| row.insertions + row.deletions)
-        .max()
-        .unwrap_or(0);
+    let widths = rows.iter().map(|row| row.name.chars().count());
+    let name_width = widths.max().unwrap_or(0);
+    let numbers = rows.iter().map(|row| row.insertions + row.deletions);
+    let most = numbers.max().unwrap_or(0);
     let number_width = most.to_string().len();
     let mut stat = String::new();
     for row in &rows {
-        let pad = " ".repeat(name_width - row.name.chars().count());
         let plus = paint.wrap("32", &"+".repeat(scale(row.insertions, most)));
         let minus = paint.wrap("31", &"-".repeat(scale(row.deletions, most)));
         stat.push_str(&format!(
-            " {}{pad} | {:>number_width$} {plus}{minus}\n",
+            " {:name_width$} | {:>number_width$} {plus}{minus}\n",
             row.name,
             row.insertions + row.deletions
         ));
@@ -56,7 +49,7 @@ pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
 
 fn row(file: &ReportedFile<'_>) -> StatRow {
     let lines = LineIndex::of(file.text);
-    let changes = changes(file, &lines);
+    let changes = changes_of(&file.report.edits, &lines);
     StatRow {
         name: one_line(file.name),
         insertions: changes.iter().map(|change| change.new.len()).sum(),
@@ -73,49 +66,7 @@ fn scale(lines: usize, most: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::outcome::FileReport;
-    use crate::yaml::splice::Edit;
-
-    #[test]
-    fn lines_are_counted_and_long_rows_scaled() {
-        let report = FileReport {
-            edits: vec![
-                Edit {
-                    at: 2..2,
-                    text: "x\n".repeat(80).into(),
-                },
-                Edit {
-                    at: 2..3,
-                    text: "c".into(),
-                },
-            ],
-            ..FileReport::default()
-        };
-        let file = ReportedFile {
-            name: "dir/a.yaml",
-            path: b"dir/a.yaml",
-            text: b"a\nb\n",
-            report: &report,
-        };
-        let stat = render(&[file], Paint::Plain);
-        let expected = format!(
-            " dir/a.yaml | 82 {}-\n 1 file changed, 81 insertions(+), 1 deletion(-)\n",
-            "+".repeat(39)
-        );
-        assert_eq!(stat, expected);
-    }
-
-    #[test]
-    fn nothing_changed_is_nothing_shown() {
-        let report = FileReport::default();
-        let file = ReportedFile {
-            name: "a",
-            path: b"a",
-            text: b"a\n",
-            report: &report,
-        };
-        assert_eq!(render(&[file], Paint::Plain), "");
-    }
+#[test]
+fn long_rows_are_scaled() {
+    assert_eq!((scale(81, 82), scale(1, 82), scale(3, 4)), (39, 1, 3));
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::change::ChangeVerb;
-use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
+use crate::outcome::{ReportedFile, WorkloadReport};
 use crate::wording::{Paint, count, one_line};
 
 /// The changed workloads with the changes of each policy, followed by the totals.
@@ -32,9 +32,8 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
     let title = paint.wrap("1", &one_line(&workload.title()));
     let _ = writeln!(summary, "{title} ({}:{})", one_line(file), workload.line);
     for policy_report in &workload.policies {
-        let changes = match &policy_report.outcome {
-            Outcome::Injected(changes) | Outcome::TakenOut(changes) => changes,
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => continue,
+        let Some(changes) = policy_report.changes() else {
+            continue;
         };
         let _ = writeln!(summary, "  {}", one_line(&policy_report.policy));
         for change in changes {
@@ -47,35 +46,4 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
         }
     }
     summary.push('\n');
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::change::{Change, ChangeTarget, Operation};
-    use crate::report::tests::{added_volume, report_of, workload};
-
-    #[test]
-    fn each_policy_lists_what_it_adds_and_the_plan_is_counted() {
-        let injected = Outcome::Injected(vec![
-            added_volume(),
-            Change::new(
-                Operation::Update,
-                ChangeTarget::env("app", "JAVA_TOOL_OPTIONS"),
-            ),
-        ]);
-        let report = report_of(vec![
-            workload("orders", 0..1, injected),
-            workload("cart", 1..1, Outcome::UpToDate),
-        ]);
-        let file = ReportedFile {
-            name: "a.yaml",
-            path: b"a.yaml",
-            text: b"",
-            report: &report,
-        };
-        let expected = "Deployment shop/orders (a.yaml:1)\n  agent\n    + volume agent\n    ~ app: env JAVA_TOOL_OPTIONS updated\n\n\
-                        Plan: 1 workload to change, 1 unchanged.\n";
-        assert_eq!(render(&[file], Paint::Plain), expected);
-    }
 }

@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 use super::needs;
 use crate::change::{Change, list, list_removed};
 use crate::outcome::needs::RunNeeds;
-use crate::outcome::{
-    FileReport, Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus,
-};
+use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use crate::wording::{self, count, one_line};
 
 /// The most reasons of one policy that are listed; the others are counted.
@@ -48,11 +46,8 @@ fn names(group: &[&WorkloadReport]) -> String {
     if let [workload] = group {
         return name(workload);
     }
-    let first: Vec<String> = group
-        .iter()
-        .take(MAX_ALIKE)
-        .map(|workload| name(workload))
-        .collect();
+    let first = group.iter().take(MAX_ALIKE);
+    let first: Vec<String> = first.map(|workload| name(workload)).collect();
     let dots = if group.len() > MAX_ALIKE { ", ..." } else { "" };
     format!(
         "{} ({}{dots})",
@@ -86,67 +81,72 @@ impl LimitedLines {
     }
 }
 
-/// One line for each workload that policies injected something into.
-pub fn injected(files: &[ReportedFile<'_>]) -> String {
+/// One line for each workload in which policies did something: the changes that `of` finds, put into `words`.
+fn changed(
+    files: &[ReportedFile<'_>],
+    verb: impl Fn(&WorkloadReport) -> &'static str,
+    of: fn(&Outcome) -> Option<&[Change]>,
+    words: impl Fn(&[Change]) -> String,
+) -> LimitedLines {
     let mut lines = LimitedLines::default();
-    let is_injected = |outcome: &Outcome| matches!(outcome, Outcome::Injected(_));
     for file in files {
-        let workloads = file.report.workloads.iter();
-        for workload in workloads.filter(|workload| workload.has_outcome(is_injected)) {
-            let verb = match workload.is_adopted() {
-                true => "adopted",
-                false => "injected",
-            };
+        for workload in file.report.input_workloads() {
+            let policies = workload.policies.iter();
+            let by = policies.filter_map(|policy| Some((&policy.policy, of(&policy.outcome)?)));
+            if by.clone().next().is_none() {
+                continue;
+            }
             lines.add(|| {
+                let by = by.map(|(policy, changes)| {
+                    one_line(&format!("{policy} ({})", first_of(changes, &words)))
+                });
+                let by: Vec<String> = by.collect();
                 let (name, place) = (name(workload), place(files, file, workload));
-                let by: Vec<_> = workload.policies.iter().filter_map(by_policy).collect();
-                format!("{name}{place}: {verb} by {}", by.join("; "))
+                format!("{name}{place}: {} {}", verb(workload), by.join("; "))
             });
         }
     }
+    lines
+}
+
+/// One line for each workload that policies injected something into.
+fn injected(files: &[ReportedFile<'_>]) -> String {
+    let verb = |workload: &WorkloadReport| match workload.is_adopted() {
+        true => "adopted by",
+        false => "injected by",
+    };
+    let mut lines = changed(files, verb, injections, list);
     lines.number += unlisted(files, WorkloadStatus::Injected);
     lines.finish("injected")
 }
 
-fn by_policy(report: &PolicyReport) -> Option<String> {
-    let policy = &report.policy;
-    match &report.outcome {
-        Outcome::Injected(changes) => {
-            Some(one_line(&format!("{policy} ({})", first_of(changes, list))))
-        }
+/// One line for each workload from which something was removed.
+fn taken_out(files: &[ReportedFile<'_>]) -> String {
+    changed(files, |_| "taken out", removals, list_removed).finish("taken out")
+}
+
+fn injections(outcome: &Outcome) -> Option<&[Change]> {
+    match outcome {
+        Outcome::Injected(changes) => Some(changes),
         Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+    }
+}
+
+fn removals(outcome: &Outcome) -> Option<&[Change]> {
+    match outcome {
+        Outcome::TakenOut(changes) => Some(changes),
+        Outcome::Injected(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
     }
 }
 
 /// The first changes in words, and the number of the others.
 fn first_of(changes: &[Change], list: impl Fn(&[Change]) -> String) -> String {
-    let (first, remaining) = changes.split_at(changes.len().min(MAX_CHANGES));
-    let more = if remaining.is_empty() {
-        String::new()
-    } else {
-        format!(", and {} more", remaining.len())
-    };
-    format!("{}{more}", list(first))
-}
-
-/// One line for each workload from which something was removed.
-pub fn taken_out(files: &[ReportedFile<'_>]) -> String {
-    let mut lines = LimitedLines::default();
-    for file in files {
-        for workload in file.report.input_workloads() {
-            let mut by = workload.policies.iter().filter_map(of_policy).peekable();
-            if by.peek().is_some() {
-                lines.add(|| {
-                    let (name, place) = (name(workload), place(files, file, workload));
-                    format!(
-                        "{name}{place}: taken out {}",
-                        by.collect::<Vec<_>>().join("; ")
-                    )
-                });
-            }
+    match changes.split_at_checked(MAX_CHANGES) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{}, and {} more", list(first), rest.len())
         }
+        Some(_) | None => list(changes),
     }
-    lines.finish("taken out")
 }
 
 /// The place of a workload; empty if the run has only one file.
@@ -157,17 +157,6 @@ fn place(files: &[ReportedFile<'_>], file: &ReportedFile<'_>, workload: &Workloa
     }
 }
 
-fn of_policy(report: &PolicyReport) -> Option<String> {
-    let policy = &report.policy;
-    match &report.outcome {
-        Outcome::TakenOut(changes) => Some(one_line(&format!(
-            "{policy} ({})",
-            first_of(changes, list_removed)
-        ))),
-        Outcome::Injected(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-    }
-}
-
 /// Why policies did not change workloads: near misses by name, the others counted by policy and reason.
 pub fn skipped(files: &[ReportedFile<'_>]) -> String {
     let mut lines = String::new();
@@ -175,25 +164,14 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
         let mut near: Vec<(String, Vec<&WorkloadReport>)> = Vec::new();
         let mut reasons: Vec<(&str, Vec<&WorkloadReport>)> = Vec::new();
         for (workload, skip) in skips(files, policy) {
-            if skip.is_near_miss {
-                let hint = skip
-                    .hint
-                    .as_ref()
-                    .map_or(String::new(), |hint| format!("; {hint}"));
-                let reason = one_line(&wording::brief(&format!("{}{hint}", skip.reason)));
-                match near.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, group)) => group.push(workload),
-                    None => near.push((reason, vec![workload])),
-                }
+            if !skip.is_near_miss {
+                add(&mut reasons, &*skip.reason, workload);
                 continue;
             }
-            match reasons
-                .iter_mut()
-                .find(|(reason, _)| *reason == skip.reason)
-            {
-                Some((_, group)) => group.push(workload),
-                None => reasons.push((&skip.reason, vec![workload])),
-            }
+            let hint = skip.hint.as_ref();
+            let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+            let reason = wording::brief(&format!("{}{hint}", skip.reason)).into_owned();
+            add(&mut near, one_line(&reason), workload);
         }
         let mut near_lines = LimitedLines::default();
         for (reason, group) in &near {
@@ -205,19 +183,28 @@ pub fn skipped(files: &[ReportedFile<'_>]) -> String {
     lines + &left_alone(files)
 }
 
+/// Adds a workload to those with the same reason.
+fn add<'w, R: PartialEq>(
+    groups: &mut Vec<(R, Vec<&'w WorkloadReport>)>,
+    reason: R,
+    workload: &'w WorkloadReport,
+) {
+    match groups.iter_mut().find(|(known, _)| *known == reason) {
+        Some((_, group)) => group.push(workload),
+        None => groups.push((reason, vec![workload])),
+    }
+}
+
 fn left_alone(files: &[ReportedFile<'_>]) -> String {
     let mut lines = LimitedLines::default();
     for workload in workloads(files) {
-        for policy_report in workload
-            .policies
-            .iter()
-            .filter(|policy_report| policy_report.outcome == Outcome::Failed)
-        {
+        let policies = workload.policies.iter();
+        for report in policies.filter(|report| report.outcome == Outcome::Failed) {
+            let policy = &report.policy;
             lines.add(|| {
                 format!(
-                    "{}: left alone by {}, see the message",
-                    name(workload),
-                    policy_report.policy
+                    "{}: left alone by {policy}, see the message",
+                    name(workload)
                 )
             });
         }
@@ -240,20 +227,11 @@ fn skips<'a>(
     files: &'a [ReportedFile<'_>],
     policy: &'a str,
 ) -> impl Iterator<Item = (&'a WorkloadReport, &'a Skip)> {
-    let policy_reports = workloads(files).flat_map(|workload| {
-        workload
-            .policies
-            .iter()
-            .map(move |policy_report| (workload, policy_report))
-    });
-    policy_reports
-        .filter(move |(_, policy_report)| &*policy_report.policy == policy)
-        .filter_map(|(workload, policy_report)| match &policy_report.outcome {
-            Outcome::Skipped(skip) => Some((workload, skip)),
-            Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
-                None
-            }
-        })
+    workloads(files).flat_map(move |workload| {
+        let reports = workload.policies.iter();
+        let same = reports.filter(move |report| &*report.policy == policy);
+        same.filter_map(move |report| Some((workload, report.skip()?)))
+    })
 }
 
 fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines: &mut String) {
@@ -317,34 +295,23 @@ pub fn totals(files: &[ReportedFile<'_>], mode: ReportMode) -> String {
     let with = |wanted: WorkloadStatus| {
         statuses.iter().filter(|&&status| status == wanted).count() + unlisted(files, wanted)
     };
+    let would = match mode {
+        ReportMode::Done => "",
+        ReportMode::Shown => "would be ",
+    };
     let parts = [
-        (
-            WorkloadStatus::Injected,
-            if mode == ReportMode::Done {
-                "injected"
-            } else {
-                "would be injected"
-            },
-        ),
-        (
-            WorkloadStatus::TakenOut,
-            if mode == ReportMode::Done {
-                "taken out"
-            } else {
-                "would be taken out"
-            },
-        ),
-        (WorkloadStatus::Adopted, "adopted"),
-        (WorkloadStatus::Unchanged, "unchanged"),
-        (WorkloadStatus::NotSelected, "not selected"),
-        (WorkloadStatus::Failed, "left alone"),
+        (WorkloadStatus::Injected, would, "injected"),
+        (WorkloadStatus::TakenOut, would, "taken out"),
+        (WorkloadStatus::Adopted, "", "adopted"),
+        (WorkloadStatus::Unchanged, "", "unchanged"),
+        (WorkloadStatus::NotSelected, "", "not selected"),
+        (WorkloadStatus::Failed, "", "left alone"),
     ];
-    let parts = parts.map(|(status, word)| (with(status), word));
-    let total: usize = parts.iter().map(|(number, _)| number).sum();
+    let parts = parts.map(|(status, would, word)| (with(status), would, word));
+    let total: usize = parts.iter().map(|(number, ..)| number).sum();
+    let parts = parts.iter().filter(|(number, ..)| *number > 0);
     let parts: Vec<String> = parts
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, word)| format!("{number} {word}"))
+        .map(|(number, would, word)| format!("{number} {would}{word}"))
         .collect();
     let colon = if parts.is_empty() { "" } else { ": " };
     let others = count(other_objects(files), "other object");
@@ -353,65 +320,4 @@ pub fn totals(files: &[ReportedFile<'_>], mode: ReportMode) -> String {
         count(total, "workload"),
         parts.join(", ")
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::change::{Change, ChangeTarget, Operation};
-    use crate::outcome::SkipCause;
-    use crate::report::tests::{added_volume, report_of, workload};
-
-    fn skip(reason: &str) -> Skip {
-        Skip::because(SkipCause::NoRule, reason)
-    }
-
-    #[test]
-    fn every_workload_is_accounted_for() {
-        let injected = Outcome::Injected(vec![
-            added_volume(),
-            Change::new(Operation::Update, ChangeTarget::env("app", "X")),
-        ]);
-        let near_miss = Skip {
-            is_near_miss: true,
-            ..skip("matched, no container (wants app)")
-        };
-        let mut report = report_of(vec![
-            workload("orders", 0..1, injected),
-            workload("cart", 1..1, Outcome::UpToDate),
-            workload("a", 1..1, Outcome::Skipped(skip("kind is Job"))),
-            workload("b", 1..1, Outcome::Skipped(skip("kind is Job"))),
-            workload("c", 1..1, Outcome::Skipped(skip("label is missing"))),
-            workload("d", 1..1, Outcome::Skipped(near_miss)),
-            workload("e", 1..1, Outcome::Failed),
-        ]);
-        report.objects = 9;
-        let file = ReportedFile {
-            name: "a.yaml",
-            path: b"a.yaml",
-            text: b"",
-            report: &report,
-        };
-        let expected = "\
-deployment shop/orders: injected by agent (volume agent, app: env X updated)
-deployment shop/d: not injected by agent: matched, no container (wants app)
-2 workloads: not selected by agent: kind is Job
-deployment shop/c: not selected by agent: label is missing
-deployment shop/e: left alone by agent, see the message
-7 workloads: 1 injected, 1 unchanged, 4 not selected, 1 left alone; 2 other objects
-";
-        assert_eq!(render(&[file]), expected);
-    }
-
-    #[test]
-    fn a_run_without_workloads_says_so() {
-        let report = report_of(Vec::new());
-        let file = ReportedFile {
-            name: "a.yaml",
-            path: b"a.yaml",
-            text: b"",
-            report: &report,
-        };
-        assert_eq!(render(&[file]), "0 workloads; 0 other objects\n");
-    }
 }

@@ -11,14 +11,12 @@ use std::ops::Range;
 use textwrap::{WordSeparator, WordSplitter};
 
 use super::hunks::policies_of;
-use super::lines::{AddedLine, LineChange, LineIndex, changes};
+use super::lines::{AddedLine, ChangeGroup, GroupLine, LineChange, LineIndex, changes_of, group};
 use super::without_record;
 use crate::change::{list, list_removed};
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use crate::wording::{self, Paint, is_unsafe, one_line};
 use crate::yaml::stream::is_separator;
-
-const CONTEXT: usize = 3;
 
 /// The reader of the diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +59,7 @@ struct DiffWriter {
 impl DiffWriter {
     fn file(&mut self, file: &ReportedFile<'_>) {
         let lines = LineIndex::of(file.text);
-        let mut changes = changes(file, &lines);
+        let mut changes = changes_of(&file.report.edits, &lines);
         let each = changes.iter_mut();
         each.for_each(|change| put_before_separator(change, &lines));
         if changes.is_empty() {
@@ -98,20 +96,13 @@ impl DiffWriter {
         );
         let title = one_line(&hunk_title(hunk, file, documents, lines));
         let _ = writeln!(self.text, "{} {title}", self.paint.wrap("36", &ranges));
-        let mut line = hunk.old.start;
-        for change in &hunk.changes {
-            (line..change.old.start).for_each(|context| self.push_body(' ', lines.get(context)));
-            change
-                .old
-                .clone()
-                .for_each(|gone| self.push_body('-', lines.get(gone)));
-            change
-                .new
-                .iter()
-                .for_each(|new| self.push_body('+', &new.text));
-            line = change.old.end;
+        for line in hunk.lines() {
+            match line {
+                GroupLine::Context(line) => self.push_body(' ', lines.get(line)),
+                GroupLine::Removed(line) => self.push_body('-', lines.get(line)),
+                GroupLine::Added(line) => self.push_body('+', &line.text),
+            }
         }
-        (line..hunk.old.end).for_each(|context| self.push_body(' ', lines.get(context)));
         insertions as isize - deletions as isize
     }
 
@@ -258,43 +249,18 @@ fn is_plain_separator(line: &[u8]) -> bool {
     is_separator(line) && (rest.is_empty() || rest.starts_with(b"#"))
 }
 
-/// The changes of a hunk, and its old lines with context.
-struct ChangeGroup<'c> {
-    changes: Vec<&'c LineChange>,
-    old: Range<usize>,
-}
-
 fn hunks<'c>(
     changes: &'c [LineChange],
     documents: &ChangedDocuments<'_>,
     lines: &LineIndex<'_>,
 ) -> Vec<ChangeGroup<'c>> {
-    let mut hunks: Vec<ChangeGroup<'c>> = Vec::new();
-    for change in changes {
-        let around = documents.context_range(change, lines);
-        let from = change.old.start.saturating_sub(CONTEXT).max(around.start);
-        let to = (change.old.end + CONTEXT).min(around.end);
-        match hunks.last_mut() {
-            Some(last) if from <= last.old.end && may_join(last, change, &around) => {
-                last.changes.push(change);
-                last.old.end = to;
-            }
-            _ => hunks.push(ChangeGroup {
-                changes: vec![change],
-                old: from..to,
-            }),
-        }
-    }
-    for hunk in &mut hunks {
-        balance(hunk, documents.total);
-    }
+    let around = |change: &LineChange| documents.context_range(change, lines);
+    // Hunks must not overlap. Hunks that only touch are joined if they are in one document.
+    let mut hunks = group(changes, around, |old, around| old.start >= around.start);
     hunks
-}
-
-/// Hunks must not overlap. Hunks that only touch are joined if they are in one document.
-fn may_join(last: &ChangeGroup<'_>, change: &LineChange, around: &Range<usize>) -> bool {
-    let overlaps = change.old.start.saturating_sub(CONTEXT).max(around.start) < last.old.end;
-    overlaps || last.old.start >= around.start
+        .iter_mut()
+        .for_each(|hunk| balance(hunk, documents.total));
+    hunks
 }
 
 /// Cuts the context before the changes to the length of that after them; see the module.
@@ -320,7 +286,7 @@ fn range(start: usize, len: usize) -> String {
 
 /// Whether an edit of the file, by its number, is in some changes.
 fn has_edit(
-    changes: &[&LineChange],
+    changes: &[LineChange],
     number: usize,
     file: &ReportedFile<'_>,
     lines: &LineIndex<'_>,
@@ -339,10 +305,7 @@ fn has_edit(
 }
 
 /// The changes with edits of a workload, found by binary search: a hunk may have many short documents in a row.
-fn changes_of<'h, 'c>(
-    changes: &'h [&'c LineChange],
-    workload: &WorkloadReport,
-) -> &'h [&'c LineChange] {
+fn changes_in<'c>(changes: &'c [LineChange], workload: &WorkloadReport) -> &'c [LineChange] {
     let edits = &workload.edits;
     let first = changes.partition_point(|change| change.edits.end <= edits.start);
     let behind = &changes[first..];
@@ -361,12 +324,12 @@ fn hunk_title(
         .reduce(|range, next| range.start.min(next.start)..range.end.max(next.end))
         .unwrap_or_default();
     let workloads = documents.with_edits(numbers).filter(|workload| {
-        let changes = changes_of(&hunk.changes, workload);
+        let changes = changes_in(hunk.changes, workload);
         let mut edits = workload.edits.clone();
         edits.any(|number| has_edit(changes, number, file, lines))
     });
     let titles = workloads.map(|workload| {
-        let changes = changes_of(&hunk.changes, workload).iter().copied();
+        let changes = changes_in(hunk.changes, workload).iter();
         let policies = policies_of(changes, workload, workload.edits.start);
         format!("{}: {}", workload.title(), policies.join(", "))
     });

@@ -1,6 +1,6 @@
 use super::*;
+use crate::change::{Change, ChangeTarget, Operation, PodItem};
 use crate::outcome::FileReport;
-use crate::report::tests::{added_volume, report_of, workload};
 use crate::yaml::splice::Edit;
 
 /// Where lines are inserted, and which.
@@ -8,7 +8,7 @@ type Insertions<'a> = &'a [(usize, &'a str)];
 
 /// One workload a document, each with its edits.
 fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
-    let mut report: FileReport = report_of(Vec::new());
+    let mut report = FileReport::default();
     for (index, (document, insertions)) in documents.iter().enumerate() {
         let from = report.edits.len();
         report
@@ -18,12 +18,21 @@ fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
                 text: text.into(),
             }));
         let edits = from..report.edits.len();
-        let outcome = Outcome::Injected(vec![added_volume()]);
-        let changed = workload(&format!("w{index}"), edits, outcome);
+        let volume = ChangeTarget::PodItem(PodItem::Volume, "agent".to_owned());
         report.workloads.push(WorkloadReport {
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: format!("w{index}"),
             document: document.clone(),
             extent: document.clone(),
-            ..changed
+            edits,
+            policies: vec![PolicyReport {
+                policy: "agent".into(),
+                outcome: Outcome::Injected(vec![Change::new(Operation::Add, volume)]),
+                rules: Vec::new(),
+                is_older: false,
+            }],
+            ..WorkloadReport::default()
         });
     }
     render(

@@ -58,9 +58,7 @@ pub fn render(checked: &CheckedRun<'_>) -> String {
         },
         findings: checked.findings.iter().map(found).collect(),
     };
-    let text = serde_json::to_string_pretty(&report)
-        .expect("strings, numbers and lists of these are always JSON");
-    wording::json(text) + "\n"
+    wording::pretty_json(&report)
 }
 
 fn found(finding: &Finding) -> FindingJson<'_> {
@@ -68,11 +66,7 @@ fn found(finding: &Finding) -> FindingJson<'_> {
     let place = finding.place();
     FindingJson {
         code: diagnostic.code.name(),
-        severity: match diagnostic.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        },
+        severity: wording::severity(diagnostic.severity),
         message: &diagnostic.message,
         workload: finding.workload.as_deref(),
         file: place.map(|place| &*place.source),

@@ -187,9 +187,7 @@ fn out_of_date(workload: &WorkloadReport) -> Diagnostic {
 /// What a policy would still change in a workload, in words; `None` if nothing.
 fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
     let policy = &policy_report.policy;
-    let (Outcome::Injected(changes) | Outcome::TakenOut(changes)) = &policy_report.outcome else {
-        return None;
-    };
+    let changes = policy_report.changes()?;
     let cause = changes.iter().find_map(|change| match &change.operation {
         Operation::Record(cause) => Some(cause),
         _ => None,

@@ -1,14 +1,13 @@
 //! The findings as SARIF, for code scanning.
 
 use super::{CheckedRun, Finding};
-use crate::diagnostic::Severity;
-use crate::report::sarif::{SarifLevel, SarifLocation, SarifLog, SarifResult, SarifRule};
+use crate::report::sarif::{SarifLocation, SarifLog, SarifResult, SarifRule};
 
 /// Renders the whole log.
 pub fn render(checked: &CheckedRun<'_>) -> String {
     let mut log = SarifLog::default();
     for finding in &checked.findings {
-        log.push(rule(finding), result(finding));
+        log.push(rule(finding), &result(finding));
     }
     log.render()
 }
@@ -45,11 +44,7 @@ fn result(finding: &Finding) -> SarifResult {
     let help = help.replace("?.", "?");
     let place = diagnostic.labels.first().map(|label| &label.place);
     SarifResult {
-        level: match diagnostic.severity {
-            Severity::Error => SarifLevel::Error,
-            Severity::Warning => SarifLevel::Warning,
-            Severity::Note => SarifLevel::Note,
-        },
+        level: diagnostic.severity,
         message: format!("{}.", diagnostic.message),
         help,
         location: place.map(|place| SarifLocation {

@@ -25,10 +25,11 @@ pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
             true => format!("{}:{}: ", place.source, place.line),
             false => format!("{}: ", place.link()),
         });
-        let (word, style) = match diagnostic.severity {
-            Severity::Error => ("error", "1;31"),
-            Severity::Warning => ("warning", "1;33"),
-            Severity::Note => ("note", "1;36"),
+        let word = wording::severity(diagnostic.severity);
+        let style = match diagnostic.severity {
+            Severity::Error => "1;31",
+            Severity::Warning => "1;33",
+            Severity::Note => "1;36",
         };
         let heading = paint.wrap(style, &format!("{word}[{}]", diagnostic.code.name()));
         let _ = writeln!(
@@ -59,22 +60,10 @@ pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
 /// The last line: `12 workloads, 10 injected and up to date: 2 errors, 1 warning`.
 pub fn totals(checked: &CheckedRun<'_>) -> String {
     let (total, settled) = checked.workloads();
-    let of = |severity, word| match checked.number(severity) {
-        0 => None,
-        number => Some(count(number, word)),
-    };
-    let found: Vec<String> = [
-        of(Severity::Error, "error"),
-        of(Severity::Warning, "warning"),
-        of(Severity::Note, "note"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let found = if found.is_empty() {
-        "nothing to report".to_owned()
-    } else {
-        found.join(", ")
+    let found = wording::severities(|severity| checked.number(severity));
+    let found = match &*found {
+        "" => "nothing to report",
+        found => found,
     };
     format!(
         "{}, {settled} injected and up to date: {found}\n",

@@ -10,8 +10,8 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::ReportedFile;
 use crate::outcome::view::WorkloadView;
 use crate::report::grouping::{and_more, group_alike};
-use crate::report::hunks::{Hunk, HunkLine, LineSign};
-use crate::report::review::{GroupBy, ReviewedWorkload, groups, reviewed};
+use crate::report::hunks::{Hunk, HunkLine};
+use crate::report::review::{GroupBy, ReviewedWorkload, groups, reviewed, total_lines};
 use crate::report::without_record;
 use crate::wording::{self, count, one_line};
 
@@ -98,8 +98,7 @@ fn warnings(problems: &[Diagnostic], page: &mut String) {
 }
 
 fn head(reviews: &[ReviewedWorkload<'_>], seen: usize, page: &mut String) {
-    let insertions: usize = reviews.iter().map(|review| review.insertions).sum();
-    let deletions: usize = reviews.iter().map(|review| review.deletions).sum();
+    let (insertions, deletions) = total_lines(reviews);
     let changed = reviews
         .iter()
         .filter(|review| !review.workload.is_generated)
@@ -138,23 +137,16 @@ fn head(reviews: &[ReviewedWorkload<'_>], seen: usize, page: &mut String) {
 fn policies<'a>(reviews: &'a [ReviewedWorkload<'_>]) -> BTreeMap<&'a str, usize> {
     let mut policies = BTreeMap::new();
     for review in reviews {
-        let names: BTreeSet<&str> = review
-            .changes_by_policy()
-            .map(|(policy, _)| policy)
-            .collect();
-        names
-            .into_iter()
-            .for_each(|policy| *policies.entry(policy).or_default() += 1);
+        for policy in BTreeSet::from_iter(review.policies()) {
+            *policies.entry(policy).or_default() += 1;
+        }
     }
     policies
 }
 
 fn block(review: &ReviewedWorkload<'_>, page: &mut String) {
     let report = review.workload;
-    let policies: Vec<&str> = review
-        .changes_by_policy()
-        .map(|(policy, _)| policy)
-        .collect();
+    let policies = review.policies();
     let names = escape(&serde_json::to_string(&policies).expect("strings are always JSON"));
     let _ = write!(
         page,
@@ -209,22 +201,14 @@ fn drawing<'a>(hunk: &'a Hunk<'a>) -> HunkDrawing<'a> {
         old: hunk.old.start + 1,
         new: hunk.new.start + 1,
         policies: &hunk.policies,
-        lines: hunk
-            .lines
-            .iter()
-            .map(|line| line_drawing(line, hunk))
-            .collect(),
+        lines: hunk.lines.iter().map(line).collect(),
     }
 }
 
 /// The sign, the text and, where they differ from the hunk's, the policies of a line.
-fn line_drawing(line: &HunkLine<'_>, hunk: &Hunk<'_>) -> (char, String, String) {
-    let is_told = line.sign != LineSign::Added || line.policies == hunk.policies;
-    let policies = match is_told {
-        true => String::new(),
-        false => line.policies.join(", "),
-    };
-    (line.sign.char(), safe(&line.text), policies)
+fn line(line: &HunkLine<'_>) -> (char, String, String) {
+    let policies = line.policies.as_deref().unwrap_or_default();
+    (line.sign.char(), safe(&line.text), policies.join(", "))
 }
 
 fn safe(line: &str) -> String {
