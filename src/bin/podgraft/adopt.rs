@@ -1,7 +1,6 @@
 //! `podgraft adopt`: records what stands in the manifests just as a policy would inject it, as injected by that policy.
 
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::options::Options;
 use podgraft::outcome::Outcome;
 use podgraft::report::text;
 
@@ -18,10 +17,8 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         output_dir: None,
     };
     check_target(target, &args.run.paths)?;
-    let request = RunRequest {
-        configure: |options: &mut Options| options.adopt = true,
-        ..RunRequest::of(&Purpose::InPlace)
-    };
+    let mut request = RunRequest::of(&Purpose::InPlace);
+    request.options.adopt = true;
     let mut grafted = graft_all(&args.run, request)?;
     let is_refused = grafted.problems.iter().any(Diagnostic::is_error);
     let is_given = |policy: &str| grafted.demands.given.iter().any(|given| given == policy);

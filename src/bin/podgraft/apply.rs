@@ -4,7 +4,6 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::options::Options;
 use podgraft::patches;
 use podgraft::report::text;
 
@@ -12,6 +11,7 @@ use crate::args::{self, ApplyFormat};
 use crate::diagnostics::Console;
 use crate::output::{GraftedFile, OutputTarget, print, write_component};
 use crate::pipeline::OutputTiming;
+use crate::problems::unless;
 use crate::run::{
     Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all, refuse, usage,
 };
@@ -64,15 +64,13 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
     };
     let is_for_stdout = !args.in_place && args.output_dir.is_none();
     let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
-    let grafted = graft_all(
-        &args.run,
-        RunRequest {
-            details,
-            pipe,
-            report_orphans: true,
-            ..RunRequest::for_report(&purpose, output)
-        },
-    )?;
+    let mut request = RunRequest {
+        pipe,
+        report_orphans: true,
+        ..RunRequest::for_report(&purpose, output)
+    };
+    request.options.details = details;
+    let grafted = graft_all(&args.run, request)?;
     Ok(conclude(grafted, &args.run.output, target))
 }
 
@@ -80,23 +78,9 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
 type PatchWriter = fn(&args::ApplyArgs, &GraftOutcome) -> Result<(), Vec<Diagnostic>>;
 
 fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Error> {
-    let ask = |options: &mut Options| options.patches = true;
-    let configure = |options: &mut Options| {
-        options.patches = true;
-        options.needs = true;
-    };
-    let ask = if args.run.output.quiet {
-        ask
-    } else {
-        configure
-    };
-    let grafted = graft_all(
-        &args.run,
-        RunRequest {
-            configure: ask,
-            ..RunRequest::of(&Purpose::Elsewhere)
-        },
-    )?;
+    let mut request = RunRequest::for_report(&Purpose::Elsewhere, &args.run.output);
+    request.options.patches = true;
+    let grafted = graft_all(&args.run, request)?;
     let console = Console::new(&args.run.output);
     if let Some(exit) = refuse(&grafted, &args.run.output, console) {
         return Ok(exit);
@@ -134,17 +118,11 @@ fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diag
     let inside = inputs.filter(|(_, path)| {
         std::fs::canonicalize(path).is_ok_and(|path| path.starts_with(&folder))
     });
-    let problems: Vec<Diagnostic> = inside
-        .map(|(name, _)| {
-            let message =
-                format!("`{name}` is read by this run and stands in the folder of the Component");
-            Diagnostic::error(Code::File, message)
-                .help("leave the folder out with --exclude, or name another one")
-        })
-        .collect();
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(problems)
-    }
+    let problems = inside.map(|(name, _)| {
+        let message =
+            format!("`{name}` is read by this run and stands in the folder of the Component");
+        Diagnostic::error(Code::File, message)
+            .help("leave the folder out with --exclude, or name another one")
+    });
+    unless(problems.collect(), ())
 }

@@ -271,7 +271,7 @@ pub struct ConvertArgs {
 }
 
 /// What `apply` and `diff` have in common.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub struct RunArgs {
     /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
@@ -285,22 +285,6 @@ pub struct RunArgs {
     /// The output.
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Whether ephemeral containers are asked for.
-    #[arg(skip)]
-    pub ephemeral_containers: bool,
-}
-
-impl RunArgs {
-    /// Policies alone, with nothing to apply them to.
-    pub fn of_policies(policies: PolicyArgs) -> Self {
-        RunArgs {
-            paths: Vec::new(),
-            policies,
-            manifests: ManifestArgs::default(),
-            output: OutputArgs::default(),
-            ephemeral_containers: false,
-        }
-    }
 }
 
 /// Which policies, and with which values.
@@ -434,7 +418,8 @@ pub struct ManifestArgs {
     pub shard: Option<Shard>,
 }
 
-fn parse_param(text: &str) -> Result<ParamSetting, String> {
+/// `[POLICY:]NAME=VALUE`, as `--param` takes it.
+pub fn parse_param(text: &str) -> Result<ParamSetting, String> {
     let (target, value) = text.split_once('=').ok_or("wanted [POLICY:]name=value")?;
     let (policy, name) = match target.rsplit_once(':') {
         Some((policy, name)) => (Some(policy.to_owned()), name),

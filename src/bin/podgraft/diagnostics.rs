@@ -13,11 +13,12 @@ use podgraft::diagnostic::{Code, Diagnostic, Severity};
 use podgraft::report::grouping::{self, group_alike};
 use podgraft::report::json::render_diagnostic;
 use podgraft::report::unified::wrap_options;
-use podgraft::wording::{Paint, brief, for_log, is_unsafe, lines, one_line};
-
+use podgraft::wording::{Paint, brief, for_log, is_unsafe, lines, one_line, severities, severity};
 use textwrap::{WordSeparator, WordSplitter};
 
 use crate::args;
+use crate::output::print;
+use crate::run::Exit;
 use excerpts::DiagnosticView;
 
 /// The most diagnostics of one code that are shown to people; the others are counted.
@@ -82,6 +83,25 @@ impl Console {
         }
     }
 
+    /// A console for commands whose only output flag is `--color`, or that have none.
+    pub fn plain(color: args::ColorWhen) -> Self {
+        Console::new(&args::OutputArgs {
+            color,
+            ..args::OutputArgs::default()
+        })
+    }
+
+    /// Prints a result on stdout. Returns `exit`, or shows why it cannot be printed.
+    pub fn print(self, result: &[u8], exit: Exit) -> Exit {
+        match print(result) {
+            Ok(()) => exit,
+            Err(problem) => {
+                self.show(&[problem]);
+                Exit::Refused
+            }
+        }
+    }
+
     /// Whether to colour what goes to stdout.
     pub fn stdout_paint(self) -> Paint {
         self.paint(&io::stdout())
@@ -89,15 +109,14 @@ impl Console {
 
     /// Sources: <https://no-color.org>, <https://bixense.com/clicolors/>.
     fn paint(self, stream: &impl IsTerminal) -> Paint {
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_forced = is_set("CLICOLOR_FORCE")
-            && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let is_forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_dumb = set("TERM").is_some_and(|term| term == "dumb");
         let has_colours = match self.color {
             args::ColorWhen::Always => true,
             args::ColorWhen::Never => false,
             args::ColorWhen::Auto => {
-                !is_set("NO_COLOR") && (is_forced || stream.is_terminal() && !is_dumb)
+                set("NO_COLOR").is_none() && (is_forced || stream.is_terminal() && !is_dumb)
             }
         };
         if has_colours {
@@ -125,6 +144,13 @@ impl Console {
         write_stderr(&shown);
     }
 
+    /// Shows diagnostics one by one, in their order.
+    pub fn show_each(self, diagnostics: &[Diagnostic]) {
+        diagnostics
+            .chunks(1)
+            .for_each(|diagnostic| self.show(diagnostic));
+    }
+
     /// Prints a message for people; nothing under `--quiet` or `--diagnostics json`.
     pub fn inform(self, text: &str) {
         if !self.is_quiet && self.diagnostics != args::DiagnosticsFormat::Json {
@@ -134,11 +160,17 @@ impl Console {
 
     /// Prints the last line of a run: `podgraft: 2 errors, 1 warning; nothing was written`.
     pub fn conclude(self, diagnostics: &[Diagnostic], outcome: &str) {
+        let of = |severity| {
+            diagnostics
+                .iter()
+                .filter(move |found| found.severity == severity)
+        };
+        let counts = severities(|severity| match severity {
+            Severity::Note => 0,
+            Severity::Warning | Severity::Error => of(severity).count(),
+        });
         if self.diagnostics != args::DiagnosticsFormat::Json {
-            write_stderr(&format!(
-                "podgraft: {}; {outcome}\n",
-                severity_counts(diagnostics)
-            ));
+            write_stderr(&format!("podgraft: {counts}; {outcome}\n"));
         }
     }
 
@@ -161,31 +193,6 @@ impl Console {
 /// Prints a message for people, for commands without output flags.
 pub fn inform(text: &str) {
     write_stderr(&lines(text));
-}
-
-/// Shows one diagnostic, for commands without output flags.
-pub fn show_plainly(diagnostic: &Diagnostic) {
-    show_in(std::slice::from_ref(diagnostic), args::ColorWhen::Auto);
-}
-
-/// Whether to colour what goes to stdout, for commands whose only output flag is `--color`.
-pub fn stdout_paint(color: args::ColorWhen) -> Paint {
-    Console {
-        color,
-        diagnostics: args::DiagnosticsFormat::Text,
-        is_quiet: false,
-    }
-    .stdout_paint()
-}
-
-/// Shows diagnostics, for commands whose only output flag is `--color`.
-pub fn show_in(diagnostics: &[Diagnostic], color: args::ColorWhen) {
-    Console {
-        color,
-        diagnostics: args::DiagnosticsFormat::Text,
-        is_quiet: false,
-    }
-    .show(diagnostics);
 }
 
 /// Whether the locale is UTF-8. The first of the variables that is set decides, as POSIX says.
@@ -233,28 +240,16 @@ fn with_short_quotes(diagnostic: &Diagnostic) -> Diagnostic {
 
 /// A diagnostic in plain lines, without an excerpt of its source: manifests may hold secrets.
 fn render_short(diagnostic: &Diagnostic) -> String {
-    let severity = match diagnostic.severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-    };
-    let mut shown = format!(
-        "{severity}[{}]: {}\n",
-        diagnostic.code.name(),
-        sentence(&diagnostic.message)
-    );
+    let (severity, code) = (severity(diagnostic.severity), diagnostic.code.name());
+    let mut shown = format!("{severity}[{code}]: {}\n", sentence(&diagnostic.message));
     for label in &diagnostic.labels {
-        let _ = writeln!(
-            shown,
-            "  at {}: {}",
-            one_line(&label.place.link()),
-            sentence(&label.text)
-        );
+        let link = one_line(&label.place.link());
+        let _ = writeln!(shown, "  at {link}: {}", sentence(&label.text));
     }
     if let Some(help) = &diagnostic.help {
         let _ = writeln!(shown, "  help: {}", sentence(help));
     }
-    let _ = writeln!(shown, "  more: podgraft explain {}", diagnostic.code.name());
+    let _ = writeln!(shown, "  more: podgraft explain {code}");
     shown
 }
 
@@ -264,22 +259,6 @@ fn write_stderr(text: &str) {
     }
     // A closed stderr leaves no way to report this.
     let _ = io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// The counts of a diagnostic list, without notes: `2 errors, 1 warning`.
-fn severity_counts(diagnostics: &[Diagnostic]) -> String {
-    let mut parts = Vec::new();
-    for (severity, word) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
-        let same = diagnostics
-            .iter()
-            .filter(|diagnostic| diagnostic.severity == severity);
-        match same.count() {
-            0 => {}
-            1 => parts.push(format!("1 {word}")),
-            number => parts.push(format!("{number} {word}s")),
-        }
-    }
-    parts.join(", ")
 }
 
 fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -> String {
@@ -292,16 +271,14 @@ fn render_text(diagnostics: &[&Diagnostic], renderer: &GraphicalReportHandler) -
             render_one(diagnostic, &others, renderer, &mut shown);
         }
     }
-    for (code, number) in counts
-        .iter()
-        .filter(|(_, number)| **number > MOST_OF_A_CODE)
-    {
-        let more = number - MOST_OF_A_CODE;
-        let _ = writeln!(
-            shown,
-            "... and {more} more of `{}`; --diagnostics json lists all\n",
-            code.name()
-        );
+    for (code, number) in counts {
+        if number > MOST_OF_A_CODE {
+            let (more, code) = (number - MOST_OF_A_CODE, code.name());
+            let _ = writeln!(
+                shown,
+                "... and {more} more of `{code}`; --diagnostics json lists all\n"
+            );
+        }
     }
     shown
 }
@@ -312,24 +289,17 @@ fn render_one(
     renderer: &GraphicalReportHandler,
     shown: &mut String,
 ) {
-    let view = DiagnosticView::of(diagnostic);
+    let (view, code) = (DiagnosticView::of(diagnostic), diagnostic.code.name());
     let mut rendered = String::new();
     if renderer.render_report(&mut rendered, &view).is_err() {
-        rendered = format!("{}: {}\n", diagnostic.code.name(), view.message);
+        rendered = format!("{code}: {}\n", view.message);
     }
     shown.push_str(&for_log(rendered));
     if !others.is_empty() {
-        let _ = writeln!(
-            shown,
-            "  {}",
-            grouping::and_more_named(diagnostic, others, "--diagnostics json")
-        );
+        let more = grouping::and_more_named(diagnostic, others, "--diagnostics json");
+        let _ = writeln!(shown, "  {more}");
     }
-    let _ = writeln!(
-        shown,
-        "  more: podgraft explain {}\n",
-        diagnostic.code.name()
-    );
+    let _ = writeln!(shown, "  more: podgraft explain {code}\n");
 }
 
 /// A text on one line, with long values shortened and unsafe characters escaped.
@@ -398,15 +368,6 @@ mod tests {
         assert!(
             shown(&[Diagnostic::error(Code::NotYaml, "x").at(source.place(4..4), "here")])
                 .contains("b.yaml:1:5")
-        );
-    }
-
-    #[test]
-    fn no_folded_line_is_a_command() {
-        let text = "  help: a\n        ::error::x ::\n    a::b\n".to_owned();
-        assert_eq!(
-            for_log(text),
-            "  help: a\n        \\u{3a}:error::x ::\n    a::b\n"
         );
     }
 

@@ -12,11 +12,8 @@ use crate::walk::{InputPlace, no_manifest};
 
 /// Errors for the `--workload` patterns that match nothing: a misspelt name must not look like success.
 pub fn unmet_workloads(options: &Options, files: &[GraftedFile]) -> Vec<Diagnostic> {
-    let unmet: Vec<&WorkloadPattern> = options
-        .workloads
-        .iter()
-        .filter(|pattern| !pattern.is_met())
-        .collect();
+    let unmet = options.workloads.iter().filter(|pattern| !pattern.is_met());
+    let unmet: Vec<&WorkloadPattern> = unmet.collect();
     // A document that could not be read may hold the workload.
     let is_unread = |file: &GraftedFile| file.report.diagnostics.iter().any(Diagnostic::is_error);
     if unmet.is_empty() || files.iter().any(is_unread) {
@@ -41,10 +38,8 @@ fn fits_nothing(pattern: &WorkloadPattern, titles: &[String]) -> Diagnostic {
         Some(index) => format!("did you mean `--workload '{}'`?", titles[index]),
         None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
     };
-    let message = format!(
-        "`--workload {}` fits no workload of the manifests",
-        pattern.text
-    );
+    let text = &pattern.text;
+    let message = format!("`--workload {text}` fits no workload of the manifests");
     Diagnostic::error(Code::NoMatch, message).help(help)
 }
 
@@ -53,11 +48,9 @@ pub fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagno
     if problems.iter().any(Diagnostic::is_error) {
         return Vec::new();
     }
-    let of_flags = options.image_env.iter().filter(|env| !env.is_configured);
-    of_flags
-        .filter(|env| !env.is_met())
-        .map(fits_no_container)
-        .collect()
+    let flags = options.image_env.iter();
+    let unmet = flags.filter(|env| !env.is_configured && !env.is_met());
+    unmet.map(fits_no_container).collect()
 }
 
 fn fits_no_container(env: &ImageEnv) -> Diagnostic {
@@ -114,8 +107,6 @@ pub fn no_manifest_found(files: &[GraftedFile]) -> Vec<Diagnostic> {
         "there is no manifest in {}: nothing but blank lines and comments",
         names.join(", ")
     );
-    vec![
-        Diagnostic::error(Code::NoManifests, message)
-            .help("check the command before the pipe, or the path"),
-    ]
+    let problem = Diagnostic::error(Code::NoManifests, message);
+    vec![problem.help("check the command before the pipe, or the path")]
 }

@@ -1,7 +1,7 @@
 //! `podgraft init` and `podgraft policy new`: write a commented first policy and configuration from the user's answers.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use podgraft::config::FILE_NAME;
@@ -10,10 +10,11 @@ use podgraft::edit::emit::plain_or_quoted;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::wording::shell_word;
 
-use crate::args::PolicyArgs;
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
-use crate::diagnostics::{inform, show_plainly};
+use crate::args::{ColorWhen, PolicyArgs};
+use crate::diagnostics::{Console, inform};
 use crate::policies::load_to_look_at;
+use crate::problems::not_written;
 use crate::run::Exit;
 use crate::settings::from_folder;
 
@@ -25,7 +26,7 @@ pub fn init(args: &InitArgs) -> Exit {
     match write_all(args) {
         Ok(()) => Exit::Done,
         Err(problem) => {
-            show_plainly(&problem);
+            Console::plain(ColorWhen::Auto).show(&[problem]);
             Exit::Refused
         }
     }
@@ -74,24 +75,15 @@ fn already_exists(path: &Path) -> Diagnostic {
     Diagnostic::error(Code::File, message).help("change it by hand, or take it away first")
 }
 
-fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
-    if error.kind() == std::io::ErrorKind::AlreadyExists {
-        return already_exists(path);
-    }
-    let message = format!("`{}` cannot be written: {error}", path.display());
-    Diagnostic::error(Code::File, message)
-}
-
 fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
-    let problem = |error| not_written(path, &error);
+    let problem = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => already_exists(path),
+        _ => not_written(path.display(), error),
+    };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(problem)?;
     }
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(problem)?;
+    let mut file = File::create_new(path).map_err(problem)?;
     file.write_all(text.as_bytes()).map_err(problem)?;
     let shown = path.strip_prefix(".").unwrap_or(path);
     inform(&format!("wrote {}\n", shown.display()));

@@ -18,9 +18,8 @@ use podgraft::wording::lines;
 use serde_json::{Value, json};
 
 use crate::args::tools::{ImagesArgs, LintArgs, LintFormat};
-use crate::args::{PolicyArgs, RunArgs};
-use crate::diagnostics::show_in;
-use crate::output::print;
+use crate::args::{ColorWhen, PolicyArgs, RunArgs};
+use crate::diagnostics::Console;
 use crate::policies::load_to_look_at;
 use crate::run::Exit;
 use crate::settings::{Caller, complete};
@@ -50,20 +49,18 @@ pub fn lint(args: &LintArgs) -> Exit {
         LintFormat::Text => lines(&policies.iter().map(needs_text).collect::<String>()),
         LintFormat::Json => format!("{:#}\n", json_result(&policies, &findings)),
     };
+    let console = Console::plain(args.color);
     if args.output == LintFormat::Text {
-        show_in(&findings, args.color);
+        console.show(&findings);
     }
-    if let Err(problem) = print(result.as_bytes()) {
-        show_in(&[problem], args.color);
-        return Exit::Refused;
-    }
-    match is_refused {
+    let exit = match is_refused {
         true => Exit::Refused,
         false if has_findings(&findings) || args.strict && !findings.is_empty() => {
             Exit::Differences
         }
         false => Exit::Done,
-    }
+    };
+    console.print(result.as_bytes(), exit)
 }
 
 /// Whether `imageMirrors` are applied.
@@ -81,7 +78,10 @@ fn read(
     files: &[PathBuf],
     mirrors: MirrorUse,
 ) -> (RunArgs, Vec<Policy>, Vec<Diagnostic>) {
-    let mut run = RunArgs::of_policies(args.clone());
+    let mut run = RunArgs {
+        policies: args.clone(),
+        ..RunArgs::default()
+    };
     run.policies.given.extend_from_slice(files);
     let mut run = match complete(&run, Caller::CommandLine) {
         Ok(run) => run,
@@ -138,12 +138,12 @@ fn needs_text(policy: &Policy) -> String {
     let needs = needs_of(policy);
     let mut text = format!("{} needs from the cluster\n", policy.identity);
     if !policy.open_params.is_empty() {
-        let names: Vec<&str> = policy.open_params.iter().map(String::as_str).collect();
+        let names = policy.open_params.iter().map(String::as_str);
+        let names = names.collect::<Vec<_>>().join(", ");
         let _ = writeln!(
             text,
-            "  {:<17}{} (from you, with --param)",
-            "parameters",
-            names.join(", ")
+            "  {:<17}{names} (from you, with --param)",
+            "parameters"
         );
     }
     let lists = [
@@ -155,18 +155,13 @@ fn needs_text(policy: &Policy) -> String {
         ("privileges", NeedKind::Privilege),
     ];
     for (heading, kind) in lists {
-        let names: Vec<String> = needs
-            .iter()
-            .filter(|need| need.kind == kind)
-            .map(Need::words)
-            .collect();
-        if !names.is_empty() || kind == NeedKind::Privilege {
-            let names = if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            };
-            let _ = writeln!(text, "  {heading:<17}{names}");
+        let of_kind = needs.iter().filter(|need| need.kind == kind);
+        let mut names: Vec<String> = of_kind.map(Need::words).collect();
+        if names.is_empty() && kind == NeedKind::Privilege {
+            names.push("none".to_owned());
+        }
+        if !names.is_empty() {
+            let _ = writeln!(text, "  {heading:<17}{}", names.join(", "));
         }
     }
     text
@@ -175,14 +170,15 @@ fn needs_text(policy: &Policy) -> String {
 /// `podgraft policy images`.
 pub fn images(args: &ImagesArgs) -> Exit {
     let (_, policies, problems) = read(&args.policies, &args.files, MirrorUse::LeftOut);
-    show_in(&problems, crate::args::ColorWhen::Auto);
+    let console = Console::plain(ColorWhen::Auto);
+    console.show(&problems);
     if problems.iter().any(Diagnostic::is_error) {
         return Exit::Refused;
     }
     let images: BTreeSet<String> = policies.iter().flat_map(images_of).collect();
     let missing: Vec<Diagnostic> = policies.iter().flat_map(missing_params).collect();
     if !missing.is_empty() {
-        show_in(&missing, crate::args::ColorWhen::Auto);
+        console.show(&missing);
         return Exit::Refused;
     }
     let (unknown, known): (Vec<&String>, Vec<&String>) =
@@ -195,13 +191,7 @@ pub fn images(args: &ImagesArgs) -> Exit {
         );
     }
     let lines: String = known.iter().map(|image| format!("{image}\n")).collect();
-    match print(lines.as_bytes()) {
-        Ok(()) => Exit::Done,
-        Err(problem) => {
-            show_in(&[problem], crate::args::ColorWhen::Auto);
-            Exit::Refused
-        }
-    }
+    console.print(lines.as_bytes(), Exit::Done)
 }
 
 fn images_of(policy: &Policy) -> impl Iterator<Item = String> {

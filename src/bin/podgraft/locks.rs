@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::env;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +17,7 @@ use podgraft::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
 use podgraft::record::{MARKER, RECORD};
 
 use crate::output::GraftedFile;
+use crate::problems::{not_read, not_written, unless};
 use crate::repository::{is_sparse_checkout, root_of};
 use crate::texts::InputBytes;
 use crate::walk::{InputPlace, real};
@@ -118,11 +119,7 @@ impl LockFiles {
             .other_files
             .sort_by(|file, other| file.path.cmp(&other.path));
         found.locks = Arc::new(locks);
-        if problems.is_empty() {
-            Ok(found)
-        } else {
-            Err(problems)
-        }
+        unless(problems, found)
     }
 
     /// The index of the lock file of a folder, which is read when it is met for the first time.
@@ -170,10 +167,7 @@ impl LockFiles {
     /// # Errors
     /// For workloads of one name in one file whose records differ: a lock file has one for them all.
     pub fn changed_locks(&self, files: &[GraftedFile]) -> Result<Vec<NewLock>, Vec<Diagnostic>> {
-        let problems: Vec<Diagnostic> = files.iter().flat_map(indistinct_records).collect();
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        unless(files.iter().flat_map(indistinct_records).collect(), ())?;
         let mut locks = LockSet::clone(&self.locks);
         let of_run: HashMap<(usize, &str), (&GraftedFile, HashSet<&str>)> = files
             .iter()
@@ -356,17 +350,13 @@ impl NewLock {
     /// # Errors
     /// Those of the file system.
     pub fn create_empty(&self) -> Result<Option<EmptyLock<'_>>, Diagnostic> {
-        let created = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&self.path);
-        match created {
+        match File::create_new(&self.path) {
             Ok(_) => Ok(Some(EmptyLock {
                 path: &self.path,
                 identity: identity_of(&self.path),
             })),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
-            Err(error) => Err(self.not_written(&error)),
+            Err(error) => Err(not_written(&self.name, error)),
         }
     }
 
@@ -385,14 +375,7 @@ impl NewLock {
     /// # Errors
     /// Those of the file system.
     pub fn remove(&self) -> Result<(), Diagnostic> {
-        fs::remove_file(&self.path).map_err(|error| self.not_written(&error))
-    }
-
-    fn not_written(&self, error: &io::Error) -> Diagnostic {
-        Diagnostic::error(
-            Code::File,
-            format!("`{}` cannot be written: {error}", self.name),
-        )
+        fs::remove_file(&self.path).map_err(|error| not_written(&self.name, error))
     }
 }
 
@@ -424,12 +407,8 @@ fn without_link(path: PathBuf) -> PathBuf {
 
 /// The canonical path of the folder. An empty path is the current folder: it is the parent of `file.yaml`.
 fn canonical_folder(folder: &Path) -> Option<PathBuf> {
-    fs::canonicalize(if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    })
-    .ok()
+    // `.` stands for nothing behind another folder.
+    fs::canonicalize(folder.join(".")).ok()
 }
 
 /// The folder of the lock file for the files of `folder`. It is the nearest one upward with a lock file; else the
@@ -438,20 +417,15 @@ fn canonical_folder(folder: &Path) -> Option<PathBuf> {
 fn lock_folder_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
     let current_folder = env::current_dir().and_then(fs::canonicalize).ok();
     let root = root_of(folder);
-    let top = root
-        .or_else(|| {
-            current_folder
-                .as_deref()
-                .filter(|current_folder| folder.starts_with(current_folder))
-        })
-        .or(walked)
-        .unwrap_or(folder);
-    let upward = || {
-        folder
+    let current_folder = current_folder.as_deref();
+    let current_folder = current_folder.filter(|current_folder| folder.starts_with(current_folder));
+    let top = root.or(current_folder).or(walked).unwrap_or(folder);
+    let with = |name: &str| {
+        let mut upward = folder
             .ancestors()
-            .take_while(|above| above.starts_with(top))
+            .take_while(|above| above.starts_with(top));
+        upward.find(|above| above.join(name).is_file())
     };
-    let with = |name: &str| upward().find(|above| above.join(name).is_file());
     let home = with(LOCK_FILE)
         .or_else(|| with(FILE_NAME))
         .or(root)
@@ -471,12 +445,7 @@ fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Lock::default(), None)),
-        Err(error) => {
-            return Err(Diagnostic::error(
-                Code::File,
-                format!("`{name}` cannot be read: {error}"),
-            ));
-        }
+        Err(error) => return Err(not_read(name, error)),
     };
     match Lock::read(&text) {
         Ok(lock) => Ok((lock, Some(text))),

@@ -26,6 +26,7 @@ mod pipeline;
 mod policies;
 mod policy_diff;
 mod policy_test;
+mod problems;
 #[cfg_attr(target_family = "wasm", path = "progress_disabled.rs")]
 mod progress;
 mod protected_inputs;
@@ -94,7 +95,7 @@ fn main() {
     let ended = match &args::relevant_flags::parse(arguments()).command {
         Command::Apply(args) => apply::apply(args),
         Command::Diff(args) => review::diff(args),
-        Command::Debug(args) => run::debug(args),
+        Command::Debug(args) => review::debug(args),
         Command::Undo(args) => undo::undo(args),
         Command::Adopt(args) => adopt::adopt(args),
         Command::Fn(args) => Ok(hosts::function::function(args)),

@@ -7,6 +7,8 @@ use std::path::Path;
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::report::codeowners::Codeowners;
 
+use crate::repository::root_of;
+
 /// The places of the file; the first one that exists counts.
 /// Source: <https://docs.github.com/en/repositories/managing-your-repositorys-settings-and-features/customizing-your-repository/about-code-owners#codeowners-file-location>
 const PLACES: [&str; 4] = [
@@ -20,29 +22,18 @@ const PLACES: [&str; 4] = [
 pub fn read() -> Result<Codeowners, Diagnostic> {
     let current_folder = env::current_dir()
         .map_err(|error| problem(format!("the current folder is not known: {error}")))?;
-    let root = current_folder
-        .ancestors()
-        .find(|folder| folder.join(".git").exists())
-        .unwrap_or(&current_folder);
-    let prefix = current_folder
-        .strip_prefix(root)
-        .unwrap_or(Path::new(""))
-        .to_string_lossy()
-        .into_owned();
-    let Some(file) = PLACES
-        .iter()
-        .map(|place| root.join(place))
-        .find(|path| path.is_file())
-    else {
-        let places = PLACES.join(", ");
+    let root = root_of(&current_folder).unwrap_or(&current_folder);
+    let prefix = current_folder.strip_prefix(root).unwrap_or(Path::new(""));
+    let mut paths = PLACES.iter().map(|place| root.join(place));
+    let Some(file) = paths.find(|path| path.is_file()) else {
+        let (root, places) = (root.display(), PLACES.join(", "));
         return Err(problem(format!(
-            "there is no CODEOWNERS file in `{}` ({places})",
-            root.display()
+            "there is no CODEOWNERS file in `{root}` ({places})"
         )));
     };
     let text = fs::read_to_string(&file)
         .map_err(|error| problem(format!("`{}` cannot be read: {error}", file.display())))?;
-    Ok(Codeowners::read(&text, &prefix))
+    Ok(Codeowners::read(&text, &prefix.to_string_lossy()))
 }
 
 fn problem(message: String) -> Diagnostic {

@@ -6,11 +6,11 @@ use podgraft::policy::builtin::{BUILTINS, Group, find};
 use podgraft::policy::format::{Format, INSTRUMENTATION};
 use podgraft::policy::reference;
 
-use crate::args::{ConvertArgs, PolicyCommand, relevant_flags};
+use crate::args::{ColorWhen, ConvertArgs, PolicyCommand, relevant_flags};
+use crate::diagnostics::Console;
 use crate::init;
 use crate::lint;
-use crate::output::print;
-use crate::policies::{files_of, reading};
+use crate::policies::{offered_files, reading};
 use crate::policy_test;
 use crate::publish;
 use crate::run::Exit;
@@ -44,53 +44,36 @@ pub fn policy(command: &PolicyCommand) -> Exit {
 
 /// `podgraft policy convert`.
 fn convert(args: &ConvertArgs) -> Exit {
-    let (mut files, mut problems) = (Vec::new(), Vec::new());
-    for given in args.given.iter().chain(&args.files) {
-        match files_of(given, &[]) {
-            Ok(found) => files.extend(found),
-            Err(found) => problems.extend(found),
-        }
-    }
-    let converted = match problems.is_empty() {
-        true => podgraft::convert::convert(
-            files,
-            &args.params,
-            reading(args.debug_mode, &args.opentelemetry),
-        ),
-        false => Err(problems),
-    };
+    let given = [args.given.as_slice(), &args.files].concat();
+    let reading = reading(args.debug_mode, &args.opentelemetry);
+    let converted = offered_files(&given)
+        .and_then(|files| podgraft::convert::convert(files, &args.params, reading));
+    let console = Console::plain(ColorWhen::Auto);
     match converted {
         Ok((text, warnings)) => {
-            warnings.iter().for_each(crate::diagnostics::show_plainly);
-            print_page(Ok(text.into_bytes()))
+            console.show_each(&warnings);
+            console.print(text.as_bytes(), Exit::Done)
         }
         Err(problems) => {
-            problems.iter().for_each(crate::diagnostics::show_plainly);
+            console.show_each(&problems);
             Exit::Refused
         }
     }
 }
 
 fn list() -> String {
-    let width = BUILTINS
-        .iter()
-        .map(|builtin| builtin.name.len())
-        .max()
-        .unwrap_or(0);
-    let groups: Vec<String> = Group::ALL
-        .iter()
-        .map(|&group| group_text(group, width))
-        .collect();
-    let width = width + "builtin:".len();
+    let widths = BUILTINS.iter().map(|builtin| builtin.name.len());
+    let width = "builtin:".len() + widths.max().unwrap_or(0);
+    let groups = Group::ALL.iter().map(|&group| group_text(group, width));
+    let groups = groups.collect::<Vec<_>>().join("\n");
     let Format { kind, summary, .. } = INSTRUMENTATION;
-    format!("{}  {kind:width$}  {summary}\n", groups.join("\n"))
+    format!("{groups}  {kind:width$}  {summary}\n")
 }
 
 /// The policies of a group, below its title.
 fn group_text(group: Group, width: usize) -> String {
     let members = BUILTINS.iter().filter(|builtin| builtin.group == group);
     let lines = members.map(|builtin| {
-        let width = width + "builtin:".len();
         let name = match (builtin.source, group) {
             (Some((_, kind)), Group::Operators) => kind.to_owned(),
             _ => format!("builtin:{}", builtin.name),
@@ -119,12 +102,7 @@ pub fn man() -> Exit {
     let mut page = Vec::new();
     // Writing to memory cannot fail.
     let _ = Man::new(command.clone()).render(&mut page);
-    for part in command
-        .get_subcommands()
-        .filter(|part| part.get_name() != "help")
-    {
-        add_command(part, &mut page);
-    }
+    add_subcommands(&command, &mut page);
     let page = refer_to_sections(&command, String::from_utf8_lossy(&page).into_owned());
     print_page(Ok(page.into_bytes()))
 }
@@ -151,27 +129,26 @@ fn add_command(command: &clap::Command, page: &mut Vec<u8>) {
         let _ = man.render_subcommands_section(&mut section);
     }
     let _ = man.render_extra_section(&mut section);
-    page.extend(format!(".SH \"{}\"\n", full.to_uppercase()).into_bytes());
     // Sections of a subcommand become subsections of this one.
-    page.extend(
-        String::from_utf8_lossy(&section)
-            .replace(".SH ", ".SS ")
-            .into_bytes(),
-    );
-    for part in command
-        .get_subcommands()
-        .filter(|part| part.get_name() != "help")
-    {
+    let section = String::from_utf8_lossy(&section).replace(".SH ", ".SS ");
+    page.extend(format!(".SH \"{}\"\n{section}", full.to_uppercase()).into_bytes());
+    add_subcommands(command, page);
+}
+
+fn add_subcommands(command: &clap::Command, page: &mut Vec<u8>) {
+    let parts = command.get_subcommands();
+    for part in parts.filter(|part| part.get_name() != "help") {
         add_command(part, page);
     }
 }
 
 /// Prints a page, or shows why there is none.
 pub fn print_page(result: Result<Vec<u8>, Diagnostic>) -> Exit {
-    match result.and_then(|text| print(&text)) {
-        Ok(()) => Exit::Done,
+    let console = Console::plain(ColorWhen::Auto);
+    match result {
+        Ok(text) => console.print(&text, Exit::Done),
         Err(problem) => {
-            crate::diagnostics::show_plainly(&problem);
+            console.show(&[problem]);
             Exit::Refused
         }
     }

@@ -25,6 +25,7 @@ use crate::progress;
 use crate::reread::{FileReader, OriginalFile, PIECE, write_edited, write_edited_file};
 use crate::spool::{Spool, temporary_file_problem_or};
 use crate::walk::{Input, unreadable};
+use crate::write::changed_meanwhile;
 
 /// Stack size of a worker in bytes, that of the main thread on most systems: the parser recurses as deep as the text
 /// nests.
@@ -196,14 +197,6 @@ fn check_unchanged(original: &OriginalFile, length: usize, name: &str) -> Result
         Ok(false) => Err(changed_meanwhile(name)),
         Err(error) => Err(unreadable(name, &error)),
     }
-}
-
-fn changed_meanwhile(name: &str) -> Diagnostic {
-    Diagnostic::error(
-        Code::File,
-        format!("`{name}` was changed by somebody else during the run"),
-    )
-    .help("run podgraft again")
 }
 
 fn not_written(error: &io::Error) -> Diagnostic {

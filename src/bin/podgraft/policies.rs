@@ -6,15 +6,16 @@ use std::sync::Arc;
 use podgraft::config::{ConfigParam, PolicySource, PolicyUse, choose};
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::Policy;
-use podgraft::policy::builtin::{Builtin, find};
+use podgraft::policy::builtin::find;
 use podgraft::policy::conversion::{DebugMode, ReadOptions};
 use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
-use podgraft::policy::schema::nearest;
+use podgraft::policy::schema::{did_you_mean, nearest};
 use podgraft::source::Place;
 
 use crate::args;
 use crate::manifests::policies_in;
 use crate::path_filter::PathFilter;
+use crate::problems::{collect_all, unless};
 use crate::settings::at_entry;
 use crate::walk::{Input, is_same_path, walk};
 
@@ -227,11 +228,7 @@ pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnosti
             Err(found) => problems.extend(found),
         }
     }
-    if problems.iter().any(Diagnostic::is_error) {
-        Err(problems)
-    } else {
-        Ok(files)
-    }
+    unless(problems, files)
 }
 
 /// The files of the policies that an operator offers to Applications.
@@ -246,13 +243,11 @@ pub fn checked_offers(offers: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnos
     };
     let (_, mut problems) = read_as(files.clone(), &[], reading);
     problems.retain(Diagnostic::is_error);
-    match problems.is_empty() {
-        true => Ok(files),
-        false => Err(problems),
-    }
+    unless(problems, files)
 }
 
 /// The policies that an Argo CD Application has chosen among those that the operator offers.
+#[derive(Default)]
 pub struct OfferedPolicies {
     /// Files with a chosen policy, in the form that `-p` takes.
     pub files: Vec<PathBuf>,
@@ -268,10 +263,7 @@ pub fn choose_offered(
     offers: &[PathBuf],
     chosen: &[String],
 ) -> Result<OfferedPolicies, Vec<Diagnostic>> {
-    let mut offered = OfferedPolicies {
-        files: Vec::new(),
-        not_chosen: Vec::new(),
-    };
+    let mut offered = OfferedPolicies::default();
     checked_offers(offers)?;
     let mut known: Vec<String> = Vec::new();
     for offer in offers {
@@ -287,16 +279,9 @@ pub fn choose_offered(
             offered.not_chosen.extend(other_names);
         }
     }
-    let unknown = chosen
-        .iter()
-        .filter(|name| !known.contains(name))
-        .map(|name| not_offered(name, &known));
-    let unknown: Vec<Diagnostic> = unknown.collect();
-    if unknown.is_empty() {
-        Ok(offered)
-    } else {
-        Err(unknown)
-    }
+    let unknown = chosen.iter().filter(|name| !known.contains(name));
+    let problems = unknown.map(|name| not_offered(name, &known));
+    unless(problems.collect(), offered)
 }
 
 fn not_offered(name: &str, known: &[String]) -> Diagnostic {
@@ -347,9 +332,8 @@ pub fn files_of(
 ) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let text = given.to_string_lossy();
     if let Some(name) = text.strip_prefix("builtin:") {
-        return builtin(name)
-            .map(|file| vec![file])
-            .map_err(|problem| vec![problem]);
+        let builtin = find(name).map_err(|problem| vec![*problem])?;
+        return Ok(vec![builtin.file()]);
     }
     if text == "@input" {
         let found = inputs.iter().filter_map(|input| {
@@ -365,23 +349,17 @@ pub fn files_of(
         Code::NoManifests => no_policy_in_folder(given),
         _ => problem,
     };
-    let mut problems: Vec<Diagnostic> = walked
-        .problems
-        .into_iter()
-        .map(of_policies)
+    let problems = walked.problems.into_iter().map(of_policies);
+    let mut problems: Vec<Diagnostic> = problems
         .map(|problem| hint_at_builtin(problem, &text))
         .collect();
-    let mut files = Vec::new();
-    for input in &walked.inputs {
-        match read_file(input) {
-            Ok(file) => files.push(file),
-            Err(problem) => problems.push(problem),
-        }
-    }
-    if problems.iter().any(Diagnostic::is_error) {
-        Err(problems)
-    } else {
-        Ok(files)
+    let files = collect_all(walked.inputs.iter().map(read_file));
+    let files = files
+        .map_err(|unread| problems.extend(unread))
+        .unwrap_or_default();
+    match problems.iter().any(Diagnostic::is_error) {
+        true => Err(problems),
+        false => Ok(files),
     }
 }
 
@@ -407,10 +385,6 @@ fn read_file(input: &Input) -> Result<PolicyFile, Diagnostic> {
     })
 }
 
-fn builtin(name: &str) -> Result<PolicyFile, Diagnostic> {
-    find(name).map(Builtin::file).map_err(|problem| *problem)
-}
-
 /// Applies `--only` and `--skip`.
 fn pick(
     policies: Vec<Policy>,
@@ -419,11 +393,8 @@ fn pick(
 ) -> Vec<Policy> {
     // A name that is missing may be that of a policy that could not be read.
     if !problems.iter().any(Diagnostic::is_error) {
-        let flags = args
-            .only
-            .iter()
-            .map(|name| ("--only", name))
-            .chain(args.skip.iter().map(|name| ("--skip", name)));
+        let only = args.only.iter().map(|name| ("--only", name));
+        let flags = only.chain(args.skip.iter().map(|name| ("--skip", name)));
         let unknown =
             flags.filter(|(_, name)| !policies.iter().any(|policy| policy.identity == **name));
         problems.extend(unknown.map(|(flag, name)| unknown_policy(flag, name, &policies)));
@@ -445,20 +416,21 @@ fn none_left(args: &args::PolicyArgs, policies: &[Policy]) -> Diagnostic {
         true => "`--skip` leaves out all given policies",
         false => "`--only` and `--skip` leave out all given policies",
     };
-    let names = policies.iter().map(|policy| policy.identity.as_str());
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = identities(policies).join(", ");
     Diagnostic::error(Code::NoMatch, message).help(format!(
         "the given policies are {names}; keep at least one of them"
     ))
 }
 
+fn identities(policies: &[Policy]) -> Vec<&str> {
+    let identities = policies.iter().map(|policy| policy.identity.as_str());
+    identities.collect()
+}
+
 fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {
-    let identities: Vec<&str> = policies
-        .iter()
-        .map(|policy| policy.identity.as_str())
-        .collect();
+    let identities = identities(policies);
     let help = match nearest(name, identities.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(near) => did_you_mean(near),
         None => format!("the given policies are {}", identities.join(", ")),
     };
     Diagnostic::error(
@@ -472,19 +444,4 @@ fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {
 pub fn stdin_readers(policies: &[PathBuf], paths: &[PathBuf]) -> usize {
     let dashes = |paths: &[PathBuf]| paths.iter().filter(|path| path.as_os_str() == "-").count();
     dashes(policies) + usize::from(paths.is_empty() || dashes(paths) > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_typing_error_finds_the_name_that_was_meant() {
-        let names = ["jmx-exporter", "rookout-java"];
-        assert_eq!(
-            nearest("jmx-exportr", names.into_iter()),
-            Some("jmx-exporter")
-        );
-        assert_eq!(nearest("istio", names.into_iter()), None);
-    }
 }

@@ -15,7 +15,7 @@ use crate::output::GraftedFile;
 use crate::policies::offered_files;
 use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given};
 use crate::settings::{self, Caller};
-use crate::texts::{InputBytes, read_texts};
+use crate::texts::read_texts;
 use crate::walk::{FileWalk, walk};
 
 /// The policy set of both recorded runs. `--prune` removes the old policies of the set that are not among the new ones.
@@ -46,23 +46,23 @@ pub fn graft_against(
         purpose: &Purpose::Elsewhere,
         ..request
     };
-    let before = graft_given(old_run, copies(&texts), request, Vec::new());
+    let before = graft_given(old_run, texts.clone(), &request, Vec::new());
     if before.problems.iter().any(Diagnostic::is_error) {
         problems.extend(before.problems);
         return Ok(refused(run, old, problems));
     }
-    let mut after = graft_given(run, copies(&texts), request, problems);
+    let mut after = graft_given(run, texts.clone(), &request, problems);
     after.reads.add(old);
     if after.problems.iter().any(Diagnostic::is_error) {
         return Ok(after);
     }
     // An upgrade is the new policies applied to the recorded result of the old ones.
-    let recorded = graft_given(&recording(old_run), texts, request, Vec::new());
+    let recorded = graft_given(&recording(old_run), texts, &request, Vec::new());
     let recorded = recorded.files.into_iter().map(|file| {
         let text = splice(&file.text, &file.report.edits);
         (file.input, Arc::new(text))
     });
-    let upgrade = graft_given(&recording(run), recorded.collect(), request, Vec::new());
+    let upgrade = graft_given(&recording(run), recorded.collect(), &request, Vec::new());
     Ok(compare(&before.files, after, &upgrade.files))
 }
 
@@ -102,22 +102,13 @@ fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs
 fn recording(run: &args::RunArgs) -> args::RunArgs {
     let mut run = run.clone();
     let policies = &mut run.policies;
-    (
-        policies.record,
-        policies.no_record,
-        policies.no_marker,
-        policies.prune,
-    ) = (true, false, false, true);
+    policies.record = true;
+    policies.no_record = false;
+    policies.no_marker = false;
+    policies.prune = true;
     policies.set = Some(SET.to_owned());
     run.output.strict = false;
     run
-}
-
-fn copies(texts: &[InputBytes]) -> Vec<InputBytes> {
-    texts
-        .iter()
-        .map(|(input, text)| (input.clone(), text.clone()))
-        .collect()
 }
 
 /// Replaces each text by the result of the old policies, and each report by the changes from there to the result of the

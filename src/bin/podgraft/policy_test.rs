@@ -18,13 +18,15 @@ use podgraft::policytest::{self, KIND, PolicyTest, TestResult, TestRun, judge, j
 use podgraft::report::merge_repeated;
 use podgraft::yaml::splice::splice;
 
-use crate::args::tools::{TestArgs, TestFormat, parse_setting};
-use crate::diagnostics::{inform, show_in, stdout_paint};
+use crate::args::parse_param;
+use crate::args::tools::{TestArgs, TestFormat};
+use crate::diagnostics::{Console, inform};
 use crate::gather_inventory::{FactSources, gather};
 use crate::locks::LockFiles;
 use crate::output::print;
 use crate::path_filter::PathFilter;
 use crate::policies::files_of;
+use crate::problems::not_written;
 use crate::protected_inputs::{InputFiles, overwrites};
 use crate::run::Exit;
 use crate::stream::join;
@@ -46,8 +48,9 @@ pub fn test(args: &TestArgs) -> Exit {
             Err(found) => problems.extend(found),
         }
     }
+    let console = Console::plain(args.color);
     let result = match args.output {
-        TestFormat::Table => table::render(&judged, stdout_paint(args.color)),
+        TestFormat::Table => table::render(&judged, console.stdout_paint()),
         TestFormat::Junit => junit::render(&judged),
     };
     if !judged.is_empty()
@@ -55,7 +58,7 @@ pub fn test(args: &TestArgs) -> Exit {
     {
         problems.push(problem);
     }
-    show_in(&problems, args.color);
+    console.show(&problems);
     let has_failed = judged
         .iter()
         .flat_map(|judged_test| &judged_test.verdicts)
@@ -179,12 +182,11 @@ fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<InputBytes>, Vec<
     if walked.problems.iter().any(Diagnostic::is_error) {
         return Err(walked.problems);
     }
-    let texts: Result<Vec<_>, _> = walked
-        .inputs
-        .iter()
-        .map(|input| Ok((input.clone(), Arc::new(input.read()?))))
-        .collect();
-    texts.map_err(|problem: Diagnostic| vec![problem])
+    let texts = walked.inputs.into_iter();
+    let texts = texts.map(|input| input.read().map(|text| (input, Arc::new(text))));
+    texts
+        .collect::<Result<_, _>>()
+        .map_err(|problem| vec![problem])
 }
 
 /// Grafts all inputs. Returns the joined output with the workloads, and the problems.
@@ -247,9 +249,7 @@ impl Updates {
         if !std::fs::read(path).is_ok_and(|existing| existing == output) {
             self.check(test, path, reads)?;
             let name = path.display();
-            write_whole(path, output).map_err(|error| {
-                Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
-            })?;
+            write_whole(path, output).map_err(|error| not_written(&name, error))?;
             inform(&format!("wrote {name}\n"));
         }
         self.outputs.insert(real(path), test.to_owned());
@@ -287,7 +287,7 @@ fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
     };
     let params = test.spec.params.iter();
     params
-        .map(|text| parse_setting(text).map_err(|reason| bad(text, reason)))
+        .map(|text| parse_param(text).map_err(|reason| bad(text, reason)))
         .collect()
 }
 

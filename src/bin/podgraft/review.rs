@@ -1,4 +1,4 @@
-//! `diff`, `explain`, `inspect` and `check`: print what the pipeline found in the requested format.
+//! `diff`, `explain`, `inspect`, `check` and `debug`: print what the pipeline found in the requested format.
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Diagnostic, Severity};
@@ -13,10 +13,10 @@ use podgraft::report::{
     check, diff_json, diff_sarif, explain, html, markdown, stat, summary, text, unified,
 };
 use podgraft::wording::Paint;
-use podgraft::{config, wording};
+use podgraft::{config, debug, wording};
 use serde_json::Value;
 
-use crate::args::{self, CheckFormat, DiffFormat, ExplainFormat, InspectFormat};
+use crate::args::{self, CheckFormat, DebugFormat, DiffFormat, ExplainFormat, InspectFormat};
 use crate::diagnostics::{Console, stdout_columns};
 use crate::hints::name_paths;
 use crate::output::print;
@@ -24,17 +24,6 @@ use crate::owners;
 use crate::policy_diff::graft_against;
 use crate::repository::repository;
 use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, graft_all, reads_stdin, refuse, usage};
-
-/// Prints a result and returns `exit`, or fails the run if that is not possible.
-fn print_result(console: Console, shown: &str, exit: Exit) -> Exit {
-    match print(shown.as_bytes()) {
-        Ok(()) => exit,
-        Err(problem) => {
-            console.show(&[problem]);
-            Exit::Refused
-        }
-    }
-}
 
 /// The exact formats show what `apply --in-place` does to files: there, records go into lock files and not into
 /// annotations.
@@ -60,16 +49,6 @@ fn take_findings(grafted: &mut GraftOutcome) -> Vec<Diagnostic> {
     findings
 }
 
-fn enable_diff_details(options: &mut Options) {
-    options.authors = true;
-    options.preview = true;
-}
-
-fn enable_picture_details(options: &mut Options) {
-    enable_diff_details(options);
-    options.views = true;
-}
-
 /// `podgraft diff`.
 pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
     let is_splittable = matches!(args.output, DiffFormat::Json | DiffFormat::Markdown);
@@ -77,12 +56,14 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
         let message = "--group-by is for -o json and -o markdown";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
-    let ask = match args.output {
-        DiffFormat::Html => enable_picture_details,
-        _ => enable_diff_details,
+    let options = Options {
+        authors: true,
+        preview: true,
+        views: args.output == DiffFormat::Html,
+        ..Options::default()
     };
     let request = RunRequest {
-        configure: ask,
+        options,
         report_orphans: args.against_policy.is_empty(),
         ..RunRequest::of(purpose(args))
     };
@@ -159,13 +140,15 @@ fn reader(program: DiffAudience) -> DiffAudience {
 
 /// `podgraft explain -p POLICY`.
 pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
-    let mut grafted = graft_all(
-        &args.run,
-        RunRequest {
-            configure: |options| options.places = true,
-            ..RunRequest::of(&Purpose::Elsewhere)
-        },
-    )?;
+    let options = Options {
+        places: true,
+        ..Options::default()
+    };
+    let request = RunRequest {
+        options,
+        ..RunRequest::of(&Purpose::Elsewhere)
+    };
+    let mut grafted = graft_all(&args.run, request)?;
     let console = Console::new(&args.run.output);
     let findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, console) {
@@ -181,12 +164,7 @@ pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
     let errors: Vec<Diagnostic> = findings.into_iter().filter(Diagnostic::is_error).collect();
     console.show(&errors);
     console.inform(&grafted.named_configuration());
-    Ok(print_result(console, &shown, Exit::Done))
-}
-
-fn enable_finding_details(options: &mut Options) {
-    options.places = true;
-    options.lint = true;
+    Ok(console.print(shown.as_bytes(), Exit::Done))
 }
 
 /// `podgraft check`.
@@ -200,8 +178,13 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         let message = "--require is about all workloads, and --shard looks at some of them";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
+    let options = Options {
+        places: true,
+        lint: true,
+        ..Options::default()
+    };
     let request = RunRequest {
-        configure: enable_finding_details,
+        options,
         report_orphans: true,
         ..RunRequest::of(&Purpose::Elsewhere)
     };
@@ -214,7 +197,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         }
         name_for(args, grafted.problems.iter_mut());
         let annotations = check::github::annotations(&grafted.problems);
-        return Ok(print_result(console, &annotations, exit));
+        return Ok(console.print(annotations.as_bytes(), exit));
     }
     if !findings.iter().any(Diagnostic::is_error) {
         findings.extend(grafted.stale_locks());
@@ -241,7 +224,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     let fails = checked.number(Severity::Error) > 0
         || demands.is_strict && checked.number(Severity::Warning) > 0;
     let exit = if fails { Exit::Differences } else { Exit::Done };
-    Ok(print_result(console, &shown, exit))
+    Ok(console.print(shown.as_bytes(), exit))
 }
 
 /// Names the paths of the run in help, and in formats that other programs show beside the code the files from the root
@@ -273,13 +256,15 @@ fn render_check(format: CheckFormat, checked: &CheckedRun<'_>, console: Console)
 
 /// `podgraft inspect`.
 pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
-    let mut grafted = graft_all(
-        &args.run(),
-        RunRequest {
-            configure: |options| options.views = true,
-            ..RunRequest::of(&Purpose::Read)
-        },
-    )?;
+    let options = Options {
+        views: true,
+        ..Options::default()
+    };
+    let request = RunRequest {
+        options,
+        ..RunRequest::of(&Purpose::Read)
+    };
+    let mut grafted = graft_all(&args.run(), request)?;
     let console = Console::new(&args.output);
     if let Some(exit) = refuse(&grafted, &args.output, console) {
         return Ok(exit);
@@ -297,19 +282,19 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
             .any(|workload| workload.view.namespace != workloads[0].view.namespace);
     let columns = Columns {
         namespace: has_namespaces,
-        wide: matches!(args.format, InspectFormat::Wide),
+        wide: args.format == InspectFormat::Wide,
         headings: !args.no_headers,
     };
     let shown = match args.format {
         InspectFormat::Table | InspectFormat::Wide => inspect::table(&workloads, columns),
-        InspectFormat::Json => pretty(&inspect::value(&workloads)),
+        InspectFormat::Json => wording::pretty_json(&inspect::value(&workloads)),
         InspectFormat::Yaml => yaml_document(&inspect::value(&workloads)),
         InspectFormat::Farmpods => {
             yaml_document(&inspect::farm_pods(&workloads, list_metadata(&reported)))
         }
     };
     console.show(&grafted.problems);
-    Ok(print_result(console, &shown, Exit::Done))
+    Ok(console.print(shown.as_bytes(), Exit::Done))
 }
 
 fn sort_by(args: &args::InspectArgs) -> SortBy {
@@ -329,6 +314,33 @@ fn list_metadata<'f>(files: &[ReportedFile<'f>]) -> Option<&'f Value> {
     files.iter().find_map(|file| metadata_of(file.report))
 }
 
-fn pretty(value: &Value) -> String {
-    wording::json(serde_json::to_string_pretty(value).expect("a value is always JSON")) + "\n"
+/// `podgraft debug`.
+pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
+    let options = Options {
+        ephemeral_containers: true,
+        ..Options::default()
+    };
+    let request = RunRequest {
+        options,
+        ..RunRequest::of(&Purpose::Elsewhere)
+    };
+    let mut grafted = graft_all(&args.run, request)?;
+    let missing = grafted.without_ephemeral_containers();
+    grafted.problems.extend(missing);
+    let console = Console::new(&args.run.output);
+    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
+        return Ok(exit);
+    }
+    let reports: Vec<&FileReport> = grafted.files.iter().map(|file| &file.report).collect();
+    let shown = match args.output {
+        DebugFormat::Yaml => debug::yaml(&reports),
+        DebugFormat::Json => debug::json(&reports),
+        DebugFormat::Kubectl => debug::kubectl(&reports),
+    };
+    let exit = console.print(shown.as_bytes(), Exit::Done);
+    if exit == Exit::Done {
+        console.show(&grafted.problems);
+        console.inform(&(grafted.named_configuration() + &text::skipped(&grafted.reported())));
+    }
+    Ok(exit)
 }

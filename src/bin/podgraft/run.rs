@@ -35,7 +35,7 @@ use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_
 use crate::walk::{FileWalk, Input, reads_terminal, walk, walk_context};
 use crate::{charts, hints, progress};
 
-pub use conclude::{Exit, conclude, debug, refuse};
+pub use conclude::{Exit, conclude, refuse};
 pub use grafted::GraftOutcome;
 use grafted::RunRequirements;
 use request::options_of;
@@ -107,12 +107,8 @@ pub fn graft_all(
         ..
     } = walk(&run.paths, &filter);
     let (texts, pipe) = texts_of(run, inputs, request.pipe, &mut problems)?;
-    Ok(graft_given(
-        run,
-        texts,
-        RunRequest { pipe, ..request },
-        problems,
-    ))
+    let request = RunRequest { pipe, ..request };
+    Ok(graft_given(run, texts, &request, problems))
 }
 
 /// Grafts for a host (a program that calls podgraft). The settings of `run` are complete: no `podgraft.yaml` is read.
@@ -128,29 +124,21 @@ pub fn graft_host(run: &args::RunArgs) -> Result<GraftOutcome, clap::Error> {
         ..
     } = walk(&run.paths, &filter);
     let texts = read_texts(inputs, run.output.threads, &mut problems);
-    Ok(graft_given(
-        run,
-        texts,
-        RunRequest::for_report(&Purpose::Elsewhere, &run.output),
-        problems,
-    ))
+    let request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
+    Ok(graft_given(run, texts, &request, problems))
 }
 
 /// Grafts one text that a host passed in.
 pub fn graft_read(run: &args::RunArgs, input: Input, text: Vec<u8>) -> GraftOutcome {
-    graft_given(
-        run,
-        vec![(input, Arc::new(text))],
-        RunRequest::for_report(&Purpose::Elsewhere, &run.output),
-        Vec::new(),
-    )
+    let request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
+    graft_given(run, vec![(input, Arc::new(text))], &request, Vec::new())
 }
 
 /// Grafts the texts and adds what is found to `problems`, the problems that reading them had.
 pub fn graft_given(
     run: &args::RunArgs,
     mut texts: Vec<InputBytes>,
-    request: RunRequest<'_>,
+    request: &RunRequest<'_>,
     mut problems: Vec<Diagnostic>,
 ) -> GraftOutcome {
     let mut loaded = match request.purpose {
@@ -223,7 +211,7 @@ impl RunInput {
 fn graft_loaded(
     run: &args::RunArgs,
     mut work: RunInput,
-    request: RunRequest<'_>,
+    request: &RunRequest<'_>,
     loaded: &LoadedPolicies,
     mut problems: Vec<Diagnostic>,
 ) -> GraftOutcome {
@@ -328,7 +316,7 @@ fn finish(
         problems.append(&mut file.report.diagnostics);
     }
     // `debug` injects nothing, so notes about the effects of an injection do not apply.
-    if !run.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
+    if !options.ephemeral_containers && !problems.iter().any(Diagnostic::is_error) {
         let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
         problems.extend(run_notes::notes(policies, &reports));
     }

@@ -15,6 +15,8 @@ use podgraft::policy::read::PolicyFile;
 use podgraft::source::Place;
 
 use crate::args;
+use crate::problems::not_read;
+use crate::repository::root_of;
 use crate::walk::real;
 
 /// Names the configuration file; how operators set one for hosts.
@@ -152,12 +154,14 @@ fn has_policy(policies: &args::PolicyArgs) -> bool {
 }
 
 fn policies_of_environment() -> Vec<PathBuf> {
-    let text = env::var(POLICY).unwrap_or_default();
-    text.split([',', '\n'])
-        .map(str::trim)
-        .filter(|policy| !policy.is_empty())
-        .map(PathBuf::from)
-        .collect()
+    policies_in_list(&env::var(POLICY).unwrap_or_default())
+}
+
+/// The policies of a list, separated by commas or line ends.
+pub fn policies_in_list(list: &str) -> Vec<PathBuf> {
+    let policies = list.split([',', '\n']).map(str::trim);
+    let policies = policies.filter(|policy| !policy.is_empty());
+    policies.map(PathBuf::from).collect()
 }
 
 /// Resolves a path against the folder; `builtin:NAME`, `@input` and `-` are no paths.
@@ -187,10 +191,8 @@ pub fn find_file(flags: &args::ConfigArgs, role: Caller) -> Option<PathBuf> {
 /// Searches upward to the root of the repository. Outside of a repository, only the current folder is searched, as what
 /// lies above may be anybody's.
 fn find_nearest(start: &Path) -> Option<PathBuf> {
-    let depth = start
-        .ancestors()
-        .position(|folder| folder.join(".git").exists())
-        .unwrap_or(0);
+    let below_root = root_of(start).and_then(|root| start.strip_prefix(root).ok());
+    let depth = below_root.map_or(0, |folders| folders.components().count());
     let mut paths = (0..=depth).map(|steps| {
         let folder: PathBuf = std::iter::repeat_n("..", steps).collect();
         folder.join(FILE_NAME)
@@ -217,12 +219,13 @@ fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnosti
 
 fn read_text(path: &Path) -> Result<PolicyFile, Vec<Diagnostic>> {
     let name = path.to_string_lossy();
-    let problem =
-        |code: Code, reason: String| vec![Diagnostic::error(code, format!("`{name}` {reason}"))];
-    let bytes =
-        fs::read(path).map_err(|error| problem(Code::File, format!("cannot be read: {error}")))?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| problem(Code::NotUtf8, "is not UTF-8".to_owned()))?;
+    let bytes = fs::read(path).map_err(|error| vec![not_read(&name, error)])?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        vec![Diagnostic::error(
+            Code::NotUtf8,
+            format!("`{name}` is not UTF-8"),
+        )]
+    })?;
     Ok(PolicyFile {
         name: name.as_ref().into(),
         text,

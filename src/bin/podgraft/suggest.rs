@@ -11,8 +11,9 @@ use podgraft::policy::read::read_as;
 use podgraft::suggest::{Suggestion, read};
 use podgraft::wording::{lines, shell_word};
 
+use crate::args::ColorWhen;
 use crate::args::tools::SuggestArgs;
-use crate::diagnostics::show_plainly;
+use crate::diagnostics::Console;
 use crate::hints::words_of;
 use crate::output::print;
 use crate::path_filter::PathFilter;
@@ -50,7 +51,7 @@ pub fn suggest(args: &SuggestArgs) -> Exit {
     if let Err(problem) = print(lines(&text).as_bytes()) {
         problems.push(problem);
     }
-    problems.iter().for_each(show_plainly);
+    Console::plain(ColorWhen::Auto).show_each(&problems);
     match problems.iter().any(Diagnostic::is_error) {
         true => Exit::Refused,
         false => Exit::Done,

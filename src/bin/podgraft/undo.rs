@@ -16,16 +16,14 @@ pub fn undo(args: &args::UndoArgs) -> Result<Exit, clap::Error> {
         output_dir: args.output_dir.as_deref(),
     };
     check_target(target, &args.paths)?;
-    let policies = args::PolicyArgs {
-        configuration: args.configuration.clone(),
-        ..args::PolicyArgs::default()
-    };
     let run = args::RunArgs {
         paths: args.paths.clone(),
-        policies,
+        policies: args::PolicyArgs {
+            configuration: args.configuration.clone(),
+            ..args::PolicyArgs::default()
+        },
         manifests: args.manifests.clone(),
         output: args.output.clone(),
-        ephemeral_containers: false,
     };
     let purpose = Purpose::TakeOut {
         only: args.only.clone(),
@@ -48,13 +46,12 @@ fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
     if only.is_empty() && taken_out.is_empty() {
         return vec![no_record("there is nothing")];
     }
-    let mut missing = Vec::new();
-    for name in only {
-        if !taken_out.contains(name.as_str()) {
-            missing.push(no_record(&format!("there is nothing of policy `{name}`")));
-        }
-    }
+    let missing = only
+        .iter()
+        .filter(|name| !taken_out.contains(name.as_str()));
     missing
+        .map(|name| no_record(&format!("there is nothing of policy `{name}`")))
+        .collect()
 }
 
 fn no_record(subject: &str) -> Diagnostic {

@@ -16,6 +16,7 @@ use crate::args;
 use crate::charts::command_with_chart;
 use crate::kustomization;
 use crate::path_filter::{FolderFilter, PathFilter};
+use crate::problems::not_read;
 use crate::settings::at_entry;
 
 /// Files that kustomize, kpt and Helm keep beside manifests.
@@ -261,11 +262,9 @@ fn keep_each_file_once(found: &mut Vec<PathBuf>, folder: &Path, root: &Path) {
     let real = |relative: &PathBuf| {
         fs::canonicalize(folder.join(relative)).unwrap_or_else(|_| root.join(relative))
     };
-    let direct: HashSet<PathBuf> = found
-        .iter()
-        .filter(|relative| real(relative) == root.join(relative))
-        .map(|relative| root.join(relative))
-        .collect();
+    let is_direct = |relative: &&PathBuf| real(relative) == root.join(relative);
+    let direct = found.iter().filter(is_direct);
+    let direct: HashSet<PathBuf> = direct.map(|relative| root.join(relative)).collect();
     let mut linked = HashSet::new();
     found.retain(|relative| {
         let target = real(relative);
@@ -278,15 +277,13 @@ fn is_hidden(entry: &DirEntry) -> bool {
 }
 
 fn is_manifest_name(path: &Path) -> bool {
-    let has_extension = path
-        .extension()
-        .and_then(OsStr::to_str)
-        .is_some_and(|end| EXTENSIONS.contains(&end));
-    let is_host_file = path
-        .file_name()
-        .and_then(OsStr::to_str)
-        .is_some_and(|name| HOST_FILES.contains(&name));
-    has_extension && !is_host_file && !is_kustomization(path)
+    let is_in = |word: Option<&OsStr>, list: &[&str]| {
+        let word = word.and_then(OsStr::to_str);
+        word.is_some_and(|word| list.contains(&word))
+    };
+    is_in(path.extension(), EXTENSIONS)
+        && !is_in(path.file_name(), HOST_FILES)
+        && !is_kustomization(path)
 }
 
 fn is_kustomization(path: &Path) -> bool {
@@ -335,15 +332,10 @@ fn passed_over(templates: &[PathBuf], folder: &Path) -> Option<Diagnostic> {
         1 => " and those of one more chart".to_owned(),
         more => format!(" and those of {more} more charts"),
     };
-    let message = format!(
-        "the templates in `{}`{more} are passed over",
-        first.display()
-    );
-    let chart = first.parent().unwrap_or(first);
-    let help = format!(
-        "a chart is rendered first: {}",
-        command_with_chart(Some(chart), &[folder.to_path_buf()])
-    );
+    let templates = first.display();
+    let message = format!("the templates in `{templates}`{more} are passed over");
+    let command = command_with_chart(first.parent(), &[folder.to_path_buf()]);
+    let help = format!("a chart is rendered first: {command}");
     Some(Diagnostic::note(Code::NotRendered, message).help(help))
 }
 
@@ -354,14 +346,11 @@ fn is_link_outside(entry: &DirEntry, root: &Path) -> bool {
 }
 
 fn link_outside_warning(path: &Path) -> Diagnostic {
-    Diagnostic::warning(
-        Code::File,
-        format!(
-            "`{}` is a symbolic link that leads out of the folder; it is not read",
-            path.display()
-        ),
-    )
-    .help("name its target to read it, or leave it out with --exclude")
+    let path = path.display();
+    let message =
+        format!("`{path}` is a symbolic link that leads out of the folder; it is not read");
+    Diagnostic::warning(Code::File, message)
+        .help("name its target to read it, or leave it out with --exclude")
 }
 
 /// The error for an entry that cannot be read; `None` if nothing is lost. A link that leads to one of its parent
@@ -386,19 +375,15 @@ fn walk_problem(
     {
         return None;
     }
-    let reason = error
-        .io_error()
-        .map_or_else(|| error.to_string(), io::Error::to_string);
-    Some(Diagnostic::error(
-        Code::File,
-        format!("`{}` cannot be read: {reason}", path.display()),
-    ))
+    let reason = error.io_error();
+    let reason = reason.map_or_else(|| error.to_string(), io::Error::to_string);
+    Some(not_read(path.display(), reason))
 }
 
 /// The error for a file that cannot be read. If it is not there, a file or folder beside it with a similar name is
 /// proposed.
 pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
-    let problem = Diagnostic::error(Code::File, format!("`{name}` cannot be read: {error}"));
+    let problem = not_read(name, error);
     if error.kind() != io::ErrorKind::NotFound {
         return problem;
     }
@@ -417,10 +402,7 @@ fn similar_path(path: &Path) -> Option<PathBuf> {
         .map(|entry| PathBuf::from(entry.file_name()))
         .collect();
     names.sort();
-    let stem = |path: &Path| {
-        path.file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned())
-    };
+    let stem = |path: &Path| Some(path.file_stem()?.to_string_lossy().into_owned());
     let stems: Vec<String> = names.iter().filter_map(|name| stem(name)).collect();
     let near = nearest(&stem(path)?, stems.iter().map(String::as_str))?;
     let index = stems.iter().position(|stem| stem == near)?;

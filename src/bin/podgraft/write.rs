@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use podgraft::diagnostic::{Code, Diagnostic};
 
+use crate::problems::{collect_all, not_written};
 use crate::protected_inputs::{InputFiles, overwrites};
+use crate::walk::real;
 use failure::collect_by_cause;
 use system::{identity, keep_owner, restrict};
 
@@ -91,11 +93,8 @@ pub fn replace(files: &[FileReplacement<'_>]) -> Result<(), WriteFailure> {
         stage(real, &file.new, Some(metadata), Durability::Yes)
             .map_err(|error| (file.name.to_owned(), error))
     }))?;
-    let checked = collect_all(
-        chosen
-            .iter()
-            .map(|(file, (real, _))| check_unchanged(file, real)),
-    )?;
+    let files = chosen.iter();
+    let checked = collect_all(files.map(|(file, (real, _))| check_unchanged(file, real)))?;
     for (written, ((staged, (file, (real, _))), state)) in
         staged.iter().zip(&chosen).zip(checked).enumerate()
     {
@@ -115,14 +114,11 @@ pub fn remove_leftovers(paths: impl Iterator<Item = PathBuf>) {
         let Ok(temporary) = temporary_name(&real) else {
             continue;
         };
-        if !temporary
-            .symlink_metadata()
-            .is_ok_and(|metadata| metadata.is_file())
-        {
-            continue;
-        }
+        let metadata = temporary.symlink_metadata();
         // The lock fails if another run is writing in this folder: the hidden file may be that run's.
-        if let Ok(_lock) = lock_folder(real.parent().unwrap_or(Path::new("."))) {
+        if metadata.is_ok_and(|metadata| metadata.is_file())
+            && let Ok(_lock) = lock_folder(real.parent().unwrap_or(Path::new(".")))
+        {
             let _ = fs::remove_file(&temporary);
         }
     }
@@ -138,11 +134,8 @@ const MOST_LOCKS: usize = 128;
 /// # Errors
 /// If another run holds one of the locks.
 pub fn lock_folders<'a>(files: impl Iterator<Item = &'a Path>) -> Result<Vec<File>, Diagnostic> {
-    let folder_of = |file: &Path| {
-        let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-        real.parent().map(Path::to_path_buf)
-    };
-    let folders: BTreeSet<PathBuf> = files.filter_map(folder_of).collect();
+    let folders = files.filter_map(|file| real(file).parent().map(Path::to_path_buf));
+    let folders: BTreeSet<PathBuf> = folders.collect();
     let locks = folders.iter().take(MOST_LOCKS);
     locks
         .filter_map(|folder| lock_folder(folder).transpose())
@@ -157,14 +150,12 @@ fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
     match opened.try_lock() {
         Ok(()) => Ok(Some(opened)),
         Err(TryLockError::Error(_)) => Ok(None),
-        Err(TryLockError::WouldBlock) => Err(Diagnostic::error(
-            Code::File,
-            format!(
-                "another podgraft is writing to the folder `{}`",
-                folder.display()
-            ),
-        )
-        .help("run podgraft again when the other has ended")),
+        Err(TryLockError::WouldBlock) => {
+            let folder = folder.display();
+            let message = format!("another podgraft is writing to the folder `{folder}`");
+            Err(Diagnostic::error(Code::File, message)
+                .help("run podgraft again when the other has ended"))
+        }
     }
 }
 
@@ -192,9 +183,8 @@ pub fn create(
 /// leads out of `root`.
 fn check_target_free(root: &Path, target: &Path) -> Result<(), Diagnostic> {
     let real_root = fs::canonicalize(root);
-    let below: Vec<&Path> = target
-        .ancestors()
-        .skip(1)
+    let above = target.ancestors().skip(1);
+    let below: Vec<&Path> = above
         .take_while(|folder| folder.starts_with(root))
         .collect();
     for folder in below.into_iter().rev() {
@@ -218,11 +208,9 @@ fn check_target_free(root: &Path, target: &Path) -> Result<(), Diagnostic> {
             ));
         }
     }
+    let problem = "is a folder, where a file is to be written";
     match fs::symlink_metadata(target) {
-        Ok(metadata) if metadata.is_dir() => Err(obstruction(
-            target,
-            "is a folder, where a file is to be written",
-        )),
+        Ok(metadata) if metadata.is_dir() => Err(obstruction(target, problem)),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -239,56 +227,32 @@ fn obstruction(path: &Path, problem: &str) -> Diagnostic {
 /// Errors of the file system.
 pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
     // A symbolic link stays a link; its target gets the text.
-    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let real = real(path);
     let previous = fs::metadata(&real).ok();
-    if previous
-        .as_ref()
-        .is_some_and(|metadata| !metadata.is_file())
-    {
-        return fs::write(&real, text);
-    }
-    if previous.is_some() {
+    if let Some(metadata) = &previous {
+        if !metadata.is_file() {
+            return fs::write(&real, text);
+        }
         // A rename succeeds even if the target is not writable, so its permission is checked here.
         OpenOptions::new().write(true).open(&real)?;
     }
     commit(&stage(&real, text, previous.as_ref(), Durability::No)?)
 }
 
-/// Collects all values, or all problems: unlike `Result::from_iter`, it does not stop at the first one.
-fn collect_all<T>(
-    results: impl Iterator<Item = Result<T, Diagnostic>>,
-) -> Result<Vec<T>, Vec<Diagnostic>> {
-    let (mut values, mut problems) = (Vec::new(), Vec::new());
-    for result in results {
-        match result {
-            Ok(value) => values.push(value),
-            Err(problem) => problems.push(problem),
-        }
-    }
-    if problems.is_empty() {
-        Ok(values)
-    } else {
-        Err(problems)
-    }
-}
-
 /// Resolves the path and checks that its file may be replaced. Returns the resolved path and its metadata.
 fn check_target(file: &FileReplacement<'_>) -> Result<(PathBuf, Metadata), Diagnostic> {
-    let fail = |error: io::Error| not_written(file.name, &error);
+    let fail = |error: io::Error| not_written(file.name, error);
     let real = fs::canonicalize(&file.path).map_err(fail)?;
     let metadata = fs::metadata(&real).map_err(fail)?;
     if !metadata.is_file() {
-        return Err(Diagnostic::error(
-            Code::File,
-            format!("`{}` is no regular file and cannot be replaced", file.name),
-        )
-        .help("leave out --in-place: the result then goes to stdout"));
+        let message = format!("`{}` is no regular file and cannot be replaced", file.name);
+        return Err(Diagnostic::error(Code::File, message)
+            .help("leave out --in-place: the result then goes to stdout"));
     }
     if metadata.permissions().readonly() {
-        return Err(
-            Diagnostic::error(Code::File, format!("`{}` is read-only", file.name))
-                .help("make it writable, or write to another place with --output-dir"),
-        );
+        let message = format!("`{}` is read-only", file.name);
+        return Err(Diagnostic::error(Code::File, message)
+            .help("make it writable, or write to another place with --output-dir"));
     }
     OpenOptions::new().write(true).open(&real).map_err(fail)?;
     Ok((real, metadata))
@@ -297,19 +261,18 @@ fn check_target(file: &FileReplacement<'_>) -> Result<(PathBuf, Metadata), Diagn
 /// Checks that the file still has the content that was read, as it may have been edited during the run. Returns its
 /// metadata for a later [`check_state`].
 fn check_unchanged(file: &FileReplacement<'_>, real: &Path) -> Result<Metadata, Diagnostic> {
-    let state = fs::metadata(real).map_err(|error| not_written(file.name, &error))?;
-    let content = fs::read(real).map_err(|error| not_written(file.name, &error))?;
-    if content == file.old {
-        return Ok(state);
+    let fail = |error: io::Error| not_written(file.name, error);
+    let state = fs::metadata(real).map_err(fail)?;
+    match fs::read(real).map_err(fail)? == file.old {
+        true => Ok(state),
+        false => Err(changed_meanwhile(file.name)),
     }
-    Err(Diagnostic::error(
-        Code::File,
-        format!(
-            "`{}` was changed by somebody else during the run",
-            file.name
-        ),
-    )
-    .help("run podgraft again"))
+}
+
+/// The error for a file that is no longer as it was when the run read it.
+pub fn changed_meanwhile(name: &str) -> Diagnostic {
+    let message = format!("`{name}` was changed by somebody else during the run");
+    Diagnostic::error(Code::File, message).help("run podgraft again")
 }
 
 /// Checks by metadata alone that the file is as [`check_unchanged`] found it. In between, many other files are read and
@@ -319,16 +282,16 @@ fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
     let is_same = identity(&metadata) == identity(before)
         && metadata.len() == before.len()
         && metadata.modified().ok() == before.modified().ok();
-    if is_same {
-        Ok(())
-    } else {
-        Err(io::Error::other(
+    match is_same {
+        true => Ok(()),
+        false => Err(io::Error::other(
             "it was changed by somebody else during the run",
-        ))
+        )),
     }
 }
 
 /// Whether a result is synced to disk before the rename, so that it survives a power failure.
+#[derive(PartialEq, Eq)]
 enum Durability {
     Yes,
     No,
@@ -353,9 +316,8 @@ fn stage(
         keep_owner(&file, previous);
         file.set_permissions(previous.permissions())?;
     }
-    match durable {
-        Durability::Yes => file.sync_all()?,
-        Durability::No => {}
+    if durable == Durability::Yes {
+        file.sync_all()?;
     }
     Ok(staged)
 }
@@ -413,20 +375,19 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     collect_all(files.iter().map(|file| {
         let mut folders = file.path.ancestors().skip(1);
         let clash = folders.find(|folder| targets.contains(folder));
+        let clash = clash.map(Path::display);
         clash.map_or(Ok(()), |folder| {
             Err(indistinct(format!(
-                "`{}` would be both a file and a folder of the results",
-                folder.display()
+                "`{folder}` would be both a file and a folder of the results"
             )))
         })
     }))?;
     collect_all(files.iter().map(|file| {
-        let first_source = sources.insert(file.path.as_os_str(), file.name);
-        first_source.map_or(Ok(()), |first_source| {
+        let first = sources.insert(file.path.as_os_str(), file.name);
+        let (second, path) = (file.name, file.path.display());
+        first.map_or(Ok(()), |first| {
             Err(indistinct(format!(
-                "`{first_source}` and `{}` would both be written to `{}`",
-                file.name,
-                file.path.display()
+                "`{first}` and `{second}` would both be written to `{path}`"
             )))
         })
     }))
@@ -447,10 +408,6 @@ fn check_not_an_input(file: &NewFile<'_>, originals: &InputFiles) -> Result<(), 
         }
         false => Ok(()),
     }
-}
-
-fn not_written(name: &str, error: &io::Error) -> Diagnostic {
-    Diagnostic::error(Code::File, format!("`{name}` cannot be written: {error}"))
 }
 
 fn stopped_midway(name: &str, error: &io::Error, written: usize, total: usize) -> WriteFailure {

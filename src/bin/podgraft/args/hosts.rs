@@ -55,7 +55,6 @@ impl HostArgs {
             policies: self.policies.clone(),
             manifests: self.manifests.clone(),
             output: self.output.clone(),
-            ephemeral_containers: false,
         }
     }
 }

@@ -7,7 +7,7 @@ use podgraft::config::CoverageRequirement;
 use podgraft::diagnostic::Code;
 use podgraft::policy::schema::nearest;
 
-use super::{ManifestArgs, OutputArgs, PolicyArgs, RunArgs};
+use super::{ManifestArgs, OutputArgs, RunArgs};
 
 pub(super) const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -211,10 +211,9 @@ impl InspectArgs {
     pub fn run(&self) -> RunArgs {
         RunArgs {
             paths: self.paths.clone(),
-            policies: PolicyArgs::default(),
             manifests: self.manifests.clone(),
             output: self.output.clone(),
-            ephemeral_containers: false,
+            ..RunArgs::default()
         }
     }
 }

@@ -4,7 +4,6 @@ use clap::{ArgGroup, Args, ValueEnum};
 use podgraft::dangers::Danger;
 use podgraft::policy::schema::meant;
 
-use podgraft::policy::params::ParamSetting;
 use std::path::PathBuf;
 
 use super::{ColorWhen, PolicyArgs};
@@ -223,11 +222,6 @@ pub struct InitArgs {
     /// The folder to write into
     #[arg(value_name = "FOLDER", default_value = ".")]
     pub folder: PathBuf,
-}
-
-/// `[POLICY:]NAME=VALUE`, as `--param` takes it.
-pub fn parse_setting(text: &str) -> Result<ParamSetting, String> {
-    super::parse_param(text)
 }
 
 /// One word of `--forbid`.

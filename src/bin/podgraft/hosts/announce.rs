@@ -14,15 +14,16 @@ use crate::settings::{Caller, complete};
 
 /// Prints the announcement: the offered policies, and the parameters that an Application may set with their defaults.
 pub fn announce(args: &args::ParametersArgs) -> Exit {
-    let run = args::RunArgs::of_policies(args.policies.clone());
+    let run = args::RunArgs {
+        policies: args.policies.clone(),
+        ..args::RunArgs::default()
+    };
     let console = Console::new(&run.output);
     let found = complete(&run, Caller::Host).and_then(|run| {
         let mut files = offered_files(&run.policies.given)?;
         let offered = checked_offers(&args.offers.offered)?;
-        let choice: Vec<String> = declared(&offered)
-            .into_iter()
-            .map(|policy| policy.identity)
-            .collect();
+        let choice = declared(&offered).into_iter().map(|policy| policy.identity);
+        let choice: Vec<String> = choice.collect();
         files.extend(offered);
         Ok((run, files, choice))
     });

@@ -13,12 +13,13 @@ use super::announce::announce;
 use super::function::unplaced;
 use super::parameters::ApplicationParameters;
 use super::{TO_STDOUT, complete, fail, local_config_warnings};
-use crate::args::{self, ArgocdCommand, DiagnosticsFormat, PluginKind};
+use crate::args::{self, ArgocdCommand, ColorWhen, DiagnosticsFormat, PluginKind};
 use crate::diagnostics::{Console, log_to_file};
+use crate::kustomization;
 use crate::manifests::manifests_of;
-use crate::output::print;
 use crate::path_filter::PathFilter;
 use crate::policies::choose_offered;
+use crate::problems::{not_read, unless};
 use crate::run::{Exit, conclude, graft_host};
 use crate::walk::walk;
 
@@ -77,19 +78,14 @@ fn prepare(
     }
     check_within_folder(&run.paths)?;
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    run.manifests.namespace = run
-        .manifests
-        .namespace
-        .take()
-        .or_else(|| set("ARGOCD_APP_NAMESPACE"));
+    let namespace = &mut run.manifests.namespace;
+    *namespace = namespace.take().or_else(|| set("ARGOCD_APP_NAMESPACE"));
     if run.manifests.kube_version.is_none()
         && let Some(version) = set("KUBE_VERSION")
     {
         let minor = parse_kube_version(&version).map_err(|reason| {
-            vec![Diagnostic::error(
-                Code::WrongType,
-                format!("KUBE_VERSION is `{version}`: {reason}"),
-            )]
+            let message = format!("KUBE_VERSION is `{version}`: {reason}");
+            vec![Diagnostic::error(Code::WrongType, message)]
         })?;
         run.manifests.kube_version = Some(minor);
     }
@@ -137,33 +133,18 @@ fn add_params(
 
 /// Refuses paths outside of the application's folder: what lies elsewhere is not its own.
 fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
-    let current_folder = fs::canonicalize(".").map_err(|error| {
-        vec![Diagnostic::error(
-            Code::File,
-            format!("`.` cannot be read: {error}"),
-        )]
-    })?;
+    let current_folder = fs::canonicalize(".").map_err(|error| vec![not_read(".", error)])?;
     let is_outside = |path: &&PathBuf| {
         path.as_os_str() != "-"
             && fs::canonicalize(path).is_ok_and(|real| !real.starts_with(&current_folder))
     };
-    let outside: Vec<Diagnostic> = paths
-        .iter()
-        .filter(is_outside)
-        .map(|path| {
-            let message = format!(
-                "`{}` is outside of the application's folder",
-                path.display()
-            );
-            Diagnostic::error(Code::File, message)
-                .help("name paths in it, or pipe manifests in and name `-`")
-        })
-        .collect();
-    if outside.is_empty() {
-        Ok(())
-    } else {
-        Err(outside)
-    }
+    let outside = paths.iter().filter(is_outside).map(|path| {
+        let path = path.display();
+        let message = format!("`{path}` is outside of the application's folder");
+        Diagnostic::error(Code::File, message)
+            .help("name paths in it, or pipe manifests in and name `-`")
+    });
+    unless(outside.collect(), ())
 }
 
 /// The first file in the current folder that holds a Kubernetes object.
@@ -184,8 +165,7 @@ fn first_existing(names: &[&str]) -> Option<String> {
 
 /// Prints a file name if the plugin is for this folder, otherwise nothing: Argo CD takes any output for a yes.
 fn discover(kind: PluginKind) -> Exit {
-    let kustomization =
-        || first_existing(&["kustomization.yaml", "kustomization.yml", "Kustomization"]);
+    let kustomization = || first_existing(&kustomization::NAMES);
     let chart = || first_existing(&["Chart.yaml"]);
     let found = match kind {
         PluginKind::Kustomize => kustomization(),
@@ -193,15 +173,6 @@ fn discover(kind: PluginKind) -> Exit {
         PluginKind::Plain if kustomization().or_else(chart).is_some() => None,
         PluginKind::Plain => first_manifest(),
     };
-    match print(
-        found
-            .map_or_else(String::new, |name| format!("{name}\n"))
-            .as_bytes(),
-    ) {
-        Ok(()) => Exit::Done,
-        Err(problem) => {
-            crate::diagnostics::show_plainly(&problem);
-            Exit::Refused
-        }
-    }
+    let found = found.map_or_else(String::new, |name| format!("{name}\n"));
+    Console::plain(ColorWhen::Auto).print(found.as_bytes(), Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! `podgraft fn`: a KRM function for kustomize and kpt. It prints the ResourceList as it came, with the changes of the
 //! policies in its items and with its `results`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use podgraft::config::{ConfigParam, FunctionMode, read_function};
@@ -19,7 +19,7 @@ use crate::diagnostics::{Console, log_to_file};
 use crate::output::print;
 use crate::policies::no_policy;
 use crate::run::{Exit, GraftOutcome, graft_read, refuse};
-use crate::settings::add;
+use crate::settings::{add, policies_in_list};
 use crate::walk::Input;
 
 /// `podgraft fn`.
@@ -121,26 +121,20 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> 
             misspelt = Some(problem.help(did_you_mean(POLICY_KEY)));
         }
         if key == POLICY_KEY {
-            let policies = value
-                .split([',', '\n'])
-                .map(str::trim)
-                .filter(|policy| !policy.is_empty());
-            run.policies.given.extend(policies.map(PathBuf::from));
+            run.policies.given.extend(policies_in_list(&value));
         } else {
             let (policy, name) = match key.rsplit_once(':') {
                 Some((policy, name)) => (Some(policy.to_owned()), name.to_owned()),
                 None => (None, key),
             };
+            let setting = ParamSetting {
+                policy,
+                name,
+                value,
+                at: Some(at),
+            };
             // Before the flags: of two values for a parameter the last one wins.
-            run.policies.params.insert(
-                0,
-                ParamSetting {
-                    policy,
-                    name,
-                    value,
-                    at: Some(at),
-                },
-            );
+            run.policies.params.insert(0, setting);
         }
     }
     misspelt
@@ -156,16 +150,12 @@ fn print_list(
     console: Console,
 ) -> Exit {
     let refused = refuse(grafted, output, console);
-    let mut results: Vec<KrmResult> = grafted
-        .problems
-        .iter()
+    let problems = grafted.problems.iter();
+    let mut results: Vec<KrmResult> = problems
         .map(|problem| of_diagnostic(list, problem))
         .collect();
-    let report = grafted
-        .files
-        .first()
-        .map(|file| &file.report)
-        .filter(|_| refused.is_none());
+    let report = grafted.files.first().map(|file| &file.report);
+    let report = report.filter(|_| refused.is_none());
     let workloads = report.into_iter().flat_map(|report| &report.workloads);
     results.extend(workloads.flat_map(|workload| of_workload(list, workload)));
     let mut edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());

@@ -6,6 +6,8 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::policy::schema::{did_you_mean, nearest};
 use serde_json::Value;
 
+use crate::problems::unless;
+
 /// The list of chosen policies.
 pub const POLICIES: &str = "policies";
 /// The map of parameter values.
@@ -44,11 +46,7 @@ impl ApplicationParameters {
         for entry in &entries {
             problems.extend(parameters.add(entry, others).err());
         }
-        if problems.is_empty() {
-            Ok(parameters)
-        } else {
-            Err(problems)
-        }
+        unless(problems, parameters)
     }
 
     fn add(&mut self, entry: &Value, others: &[String]) -> Result<(), Diagnostic> {

@@ -1,16 +1,15 @@
 //! The end of a run: its result is written, or the problems are shown. Returns the exit status.
 
-use podgraft::debug;
 use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::outcome::FileReport;
 use podgraft::report::json::RunVerdict;
 use podgraft::report::{json, text};
 
-use super::{GraftOutcome, Purpose, RunRequest, graft_all};
-use crate::args::{self, DebugFormat};
+use super::GraftOutcome;
+use crate::args;
 use crate::diagnostics::Console;
-use crate::output::{OutputTarget, check_apart, print, release_piped, write_result};
+use crate::output::{OutputTarget, check_apart, release_piped, write_result};
 use crate::pipeline::PipedText;
+use crate::problems::not_written;
 use crate::threads::number;
 use crate::write::write_whole;
 
@@ -65,46 +64,15 @@ pub fn conclude(
     Exit::Done
 }
 
-/// `podgraft debug`.
-pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
-    let run = args::RunArgs {
-        ephemeral_containers: true,
-        ..args.run.clone()
-    };
-    let mut grafted = graft_all(&run, RunRequest::of(&Purpose::Elsewhere))?;
-    grafted
-        .problems
-        .extend(grafted.without_ephemeral_containers());
-    let console = Console::new(&run.output);
-    if let Some(exit) = refuse(&grafted, &run.output, console) {
-        return Ok(exit);
-    }
-    let reports: Vec<&FileReport> = grafted.files.iter().map(|file| &file.report).collect();
-    let shown = match args.output {
-        DebugFormat::Yaml => debug::yaml(&reports),
-        DebugFormat::Json => debug::json(&reports),
-        DebugFormat::Kubectl => debug::kubectl(&reports),
-    };
-    if let Err(problem) = print(shown.as_bytes()) {
-        console.show(&[problem]);
-        return Ok(Exit::Refused);
-    }
-    console.show(&grafted.problems);
-    console.inform(&(grafted.named_configuration() + &text::skipped(&grafted.reported())));
-    Ok(Exit::Done)
-}
-
 /// Ends the run with its problems if one of them is an error, or a warning under `--strict`. Returns `None` if the run
 /// may go on.
 pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, console: Console) -> Option<Exit> {
-    let highest_severity = grafted
-        .problems
-        .iter()
-        .map(|problem| problem.severity)
-        .max();
-    let is_refused = highest_severity == Some(Severity::Error)
-        || (output.strict || grafted.demands.is_strict)
-            && highest_severity == Some(Severity::Warning);
+    let limit = match output.strict || grafted.demands.is_strict {
+        true => Severity::Warning,
+        false => Severity::Error,
+    };
+    let mut severities = grafted.problems.iter().map(|problem| problem.severity);
+    let is_refused = severities.any(|severity| severity >= limit);
     let verdict = if is_refused {
         RunVerdict::Refused
     } else {
@@ -149,10 +117,5 @@ fn write_report(
     grafted.reads.check_report(path)?;
     let problems = [grafted.problems.as_slice(), more].concat();
     let report = json::render(&grafted.reported(), &problems, verdict);
-    write_whole(path, report.as_bytes()).map_err(|error| {
-        Diagnostic::error(
-            Code::File,
-            format!("`{}` cannot be written: {error}", path.display()),
-        )
-    })
+    write_whole(path, report.as_bytes()).map_err(|error| not_written(path.display(), error))
 }

@@ -91,18 +91,15 @@ impl GraftOutcome {
     }
 
     /// Returns a note if policies chose workloads but none of them has ephemeral containers.
-    pub(super) fn without_ephemeral_containers(&self) -> Option<Diagnostic> {
+    pub fn without_ephemeral_containers(&self) -> Option<Diagnostic> {
         let mut workloads = self.files.iter().flat_map(|file| &file.report.workloads);
         // An up-to-date policy counts: it applies to the workload, too.
-        let is_met =
-            |outcome: &Outcome| matches!(outcome, Outcome::Injected(_) | Outcome::UpToDate);
-        let is_met = workloads.clone().any(|workload| {
-            workload
-                .policies
-                .iter()
-                .any(|policy_report| is_met(&policy_report.outcome))
-        });
-        if !is_met || workloads.any(|workload| !workload.ephemeral_containers.is_empty()) {
+        let applies = |report: &PolicyReport| {
+            matches!(report.outcome, Outcome::Injected(_) | Outcome::UpToDate)
+        };
+        if !self.outcomes().any(applies)
+            || workloads.any(|workload| !workload.ephemeral_containers.is_empty())
+        {
             return None;
         }
         let note = Diagnostic::note(

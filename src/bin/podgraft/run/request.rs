@@ -9,18 +9,16 @@ use crate::pipeline::OutputTiming;
 use crate::policies::LoadedPolicies;
 
 /// What a command asks of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RunRequest<'p> {
     /// What the result is for.
     pub purpose: &'p Purpose,
-    /// Report every workload, with details, instead of counts only.
-    pub details: bool,
     /// When the result goes to stdout. A single text is then not kept in memory. `None` if the result goes elsewhere.
     pub pipe: Option<OutputTiming>,
-    /// Sets further options of the library.
-    pub configure: fn(&mut Options),
     /// Report workloads that carry injections of policies that this run is not given.
     pub report_orphans: bool,
+    /// What to report. The other options follow from the flags and the purpose.
+    pub options: Options,
 }
 
 impl<'p> RunRequest<'p> {
@@ -28,22 +26,20 @@ impl<'p> RunRequest<'p> {
     pub fn of(purpose: &'p Purpose) -> Self {
         RunRequest {
             purpose,
-            details: true,
             pipe: None,
-            configure: |_| {},
             report_orphans: false,
+            options: Options::default(),
         }
     }
 
     /// Like [`RunRequest::of`], and also collects the needs that the text report lists, unless `--quiet` hides it.
     pub fn for_report(purpose: &'p Purpose, output: &args::OutputArgs) -> Self {
-        let configure = if output.quiet {
-            |_: &mut Options| {}
-        } else {
-            |options: &mut Options| options.needs = true
+        let options = Options {
+            needs: !output.quiet,
+            ..Options::default()
         };
         RunRequest {
-            configure,
+            options,
             ..RunRequest::of(purpose)
         }
     }
@@ -72,55 +68,45 @@ pub enum Purpose {
 /// The options of the library for a run with the loaded policies.
 pub(super) fn options_of(
     run: &args::RunArgs,
-    request: RunRequest<'_>,
+    request: &RunRequest<'_>,
     loaded: &LoadedPolicies,
 ) -> Options {
-    let mut options = Options {
-        details: request.details,
-        ..options(run, request.purpose, loaded.given.clone())
-    };
-    (request.configure)(&mut options);
-    // A preview does not record every workload, but the records of all workloads decide which generated objects are
-    // needed.
-    let generates = |policy: &Policy| !policy.generate.is_empty();
-    options.preview &= !loaded.policies.iter().any(generates);
-    options.given = request.report_orphans.then(|| loaded.given.clone());
-    options
-}
-
-fn options(run: &args::RunArgs, purpose: &Purpose, given: Vec<String>) -> Options {
-    let flags = &run.policies;
+    let (flags, purpose, asked) = (&run.policies, request.purpose, &request.options);
+    let given = || loaded.given.clone();
     let take_out = match purpose {
         Purpose::TakeOut { only, .. } if only.is_empty() => RemovalSelection::All,
         Purpose::TakeOut { only, .. } => RemovalSelection::Only(only.clone()),
         Purpose::Read => RemovalSelection::Nothing,
-        Purpose::Elsewhere | Purpose::InPlace if flags.prune => RemovalSelection::NotGiven(given),
+        Purpose::Elsewhere | Purpose::InPlace if flags.prune => RemovalSelection::NotGiven(given()),
         Purpose::Elsewhere | Purpose::InPlace => RemovalSelection::Nothing,
     };
     let is_in_place = matches!(
         purpose,
         Purpose::InPlace | Purpose::TakeOut { in_place: true, .. }
     );
+    let generates = |policy: &Policy| !policy.generate.is_empty();
     Options {
         record: flags.record,
         lock: is_in_place && !flags.record && !flags.no_record,
+        // A preview does not record every workload, but the records of all workloads decide which generated objects
+        // are needed.
+        preview: asked.preview && !loaded.policies.iter().any(generates),
+        given: request.report_orphans.then(given),
         set: flags.set.clone(),
         take_out,
         force: matches!(purpose, Purpose::TakeOut { force: true, .. }),
         namespace: run.manifests.namespace.clone(),
         pod_templates: run.manifests.pod_templates.clone(),
         kube_minor: run.manifests.kube_version,
-        marker: !run.policies.no_marker,
-        ephemeral_containers: run.ephemeral_containers,
+        marker: !flags.no_marker,
         parse_all: run.manifests.parse_all,
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),
-        namespaces: run.policies.configured.namespaces.clone(),
-        acknowledged: run.policies.configured.acknowledged.clone(),
-        labels: !run.policies.configured.require.is_empty(),
-        details: true,
-        needs: run.output.report.is_some(),
-        forbid: run.policies.forbid.clone(),
-        ..Options::default()
+        namespaces: flags.configured.namespaces.clone(),
+        acknowledged: flags.configured.acknowledged.clone(),
+        labels: !flags.configured.require.is_empty(),
+        needs: asked.needs || run.output.report.is_some(),
+        forbid: flags.forbid.clone(),
+        ..asked.clone()
     }
 }

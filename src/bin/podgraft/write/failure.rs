@@ -3,8 +3,9 @@
 use std::io;
 
 use podgraft::diagnostic::Diagnostic;
+use podgraft::wording::count;
 
-use super::not_written;
+use crate::problems::{not_written, unless};
 
 /// Why results are not written, or not all of them.
 #[derive(Debug)]
@@ -55,17 +56,12 @@ pub(super) fn collect_by_cause<T>(
             }
         }
     }
-    if causes.is_empty() {
-        return Ok(values);
-    }
-    let mut problems = Vec::new();
-    for (name, error, others) in causes {
-        let problem = not_written(&name, &error);
-        problems.push(match others {
+    let problems = causes.into_iter().map(|(name, error, others)| {
+        let problem = not_written(name, error);
+        match others {
             0 => problem,
-            1 => problem.help("the same in 1 other file"),
-            _ => problem.help(format!("the same in {others} other files")),
-        });
-    }
-    Err(problems)
+            _ => problem.help(format!("the same in {}", count(others, "other file"))),
+        }
+    });
+    unless(problems.collect(), values)
 }
