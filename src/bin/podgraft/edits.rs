@@ -2,7 +2,7 @@
 //! number.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -34,11 +34,10 @@ pub struct SpooledEdits {
 
 impl Default for SpooledEdits {
     fn default() -> Self {
-        let (texts, numbers) = (Vec::new(), HashMap::default());
         SpooledEdits {
             tape: Spool::in_memory_up_to(IN_MEMORY),
-            texts,
-            numbers,
+            texts: Vec::new(),
+            numbers: HashMap::default(),
             count: 0,
             from: 0,
             to: 0,
@@ -115,18 +114,11 @@ impl SpooledEdits {
     /// # Errors
     /// Errors of the temporary file.
     pub fn read(self) -> io::Result<SpooledEditReader> {
-        let SpooledEdits {
-            tape,
-            texts,
-            count,
-            from,
-            ..
-        } = self;
         Ok(SpooledEditReader {
-            tape: tape.reader()?,
-            texts,
-            left: count,
-            at: from,
+            tape: self.tape.reader()?,
+            texts: self.texts,
+            left: self.count,
+            at: self.from,
         })
     }
 }
@@ -145,11 +137,8 @@ impl SpooledEditReader {
         self.at = start + self.read_number()?;
         let number = self.read_number()?;
         let text = if number.is_multiple_of(2) {
-            Arc::clone(
-                self.texts
-                    .get(number / 2)
-                    .ok_or(io::ErrorKind::InvalidData)?,
-            )
+            let known = self.texts.get(number / 2);
+            Arc::clone(known.ok_or(io::ErrorKind::InvalidData)?)
         } else {
             let mut text = vec![0; number / 2];
             self.tape.read_exact(&mut text)?;
@@ -166,12 +155,9 @@ impl SpooledEditReader {
     fn read_number(&mut self) -> io::Result<usize> {
         let (mut number, mut bits) = (0, 0);
         loop {
-            let &byte = self
-                .tape
-                .fill_buf()?
-                .first()
-                .ok_or(io::ErrorKind::UnexpectedEof)?;
-            self.tape.consume(1);
+            let mut byte = [0];
+            self.tape.read_exact(&mut byte)?;
+            let [byte] = byte;
             number |= usize::from(byte & 0x7f) << bits;
             if byte & 0x80 == 0 {
                 return Ok(number);

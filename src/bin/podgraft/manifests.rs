@@ -58,14 +58,10 @@ fn is_touched(chunk: &Range<usize>, report: &FileReport) -> bool {
 /// Returns the text with every document but policies blanked, so that line numbers stay those of the file. `None` if it
 /// holds no policy. Resources of other operators are both policies and manifests.
 pub fn policies_in(text: &[u8]) -> Option<String> {
-    let groups = FORMATS
-        .iter()
-        .map(|format| format.api_version.split('/').next().unwrap_or_default())
-        .chain(kinds_of_resources().map(|(group, _)| group));
-    if !groups
-        .into_iter()
-        .any(|group| memchr::memmem::find(text, group.as_bytes()).is_some())
-    {
+    let versions = FORMATS.iter().map(|format| format.api_version);
+    let groups = versions.map(|version| version.split('/').next().unwrap_or_default());
+    let mut groups = groups.chain(kinds_of_resources().map(|(group, _)| group));
+    if !groups.any(|group| memchr::memmem::find(text, group.as_bytes()).is_some()) {
         return None;
     }
     let mut kept = Vec::with_capacity(text.len());
@@ -78,18 +74,13 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
             kept.extend(chunk.text.iter().filter(|&&byte| byte == b'\n'));
         }
     }
-    if is_empty {
-        None
-    } else {
-        String::from_utf8(kept).ok()
-    }
+    String::from_utf8(kept).ok().filter(|_| !is_empty)
 }
 
 /// Whether the document, or an item of its list, is a policy in one of the formats.
 fn is_policy(chunk: &Chunk<'_>) -> bool {
-    let may_be = FORMATS
-        .iter()
-        .map(|format| format.kind)
+    let kinds = FORMATS.iter().map(|format| format.kind);
+    let may_be = kinds
         .chain(kinds_of_resources().map(|(_, kind)| kind))
         .any(|kind| memchr::memmem::find(chunk.text, kind.as_bytes()).is_some());
     let Some(tree) = std::str::from_utf8(chunk.text)
@@ -110,33 +101,21 @@ fn is_policy(chunk: &Chunk<'_>) -> bool {
 }
 
 fn role(chunk: &Chunk<'_>) -> DocumentRole {
-    let has_text = |word: &str| memchr::memmem::find(chunk.text, word.as_bytes()).is_some();
-    // An escape in a double-quoted key (`"\u006bind"`) could spell either word, so such a document is always parsed.
-    let may_be_object = has_text("apiVersion") && has_text("kind") || has_text("\\");
-    if may_be_object && !has_text(GROUP) && !has_text("\\") {
-        return role_by_parsing(chunk, ObjectCertainty::Object);
-    }
-    role_by_parsing(chunk, ObjectCertainty::Open)
-}
-
-/// Whether the words of a document say that it is an object, if it has the two keys at the start of a line.
-enum ObjectCertainty {
-    Object,
-    Open,
-}
-
-fn role_by_parsing(chunk: &Chunk<'_>, certainty: ObjectCertainty) -> DocumentRole {
-    if is_blank(chunk.text) {
+    let text = chunk.text;
+    let has_text = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
+    let has_key = |key: &[u8]| {
+        let mut lines = text.split(|&byte| byte == b'\n');
+        lines.any(|line| line.starts_with(key))
+    };
+    if is_blank(text) {
         return DocumentRole::Blank;
     }
-    // Most documents are objects with both keys at the start of a line, and need no parsing.
-    if matches!(certainty, ObjectCertainty::Object)
-        && has_line(chunk.text, b"apiVersion:")
-        && has_line(chunk.text, b"kind:")
-    {
+    // Most documents are objects with both keys at the start of a line, and need no parsing. An escape in a
+    // double-quoted key (`"\u006bind"`) could spell either word, so such a document is always parsed.
+    if !has_text("\\") && !has_text(GROUP) && has_key(b"apiVersion:") && has_key(b"kind:") {
         return DocumentRole::Manifest;
     }
-    let parsed = std::str::from_utf8(chunk.text)
+    let parsed = std::str::from_utf8(text)
         .ok()
         .and_then(|text| parse(text).ok());
     parsed.map_or(DocumentRole::Manifest, |tree| role_of_tree(&tree))
@@ -144,13 +123,11 @@ fn role_by_parsing(chunk: &Chunk<'_>, certainty: ObjectCertainty) -> DocumentRol
 
 /// A chunk that holds several documents is a manifest if one of them is.
 fn role_of_tree(tree: &Tree<'_>) -> DocumentRole {
-    let roles = tree.roots().iter().map(|&root| role_of_root(tree, root));
-    let roles: Vec<DocumentRole> = roles.collect();
-    let first = roles.first().copied().unwrap_or(DocumentRole::Blank);
-    if roles.contains(&DocumentRole::Manifest) {
-        DocumentRole::Manifest
-    } else {
-        first
+    let mut roles = tree.roots().iter().map(|&root| role_of_root(tree, root));
+    let first = roles.next().unwrap_or(DocumentRole::Blank);
+    match roles.any(|role| role == DocumentRole::Manifest) {
+        true => DocumentRole::Manifest,
+        false => first,
     }
 }
 
@@ -177,11 +154,6 @@ pub fn is_blank(text: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n')
         .map(<[u8]>::trim_ascii)
         .all(is_nothing)
-}
-
-fn has_line(text: &[u8], start: &[u8]) -> bool {
-    text.split(|&byte| byte == b'\n')
-        .any(|line| line.starts_with(start))
 }
 
 #[cfg(test)]
