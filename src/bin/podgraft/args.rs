@@ -10,7 +10,7 @@ pub mod tools;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use podgraft::config::{
     ConfigParam, CoverageRequirement, PolicySource, PolicyUse, parse_namespace,
 };
@@ -219,15 +219,19 @@ pub enum PolicyCommand {
     List,
     /// Suggest built-in policies for the annotations, labels and resources in manifests
     #[command(after_help = tools::SUGGEST_EXAMPLES)]
-    Suggest(tools::SuggestArgs),
+    Suggest {
+        /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
     /// Print a built-in policy
     Show {
         /// The name of the policy, with or without `builtin:`
         name: String,
     },
     /// Print a first policy to adapt
-    #[command(after_help = tools::NEW_EXAMPLES)]
-    New(tools::NewArgs),
+    #[command(after_help = tools::NEW_EXAMPLES, group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape"]))]
+    New(tools::StarterPolicyArgs),
     /// Convert resources of other operators to InjectionPolicies
     #[command(after_help = tools::CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
@@ -242,12 +246,20 @@ pub enum PolicyCommand {
     Test(tools::TestArgs),
     /// Print the JSON Schema of a kind, for editors
     #[command(after_help = tools::SCHEMA_EXAMPLES)]
-    Schema(tools::SchemaArgs),
+    Schema {
+        /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest, Instrumentation
+        #[arg(default_value = "InjectionPolicy")]
+        kind: String,
+    },
     /// List all names and functions of expressions, with an example of each function
     Functions,
     /// Print the CustomResourceDefinition of InjectionPolicy, for clusters that store policies
     #[command(after_help = tools::CRD_EXAMPLES)]
-    Crd(tools::CrdArgs),
+    Crd {
+        /// Whether the policies in the cluster are namespaced
+        #[arg(long, value_enum, default_value_t = tools::CrdScopeArg::Namespaced, value_name = "SCOPE")]
+        scope: tools::CrdScopeArg,
+    },
 }
 
 /// `podgraft policy convert`.

@@ -2,7 +2,6 @@
 //! files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -15,10 +14,10 @@ use podgraft::outcome::ObjectName;
 use podgraft::policy::Policy;
 use podgraft::policy::read::PolicyFile;
 
-use crate::locks::{LockFiles, RecordedFile};
-use crate::policies::InputText;
+use crate::locks::LockFiles;
+use crate::texts::InputBytes;
 use crate::threads::{map_in_order, number};
-use crate::walk::{FileWalk, unreadable};
+use crate::walk::{FileWalk, Input, unreadable};
 
 /// The texts that may hold what policies look up.
 pub struct FactSources<'s> {
@@ -53,7 +52,7 @@ pub struct RunFacts {
 /// beside whose workloads policies generate objects.
 pub fn gather(
     sources: FactSources<'_>,
-    texts: &[InputText<'_>],
+    texts: &[InputBytes],
     policies: &[Policy],
     options: &Options,
     threads: Option<NonZeroUsize>,
@@ -102,21 +101,15 @@ impl RunFacts {
     /// text.
     fn add_companions(
         &mut self,
-        texts: &[InputText<'_>],
+        texts: &[InputBytes],
         policies: &[Policy],
         options: &Options,
         threads: Option<NonZeroUsize>,
     ) {
         let (single_thread, inventory) = (NonZeroUsize::MIN, &self.inventory);
-        let foreseen = map_in_order(texts, threads, |text| {
-            generated_companions(
-                single_thread,
-                text.name,
-                text.text,
-                policies,
-                options,
-                inventory,
-            )
+        let foreseen = map_in_order(texts, threads, |(input, text)| {
+            let name = &input.name;
+            generated_companions(single_thread, name, text, policies, options, inventory)
         });
         for (number, companions) in foreseen.into_iter().enumerate() {
             for companion in companions {
@@ -145,18 +138,15 @@ impl InventoryRequest<'_> {
     }
 
     /// Reads the files that are not of this run, for the objects that earlier runs generated: there must not be two.
-    fn read_recorded_files(&self, files: &[RecordedFile]) -> Vec<SourceFacts> {
+    fn read_recorded_files(&self, files: &[Input]) -> Vec<SourceFacts> {
         let needs = self.needs.only_generated();
         if needs.is_nothing() {
             return Vec::new();
         }
         let standing = SourceRole::RecordedFile;
-        map_in_order(files, self.threads, |file| match fs::read(&file.path) {
+        map_in_order(files, self.threads, |file| match file.read() {
             Ok(text) => read_part(&file.name, &text, 1, standing, &needs, self.options),
-            Err(error) => {
-                let problem = unreadable(&file.name, &error);
-                (Inventory::default(), vec![problem])
-            }
+            Err(problem) => (Inventory::default(), vec![problem]),
         })
     }
 

@@ -20,7 +20,7 @@ use crate::output::GraftedFile;
 use crate::problems::{not_read, not_written, unless};
 use crate::repository::{is_sparse_checkout, root_of};
 use crate::texts::InputBytes;
-use crate::walk::{InputPlace, real};
+use crate::walk::{Input, InputPlace, real};
 use crate::write::{FileIdentity, FileReplacement, identity_of};
 
 /// The lock files of a run.
@@ -29,17 +29,9 @@ pub struct LockFiles {
     files: Vec<LockFile>,
     /// Their content, and which lock each input belongs to.
     pub locks: Arc<LockSet>,
-    /// The files that are not of this run and whose workloads need generated objects.
-    pub other_files: Vec<RecordedFile>,
-}
-
-/// A file that is not of this run and that a lock file names.
-#[derive(Debug)]
-pub struct RecordedFile {
-    /// Its name in messages, from the folder from which the inputs have their names.
-    pub name: Arc<str>,
-    /// Its path.
-    pub path: PathBuf,
+    /// The files that are not of this run and whose workloads need generated objects. They have their names in messages
+    /// from the folder from which the inputs have theirs.
+    pub other_files: Vec<Input>,
 }
 
 /// The folder of an input, and the folder that was walked to find it.
@@ -112,12 +104,11 @@ impl LockFiles {
             let path = found.files[index].folder.join(&file);
             if path.is_file() && is_below(&file) {
                 let name = name_beside(texts, &locks, index, &file);
-                found.other_files.push(RecordedFile { name, path });
+                let place = InputPlace::Named(path);
+                found.other_files.push(Input { place, name });
             }
         }
-        found
-            .other_files
-            .sort_by(|file, other| file.path.cmp(&other.path));
+        found.other_files.sort_by_cached_key(Input::path);
         found.locks = Arc::new(locks);
         unless(problems, found)
     }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +12,6 @@ use podgraft::patches::{Component, GENERATED};
 use podgraft::yaml::splice::{Edit, splice, splice_part, write_spliced};
 
 use crate::locks::NewLock;
-use crate::pipeline::PipedText;
 use crate::protected_inputs::RunInputs;
 use crate::run::GraftOutcome;
 use crate::stream::join;
@@ -237,17 +235,4 @@ fn mirrored(place: &InputPlace) -> PathBuf {
         InputPlace::Named(path) => path.file_name().map_or_else(|| path.clone(), PathBuf::from),
         InputPlace::Found { relative, .. } => relative.clone(),
     }
-}
-
-pub fn release_piped(
-    piped: PipedText,
-    files: &[GraftedFile],
-    threads: NonZeroUsize,
-) -> Result<(), WriteFailure> {
-    let Some(file) = files.first() else {
-        return Ok(());
-    };
-    piped
-        .release(&file.input.name, threads)
-        .map_err(WriteFailure::midway)
 }

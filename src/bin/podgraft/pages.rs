@@ -20,7 +20,7 @@ use crate::suggest;
 pub fn policy(command: &PolicyCommand) -> Exit {
     match command {
         PolicyCommand::List => print_page(Ok(list().into_bytes())),
-        PolicyCommand::Suggest(args) => suggest::suggest(args),
+        PolicyCommand::Suggest { paths } => suggest::suggest(paths),
         PolicyCommand::Functions => print_page(Ok(reference::PAGE.into())),
         PolicyCommand::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
@@ -30,15 +30,13 @@ pub fn policy(command: &PolicyCommand) -> Exit {
                     .map_err(|problem| *problem),
             )
         }
-        PolicyCommand::New(args) => {
-            print_page(init::policy_text(&args.answers).map(String::into_bytes))
-        }
+        PolicyCommand::New(args) => print_page(init::policy_text(args).map(String::into_bytes)),
         PolicyCommand::Convert(args) => convert(args),
         PolicyCommand::Lint(args) => lint::lint(args),
         PolicyCommand::Images(args) => lint::images(args),
         PolicyCommand::Test(args) => policy_test::test(args),
-        PolicyCommand::Schema(args) => publish::schema(&args.kind),
-        PolicyCommand::Crd(args) => publish::crd(args.scope),
+        PolicyCommand::Schema { kind } => publish::schema(kind),
+        PolicyCommand::Crd { scope } => publish::crd(*scope),
     }
 }
 

@@ -17,15 +17,8 @@ use crate::manifests::policies_in;
 use crate::path_filter::PathFilter;
 use crate::problems::{collect_all, unless};
 use crate::settings::at_entry;
+use crate::texts::InputBytes;
 use crate::walk::{Input, is_same_path, walk};
-
-/// A manifest file, in which `-p @input` looks for policies.
-pub struct InputText<'a> {
-    /// The path as the user wrote it.
-    pub name: &'a Arc<str>,
-    /// The content of the whole file.
-    pub text: &'a [u8],
-}
 
 /// The policies that were loaded for a run.
 #[derive(Default)]
@@ -41,7 +34,7 @@ pub struct LoadedPolicies {
 }
 
 /// Reads and checks the policies, and keeps those that `--only` and `--skip` choose.
-pub fn load(args: &args::PolicyArgs, inputs: &[InputText<'_>]) -> LoadedPolicies {
+pub fn load(args: &args::PolicyArgs, inputs: &[InputBytes]) -> LoadedPolicies {
     load_as(args, inputs, reading(args.debug_mode, &args.opentelemetry))
 }
 
@@ -57,11 +50,7 @@ pub fn load_to_look_at(args: &args::PolicyArgs) -> LoadedPolicies {
     )
 }
 
-fn load_as(
-    args: &args::PolicyArgs,
-    inputs: &[InputText<'_>],
-    reading: ReadOptions,
-) -> LoadedPolicies {
+fn load_as(args: &args::PolicyArgs, inputs: &[InputBytes], reading: ReadOptions) -> LoadedPolicies {
     if args.given.is_empty() && args.configured.inline.is_empty() {
         return LoadedPolicies::default();
     }
@@ -78,7 +67,7 @@ fn load_as(
         problems.extend(misplaced);
     }
     // Files of the input are read for facts as manifests, and must not count twice.
-    files.retain(|file| !inputs.iter().any(|input| *input.name == file.name));
+    files.retain(|file| !inputs.iter().any(|(input, _)| input.name == file.name));
     problems.extend(diagnostics);
     let mirrors = args.configured.image_mirrors.as_slice().into();
     let policies: Vec<Policy> = policies
@@ -106,7 +95,7 @@ fn load_as(
 /// The files of all policies, and what is wrong with those that cannot be read.
 fn given_files(
     args: &args::PolicyArgs,
-    inputs: &[InputText<'_>],
+    inputs: &[InputBytes],
 ) -> (Vec<PolicyFile>, Vec<Diagnostic>) {
     let (mut files, mut problems) = (Vec::<PolicyFile>::new(), Vec::new());
     let mut uses: Vec<_> = args.configured.uses.iter().collect();
@@ -152,7 +141,7 @@ fn given_twice(name: &str, first: Option<&Place>, again: Option<&Place>) -> Diag
 fn files_as_used(
     policy_use: Option<&PolicyUse>,
     given: &Path,
-    inputs: &[InputText<'_>],
+    inputs: &[InputBytes],
 ) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let files = files_of(given, inputs)?;
     match policy_use {
@@ -165,7 +154,7 @@ fn files_as_used(
 fn params_of(
     given: &Path,
     policy_use: &PolicyUse,
-    inputs: &[InputText<'_>],
+    inputs: &[InputBytes],
 ) -> Vec<(PolicySource, ConfigParam)> {
     if policy_use.params.is_empty() {
         return Vec::new();
@@ -326,19 +315,16 @@ fn no_policy_in_folder(folder: &Path) -> Diagnostic {
 }
 
 /// The files that a `-p` value names: `builtin:NAME`, `@input`, `-`, a file or a folder.
-pub fn files_of(
-    given: &Path,
-    inputs: &[InputText<'_>],
-) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+pub fn files_of(given: &Path, inputs: &[InputBytes]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let text = given.to_string_lossy();
     if let Some(name) = text.strip_prefix("builtin:") {
         let builtin = find(name).map_err(|problem| vec![*problem])?;
         return Ok(vec![builtin.file()]);
     }
     if text == "@input" {
-        let found = inputs.iter().filter_map(|input| {
-            policies_in(input.text).map(|text| PolicyFile {
-                name: Arc::clone(input.name),
+        let found = inputs.iter().filter_map(|(input, text)| {
+            policies_in(text).map(|text| PolicyFile {
+                name: Arc::clone(&input.name),
                 text,
             })
         });

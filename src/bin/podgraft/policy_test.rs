@@ -30,7 +30,7 @@ use crate::problems::not_written;
 use crate::protected_inputs::{InputFiles, overwrites};
 use crate::run::Exit;
 use crate::stream::join;
-use crate::texts::{InputBytes, named, source_text};
+use crate::texts::{InputBytes, source_text};
 use crate::walk::{FileWalk, Input, real, walk};
 use crate::write::write_whole;
 
@@ -127,7 +127,7 @@ fn run(
         lock_files: &LockFiles::default(),
         is_stream: false,
     };
-    let facts = gather(sources, &named(&texts), &policies, &options, None);
+    let facts = gather(sources, &texts, &policies, &options, None);
     problems.extend(facts.problems);
     let mut result = TestRun::default();
     if !problems.iter().any(Diagnostic::is_error) {

@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
@@ -22,8 +22,6 @@ const TICK: Duration = Duration::from_millis(200);
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 /// Whether `BAR` is set. Checked for every text without the lock.
 static IS_THERE: AtomicBool = AtomicBool::new(false);
-/// Number of the current run. A delayed thread must not show the bar of a later run.
-static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 /// Starts the bar of a run over so many bytes.
 pub fn start(bytes: u64, output: &args::OutputArgs) {
@@ -40,20 +38,18 @@ pub fn start(bytes: u64, output: &args::OutputArgs) {
             .progress_chars("=> "),
     );
     if let Ok(mut shown) = BAR.lock() {
-        *shown = Some(bar);
+        *shown = Some(bar.clone());
         IS_THERE.store(true, Ordering::Relaxed);
     }
-    let run = RUNS.fetch_add(1, Ordering::Relaxed) + 1;
     // If the system refuses another thread, there is no bar.
-    drop(Builder::new().spawn(move || show_later(run)));
+    drop(Builder::new().spawn(move || show_later(&bar)));
 }
 
-fn show_later(run: usize) {
+fn show_later(bar: &ProgressBar) {
     thread::sleep(UNSEEN);
-    let Ok(bar) = BAR.lock() else { return };
-    if RUNS.load(Ordering::Relaxed) == run
-        && let Some(bar) = &*bar
-    {
+    // The lock keeps the bar from ending meanwhile.
+    let Ok(_current) = BAR.lock() else { return };
+    if !bar.is_finished() {
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(RATE));
         bar.enable_steady_tick(TICK);
     }

@@ -20,7 +20,8 @@ use podgraft::policy::builtin::list_names;
 use podgraft::report::merge_repeated;
 use podgraft::select::kinds::unknown_kinds;
 
-use crate::args::{self, relevant_flags};
+use crate::args;
+pub use crate::args::relevant_flags::usage;
 use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
 use crate::gather_inventory::{FactSources, Writers, gather};
 use crate::grafting::{GraftedText, graft_texts, pipe_text};
@@ -31,7 +32,7 @@ use crate::pipeline::{OpenedInput, OutputTiming, PipedText};
 use crate::policies::{self, LoadedPolicies, stdin_readers};
 use crate::settings::{self, Caller};
 use crate::shard::Shard;
-use crate::texts::{InputBytes, named, open_pipe, read_texts, source_text, texts_of};
+use crate::texts::{InputBytes, open_pipe, read_texts, source_text, texts_of};
 use crate::walk::{FileWalk, Input, reads_terminal, walk, walk_context};
 use crate::{charts, hints, progress};
 
@@ -55,11 +56,6 @@ pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), c
 
 pub fn reads_stdin(paths: &[PathBuf]) -> bool {
     paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-")
-}
-
-/// A usage error of the running command.
-pub fn usage(kind: ErrorKind, message: impl std::fmt::Display) -> clap::Error {
-    relevant_flags::running().error(kind, message)
 }
 
 pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
@@ -143,7 +139,7 @@ pub fn graft_given(
 ) -> GraftOutcome {
     let mut loaded = match request.purpose {
         Purpose::TakeOut { .. } | Purpose::Read => LoadedPolicies::default(),
-        Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &named(&texts)),
+        Purpose::Elsewhere | Purpose::InPlace => policies::load(&run.policies, &texts),
     };
     problems.append(&mut loaded.problems);
     // Policies are loaded first: what they look up decides how much of a piped text has to be kept.
@@ -222,7 +218,7 @@ fn graft_loaded(
     });
     let facts = gather(
         work.sources(run, loaded, &lock_files),
-        &named(&work.texts),
+        &work.texts,
         &loaded.policies,
         &options,
         run.output.threads,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::builtin::{Builtin, Group, find};
@@ -12,7 +13,6 @@ use podgraft::suggest::{Suggestion, read};
 use podgraft::wording::{lines, shell_word};
 
 use crate::args::ColorWhen;
-use crate::args::tools::SuggestArgs;
 use crate::diagnostics::Console;
 use crate::hints::words_of;
 use crate::output::print;
@@ -24,8 +24,8 @@ use crate::walk::walk;
 const SHOWN: usize = 3;
 
 /// `podgraft policy suggest`.
-pub fn suggest(args: &SuggestArgs) -> Exit {
-    let found = walk(&args.paths, &PathFilter::default());
+pub fn suggest(paths: &[PathBuf]) -> Exit {
+    let found = walk(paths, &PathFilter::default());
     let (mut problems, mut suggestions) = (found.problems, BTreeMap::<_, Vec<Suggestion>>::new());
     for input in &found.inputs {
         match input.read() {
@@ -40,7 +40,7 @@ pub fn suggest(args: &SuggestArgs) -> Exit {
             Err(problem) => problems.push(problem),
         }
     }
-    let paths = words_of(&args.paths);
+    let paths = words_of(paths);
     let mut text: String = suggestions
         .iter()
         .filter_map(|(policy, suggestions)| paragraph(policy, suggestions, &paths))

@@ -11,7 +11,6 @@ use podgraft::policy::Policy;
 
 use crate::args;
 use crate::pipeline::{IN_MEMORY, OpenedInput, OutputTiming, open};
-use crate::policies::InputText;
 use crate::reread::OriginalFile;
 use crate::run::usage;
 use crate::spool::{Spool, temporary_file_problem_or};
@@ -43,20 +42,20 @@ pub fn texts_of(
         ));
     }
     let pipe = request.filter(|_| is_one_text(&inputs) && !reads_policies(run));
-    match (request, pipe) {
-        (Some(OutputTiming::Immediately), None) => Err(usage(
+    if request == Some(OutputTiming::Immediately) && pipe.is_none() {
+        return Err(usage(
             ErrorKind::ArgumentConflict,
             "--stream takes one file or stdin, and no policy from it",
-        )),
-        (_, Some(_)) => Ok((
-            inputs
-                .into_iter()
-                .map(|input| (input, Arc::default()))
-                .collect(),
-            pipe,
-        )),
-        (_, None) => Ok((read_texts(inputs, run.output.threads, problems), pipe)),
+        ));
     }
+    let texts = match pipe {
+        Some(_) => inputs
+            .into_iter()
+            .map(|input| (input, Arc::default()))
+            .collect(),
+        None => read_texts(inputs, run.output.threads, problems),
+    };
+    Ok((texts, pipe))
 }
 
 /// Opens the text that goes through a pipe. The objects that policies look up may be anywhere in it. So if policies
@@ -104,7 +103,7 @@ pub fn read_texts(
     threads: Option<NonZeroUsize>,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<InputBytes> {
-    let read: Vec<_> = map_in_order(&inputs, threads, Input::read);
+    let read = map_in_order(&inputs, threads, Input::read);
     let mut texts = Vec::new();
     for (input, text) in inputs.into_iter().zip(read) {
         match text {
@@ -115,25 +114,12 @@ pub fn read_texts(
     texts
 }
 
-/// The texts with their names.
-pub fn named(texts: &[InputBytes]) -> Vec<InputText<'_>> {
-    texts
-        .iter()
-        .map(|(input, text)| InputText {
-            name: &input.name,
-            text,
-        })
-        .collect()
-}
-
 /// Whether the only input is stdin or a named file. Of a file found in a folder, only the manifests go into a stream.
 fn is_one_text(inputs: &[Input]) -> bool {
     matches!(inputs, [only] if !only.is_found())
 }
 
 fn reads_policies(run: &args::RunArgs) -> bool {
-    run.policies
-        .given
-        .iter()
-        .any(|given| given.as_os_str() == "@input")
+    let mut given = run.policies.given.iter();
+    given.any(|given| given.as_os_str() == "@input")
 }

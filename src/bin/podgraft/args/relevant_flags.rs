@@ -2,6 +2,7 @@
 //! stands in `--help` only, and wrong usage is said with the usage line of the command that runs.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::sync::OnceLock;
 
 use clap::error::ErrorKind;
@@ -11,107 +12,60 @@ use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
 use super::{ApplyArgs, CheckArgs, Cli, DiffArgs, ExplainArgs, HostArgs, InspectArgs};
 
 /// Flags that a command shares with others and that do nothing in it.
-const UNUSED_FLAGS: &[(&[&str], &[&str])] = &[
+const UNUSED_FLAGS: &[(&str, &str)] = &[
     (
-        &["policy", "lint"],
-        &[
-            "record",
-            "no_record",
-            "no_marker",
-            "set",
-            "prune",
-            "only",
-            "skip",
-        ],
+        "policy lint",
+        "record no_record no_marker set prune only skip",
     ),
     (
-        &["policy", "images"],
-        &[
-            "record",
-            "no_record",
-            "no_marker",
-            "set",
-            "prune",
-            "only",
-            "skip",
-            "forbid",
-        ],
+        "policy images",
+        "record no_record no_marker set prune only skip forbid",
     ),
-    (&["undo"], &["image_env", "context", "kube_version"]),
-    (
-        &["inspect"],
-        &["image_env", "context", "kube_version", "strict"],
-    ),
-    (&["debug"], &["record", "no_record"]),
+    ("undo", "image_env context kube_version"),
+    ("inspect", "image_env context kube_version strict"),
+    ("debug", "record no_record"),
 ];
 
 /// What the short help shows; `--help` shows all.
-const COMMON: &[&str] = &[
-    "paths",
-    "files",
-    "given",
-    "params",
-    "only",
-    "skip",
-    "namespace",
-    "workloads",
-    "context",
-    "include",
-    "exclude",
-    "in_place",
-    "output_dir",
-    "output",
-    "format",
-    "strict",
-    "quiet",
-    "force",
-    "require",
-    "against_policy",
-    "update",
-    "all_namespaces",
-    "help",
-];
+const COMMON: &str = "paths files given params only skip namespace workloads context include exclude in_place output_dir \
+                      output format strict quiet force require against_policy update all_namespaces help";
 
-/// The names of the command that runs.
-static RUNNING: OnceLock<Vec<String>> = OnceLock::new();
+/// Whether a list separated by blanks has the word.
+fn has(list: &str, word: &str) -> bool {
+    list.split(' ').any(|entry| entry == word)
+}
+
+/// The name of the command that runs: `policy lint`.
+static RUNNING: OnceLock<String> = OnceLock::new();
 
 /// All commands.
 pub fn command() -> Command {
-    with_relevant_flags(Cli::command(), &mut Vec::new())
+    with_relevant_flags(Cli::command(), "")
 }
 
-fn with_relevant_flags(command: Command, names: &mut Vec<String>) -> Command {
-    let unused = unused_flags(names);
+fn with_relevant_flags(command: Command, path: &str) -> Command {
+    let unused = unused_flags(path);
     let mut command = command.mut_args(|argument| {
-        let id = argument.get_id().as_str().to_owned();
-        let is_unused = unused.contains(&id.as_str());
-        let is_rare = !COMMON.contains(&id.as_str());
+        let id = argument.get_id().as_str();
+        let (is_unused, is_rare) = (has(unused, id), !has(COMMON, id));
         argument.hide(is_unused).hide_short_help(is_rare)
     });
     // Examples belong to the long help; at the top they are all there is.
-    if !names.is_empty()
+    if !path.is_empty()
         && let Some(examples) = command.get_after_help().cloned()
     {
         command = command.after_long_help(examples).after_help("");
     }
-    let inner: Vec<String> = command
-        .get_subcommands()
-        .map(|inner| inner.get_name().to_owned())
-        .collect();
-    for name in inner {
-        names.push(name.clone());
-        command = command.mut_subcommand(&name, |inner| with_relevant_flags(inner, names));
-        names.pop();
-    }
-    command
+    command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        with_relevant_flags(inner, path.trim_start())
+    })
 }
 
-fn unused_flags(names: &[String]) -> &'static [&'static str] {
-    let is_same_path = |(path, _): &&(&[&str], &[&str])| path.iter().eq(names.iter());
-    UNUSED_FLAGS
-        .iter()
-        .find(is_same_path)
-        .map_or(&[], |(_, flags)| flags)
+fn unused_flags(path: &str) -> &'static str {
+    let mut commands = UNUSED_FLAGS.iter();
+    let found = commands.find(|(command, _)| *command == path);
+    found.map_or("", |(_, flags)| flags)
 }
 
 /// The program with the one command that is asked for: reading the arguments takes less time than making all commands.
@@ -152,21 +106,19 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
     };
     let (mut names, mut inner) = (Vec::new(), &matches);
     while let Some((name, matches)) = inner.subcommand() {
-        names.push(name.to_owned());
+        names.push(name);
         inner = matches;
     }
-    let idle = unused_flags(&names)
-        .iter()
-        .find(|flag| is_given(inner, flag));
-    let _ = RUNNING.set(names);
-    if let Some(flag) = idle {
-        let shown = running()
-            .get_arguments()
-            .find(|argument| argument.get_id() == flag)
-            .and_then(|argument| argument.get_long().map(str::to_owned))
-            .unwrap_or_else(|| (*flag).to_owned());
-        let message = format!("--{shown} does nothing for `{}`: leave it out", title());
-        running().error(ErrorKind::UnknownArgument, message).exit();
+    let path = RUNNING.get_or_init(|| names.join(" "));
+    let mut unused = unused_flags(path).split_terminator(' ');
+    if let Some(flag) = unused.find(|flag| is_given(inner, flag)) {
+        let running = running();
+        let mut arguments = running.get_arguments();
+        let argument = arguments.find(|argument| argument.get_id() == flag);
+        let shown = argument.and_then(|argument| argument.get_long());
+        let shown = shown.unwrap_or(flag);
+        let message = format!("--{shown} does nothing for `{path}`: leave it out");
+        usage(ErrorKind::UnknownArgument, message).exit();
     }
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command()).exit())
 }
@@ -179,17 +131,15 @@ fn is_given(matches: &ArgMatches, flag: &str) -> bool {
     source == Some(ValueSource::CommandLine)
 }
 
-fn title() -> String {
-    RUNNING
-        .get()
-        .map_or_else(String::new, |names| names.join(" "))
+/// A usage error of the command that runs.
+pub fn usage(kind: ErrorKind, message: impl Display) -> clap::Error {
+    running().error(kind, message)
 }
 
-/// The command that runs.
-pub fn running() -> Command {
+fn running() -> Command {
     let mut command = command();
     command.build();
-    for name in RUNNING.get().into_iter().flatten() {
+    for name in RUNNING.get().into_iter().flat_map(|path| path.split(' ')) {
         match command.find_subcommand(name) {
             Some(inner) => command = inner.clone(),
             None => break,
@@ -199,26 +149,20 @@ pub fn running() -> Command {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flag_that_does_nothing_is_one_of_the_command() {
-        let mut all = command();
-        all.build();
-        for (names, flags) in UNUSED_FLAGS {
-            let mut command = &all;
-            for name in *names {
-                command = command.find_subcommand(name).expect("the command is there");
-            }
-            for flag in *flags {
-                assert!(
-                    command
-                        .get_arguments()
-                        .any(|argument| argument.get_id() == flag),
-                    "{names:?} has no {flag}"
-                );
-            }
+#[test]
+fn a_flag_that_does_nothing_is_one_of_the_command() {
+    let mut all = command();
+    all.build();
+    for (path, flags) in UNUSED_FLAGS {
+        let command = path.split(' ').fold(&all, |command, name| {
+            command.find_subcommand(name).expect("the command is there")
+        });
+        for flag in flags.split(' ') {
+            let mut arguments = command.get_arguments();
+            assert!(
+                arguments.any(|argument| argument.get_id() == flag),
+                "{path} has no {flag}"
+            );
         }
     }
 }

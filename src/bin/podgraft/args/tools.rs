@@ -90,14 +90,6 @@ Examples:
 
 Exit status: 0 success, even without a suggestion; 2 some input cannot be read.";
 
-/// `podgraft policy suggest`.
-#[derive(Debug, Args)]
-pub struct SuggestArgs {
-    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin
-    #[arg(value_name = "PATH", required = true)]
-    pub paths: Vec<PathBuf>,
-}
-
 /// Of `podgraft policy test`.
 pub const TEST_EXAMPLES: &str = "\
 Examples:
@@ -139,15 +131,6 @@ Examples:
   podgraft policy new --agent java-agent --image registry.example.com/java-agent:2.9.0 > java-agent.yaml
   podgraft policy new --sidecar log-shipper --image registry.example.com/shipper:1.4.2 --label logs=ship
   podgraft policy new --scrape metrics --port 9090";
-
-/// `podgraft policy new`.
-#[derive(Debug, Args)]
-#[command(group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape"]))]
-pub struct NewArgs {
-    /// What a first policy is to be.
-    #[command(flatten)]
-    pub answers: StarterPolicyArgs,
-}
 
 /// What a first policy is to be.
 #[derive(Debug, Clone, Args)]
@@ -227,22 +210,6 @@ pub struct InitArgs {
 /// One word of `--forbid`.
 pub fn parse_danger(text: &str) -> Result<Danger, String> {
     Danger::find(text).ok_or_else(|| meant(text, Danger::names(), "the words are"))
-}
-
-/// `podgraft policy schema`.
-#[derive(Debug, Args)]
-pub struct SchemaArgs {
-    /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest, Instrumentation
-    #[arg(default_value = "InjectionPolicy")]
-    pub kind: String,
-}
-
-/// `podgraft policy crd`.
-#[derive(Debug, Args)]
-pub struct CrdArgs {
-    /// Whether the policies in the cluster are namespaced
-    #[arg(long, value_enum, default_value_t = CrdScopeArg::Namespaced, value_name = "SCOPE")]
-    pub scope: CrdScopeArg,
 }
 
 /// Whether policies belong to a namespace in a cluster.

@@ -7,11 +7,11 @@ use podgraft::report::{json, text};
 use super::GraftOutcome;
 use crate::args;
 use crate::diagnostics::Console;
-use crate::output::{OutputTarget, check_apart, release_piped, write_result};
+use crate::output::{OutputTarget, check_apart, write_result};
 use crate::pipeline::PipedText;
 use crate::problems::not_written;
 use crate::threads::number;
-use crate::write::write_whole;
+use crate::write::{WriteFailure, write_whole};
 
 /// The exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,9 +41,11 @@ pub fn conclude(
     if let Some(exit) = refuse(&grafted, output, console) {
         return exit;
     }
-    let written = match grafted.piped.take() {
-        Some(piped) => release_piped(piped, &grafted.files, number(output.threads)),
-        None => write_result(target, &grafted),
+    let written = match (grafted.piped.take(), grafted.files.first()) {
+        (Some(piped), Some(file)) => piped
+            .release(&file.input.name, number(output.threads))
+            .map_err(WriteFailure::midway),
+        (Some(_) | None, _) => write_result(target, &grafted),
     };
     if let Err(failure) = written {
         let problems = failure.problems;
