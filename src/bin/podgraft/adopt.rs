@@ -21,7 +21,7 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
     request.options.adopt = true;
     let mut grafted = graft_all(&args.run, request)?;
     let is_refused = grafted.problems.iter().any(Diagnostic::is_error);
-    let is_given = |policy: &str| grafted.demands.given.iter().any(|given| given == policy);
+    let is_given = |policy: &str| grafted.given.iter().any(|given| given == policy);
     let is_known = grafted.outcomes().any(|policy_report| {
         // Of a given policy that is recorded already, only the record may change.
         let is_recorded = match policy_report.outcome {

@@ -80,26 +80,16 @@ impl<R: Read> DocumentBlocks<R> {
         if text.is_empty() {
             return Ok(None);
         }
-        let DocumentBlock {
-            index,
-            start,
-            first_line,
-            ..
-        } = self.next;
         let lines = memchr::memchr_iter(b'\n', &text).count();
-        self.next = DocumentBlock {
-            index: index + 1,
-            start: start + end,
-            first_line: first_line + lines,
-            ..DocumentBlock::default()
-        };
-        Ok(Some(DocumentBlock {
-            index,
-            start,
-            first_line,
+        let block = DocumentBlock {
             text,
             has_more: !self.rest.is_empty(),
-        }))
+            ..self.next
+        };
+        self.next.index += 1;
+        self.next.start += end;
+        self.next.first_line += lines;
+        Ok(Some(block))
     }
 }
 

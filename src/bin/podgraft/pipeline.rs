@@ -51,19 +51,19 @@ pub enum OutputTiming {
 pub struct PipedText {
     /// The length of the input in bytes.
     pub length: usize,
-    text: RetainedText,
+    text: TextKeeper,
     edits: SpooledEdits,
 }
 
-/// Where a processed text can be read again.
+/// Where a text can be read again when the run has succeeded.
 #[derive(Debug)]
-enum RetainedText {
-    /// In the input file, which is read again.
-    InFile(Arc<OriginalFile>),
+enum TextKeeper {
+    /// In the input file.
+    Original(Arc<OriginalFile>),
     /// In the spool.
-    Held(Spool),
-    /// Nowhere: its result is on stdout.
-    Gone,
+    Hold(Spool),
+    /// Nowhere: its result goes to stdout at once.
+    Stdout(BufWriter<Stdout>),
 }
 
 /// Reads a whole text and grafts it with `graft`, on this thread and `threads - 1` others.
@@ -84,16 +84,16 @@ pub fn pipe(
         ),
         OpenedInput::Once(source) => (source, None),
     };
-    let sink = match (release, original) {
+    let text = match (release, original) {
         (OutputTiming::Immediately, _) => {
-            OutputSink::Stdout(BufWriter::with_capacity(PIECE, io::stdout()))
+            TextKeeper::Stdout(BufWriter::with_capacity(PIECE, io::stdout()))
         }
-        (OutputTiming::AtTheEnd, Some(original)) => OutputSink::Original(original),
-        (OutputTiming::AtTheEnd, None) => OutputSink::Hold(Spool::in_memory_up_to(IN_MEMORY)),
+        (OutputTiming::AtTheEnd, Some(original)) => TextKeeper::Original(original),
+        (OutputTiming::AtTheEnd, None) => TextKeeper::Hold(Spool::in_memory_up_to(IN_MEMORY)),
     };
     let line = Pipeline {
         blocks: Mutex::new(DocumentBlocks::new(source)),
-        order: Mutex::new(OrderedOutput::new(sink)),
+        order: Mutex::new(OrderedOutput::new(text)),
         has_moved: Condvar::new(),
         buffers: Mutex::new(Vec::new()),
         graft,
@@ -141,7 +141,7 @@ pub fn open(input: &Input) -> Result<OpenedInput, Diagnostic> {
 impl PipedText {
     /// Whether the result is on stdout already.
     pub fn is_gone(&self) -> bool {
-        matches!(self.text, RetainedText::Gone)
+        matches!(self.text, TextKeeper::Stdout(_))
     }
 
     /// Returns the whole input text; empty if the result is on stdout already.
@@ -151,11 +151,11 @@ impl PipedText {
     pub fn read_again(self, name: &str) -> Result<Vec<u8>, Diagnostic> {
         let mut text = Vec::with_capacity(self.length);
         let read = match self.text {
-            RetainedText::Gone => Ok(0),
-            RetainedText::Held(hold) => hold
+            TextKeeper::Stdout(_) => Ok(0),
+            TextKeeper::Hold(hold) => hold
                 .reader()
                 .and_then(|mut held| held.read_to_end(&mut text)),
-            RetainedText::InFile(original) => {
+            TextKeeper::Original(original) => {
                 check_unchanged(&original, self.length, name)?;
                 FileReader::of(original).read_to_end(&mut text)
             }
@@ -172,17 +172,11 @@ impl PipedText {
         let mut stdout = unbuffered().map_err(|error| not_written(&error))?;
         let length = self.length;
         let written = match self.text {
-            RetainedText::Gone => Ok(()),
-            RetainedText::Held(hold) => {
-                let read = self
-                    .edits
-                    .read()
-                    .and_then(|edits| Ok((hold.reader()?, edits)));
-                read.and_then(|(held, edits)| {
-                    write_edited(held, 0..length, edits, threads, &mut stdout)
-                })
-            }
-            RetainedText::InFile(original) => {
+            TextKeeper::Stdout(_) => Ok(()),
+            TextKeeper::Hold(hold) => hold.reader().and_then(|held| {
+                write_edited(held, 0..length, self.edits.read()?, threads, &mut stdout)
+            }),
+            TextKeeper::Original(original) => {
                 check_unchanged(&original, self.length, name)?;
                 write_edited_file(&original, self.edits, threads, &mut stdout)
             }
@@ -241,19 +235,12 @@ impl<G: Fn(DocumentRun<'_>) -> FileReport> Pipeline<G> {
                     return self.has_moved.notify_all();
                 }
             };
-            let DocumentBlock {
-                start,
-                first_line,
-                has_more,
-                ..
-            } = block;
-            let part = DocumentRun {
-                start,
-                first_line,
-                has_more,
+            let report = (self.graft)(DocumentRun {
+                start: block.start,
+                first_line: block.first_line,
+                has_more: block.has_more,
                 text: &block.text,
-            };
-            let report = (self.graft)(part);
+            });
             let mut order = lock(&self.order);
             order.put(block, report, |buffer| lock(&self.buffers).push(buffer));
             self.has_moved.notify_all();
@@ -288,7 +275,7 @@ struct OrderedOutput {
     next: usize,
     /// Finished blocks whose predecessors are not finished, by index.
     waiting: BTreeMap<usize, (DocumentBlock, FileReport)>,
-    sink: OutputSink,
+    text: TextKeeper,
     report: FileReport,
     edits: SpooledEdits,
     written_objects: WrittenObjects,
@@ -297,18 +284,12 @@ struct OrderedOutput {
     fault: Option<PipelineError>,
 }
 
-enum OutputSink {
-    Original(Arc<OriginalFile>),
-    Hold(Spool),
-    Stdout(BufWriter<Stdout>),
-}
-
 impl OrderedOutput {
-    fn new(sink: OutputSink) -> Self {
+    fn new(text: TextKeeper) -> Self {
         OrderedOutput {
             next: 0,
             waiting: BTreeMap::new(),
-            sink,
+            text,
             report: FileReport::default(),
             edits: SpooledEdits::default(),
             written_objects: WrittenObjects::default(),
@@ -339,16 +320,16 @@ impl OrderedOutput {
         self.written_objects.write_companions(&mut report);
         self.has_errors |= report.diagnostics.iter().any(Diagnostic::is_error);
         let edits = std::mem::take(&mut report.edits);
-        let written = match &mut self.sink {
-            OutputSink::Original(_) => self.edits.add(&edits),
-            OutputSink::Stdout(_) if self.has_errors => {
+        let written = match &mut self.text {
+            TextKeeper::Original(_) => self.edits.add(&edits),
+            TextKeeper::Stdout(_) if self.has_errors => {
                 self.fault = Some(PipelineError::Refused);
                 Ok(())
             }
-            OutputSink::Hold(hold) => hold
+            TextKeeper::Hold(hold) => hold
                 .write_all(&block.text)
                 .and_then(|()| self.edits.add(&edits)),
-            OutputSink::Stdout(out) => write_spliced_part(&block.text, block.start, &edits, out),
+            TextKeeper::Stdout(out) => write_spliced_part(&block.text, block.start, &edits, out),
         };
         self.report.append(report);
         self.report.limit_listed();
@@ -357,7 +338,7 @@ impl OrderedOutput {
         }
     }
 
-    fn finish(self, name: &str) -> Result<(FileReport, PipedText), Diagnostic> {
+    fn finish(mut self, name: &str) -> Result<(FileReport, PipedText), Diagnostic> {
         match self.fault {
             Some(PipelineError::Read(error)) => return Err(unreadable(name, &error)),
             Some(PipelineError::Write(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -365,21 +346,14 @@ impl OrderedOutput {
             }
             Some(PipelineError::Write(_) | PipelineError::Refused) | None => {}
         }
-        let text = match self.sink {
-            OutputSink::Original(original) => RetainedText::InFile(original),
-            OutputSink::Hold(hold) => RetainedText::Held(hold),
-            OutputSink::Stdout(mut stdout) => {
-                ignore_broken_pipe(stdout.flush()).map_err(|error| not_written(&error))?;
-                RetainedText::Gone
-            }
+        if let TextKeeper::Stdout(stdout) = &mut self.text {
+            ignore_broken_pipe(stdout.flush()).map_err(|error| not_written(&error))?;
+        }
+        let piped = PipedText {
+            length: self.length,
+            text: self.text,
+            edits: self.edits,
         };
-        Ok((
-            self.report,
-            PipedText {
-                length: self.length,
-                text,
-                edits: self.edits,
-            },
-        ))
+        Ok((self.report, piped))
     }
 }

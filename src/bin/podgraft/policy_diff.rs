@@ -16,7 +16,7 @@ use crate::policies::offered_files;
 use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given};
 use crate::settings::{self, Caller};
 use crate::texts::read_texts;
-use crate::walk::{FileWalk, walk};
+use crate::walk::walk;
 
 /// The policy set of both recorded runs. `--prune` removes the old policies of the set that are not among the new ones.
 const SET: &str = "against";
@@ -36,12 +36,9 @@ pub fn graft_against(
         Ok(run) => run,
         Err(problems) => return Ok(refused(run, old, problems)),
     };
-    let FileWalk {
-        inputs,
-        mut problems,
-        ..
-    } = walk(&run.paths, &filter);
-    let texts = read_texts(inputs, run.output.threads, &mut problems);
+    let walked = walk(&run.paths, &filter);
+    let mut problems = walked.problems;
+    let texts = read_texts(walked.inputs, run.output.threads, &mut problems);
     let request = RunRequest {
         purpose: &Purpose::Elsewhere,
         ..request

@@ -204,15 +204,14 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     }
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
-    let demands = &grafted.demands;
-    findings.extend(demands.missed(&reported));
+    findings.extend(grafted.missed(&reported));
     // A run over a part of the workloads or policies tells nothing about coverage, or about acknowledgements without a
     // finding.
     let mut checked = CheckedRun::new(&reported, &findings);
-    let acknowledged = demands.acknowledged.iter();
-    checked.accept(|found| acknowledged.clone().any(|entry| entry.covers(found)));
-    if demands.is_whole {
-        checked.add(&config::unused(&demands.acknowledged));
+    let acknowledged = &grafted.run.policies.configured.acknowledged;
+    checked.accept(|found| acknowledged.iter().any(|entry| entry.covers(found)));
+    if grafted.is_whole() {
+        checked.add(&config::unused(acknowledged));
     }
     let findings = checked.findings.iter_mut();
     name_for(args, findings.map(|finding| &mut finding.diagnostic));
@@ -222,7 +221,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         console.inform(&check::text::totals(&checked));
     }
     let fails = checked.number(Severity::Error) > 0
-        || demands.is_strict && checked.number(Severity::Warning) > 0;
+        || grafted.is_strict() && checked.number(Severity::Warning) > 0;
     let exit = if fails { Exit::Differences } else { Exit::Done };
     Ok(console.print(shown.as_bytes(), exit))
 }

@@ -33,12 +33,11 @@ use crate::policies::{self, LoadedPolicies, stdin_readers};
 use crate::settings::{self, Caller};
 use crate::shard::Shard;
 use crate::texts::{InputBytes, open_pipe, read_texts, source_text, texts_of};
-use crate::walk::{FileWalk, Input, reads_terminal, walk, walk_context};
+use crate::walk::{Input, reads_terminal, walk, walk_context};
 use crate::{charts, hints, progress};
 
 pub use conclude::{Exit, conclude, refuse};
 pub use grafted::GraftOutcome;
-use grafted::RunRequirements;
 use request::options_of;
 pub use request::{Purpose, RunRequest};
 
@@ -97,12 +96,9 @@ pub fn graft_all(
         Err(problems) => return Ok(GraftOutcome::refused(run, problems)),
     };
     let filter = check_usage(run, request.purpose)?;
-    let FileWalk {
-        inputs,
-        mut problems,
-        ..
-    } = walk(&run.paths, &filter);
-    let (texts, pipe) = texts_of(run, inputs, request.pipe, &mut problems)?;
+    let walked = walk(&run.paths, &filter);
+    let mut problems = walked.problems;
+    let (texts, pipe) = texts_of(run, walked.inputs, request.pipe, &mut problems)?;
     let request = RunRequest { pipe, ..request };
     Ok(graft_given(run, texts, &request, problems))
 }
@@ -114,12 +110,9 @@ pub fn graft_all(
 pub fn graft_host(run: &args::RunArgs) -> Result<GraftOutcome, clap::Error> {
     let filter = PathFilter::new(&run.manifests)
         .map_err(|error| usage(ErrorKind::ValueValidation, error))?;
-    let FileWalk {
-        inputs,
-        mut problems,
-        ..
-    } = walk(&run.paths, &filter);
-    let texts = read_texts(inputs, run.output.threads, &mut problems);
+    let walked = walk(&run.paths, &filter);
+    let mut problems = walked.problems;
+    let texts = read_texts(walked.inputs, run.output.threads, &mut problems);
     let request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
     Ok(graft_given(run, texts, &request, problems))
 }
@@ -245,10 +238,7 @@ fn graft_loaded(
         written_objects.write_companions(&mut file.report);
     }
     let grafted = GraftOutcome {
-        demands: RunRequirements {
-            given: loaded.given.clone(),
-            ..RunRequirements::of(run)
-        },
+        given: loaded.given.clone(),
         files,
         piped,
         lock_files,
@@ -332,11 +322,8 @@ fn finish(
         problems.extend(find_no_object(files));
     }
     files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
-    GraftOutcome {
-        problems,
-        configuration: run.policies.configured.file.clone(),
-        ..grafted
-    }
+    grafted.problems = problems;
+    grafted
 }
 
 /// The length of a text in bytes. A text that is not read yet is empty here, so its file is asked.

@@ -49,35 +49,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_in_one_shard() {
-        let mut all: Vec<usize> = (1..=3)
-            .flat_map(|index| {
-                format!("{index}/3")
-                    .parse::<Shard>()
-                    .unwrap()
-                    .keep((0..10).collect())
-            })
-            .collect();
-        assert_eq!(all.len(), 10);
-        all.sort_unstable();
-        assert_eq!(all, (0..10).collect::<Vec<_>>());
-        assert_eq!(
-            "2/3"
-                .parse::<Shard>()
-                .unwrap()
-                .keep(vec!['a', 'b', 'c', 'd', 'e']),
-            ['b', 'e']
-        );
-        assert!(
-            "3/3"
-                .parse::<Shard>()
-                .unwrap()
-                .keep(vec!['a', 'b'])
-                .is_empty()
-        );
-    }
-
-    #[test]
     fn a_shard_is_counted_from_1() {
         for wrong in ["", "1", "0/3", "4/3", "1/0", "a/b", "1/3/5", "-1/3"] {
             assert!(wrong.parse::<Shard>().is_err(), "{wrong}");

@@ -29,23 +29,23 @@ const TO_STDOUT: OutputTarget<'_> = OutputTarget {
 pub fn post_render(args: &args::HostArgs) -> Exit {
     log_to_file();
     let console = Console::new(&args.output);
+    rendered(args, console).unwrap_or_else(|problems| fail(&problems, console))
+}
+
+fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnostic>> {
     let input = Input::stdin();
-    let text = match input.read() {
-        Ok(text) => text,
-        Err(problem) => return fail(&[problem], console),
-    };
+    let text = input.read().map_err(|problem| vec![problem])?;
     // A chart that has only hooks gives the post-renderer empty input, which is no error.
     if is_blank(&text) {
         console.inform("podgraft: there is no manifest to look at\n");
-        return print(&text).map_or_else(|problem| fail(&[problem], console), |()| Exit::Done);
+        print(&text).map_err(|problem| vec![problem])?;
+        return Ok(Exit::Done);
     }
-    let run = match complete(&args.run()) {
-        Ok(run) => run,
-        Err(problems) => return fail(&problems, console),
-    };
+    let run = complete(&args.run())?;
     let mut grafted = graft_read(&run, input, text);
-    grafted.problems.extend(local_config_warnings(&grafted));
-    conclude(grafted, &args.output, TO_STDOUT)
+    let evasions = local_config_warnings(&grafted);
+    grafted.problems.extend(evasions);
+    Ok(conclude(grafted, &args.output, TO_STDOUT))
 }
 
 /// Completes the flags by the environment and the operator's configuration. Without a policy, this is an error.

@@ -69,7 +69,7 @@ pub fn conclude(
 /// Ends the run with its problems if one of them is an error, or a warning under `--strict`. Returns `None` if the run
 /// may go on.
 pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, console: Console) -> Option<Exit> {
-    let limit = match output.strict || grafted.demands.is_strict {
+    let limit = match output.strict || grafted.is_strict() {
         true => Severity::Warning,
         false => Severity::Error,
     };

@@ -1,11 +1,11 @@
 //! The outcome of a run, before anything of it is written.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use podgraft::config::{CoverageRequirement, require};
+use podgraft::config::require;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::options::{Acknowledgement, WorkloadPattern};
+use podgraft::options::WorkloadPattern;
 use podgraft::outcome::{Outcome, PolicyReport, ReportedFile};
 use podgraft::record::lock::Lock;
 use podgraft::source::Source;
@@ -25,10 +25,10 @@ pub struct GraftOutcome {
     pub files: Vec<GraftedFile>,
     /// Diagnostics of all severities, from all stages.
     pub problems: Vec<Diagnostic>,
-    /// The path of the `podgraft.yaml` that was read.
-    pub(super) configuration: Option<PathBuf>,
-    /// What the configuration and the flags require of the result.
-    pub demands: RunRequirements,
+    /// The flags, completed by the configuration: what they require of the result.
+    pub run: args::RunArgs,
+    /// The identities of all given policies.
+    pub given: Vec<String>,
     /// The files that were read and must not be overwritten.
     pub reads: RunInputs,
     /// The result of a run whose single text was piped instead of kept.
@@ -37,56 +37,41 @@ pub struct GraftOutcome {
     pub lock_files: LockFiles,
 }
 
-/// Requirements that a run must meet beyond producing a result.
-#[derive(Debug, Default, Clone)]
-pub struct RunRequirements {
-    /// A warning fails the run (`--strict`).
-    pub is_strict: bool,
-    /// Workloads that certain policies must cover.
-    pub require: Vec<CoverageRequirement>,
-    /// The identities of all given policies.
-    pub given: Vec<String>,
-    /// Findings that the configuration accepts.
-    pub acknowledged: Vec<Acknowledgement>,
-    /// All workloads and all policies took part: neither `--workload`, `--shard`, `--only` nor `--skip` left any out.
-    pub is_whole: bool,
-}
-
-impl RunRequirements {
-    pub(super) fn of(run: &args::RunArgs) -> Self {
-        let (policies, configured) = (&run.policies, &run.policies.configured);
-        RunRequirements {
-            is_strict: run.output.strict,
-            require: configured.require.clone(),
-            given: Vec::new(),
-            acknowledged: configured.acknowledged.clone(),
-            is_whole: run.manifests.workloads.is_empty()
-                && run.manifests.shard.is_none()
-                && policies.only.is_empty()
-                && policies.skip.is_empty(),
-        }
-    }
-
-    /// Errors for the workloads that miss a requirement. A part of the workloads or policies tells nothing.
-    pub fn missed(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
-        match self.is_whole {
-            true => require::check(&self.require, &self.given, files),
-            false => Vec::new(),
-        }
-    }
-}
-
 impl GraftOutcome {
     /// A run that ends with problems and has no files.
     pub fn refused(run: &args::RunArgs, problems: Vec<Diagnostic>) -> Self {
         GraftOutcome {
             files: Vec::new(),
             problems,
-            configuration: None,
-            demands: RunRequirements::of(run),
+            run: run.clone(),
+            given: Vec::new(),
             reads: RunInputs::of(run),
             piped: None,
             lock_files: LockFiles::default(),
+        }
+    }
+
+    /// Whether a warning fails the run (`--strict`).
+    pub fn is_strict(&self) -> bool {
+        self.run.output.strict
+    }
+
+    /// Whether all workloads and all policies took part: neither `--workload`, `--shard`, `--only` nor `--skip` left any
+    /// out.
+    pub fn is_whole(&self) -> bool {
+        let (manifests, policies) = (&self.run.manifests, &self.run.policies);
+        manifests.workloads.is_empty()
+            && manifests.shard.is_none()
+            && policies.only.is_empty()
+            && policies.skip.is_empty()
+    }
+
+    /// Errors for the workloads that miss what the configuration requires. A part of the workloads or policies tells
+    /// nothing.
+    pub fn missed(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
+        match self.is_whole() {
+            true => require::check(&self.run.policies.configured.require, &self.given, files),
+            false => Vec::new(),
         }
     }
 
@@ -122,7 +107,7 @@ impl GraftOutcome {
     /// over a part of the workloads or policies tells nothing.
     pub fn stale_locks(&self) -> Vec<Diagnostic> {
         let is_changed = |file: &GraftedFile| !file.report.edits.is_empty();
-        if !self.demands.is_whole || self.files.iter().any(is_changed) {
+        if !self.is_whole() || self.files.iter().any(is_changed) {
             return Vec::new();
         }
         let changed = self.lock_files.changed_locks(&self.files);
@@ -174,11 +159,10 @@ impl GraftOutcome {
 
     /// A line that names the configuration. It is found, not given on the command line, so the report has to say it.
     pub fn named_configuration(&self) -> String {
-        self.configuration
-            .as_ref()
-            .map_or_else(String::new, |path| {
-                format!("settings of {}\n", one_line(&path.to_string_lossy()))
-            })
+        let file = self.run.policies.configured.file.as_ref();
+        file.map_or_else(String::new, |path| {
+            format!("settings of {}\n", one_line(&path.to_string_lossy()))
+        })
     }
 
     /// The files in the form that the renderers of reports take.
