@@ -23,87 +23,81 @@ use crate::walk::Input;
 /// A text of more bytes is split among all threads.
 const LARGE: usize = 4 << 20;
 
-/// Grafts one text through a pipe. If generated objects have to be removed, the text is read again as a whole.
-///
-/// # Errors
-/// If the text cannot be read, or its result cannot be kept.
-pub fn pipe_text(
-    texts: &mut [InputBytes],
-    opened: OpenedInput,
-    threads: Option<NonZeroUsize>,
-    release: OutputTiming,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-) -> Result<(GraftedText, Option<PipedText>), Diagnostic> {
-    let [(input, text)] = texts else {
-        unreachable!("a pipe has one text")
-    };
-    let passing = (release == OutputTiming::Immediately)
-        .then(|| StreamingGraft::new(&input.name, policies, options, inventory));
-    let (mut report, piped) = match passing.flatten().map(Mutex::new) {
-        Some(passing) => pipe(input, opened, NonZeroUsize::MIN, release, |run| {
-            passing
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .graft(run)
-        })?,
-        None => pipe(input, opened, number(threads), release, |run| {
-            graft_part(&input.name, run, policies, options, inventory)
-        })?,
-    };
-    let whole_range = std::iter::once(0..piped.length).collect();
-    let result = match report.prunable().first() {
-        None => ((report, whole_range), Some(piped)),
-        Some(retired) if piped.is_gone() => {
-            report.diagnostics.push(not_taken_out(retired));
-            ((report, whole_range), Some(piped))
-        }
-        Some(_) => {
-            *text = Arc::new(piped.read_again(&input.name)?);
-            let grafted = graft_texts(texts, threads, policies, options, inventory).pop();
-            (grafted.expect("one text went in"), None)
-        }
-    };
-    Ok(result)
+/// What all texts of a run are grafted with.
+#[derive(Clone, Copy)]
+pub struct Grafting<'r> {
+    /// The policies, in the order in which they apply.
+    pub policies: &'r [Policy],
+    /// The options of the run.
+    pub options: &'r Options,
+    /// What the policies look up.
+    pub inventory: &'r Inventory,
+    /// The number of threads, if it is stated.
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// The report of a text, and the byte ranges of it that go into a stream.
 pub type GraftedText = (FileReport, Vec<Range<usize>>);
 
-/// Grafts the small texts in parallel, then each large one on all threads.
-pub fn graft_texts(
-    texts: &[InputBytes],
-    threads: Option<NonZeroUsize>,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-) -> Vec<GraftedText> {
-    let graft =
-        |text: &InputBytes, threads| graft_text(text, threads, policies, options, inventory);
-    let is_large = |text: &[u8]| text.len() > LARGE;
-    let small = map_in_order(texts, threads, |text| {
-        (!is_large(&text.1)).then(|| graft(text, NonZeroUsize::MIN))
-    });
-    let threads = number(threads);
-    small
-        .into_iter()
-        .zip(texts)
-        .map(|(report, text)| report.unwrap_or_else(|| graft(text, threads)))
-        .collect()
-}
+impl Grafting<'_> {
+    /// Grafts one text through a pipe. If generated objects have to be removed, the text is read again as a whole.
+    ///
+    /// # Errors
+    /// If the text cannot be read, or its result cannot be kept.
+    pub fn pipe(
+        self,
+        texts: &mut [InputBytes],
+        opened: OpenedInput,
+        release: OutputTiming,
+    ) -> Result<(GraftedText, Option<PipedText>), Diagnostic> {
+        let [(input, text)] = texts else {
+            unreachable!("a pipe has one text")
+        };
+        let (policies, options, inventory) = (self.policies, self.options, self.inventory);
+        let passing = (release == OutputTiming::Immediately)
+            .then(|| StreamingGraft::new(&input.name, policies, options, inventory));
+        let (mut report, piped) = match passing.flatten().map(Mutex::new) {
+            Some(passing) => pipe(input, opened, NonZeroUsize::MIN, release, |run| {
+                let mut passing = passing.lock().unwrap_or_else(PoisonError::into_inner);
+                passing.graft(run)
+            })?,
+            None => pipe(input, opened, number(self.threads), release, |run| {
+                graft_part(&input.name, run, policies, options, inventory)
+            })?,
+        };
+        if let Some(retired) = report.prunable().first() {
+            if !piped.is_gone() {
+                *text = Arc::new(piped.read_again(&input.name)?);
+                let grafted = self.graft(texts).pop();
+                return Ok((grafted.expect("one text went in"), None));
+            }
+            let problem = not_taken_out(retired);
+            report.diagnostics.push(problem);
+        }
+        let whole_range = std::iter::once(0..piped.length).collect();
+        Ok(((report, whole_range), Some(piped)))
+    }
 
-fn graft_text(
-    (input, text): &InputBytes,
-    threads: NonZeroUsize,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-) -> GraftedText {
-    let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
-    let parts = parts_of(input, text, &report);
-    progress::add(text.len());
-    (report, parts)
+    /// Grafts the small texts in parallel, then each large one on all threads.
+    pub fn graft(self, texts: &[InputBytes]) -> Vec<GraftedText> {
+        let is_large = |text: &[u8]| text.len() > LARGE;
+        let small = map_in_order(texts, self.threads, |text| {
+            (!is_large(&text.1)).then(|| self.graft_text(text, NonZeroUsize::MIN))
+        });
+        let threads = number(self.threads);
+        let reports = small.into_iter().zip(texts);
+        reports
+            .map(|(report, text)| report.unwrap_or_else(|| self.graft_text(text, threads)))
+            .collect()
+    }
+
+    fn graft_text(self, (input, text): &InputBytes, threads: NonZeroUsize) -> GraftedText {
+        let (policies, options, inventory) = (self.policies, self.options, self.inventory);
+        let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
+        let parts = parts_of(input, text, &report);
+        progress::add(text.len());
+        (report, parts)
+    }
 }
 
 fn parts_of(input: &Input, text: &[u8], report: &FileReport) -> Vec<Range<usize>> {

@@ -12,7 +12,7 @@ use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::graft::companions::WrittenObjects;
 use podgraft::graft::verify_undo::prune_proven;
 use podgraft::graft::{Options, run_notes};
-use podgraft::inventory::{Inventory, SourceText};
+use podgraft::inventory::SourceText;
 use podgraft::manifest::workload::PodKinds;
 use podgraft::outcome::FileReport;
 use podgraft::policy::Policy;
@@ -24,7 +24,7 @@ use crate::args;
 pub use crate::args::relevant_flags::usage;
 use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
 use crate::gather_inventory::{FactSources, Writers, gather};
-use crate::grafting::{GraftedText, graft_texts, pipe_text};
+use crate::grafting::{GraftedText, Grafting};
 use crate::locks::LockFiles;
 use crate::output::{GraftedFile, OutputTarget};
 use crate::path_filter::PathFilter;
@@ -225,14 +225,18 @@ fn graft_loaded(
     let is_stream = work.is_stream();
     let is_in_the_way =
         |problem: &Diagnostic| problem.is_error() && (is_stream || problem.code != Code::File);
+    let grafting = Grafting {
+        policies: &loaded.policies,
+        options: &options,
+        inventory: &inventory,
+        threads: run.output.threads,
+    };
     let (mut files, piped) = match problems.iter().any(is_in_the_way) {
         true => (Vec::new(), None),
-        false => graft_work(work, run, &loaded.policies, &options, &inventory).unwrap_or_else(
-            |problem| {
-                problems.push(problem);
-                (Vec::new(), None)
-            },
-        ),
+        false => graft_work(work, run, grafting).unwrap_or_else(|problem| {
+            problems.push(problem);
+            (Vec::new(), None)
+        }),
     };
     for file in &mut files {
         written_objects.write_companions(&mut file.report);
@@ -250,22 +254,15 @@ fn graft_loaded(
 fn graft_work(
     work: RunInput,
     run: &args::RunArgs,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
+    grafting: Grafting<'_>,
 ) -> Result<(Vec<GraftedFile>, Option<PipedText>), Diagnostic> {
-    let threads = run.output.threads;
     let mut texts = work.texts;
     progress::start(texts.iter().map(length).sum(), &run.output);
     let done = match work.opened {
-        None => {
-            let reports = graft_texts(&texts, threads, policies, options, inventory);
-            Ok((reports, None))
-        }
-        Some((release, opened)) => pipe_text(
-            &mut texts, opened, threads, release, policies, options, inventory,
-        )
-        .map(|(report, piped)| (vec![report], piped)),
+        None => Ok((grafting.graft(&texts), None)),
+        Some((release, opened)) => grafting
+            .pipe(&mut texts, opened, release)
+            .map(|(report, piped)| (vec![report], piped)),
     };
     progress::end();
     let (reports, piped) = done?;

@@ -116,26 +116,18 @@ impl SourceCode for Excerpts {
         context_before: usize,
         _context_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let holds = |piece: &&Excerpt| {
-            piece.start <= span.offset() && span.offset() + span.len() <= piece.end()
-        };
         // An empty span at the boundary of two pieces belongs to the second.
-        let holds = |piece: &&Excerpt| holds(piece) && span.offset() < piece.end();
-        let piece = self
-            .pieces
-            .iter()
-            .find(holds)
-            .ok_or(MietteError::OutOfBounds)?;
+        let holds = |piece: &&Excerpt| {
+            (piece.start..piece.end()).contains(&span.offset())
+                && span.offset() + span.len() <= piece.end()
+        };
+        let piece = self.pieces.iter().find(holds);
+        let piece = piece.ok_or(MietteError::OutOfBounds)?;
         // miette reads the primary span without context to print `file:line:column` in the heading. Only there the
         // column counts.
+        let before = piece.text.get(..span.offset() - piece.start);
         let column = match context_before {
-            0 => {
-                piece.cut
-                    + piece
-                        .text
-                        .get(..span.offset() - piece.start)
-                        .map_or(0, |before| before.chars().count())
-            }
+            0 => piece.cut + before.map_or(0, |before| before.chars().count()),
             _ => 0,
         };
         Ok(Box::new(MietteSpanContents::new_named(

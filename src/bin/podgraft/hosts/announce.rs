@@ -1,5 +1,6 @@
 //! `podgraft argocd parameters`: announces what an Application may set, as Argo CD's UI reads it.
 
+use podgraft::diagnostic::Diagnostic;
 use podgraft::policy::read::declared;
 use serde_json::{Map, Value, json};
 
@@ -19,18 +20,21 @@ pub fn announce(args: &args::ParametersArgs) -> Exit {
         ..args::RunArgs::default()
     };
     let console = Console::new(&run.output);
-    let found = complete(&run, Caller::Host).and_then(|run| {
-        let mut files = offered_files(&run.policies.given)?;
-        let offered = checked_offers(&args.offers.offered)?;
-        let choice = declared(&offered).into_iter().map(|policy| policy.identity);
-        let choice: Vec<String> = choice.collect();
-        files.extend(offered);
-        Ok((run, files, choice))
-    });
-    let (run, files, choice) = match found {
-        Ok(found) => found,
-        Err(problems) => return fail(&problems, console),
-    };
+    let printed = announcement(args, &run)
+        .and_then(|text| print(text.as_bytes()).map_err(|problem| vec![problem]));
+    printed.map_or_else(|problems| fail(&problems, console), |()| Exit::Done)
+}
+
+fn announcement(
+    args: &args::ParametersArgs,
+    run: &args::RunArgs,
+) -> Result<String, Vec<Diagnostic>> {
+    let run = complete(run, Caller::Host)?;
+    let mut files = offered_files(&run.policies.given)?;
+    let offered = checked_offers(&args.offers.offered)?;
+    let choice = declared(&offered).into_iter().map(|policy| policy.identity);
+    let choice: Vec<String> = choice.collect();
+    files.extend(offered);
     let mut announced = Vec::new();
     if !choice.is_empty() {
         announced.push(json!({
@@ -55,6 +59,5 @@ pub fn announce(args: &args::ParametersArgs) -> Exit {
             "name": PARAMS, "title": "Parameters of the policies", "collectionType": "map", "tooltip": tooltip, "map": {},
         }));
     }
-    let text = serde_json::to_string(&announced).expect("strings and lists are always JSON") + "\n";
-    print(text.as_bytes()).map_or_else(|problem| fail(&[problem], console), |()| Exit::Done)
+    Ok(serde_json::to_string(&announced).expect("strings and lists are always JSON") + "\n")
 }

@@ -26,15 +26,13 @@ use crate::walk::Input;
 pub fn function(args: &args::HostArgs) -> Exit {
     log_to_file();
     let console = Console::new(&args.output);
+    applied(args, console).unwrap_or_else(|problem| fail(&[problem], console))
+}
+
+fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> {
     let input = Input::stdin();
-    let text = match read_stdin() {
-        Ok(text) => text,
-        Err(problem) => return fail(&[problem], console),
-    };
-    let list = match ResourceList::read(Arc::clone(&input.name), &text) {
-        Ok(list) => list,
-        Err(problem) => return fail(&[*problem], console),
-    };
+    let text = read_stdin()?;
+    let list = ResourceList::read(Arc::clone(&input.name), &text).map_err(|problem| *problem)?;
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
             let mut grafted = graft_read(&run, input, text.clone().into_bytes());
@@ -148,7 +146,7 @@ fn print_list(
     text: &str,
     output: &args::OutputArgs,
     console: Console,
-) -> Exit {
+) -> Result<Exit, Diagnostic> {
     let refused = refuse(grafted, output, console);
     let problems = grafted.problems.iter();
     let mut results: Vec<KrmResult> = problems
@@ -161,14 +159,12 @@ fn print_list(
     let mut edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
     edits.extend(list.results_edit(&results));
     edits.sort_by_key(|edit| edit.at.start);
-    if let Err(problem) = print(&splice(text.as_bytes(), &edits)) {
-        return fail(&[problem], console);
-    }
+    print(&splice(text.as_bytes(), &edits))?;
     if refused.is_none() {
         console.show(&grafted.problems);
         console.inform(&podgraft::report::text::render(&grafted.reported()));
     }
-    refused.unwrap_or(Exit::Done)
+    Ok(refused.unwrap_or(Exit::Done))
 }
 
 /// A parameter as a configuration sets it, with `origin` as its place.
