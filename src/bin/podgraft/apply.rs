@@ -103,7 +103,7 @@ fn component(args: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<D
     let folder = args.output_dir.as_deref().unwrap_or(Path::new("."));
     refuse_own_input(folder, &grafted.files)?;
     let component = patches::component(&grafted.reported())?;
-    write_component(folder, component, &grafted.reads)
+    write_component(folder, component, &grafted.originals())
 }
 
 /// Refuses inputs in the folder of the Component: objects that an earlier run generated there would count as manifests,

@@ -25,9 +25,8 @@ pub fn name_paths<'d>(
         let bare = format!("`podgraft {command}`");
         (bare, format!("`podgraft {command} {paths}`"))
     });
-    let helps = diagnostics
-        .into_iter()
-        .filter_map(|diagnostic| diagnostic.help.as_mut());
+    let diagnostics = diagnostics.into_iter();
+    let helps = diagnostics.filter_map(|diagnostic| diagnostic.help.as_mut());
     for help in helps.filter(|help| help.contains("`podgraft ")) {
         for (bare, named) in &commands {
             if help.contains(bare) {
@@ -39,9 +38,6 @@ pub fn name_paths<'d>(
 
 /// Paths as words of a command line.
 pub fn words_of(paths: &[PathBuf]) -> String {
-    let words: Vec<String> = paths
-        .iter()
-        .map(|path| shell_word(&path.to_string_lossy()))
-        .collect();
-    words.join(" ")
+    let words = paths.iter().map(|path| shell_word(&path.to_string_lossy()));
+    words.collect::<Vec<_>>().join(" ")
 }

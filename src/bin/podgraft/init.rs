@@ -145,48 +145,37 @@ pub fn policy_text(answers: &StarterPolicyArgs) -> Result<String, Diagnostic> {
 }
 
 fn policy(answers: &StarterPolicyArgs, file: &str) -> Result<String, Diagnostic> {
-    let label = |key: &str, value: &str| match &answers.label {
-        Some((key, value)) => format!("{}: {}", plain_or_quoted(key), plain_or_quoted(value)),
-        None => format!("{key}: {value}"),
-    };
-    let name = &plain_or_quoted(name_of(answers));
     let (description, label, inject) = if answers.scrape.is_some() {
-        let port = answers.port.unwrap_or(9090);
-        (
-            "Scrape annotations for Prometheus.",
-            label("metrics", "scrape"),
-            filled(SCRAPE, &[("PORT", &port.to_string())]),
-        )
+        let description = "Scrape annotations for Prometheus.";
+        (description, ("metrics", "scrape"), SCRAPE)
+    } else if answers.image.is_none() {
+        let message = "the image is missing: add --image IMAGE";
+        return Err(Diagnostic::error(Code::BadPolicy, message).help(
+            "with a version, or better with a digest: --image registry.example.com/NAME:1.2.3",
+        ));
+    } else if answers.agent.is_some() {
+        let description =
+            "An agent that an init container copies into a volume and a variable loads.";
+        (description, ("runtime", "java"), AGENT)
     } else {
-        let Some(image) = &answers.image else {
-            let message = "the image is missing: add --image IMAGE";
-            return Err(Diagnostic::error(Code::BadPolicy, message).help(
-                "with a version, or better with a digest: --image registry.example.com/NAME:1.2.3",
-            ));
-        };
-        let (description, label, inject) = match answers.agent {
-            Some(_) => (
-                "An agent that an init container copies into a volume and a variable loads.",
-                label("runtime", "java"),
-                AGENT,
-            ),
-            None => (
-                "A sidecar beside the application's containers.",
-                label("logs", "ship"),
-                SIDECAR,
-            ),
-        };
-        let inject = filled(
-            inject,
-            &[("NAME", name), ("IMAGE", &plain_or_quoted(image))],
-        );
-        (description, label, inject)
+        let description = "A sidecar beside the application's containers.";
+        (description, ("logs", "ship"), SIDECAR)
     };
+    let given = answers.label.as_ref();
+    let (key, value) = given.map_or(label, |(key, value)| (key, value));
+    let label = format!("{}: {}", plain_or_quoted(key), plain_or_quoted(value));
+    let name = plain_or_quoted(name_of(answers));
+    let image = plain_or_quoted(answers.image.as_deref().unwrap_or_default());
+    let port = answers.port.unwrap_or(9090).to_string();
+    let inject = filled(
+        inject,
+        &[("NAME", &name), ("IMAGE", &image), ("PORT", &port)],
+    );
     let answers = [
         ("WHAT", description),
         ("LABEL", &label),
         ("INJECT", inject.trim_end()),
-        ("NAME", name),
+        ("NAME", &name),
         ("FILE", &shell_word(file)),
     ];
     accepted(file, filled(HEAD, &answers))

@@ -12,7 +12,7 @@ use podgraft::patches::{Component, GENERATED};
 use podgraft::yaml::splice::{Edit, splice, splice_part, write_spliced};
 
 use crate::locks::NewLock;
-use crate::protected_inputs::RunInputs;
+use crate::protected_inputs::InputFiles;
 use crate::run::GraftOutcome;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
@@ -80,7 +80,7 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
 pub fn write_result(target: OutputTarget<'_>, grafted: &GraftOutcome) -> Result<(), WriteFailure> {
     let files = grafted.files.as_slice();
     match target.output_dir {
-        Some(folder) => write_tree(folder, files, &grafted.reads),
+        Some(folder) => write_tree(folder, files, &grafted.originals()),
         None if target.in_place => write_in_place(files, &grafted.lock_files.changed_locks(files)?),
         None => print_stream(files).map_err(WriteFailure::midway),
     }
@@ -173,13 +173,17 @@ fn replacement(file: &GraftedFile) -> Option<FileReplacement<'_>> {
     })
 }
 
-fn write_tree(folder: &Path, files: &[GraftedFile], reads: &RunInputs) -> Result<(), WriteFailure> {
+fn write_tree(
+    folder: &Path,
+    files: &[GraftedFile],
+    originals: &InputFiles,
+) -> Result<(), WriteFailure> {
     let new = files.iter().map(|file| NewFile {
         name: &file.input.name,
         path: folder.join(mirrored(&file.input.place)),
         text: file.spliced(),
     });
-    create(folder, &new.collect::<Vec<_>>(), &reads.originals())
+    create(folder, &new.collect::<Vec<_>>(), originals)
 }
 
 /// Returns an error if `--report` names the file of a result in the output folder: one of the two would be lost.
@@ -217,7 +221,7 @@ fn absolute(path: &Path) -> Option<PathBuf> {
 pub fn write_component(
     folder: &Path,
     component: Component,
-    reads: &RunInputs,
+    originals: &InputFiles,
 ) -> Result<(), Vec<Diagnostic>> {
     let new = |name, text: String| {
         let (path, text) = (folder.join(name), text.into_bytes());
@@ -225,7 +229,7 @@ pub fn write_component(
     };
     let mut files = vec![new("kustomization.yaml", component.kustomization)];
     files.extend(component.generated.map(|text| new(GENERATED, text)));
-    create(folder, &files, &reads.originals()).map_err(|failure| failure.problems)
+    create(folder, &files, originals).map_err(|failure| failure.problems)
 }
 
 /// The path of a result below the output folder.

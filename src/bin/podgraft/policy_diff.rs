@@ -49,7 +49,7 @@ pub fn graft_against(
         return Ok(refused(run, old, problems));
     }
     let mut after = graft_given(run, texts.clone(), &request, problems);
-    after.reads.add(old);
+    after.more_reads = old.to_vec();
     if after.problems.iter().any(Diagnostic::is_error) {
         return Ok(after);
     }
@@ -65,7 +65,7 @@ pub fn graft_against(
 
 fn refused(run: &args::RunArgs, old: &[PathBuf], problems: Vec<Diagnostic>) -> GraftOutcome {
     let mut refused = GraftOutcome::refused(run, problems);
-    refused.reads.add(old);
+    refused.more_reads = old.to_vec();
     refused
 }
 

@@ -12,17 +12,8 @@ use podgraft::report::json::HEADER;
 use crate::args;
 use crate::path_filter::PathFilter;
 use crate::settings::{Caller, find_file};
-use crate::walk::walk;
+use crate::walk::{Input, walk};
 use crate::write::{FileIdentity, identity_of};
-
-/// The input paths of a run as given. They are resolved only when something is to be written.
-#[derive(Debug, Clone, Default)]
-pub struct RunInputs {
-    manifests: Vec<PathBuf>,
-    filters: args::ManifestArgs,
-    /// Policies, `--context` and configuration.
-    others: Vec<PathBuf>,
-}
 
 /// The input files by real path and by file identity, so that links are found.
 #[derive(Debug, Default)]
@@ -31,60 +22,37 @@ pub struct InputFiles {
     identities: BTreeSet<FileIdentity>,
 }
 
-impl RunInputs {
-    /// The paths that the run names, and its configuration.
-    pub fn of(run: &args::RunArgs) -> Self {
+impl InputFiles {
+    /// The files that exist now of those that a run names, of its configuration and of `more` paths that it reads.
+    pub fn of_run(run: &args::RunArgs, more: &[PathBuf]) -> Self {
         let policies = &run.policies;
         let configured = policies.configured.file.clone();
         let config = configured.or_else(|| find_file(&policies.configuration, Caller::CommandLine));
-        let application = policies
-            .configured
-            .allows_application_config
-            .then(|| PathBuf::from(FILE_NAME));
-        let others = policies.given.iter().chain(&run.manifests.context).cloned();
-        RunInputs {
-            manifests: run.paths.clone(),
-            filters: run.manifests.clone(),
-            others: others.chain(config).chain(application).collect(),
-        }
+        let application = policies.configured.allows_application_config;
+        let application = application.then(|| PathBuf::from(FILE_NAME));
+        let others = [&policies.given, &run.manifests.context, more].concat();
+        let others: Vec<PathBuf> = others
+            .into_iter()
+            .chain(config)
+            .chain(application)
+            .collect();
+        let filter = PathFilter::new(&run.manifests).unwrap_or_default();
+        let manifests = walk(&run.paths, &filter).inputs;
+        let others = walk(&others, &PathFilter::default()).inputs;
+        InputFiles::of(manifests.iter().chain(&others).filter_map(Input::path))
     }
 
-    /// Adds further files or folders that the run reads.
-    pub fn add(&mut self, more: &[PathBuf]) {
-        self.others.extend_from_slice(more);
-    }
-
-    /// Walks the paths and returns the files that exist now.
-    pub fn originals(&self) -> InputFiles {
-        let filter = PathFilter::new(&self.filters).unwrap_or_default();
-        let mut originals = InputFiles::default();
-        for (paths, filter) in [
-            (&self.manifests, &filter),
-            (&self.others, &PathFilter::default()),
-        ] {
-            walk(paths, filter)
-                .inputs
-                .iter()
-                .filter_map(|input| input.path())
-                .for_each(|path| originals.add(&path));
-        }
-        originals
-    }
-
-    /// Refuses a report that would overwrite a file that the run reads. An earlier report among the inputs may be
-    /// overwritten.
+    /// Refuses a report that would overwrite one of the files. An earlier report among them may be overwritten.
     ///
     /// # Errors
     /// If the report would overwrite such a file.
     pub fn check_report(&self, path: &Path) -> Result<(), Diagnostic> {
-        if !self.originals().holds(path) || is_report(path) {
+        if !self.holds(path) || is_report(path) {
             return Ok(());
         }
         Err(overwrites(path).help("give --report another file"))
     }
-}
 
-impl InputFiles {
     /// These files, as far as they exist now.
     pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut files = InputFiles::default();

@@ -60,33 +60,28 @@ pub fn suggest(paths: &[PathBuf]) -> Exit {
 
 /// What asks for a policy, and the command that shows what the policy does to the given paths.
 fn paragraph(policy: &str, suggestions: &[Suggestion], paths: &str) -> Option<String> {
-    let (title, instructions) = match (
-        find(policy),
-        FORMATS.iter().find(|format| format.kind == policy),
-    ) {
-        (Ok(builtin), _) if builtin.group == Group::Operators => {
-            let (_, kind) = builtin.source?;
-            let title = format!("{kind}  {}", builtin.summary());
-            (title, with_resource(kind, suggestions, paths))
-        }
-        (Ok(builtin), _) => (
-            format!("builtin:{}  {}", builtin.name, builtin.summary()),
+    let for_kind = |kind| with_resource(kind, suggestions, paths);
+    let (name, summary, instructions) = match find(policy) {
+        Ok(builtin) => {
+            let name = format!("builtin:{}", builtin.name);
             match builtin.source {
-                Some((_, kind)) => with_resource(kind, suggestions, paths),
-                None => format!(
-                    "podgraft diff -p builtin:{}{} {paths}",
-                    builtin.name,
-                    params(builtin)
-                ),
-            },
-        ),
-        (Err(_), Some(format)) => (
-            format!("{}  {}", format.kind, format.summary),
-            with_resource(format.kind, suggestions, paths),
-        ),
-        (Err(_), None) => return None,
+                Some((_, kind)) if builtin.group == Group::Operators => {
+                    (kind.to_owned(), builtin.summary(), for_kind(kind))
+                }
+                Some((_, kind)) => (name, builtin.summary(), for_kind(kind)),
+                None => {
+                    let command = format!("podgraft diff -p {name}{} {paths}", params(builtin));
+                    (name, builtin.summary(), command)
+                }
+            }
+        }
+        Err(_) => {
+            let format = FORMATS.iter().find(|format| format.kind == policy)?;
+            let instructions = for_kind(format.kind);
+            (format.kind.to_owned(), format.summary, instructions)
+        }
     };
-    let mut text = format!("{title}\n");
+    let mut text = format!("{name}  {summary}\n");
     for suggestion in suggestions.iter().take(SHOWN) {
         let asks = match suggestion.key {
             Some(key) => format!("has {key}"),
@@ -117,14 +112,9 @@ fn with_resource(kind: &str, suggestions: &[Suggestion], paths: &str) -> String 
             "kubectl get {kind} --all-namespaces -o yaml > {kind}.yaml\n  podgraft diff -p {kind}.yaml {paths}"
         );
     }
-    let given: Vec<String> = files
-        .iter()
-        .map(|file| format!("-p {}", shell_word(file)))
-        .collect();
-    format!(
-        "podgraft diff {} {paths}",
-        given[..given.len().min(SHOWN)].join(" ")
-    )
+    let files = files.into_iter().take(SHOWN);
+    let given = files.map(|file| format!("-p {} ", shell_word(file)));
+    format!("podgraft diff {}{paths}", given.collect::<String>())
 }
 
 /// Flags for the parameters of a policy that have no default.

@@ -116,7 +116,7 @@ fn write_report(
     let Some(path) = &output.report else {
         return Ok(());
     };
-    grafted.reads.check_report(path)?;
+    grafted.originals().check_report(path)?;
     let problems = [grafted.problems.as_slice(), more].concat();
     let report = json::render(&grafted.reported(), &problems, verdict);
     write_whole(path, report.as_bytes()).map_err(|error| not_written(path.display(), error))

@@ -1,7 +1,7 @@
 //! The outcome of a run, before anything of it is written.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use podgraft::config::require;
 use podgraft::diagnostic::{Code, Diagnostic};
@@ -15,7 +15,7 @@ use crate::args;
 use crate::locks::{LockFiles, NewLock};
 use crate::output::GraftedFile;
 use crate::pipeline::PipedText;
-use crate::protected_inputs::RunInputs;
+use crate::protected_inputs::InputFiles;
 use crate::repository::Repository;
 use crate::walk::real;
 
@@ -29,8 +29,8 @@ pub struct GraftOutcome {
     pub run: args::RunArgs,
     /// The identities of all given policies.
     pub given: Vec<String>,
-    /// The files that were read and must not be overwritten.
-    pub reads: RunInputs,
+    /// Files that were read beside those that `run` names.
+    pub more_reads: Vec<PathBuf>,
     /// The result of a run whose single text was piped instead of kept.
     pub(super) piped: Option<PipedText>,
     /// The lock files beside the inputs: what earlier runs injected.
@@ -45,10 +45,15 @@ impl GraftOutcome {
             problems,
             run: run.clone(),
             given: Vec::new(),
-            reads: RunInputs::of(run),
+            more_reads: Vec::new(),
             piped: None,
             lock_files: LockFiles::default(),
         }
+    }
+
+    /// The files that were read and must not be overwritten, as far as they exist now.
+    pub fn originals(&self) -> InputFiles {
+        InputFiles::of_run(&self.run, &self.more_reads)
     }
 
     /// Whether a warning fails the run (`--strict`).
