@@ -64,11 +64,9 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
     };
     let is_for_stdout = !args.in_place && args.output_dir.is_none();
     let pipe = (is_for_stdout && output.report.is_none()).then_some(release);
-    let mut request = RunRequest {
-        pipe,
-        report_orphans: true,
-        ..RunRequest::for_report(&purpose, output)
-    };
+    let mut request = RunRequest::for_report(&purpose, output);
+    request.pipe = pipe;
+    request.report_orphans = true;
     request.options.details = details;
     let grafted = graft_all(&args.run, request)?;
     Ok(conclude(grafted, &args.run.output, target))

@@ -7,7 +7,6 @@ mod blocks;
 mod charts;
 mod diagnostics;
 mod edits;
-mod explain;
 mod findings;
 mod gather_inventory;
 mod grafting;
@@ -30,7 +29,6 @@ mod problems;
 #[cfg_attr(target_family = "wasm", path = "progress_disabled.rs")]
 mod progress;
 mod protected_inputs;
-mod publish;
 mod repository;
 mod reread;
 mod review;
@@ -103,7 +101,7 @@ fn main() {
         Command::Argocd(command) => Ok(hosts::argocd::argocd(command)),
         Command::Check(args) => review::check(args),
         Command::Explain(args) => match args.asked_code() {
-            Some(code) => Ok(explain::code(args, code)),
+            Some(code) => Ok(pages::explain_code(args, code)),
             None => review::explain(args),
         },
         Command::Inspect(args) => review::inspect(args),

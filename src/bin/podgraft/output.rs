@@ -47,7 +47,7 @@ pub struct OutputTarget<'a> {
     pub output_dir: Option<&'a Path>,
 }
 
-/// Prints a result on stdout. A reader that closes the pipe early (`| head`) is no error.
+/// Prints a result on stdout.
 pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
     print_with(|stdout| stdout.write_all(result))
 }
@@ -67,13 +67,21 @@ pub fn unbuffered() -> io::Result<io::Stdout> {
 
 fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Diagnostic> {
     let mut stdout = BufWriter::with_capacity(BLOCK, io::stdout().lock());
-    match write(&mut stdout).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Diagnostic::error(
-            Code::File,
-            format!("stdout cannot be written: {error}"),
-        )),
-        Ok(()) | Err(_) => Ok(()),
+    ignore_broken_pipe(write(&mut stdout).and_then(|()| stdout.flush()))
+        .map_err(|error| stdout_problem(&error))
+}
+
+/// A reader that closes the pipe early (`| head`) is no error.
+pub fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
     }
+}
+
+/// The error for a result that cannot be printed.
+pub fn stdout_problem(error: &io::Error) -> Diagnostic {
+    Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
 }
 
 /// Writes the results to the target. Writes no file if a problem shows before the first rename.

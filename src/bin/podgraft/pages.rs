@@ -1,18 +1,23 @@
-//! Prints the documentation of the program: built-in policies, completion scripts, the manual page.
+//! Prints the documentation of the program: built-in policies, schemas, diagnostic codes, completion scripts, the manual
+//! page.
 
 use clap_mangen::Man;
-use podgraft::diagnostic::Diagnostic;
-use podgraft::policy::builtin::{BUILTINS, Group, find};
+use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::edit::emit::document;
+use podgraft::policy::builtin::{BUILTINS, Group, find, kinds_of_resources};
 use podgraft::policy::format::{Format, INSTRUMENTATION};
 use podgraft::policy::reference;
+use podgraft::policy::schema::{did_you_mean, meant_code, nearest};
+use podgraft::publish::crd::{Scope, definition};
+use podgraft::publish::schema::{KINDS, find as find_schema, of_resources};
 
-use crate::args::{ColorWhen, ConvertArgs, PolicyCommand, relevant_flags};
+use crate::args::tools::CrdScopeArg;
+use crate::args::{ColorWhen, ConvertArgs, ExplainArgs, PolicyCommand, relevant_flags};
 use crate::diagnostics::Console;
 use crate::init;
 use crate::lint;
 use crate::policies::{offered_files, reading};
 use crate::policy_test;
-use crate::publish;
 use crate::run::Exit;
 use crate::suggest;
 
@@ -35,8 +40,8 @@ pub fn policy(command: &PolicyCommand) -> Exit {
         PolicyCommand::Lint(args) => lint::lint(args),
         PolicyCommand::Images(args) => lint::images(args),
         PolicyCommand::Test(args) => policy_test::test(args),
-        PolicyCommand::Schema { kind } => publish::schema(kind),
-        PolicyCommand::Crd { scope } => publish::crd(*scope),
+        PolicyCommand::Schema { kind } => schema(kind),
+        PolicyCommand::Crd { scope } => crd(*scope),
     }
 }
 
@@ -59,6 +64,37 @@ fn convert(args: &ConvertArgs) -> Exit {
     }
 }
 
+/// `podgraft policy schema [KIND]`.
+fn schema(kind: &str) -> Exit {
+    let printed = |schema| format!("{schema:#}\n").into_bytes();
+    let schema = find_schema(kind).map(|published| published.schema());
+    let schema = schema.or_else(|| of_resources(kind));
+    print_page(schema.map(printed).ok_or_else(|| unknown_kind(kind)))
+}
+
+fn unknown_kind(kind: &str) -> Diagnostic {
+    let mut kinds: Vec<&str> = KINDS.iter().map(|published| published.kind).collect();
+    kinds.extend(kinds_of_resources().map(|(_, kind)| kind));
+    let help = match nearest(kind, kinds.iter().copied()) {
+        Some(near) => did_you_mean(near),
+        None => format!("the kinds are {}", kinds.join(", ")),
+    };
+    Diagnostic::error(
+        Code::UnknownKind,
+        format!("there is no schema of a kind `{kind}`"),
+    )
+    .help(help)
+}
+
+/// `podgraft policy crd`.
+fn crd(scope: CrdScopeArg) -> Exit {
+    let scope = match scope {
+        CrdScopeArg::Namespaced => Scope::Namespaced,
+        CrdScopeArg::Cluster => Scope::Cluster,
+    };
+    print_page(Ok(document(&definition(scope)).into_bytes()))
+}
+
 fn list() -> String {
     let widths = BUILTINS.iter().map(|builtin| builtin.name.len());
     let width = "builtin:".len() + widths.max().unwrap_or(0);
@@ -79,6 +115,23 @@ fn group_text(group: Group, width: usize) -> String {
         format!("  {name:width$}  {}\n", builtin.summary())
     });
     format!("{}\n{}", group.title(), lines.collect::<String>())
+}
+
+/// `podgraft explain CODE`.
+pub fn explain_code(args: &ExplainArgs, name: &str) -> Exit {
+    print_page(
+        Code::find(name)
+            .map(|code| code.page().as_bytes().to_vec())
+            .ok_or_else(|| unknown_code(args, name)),
+    )
+}
+
+fn unknown_code(args: &ExplainArgs, name: &str) -> Diagnostic {
+    let message = match args.code {
+        Some(_) => format!("there is no diagnostic code `{name}`"),
+        None => format!("`{name}` is neither a diagnostic code nor a file"),
+    };
+    Diagnostic::error(Code::UnknownCode, message).help(meant_code(name))
 }
 
 /// `podgraft completions SHELL`.
@@ -141,7 +194,7 @@ fn add_subcommands(command: &clap::Command, page: &mut Vec<u8>) {
 }
 
 /// Prints a page, or shows why there is none.
-pub fn print_page(result: Result<Vec<u8>, Diagnostic>) -> Exit {
+fn print_page(result: Result<Vec<u8>, Diagnostic>) -> Exit {
     let console = Console::plain(ColorWhen::Auto);
     match result {
         Ok(text) => console.print(&text, Exit::Done),

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::DocumentRun;
 use podgraft::graft::companions::WrittenObjects;
 use podgraft::outcome::FileReport;
@@ -20,7 +20,7 @@ use podgraft::yaml::splice::write_spliced_part;
 
 use crate::blocks::{DocumentBlock, DocumentBlocks};
 use crate::edits::SpooledEdits;
-use crate::output::unbuffered;
+use crate::output::{ignore_broken_pipe, stdout_problem, unbuffered};
 use crate::progress;
 use crate::reread::{FileReader, OriginalFile, PIECE, write_edited, write_edited_file};
 use crate::spool::{Spool, temporary_file_problem_or};
@@ -194,17 +194,7 @@ fn check_unchanged(original: &OriginalFile, length: usize, name: &str) -> Result
 }
 
 fn not_written(error: &io::Error) -> Diagnostic {
-    temporary_file_problem_or(error, || {
-        Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
-    })
-}
-
-/// A reader that closes the pipe early (`| head`) is no error.
-fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+    temporary_file_problem_or(error, || stdout_problem(error))
 }
 
 /// The state that all worker threads share.

@@ -3,7 +3,6 @@
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Diagnostic, Severity};
 use podgraft::edit::yaml_document;
-use podgraft::options::Options;
 use podgraft::outcome::{FileReport, ReportedFile};
 use podgraft::report::check::CheckedRun;
 use podgraft::report::inspect::{self, Columns, SortBy};
@@ -56,17 +55,11 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
         let message = "--group-by is for -o json and -o markdown";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
-    let options = Options {
-        authors: true,
-        preview: true,
-        views: args.output == DiffFormat::Html,
-        ..Options::default()
-    };
-    let request = RunRequest {
-        options,
-        report_orphans: args.against_policy.is_empty(),
-        ..RunRequest::of(purpose(args))
-    };
+    let mut request = RunRequest::of(purpose(args));
+    request.report_orphans = args.against_policy.is_empty();
+    request.options.authors = true;
+    request.options.preview = true;
+    request.options.views = args.output == DiffFormat::Html;
     let mut grafted = match args.against_policy.as_slice() {
         [] => graft_all(&args.run, request)?,
         old => graft_against(&args.run, old, request)?,
@@ -140,14 +133,8 @@ fn reader(program: DiffAudience) -> DiffAudience {
 
 /// `podgraft explain -p POLICY`.
 pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
-    let options = Options {
-        places: true,
-        ..Options::default()
-    };
-    let request = RunRequest {
-        options,
-        ..RunRequest::of(&Purpose::Elsewhere)
-    };
+    let mut request = RunRequest::of(&Purpose::Elsewhere);
+    request.options.places = true;
     let mut grafted = graft_all(&args.run, request)?;
     let console = Console::new(&args.run.output);
     let findings = take_findings(&mut grafted);
@@ -178,16 +165,10 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         let message = "--require is about all workloads, and --shard looks at some of them";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
-    let options = Options {
-        places: true,
-        lint: true,
-        ..Options::default()
-    };
-    let request = RunRequest {
-        options,
-        report_orphans: true,
-        ..RunRequest::of(&Purpose::Elsewhere)
-    };
+    let mut request = RunRequest::of(&Purpose::Elsewhere);
+    request.report_orphans = true;
+    request.options.places = true;
+    request.options.lint = true;
     let mut grafted = graft_all(&run, request)?;
     let console = Console::new(&args.run.output);
     let mut findings = take_findings(&mut grafted);
@@ -255,14 +236,8 @@ fn render_check(format: CheckFormat, checked: &CheckedRun<'_>, console: Console)
 
 /// `podgraft inspect`.
 pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
-    let options = Options {
-        views: true,
-        ..Options::default()
-    };
-    let request = RunRequest {
-        options,
-        ..RunRequest::of(&Purpose::Read)
-    };
+    let mut request = RunRequest::of(&Purpose::Read);
+    request.options.views = true;
     let mut grafted = graft_all(&args.run(), request)?;
     let console = Console::new(&args.output);
     if let Some(exit) = refuse(&grafted, &args.output, console) {
@@ -315,14 +290,8 @@ fn list_metadata<'f>(files: &[ReportedFile<'f>]) -> Option<&'f Value> {
 
 /// `podgraft debug`.
 pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
-    let options = Options {
-        ephemeral_containers: true,
-        ..Options::default()
-    };
-    let request = RunRequest {
-        options,
-        ..RunRequest::of(&Purpose::Elsewhere)
-    };
+    let mut request = RunRequest::of(&Purpose::Elsewhere);
+    request.options.ephemeral_containers = true;
     let mut grafted = graft_all(&args.run, request)?;
     let missing = grafted.without_ephemeral_containers();
     grafted.problems.extend(missing);

@@ -21,18 +21,3 @@ pub fn map_in_order<T: Sync, R: Send>(
     let threads = number(threads).get().min(items.len());
     threads::map_in_order(threads, items.iter(), map).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_stand_in_the_order_of_the_things() {
-        let numbers: Vec<usize> = (0..1000).collect();
-        let doubled = map_in_order(&numbers, NonZeroUsize::new(4), |number| number * 2);
-        assert_eq!(
-            doubled,
-            (0..1000).map(|number| number * 2).collect::<Vec<_>>()
-        );
-    }
-}

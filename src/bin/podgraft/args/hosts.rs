@@ -87,9 +87,9 @@ pub struct GenerateArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// What an Application may choose.
-    #[command(flatten)]
-    pub offers: OfferArgs,
+    /// A policy that an Application may choose with its parameter `policies`; takes the same values as -p; repeatable
+    #[arg(long = "offer", value_name = "POLICY", help_heading = "Argo CD")]
+    pub offered: Vec<PathBuf>,
     /// An Application parameter that another program of the plugin uses; repeatable
     #[arg(long, value_name = "NAME", help_heading = "Argo CD")]
     pub other_parameter: Vec<String>,
@@ -101,14 +101,6 @@ pub struct ParametersArgs {
     /// The policies.
     #[command(flatten)]
     pub policies: PolicyArgs,
-    /// What an Application may choose.
-    #[command(flatten)]
-    pub offers: OfferArgs,
-}
-
-/// What an Application may choose.
-#[derive(Debug, Clone, Args)]
-pub struct OfferArgs {
     /// A policy that an Application may choose with its parameter `policies`; takes the same values as -p; repeatable
     #[arg(long = "offer", value_name = "POLICY", help_heading = "Argo CD")]
     pub offered: Vec<PathBuf>,

@@ -31,7 +31,7 @@ fn announcement(
 ) -> Result<String, Vec<Diagnostic>> {
     let run = complete(run, Caller::Host)?;
     let mut files = offered_files(&run.policies.given)?;
-    let offered = checked_offers(&args.offers.offered)?;
+    let offered = checked_offers(&args.offered)?;
     let choice = declared(&offered).into_iter().map(|policy| policy.identity);
     let choice: Vec<String> = choice.collect();
     files.extend(offered);

@@ -90,8 +90,8 @@ fn prepare(
         run.manifests.kube_version = Some(minor);
     }
     run.output.strict |= parameters.strict;
-    let offered = choose_offered(&args.offers.offered, &parameters.policies)?;
-    let mut run = match args.offers.offered.is_empty() {
+    let offered = choose_offered(&args.offered, &parameters.policies)?;
+    let mut run = match args.offered.is_empty() {
         true => complete(run)?,
         // An operator who offers policies need not prescribe one, so none may be chosen.
         false => crate::settings::complete(run, crate::settings::Caller::Host)?,

@@ -34,14 +34,9 @@ impl<'p> RunRequest<'p> {
 
     /// Like [`RunRequest::of`], and also collects the needs that the text report lists, unless `--quiet` hides it.
     pub fn for_report(purpose: &'p Purpose, output: &args::OutputArgs) -> Self {
-        let options = Options {
-            needs: !output.quiet,
-            ..Options::default()
-        };
-        RunRequest {
-            options,
-            ..RunRequest::of(purpose)
-        }
+        let mut request = RunRequest::of(purpose);
+        request.options.needs = !output.quiet;
+        request
     }
 }
 
