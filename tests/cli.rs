@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
+use crate::program::{
+    Place, assert_exit, assert_refused, stderr_of as stderr, stdout_of as stdout,
+};
 
 const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1
@@ -34,109 +35,23 @@ fn deployment(name: &str, runtime: &str) -> String {
 const SECRET: &str =
     "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: hunter2\n";
 
-/// A folder with `policy.yaml`, in which the program runs.
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Self {
-        let place = Place(TempDir::new().unwrap());
-        place.write("policy.yaml", POLICY);
-        place
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
-        let path = self.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn read(&self, name: impl AsRef<Path>) -> String {
-        String::from_utf8(fs::read(self.path().join(name)).unwrap()).unwrap()
-    }
-
-    fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env("LC_ALL", "C")
-            .env_remove("NO_COLOR")
-            .env_remove("CLICOLOR_FORCE");
-        command
-    }
-
-    fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Output {
-        self.command(args).stdin(Stdio::null()).output().unwrap()
-    }
-
-    fn run_with_stdin(&self, args: &[&str], text: &str) -> Output {
-        let mut child = self
-            .command(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // A run that is refused does not read it.
-        let _ = child.stdin.take().unwrap().write_all(text.as_bytes());
-        child.wait_with_output().unwrap()
-    }
-
-    /// All that stands in the folder, sorted.
-    fn files(&self) -> Vec<String> {
-        let all = walkdir::WalkDir::new(self.path())
-            .sort_by_file_name()
-            .into_iter()
-            .map(|entry| entry.unwrap());
-        let files = all.filter(|entry| !entry.file_type().is_dir());
-        files
-            .map(|entry| {
-                entry
-                    .path()
-                    .strip_prefix(self.path())
-                    .unwrap()
-                    .to_string_lossy()
-                    .into_owned()
-            })
-            .collect()
-    }
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn assert_exit(output: &Output, code: i32) {
-    assert_eq!(
-        output.status.code(),
-        Some(code),
-        "stdout:\n{}\nstderr:\n{}",
-        stdout(output),
-        stderr(output)
-    );
-}
-
-fn assert_refused(output: &Output, why: &str) {
-    assert_exit(output, 2);
-    assert_eq!(stdout(output), "", "a refused run must give nothing out");
-    assert!(
-        stderr(output).contains(why),
-        "`{why}` is missing in\n{}",
-        stderr(output)
-    );
+/// All that stands in the folder, sorted.
+fn files(place: &Place) -> Vec<String> {
+    let all = walkdir::WalkDir::new(place.root())
+        .sort_by_file_name()
+        .into_iter()
+        .map(|entry| entry.unwrap());
+    let files = all.filter(|entry| !entry.file_type().is_dir());
+    let names = files.map(|entry| {
+        let name = entry.path().strip_prefix(place.root()).unwrap();
+        name.to_string_lossy().into_owned()
+    });
+    names.collect()
 }
 
 #[test]
 fn stdin_is_patched_to_stdout_and_the_report_goes_to_stderr() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let output = place.run_with_stdin(&["apply", "-p", "policy.yaml"], &deployment("a", "java"));
     assert_exit(&output, 0);
     assert!(
@@ -158,7 +73,7 @@ fn stdin_is_patched_to_stdout_and_the_report_goes_to_stderr() {
 
 #[test]
 fn a_file_that_no_policy_touches_comes_out_byte_for_byte() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let odd = "\u{feff}# c\r\n---   # x\r\na:   1   \r\n\r\n...\r\n---\r\n".to_owned()
         + &deployment("a", "go");
     let output = place.run_with_stdin(&["apply", "-q", "-p", "policy.yaml", "-"], &odd);
@@ -169,7 +84,7 @@ fn a_file_that_no_policy_touches_comes_out_byte_for_byte() {
 
 #[test]
 fn wrong_usage_is_exit_2_and_says_what_to_do() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a", "java"));
     assert_refused(&place.run(&["apply", "a.yaml"]), "builtin");
     assert_refused(&place.run(&["apply", "a.yaml"]), "rookout-java");
@@ -218,7 +133,7 @@ fn wrong_usage_is_exit_2_and_says_what_to_do() {
 
 #[test]
 fn only_and_skip_choose_among_the_given_policies() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write(
         "other.yaml",
         POLICY.replace("agent", "other").replace("AGENT", "OTHER"),
@@ -243,7 +158,7 @@ fn only_and_skip_choose_among_the_given_policies() {
 
 #[test]
 fn an_input_with_nothing_in_it_fails() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("empty/notes.txt", "x");
     place.write("values/values.yaml", "replicas: 1\n");
     place.write("other/settings.yaml", "replicas: 1\n");
@@ -265,7 +180,7 @@ fn an_input_with_nothing_in_it_fails() {
 
 #[test]
 fn all_problems_of_a_run_are_listed_and_nothing_is_written() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a", "java"));
     place.write("m/b.yaml", deployment("b", "java") + "      x: [\n");
     place.write("m/c.yaml", deployment("c", "java") + "      y: {\n");
@@ -282,7 +197,7 @@ fn all_problems_of_a_run_are_listed_and_nothing_is_written() {
 
 #[test]
 fn a_folder_is_read_in_the_order_of_its_paths_without_what_is_no_manifest() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/b.yaml", deployment("b", "go"));
     place.write("m/a/x.yml", deployment("x", "go"));
     place.write("m/a-z.yaml", deployment("z", "go").trim_end());
@@ -326,7 +241,7 @@ fn a_folder_is_read_in_the_order_of_its_paths_without_what_is_no_manifest() {
 
 #[test]
 fn the_policies_may_stand_among_the_manifests() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a", "java"));
     place.write(
         "m/p.yaml",
@@ -348,12 +263,12 @@ fn the_policies_may_stand_among_the_manifests() {
 
 #[test]
 fn in_place_replaces_only_files_that_change() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a", "java"));
     place.write("m/b.yaml", deployment("b", "go"));
     place.write("m/.a.yaml.podgraft-tmp", "left by a killed run");
     place.write("m/.b.yaml.podgraft-tmp", "left by a killed run");
-    let before = fs::metadata(place.path().join("m/b.yaml"))
+    let before = fs::metadata(place.path("m/b.yaml"))
         .unwrap()
         .modified()
         .unwrap();
@@ -363,14 +278,14 @@ fn in_place_replaces_only_files_that_change() {
     assert!(place.read("m/a.yaml").contains("AGENT"));
     assert_eq!(place.read("m/b.yaml"), deployment("b", "go"));
     assert_eq!(
-        fs::metadata(place.path().join("m/b.yaml"))
+        fs::metadata(place.path("m/b.yaml"))
             .unwrap()
             .modified()
             .unwrap(),
         before
     );
     assert_eq!(
-        place.files(),
+        files(&place),
         ["m/a.yaml", "m/b.yaml", "m/podgraft.lock", "policy.yaml"]
     );
     let first = place.read("m/a.yaml");
@@ -382,14 +297,10 @@ fn in_place_replaces_only_files_that_change() {
 #[test]
 fn in_place_keeps_modes_and_writes_through_links() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("real/a.yaml", deployment("a", "java"));
-    fs::set_permissions(
-        place.path().join("real/a.yaml"),
-        fs::Permissions::from_mode(0o640),
-    )
-    .unwrap();
-    symlink("real/a.yaml", place.path().join("link.yaml")).unwrap();
+    fs::set_permissions(place.path("real/a.yaml"), fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("real/a.yaml", place.path("link.yaml")).unwrap();
     assert_exit(
         &place.run(&[
             "apply",
@@ -402,13 +313,13 @@ fn in_place_keeps_modes_and_writes_through_links() {
         0,
     );
     assert!(
-        fs::symlink_metadata(place.path().join("link.yaml"))
+        fs::symlink_metadata(place.path("link.yaml"))
             .unwrap()
             .is_symlink()
     );
     assert!(place.read("real/a.yaml").contains("AGENT"));
     assert_eq!(
-        fs::metadata(place.path().join("real/a.yaml"))
+        fs::metadata(place.path("real/a.yaml"))
             .unwrap()
             .permissions()
             .mode()
@@ -420,10 +331,10 @@ fn in_place_keeps_modes_and_writes_through_links() {
 #[cfg(unix)]
 #[test]
 fn a_hidden_name_that_is_a_link_is_not_followed() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a", "java"));
     place.write("precious", "keep me");
-    std::os::unix::fs::symlink("precious", place.path().join(".a.yaml.podgraft-tmp")).unwrap();
+    std::os::unix::fs::symlink("precious", place.path(".a.yaml.podgraft-tmp")).unwrap();
     assert_exit(
         &place.run(&["apply", "-i", "-p", "policy.yaml", "a.yaml"]),
         0,
@@ -434,10 +345,10 @@ fn a_hidden_name_that_is_a_link_is_not_followed() {
 
 #[test]
 fn a_read_only_file_is_refused_before_any_is_written() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a", "java"));
     place.write("b.yaml", deployment("b", "java"));
-    let path = place.path().join("b.yaml");
+    let path = place.path("b.yaml");
     let mut permissions = fs::metadata(&path).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&path, permissions).unwrap();
@@ -446,12 +357,12 @@ fn a_read_only_file_is_refused_before_any_is_written() {
         "`b.yaml` is read-only",
     );
     assert_eq!(place.read("a.yaml"), deployment("a", "java"));
-    assert_eq!(place.files(), ["a.yaml", "b.yaml", "policy.yaml"]);
+    assert_eq!(files(&place), ["a.yaml", "b.yaml", "policy.yaml"]);
 }
 
 #[test]
 fn output_dir_mirrors_the_tree_and_leaves_the_input_alone() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/x/a.yaml", deployment("a", "java"));
     place.write("m/b.yaml", deployment("b", "go"));
     place.write("m/values.yaml", "replicas: 1\n");
@@ -460,7 +371,7 @@ fn output_dir_mirrors_the_tree_and_leaves_the_input_alone() {
         &place.run(&["apply", "--output-dir", "out", "-p", "policy.yaml", "m"]),
         0,
     );
-    let files = place.files();
+    let files = files(&place);
     let out: Vec<&str> = files
         .iter()
         .filter(|file| file.starts_with("out"))
@@ -488,7 +399,7 @@ fn output_dir_mirrors_the_tree_and_leaves_the_input_alone() {
 
 #[test]
 fn diff_is_1_with_differences_and_0_without() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a", "java"));
     place.write("b.yaml", deployment("b", "go"));
     for form in ["unified", "summary", "stat"] {
@@ -517,7 +428,7 @@ fn diff_is_1_with_differences_and_0_without() {
 
 #[test]
 fn the_result_does_not_depend_on_the_number_of_threads() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     for number in 0..40 {
         place.write(
             format!("m/{number}.yaml"),
@@ -535,7 +446,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn strict_fails_on_warnings() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a", "java"));
     place.write(
         "p.yaml",
@@ -556,7 +467,7 @@ fn strict_fails_on_warnings() {
 
 #[test]
 fn the_report_and_the_diagnostics_are_json_where_it_is_wanted() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a", "java"));
     assert_exit(
         &place.run(&["apply", "--report", "r.json", "-p", "policy.yaml", "a.yaml"]),
@@ -595,7 +506,7 @@ fn the_report_and_the_diagnostics_are_json_where_it_is_wanted() {
 
 #[test]
 fn a_closed_pipe_is_silent() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write(
         "a.yaml",
         deployment("a", "go") + &"# long\n".repeat(100_000),
@@ -617,7 +528,7 @@ fn a_closed_pipe_is_silent() {
 #[test]
 fn a_path_need_not_be_utf_8() {
     use std::os::unix::ffi::OsStrExt;
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let name = OsStr::from_bytes(b"m\xff.yaml");
     place.write(name, deployment("a", "java"));
     let args: Vec<&OsStr> = ["apply", "-i", "-p", "policy.yaml"]
@@ -633,13 +544,13 @@ fn a_path_need_not_be_utf_8() {
 #[test]
 fn links_are_followed_only_inside_the_named_folder() {
     use std::os::unix::fs::symlink;
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("outside.yaml", deployment("outside", "go"));
     place.write("m/..data/a.yaml", deployment("a", "go"));
-    symlink("..data/a.yaml", place.path().join("m/a.yaml")).unwrap();
-    symlink("../outside.yaml", place.path().join("m/o.yaml")).unwrap();
-    symlink("..", place.path().join("m/up")).unwrap();
-    symlink(".", place.path().join("m/loop")).unwrap();
+    symlink("..data/a.yaml", place.path("m/a.yaml")).unwrap();
+    symlink("../outside.yaml", place.path("m/o.yaml")).unwrap();
+    symlink("..", place.path("m/up")).unwrap();
+    symlink(".", place.path("m/loop")).unwrap();
     let output = place.run(&["apply", "-p", "policy.yaml", "m"]);
     assert_exit(&output, 0);
     assert_eq!(stdout(&output), deployment("a", "go"));
@@ -652,7 +563,7 @@ fn links_are_followed_only_inside_the_named_folder() {
 
 #[test]
 fn the_program_explains_itself() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let list = place.run(&["policy", "list"]);
     assert!(
         stdout(&list).contains("builtin:rookout-java"),
@@ -697,7 +608,7 @@ fn check_patch(program: &str, args: &[&str], files: &[(&str, String)]) {
         eprintln!("SKIPPED: `{program}` is not installed");
         return;
     }
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     for (name, text) in files {
         place.write(format!("patched/{name}"), text);
         place.write(format!("applied/{name}"), text);
@@ -712,14 +623,14 @@ fn check_patch(program: &str, args: &[&str], files: &[(&str, String)]) {
             .collect();
         place
             .command(&args)
-            .current_dir(place.path().join(folder))
+            .current_dir(place.path(folder))
             .stdin(Stdio::null())
             .output()
             .unwrap()
     };
     let diff = run_in("patched", &["diff"]);
     assert_exit(&diff, 1);
-    patch_with(program, args, &place.path().join("patched"), &diff.stdout);
+    patch_with(program, args, &place.path("patched"), &diff.stdout);
     assert_exit(&run_in("applied", &["apply", "-i"]), 0);
     for (name, _) in files {
         assert_eq!(
@@ -783,7 +694,7 @@ fn the_unified_diff_is_a_patch_with_the_result_of_in_place() {
 
 #[test]
 fn a_diff_never_shows_a_line_of_another_document() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write(
         "a.yaml",
         format!("{SECRET}---\n{}---\n{SECRET}", deployment("a", "java")),

@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 const CORPUS: &str = "../shared/corpus";
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+/// The manifests in a folder and those below it, sorted.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder is readable") {
         let path = entry.expect("the entry is readable").path();

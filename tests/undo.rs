@@ -15,28 +15,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::corpus::files;
+
 fn folders(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root)
         .expect("the folder is readable")
         .map(|entry| entry.expect("it is readable").path());
     let mut found: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
-    found.sort();
-    found
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("the folder is readable");
-    let mut found = Vec::new();
-    for path in entries.map(|entry| entry.expect("it is readable").path()) {
-        let is_manifest = path
-            .extension()
-            .is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if is_manifest {
-            found.push(path);
-        }
-    }
     found.sort();
     found
 }

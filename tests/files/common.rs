@@ -2,12 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use tempfile::TempDir;
+pub use crate::program::{Place, assert_exit, assert_refused, stderr_of as stderr};
 
-const POLICY: &str = "\
+pub const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1
 kind: InjectionPolicy
 metadata: {name: agent}
@@ -27,55 +27,7 @@ pub fn deployment(name: &str) -> String {
     )
 }
 
-/// A folder with `policy.yaml`, in which the program runs.
-pub struct Place(TempDir);
-
 impl Place {
-    pub fn new() -> Self {
-        Place::with(TempDir::new().expect("there is a folder for temporary files"))
-    }
-
-    /// In memory where that is possible: a kill does not care, and many runs are done sooner.
-    pub fn in_memory() -> Self {
-        TempDir::new_in("/dev/shm").map_or_else(|_| Place::new(), Place::with)
-    }
-
-    fn with(folder: TempDir) -> Self {
-        let place = Place(folder);
-        place.write("policy.yaml", POLICY);
-        place
-    }
-
-    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    pub fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("it is in the folder"))
-            .expect("the folder can be made");
-        fs::write(path, text).expect("the file can be written");
-    }
-
-    pub fn read(&self, name: impl AsRef<Path>) -> String {
-        String::from_utf8(fs::read(self.path(name)).expect("the file is there"))
-            .expect("it is text")
-    }
-
-    pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
-        command
-            .args(args)
-            .current_dir(self.0.path())
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
-        command
-    }
-
-    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Output {
-        self.command(args).output().expect("the program runs")
-    }
-
     pub fn apply_in_place<S: AsRef<OsStr>>(&self, paths: &[S]) -> Output {
         let args: Vec<&OsStr> = IN_PLACE
             .iter()
@@ -87,7 +39,7 @@ impl Place {
 
     /// The hidden files of the program, which must not stay.
     pub fn leftovers(&self) -> Vec<PathBuf> {
-        let entries = walkdir::WalkDir::new(self.0.path())
+        let entries = walkdir::WalkDir::new(self.root())
             .into_iter()
             .map(|entry| entry.expect("it can be read"));
         let hidden = entries.filter(|entry| {
@@ -128,28 +80,4 @@ impl Drop for Mount {
             self.0.display()
         );
     }
-}
-
-pub fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-#[track_caller]
-pub fn assert_exit(output: &Output, code: i32) {
-    assert_eq!(output.status.code(), Some(code), "{output:?}");
-}
-
-/// Exit 2, nothing on stdout, and the words on stderr.
-#[track_caller]
-pub fn assert_refused(output: &Output, words: &str) {
-    assert_exit(output, 2);
-    assert!(
-        output.stdout.is_empty(),
-        "a refused run must give nothing out"
-    );
-    assert!(
-        stderr(output).contains(words),
-        "`{words}` is missing in\n{}",
-        stderr(output)
-    );
 }

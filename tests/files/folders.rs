@@ -1,6 +1,6 @@
 //! Trees with a folder for each environment: workloads and ConfigMaps of one name, and no namespace.
 
-use super::common::Place;
+use super::common::{POLICY, Place};
 
 const CHECKSUM: &str = "\
 apiVersion: podgraft.dev/v1alpha1
@@ -36,7 +36,7 @@ fn config_map(name: &str, mode: &str) -> String {
 }
 
 fn place(policy: &str) -> Place {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("policy.yaml", policy);
     for folder in ["dev", "prod"] {
         place.write(format!("apps/{folder}/a.yaml"), deployment("cart"));

@@ -4,11 +4,11 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use super::common::{Place, assert_exit, assert_refused, deployment, stderr};
+use super::common::{POLICY, Place, assert_exit, assert_refused, deployment, stderr};
 
 #[test]
 fn a_full_disk_leaves_all_files_as_they_were() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let Some(_mount) = place.mount("small", &["-t", "tmpfs", "-o", "size=256k", "none"]) else {
         return;
     };
@@ -39,7 +39,7 @@ fn a_full_disk_leaves_all_files_as_they_were() {
 
 #[test]
 fn a_report_or_a_folder_of_results_on_a_full_disk_fails_the_run() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let Some(_mount) = place.mount("small", &["-t", "tmpfs", "-o", "size=16k", "none"]) else {
         return;
     };
@@ -59,7 +59,7 @@ fn a_report_or_a_folder_of_results_on_a_full_disk_fails_the_run() {
 
 #[test]
 fn a_full_stdout_is_an_error() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a"));
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
         eprintln!("SKIPPED: there is no /dev/full");
@@ -75,7 +75,7 @@ fn a_full_stdout_is_an_error() {
 
 #[test]
 fn a_read_only_file_system_is_refused() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let Some(mount) = place.mount("fixed", &["-t", "tmpfs", "-o", "size=256k", "none"]) else {
         return;
     };
@@ -100,7 +100,7 @@ fn a_read_only_file_system_is_refused() {
 
 #[test]
 fn a_folder_for_temporary_files_that_is_full_or_missing_is_named() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let mut folders = vec![(place.path("missing"), "No such file or directory")];
     let mount = place.mount("small", &["-t", "tmpfs", "-o", "size=256k", "none"]);
     folders.extend(

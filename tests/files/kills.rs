@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::common::{IN_PLACE, Place, assert_exit, assert_refused, deployment, stderr};
+use super::common::{IN_PLACE, POLICY, Place, assert_exit, assert_refused, deployment, stderr};
 
 const FILES: usize = 60;
 
@@ -70,6 +70,13 @@ impl Files {
 }
 
 /// Moments of a run: somewhere in it, or soon after its first hidden file is there.
+/// In memory where that is possible: a kill does not care, and many runs are done sooner.
+fn place() -> Place {
+    let place = Place::in_memory();
+    place.write("policy.yaml", POLICY);
+    place
+}
+
 fn wait(place: &Place, number: u64, random: u64, whole: Duration) {
     let up_to = |most: u128| {
         Duration::from_micros(u64::try_from(u128::from(random) % most.max(1)).expect("it is short"))
@@ -84,7 +91,7 @@ fn wait(place: &Place, number: u64, random: u64, whole: Duration) {
 
 #[test]
 fn a_killed_run_leaves_every_file_old_or_new_and_the_next_run_does_the_rest() {
-    let place = Place::in_memory();
+    let place = place();
     let files = Files::make(&place);
     files.restore(&place);
     let started = Instant::now();
@@ -160,7 +167,7 @@ fn run_three_at_once(place: &Place, files: &Files) -> usize {
 
 #[test]
 fn two_runs_at_once_lose_nothing() {
-    let place = Place::in_memory();
+    let place = place();
     let files = Files::make(&place);
     let mut refused = 0;
     for _ in 0..10 {
@@ -172,7 +179,7 @@ fn two_runs_at_once_lose_nothing() {
 
 #[test]
 fn runs_at_once_that_find_no_lock_file_lose_nothing() {
-    let place = Place::in_memory();
+    let place = place();
     let files = Files::make(&place);
     let records = place.read("m/podgraft.lock");
     let mut refused = 0;
@@ -187,7 +194,7 @@ fn runs_at_once_that_find_no_lock_file_lose_nothing() {
 
 #[test]
 fn a_file_that_changes_during_the_run_keeps_the_change() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a"));
     place.write("b.yaml", deployment("b"));
     assert!(
@@ -227,7 +234,7 @@ fn a_file_that_changes_during_the_run_keeps_the_change() {
 
 #[test]
 fn more_files_are_replaced_than_may_be_open() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     for number in 0..200 {
         place.write(
             format!("m/{}/{number}.yaml", number % 50),

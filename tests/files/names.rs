@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::common::{Place, assert_exit, assert_refused, deployment, stderr};
+use super::common::{POLICY, Place, assert_exit, assert_refused, deployment, stderr};
 
 const ODD: &[&[u8]] = &[
     b"with space.yaml",
@@ -17,7 +17,7 @@ const ODD: &[&[u8]] = &[
 
 #[test]
 fn odd_names_are_read_and_replaced() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let mut names: Vec<&OsStr> = ODD.iter().map(|name| OsStr::from_bytes(name)).collect();
     if cfg!(target_os = "linux") {
         names.push(OsStr::from_bytes(b"not-utf8-\xff.yaml"));
@@ -38,7 +38,7 @@ fn odd_names_are_read_and_replaced() {
 
 #[test]
 fn a_name_of_the_longest_length_is_replaced_or_refused_by_name() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let long = "n".repeat(250) + ".yaml";
     place.write(format!("m/{long}"), deployment("a"));
     assert_refused(&place.apply_in_place(&["m"]), "its name is over");
@@ -49,7 +49,7 @@ fn a_name_of_the_longest_length_is_replaced_or_refused_by_name() {
 
 #[test]
 fn no_name_reaches_the_terminal_as_a_control_sequence() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write(
         place.path("m").join(OsStr::from_bytes(b"\x1b[31mred.yaml")),
         "kind: Pod\nx: [\n",
@@ -61,7 +61,7 @@ fn no_name_reaches_the_terminal_as_a_control_sequence() {
 
 #[test]
 fn no_text_of_a_manifest_reaches_the_terminal_as_a_control_sequence() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let name = "\"\\e]0;title\\a\\u009b31m\"";
     place.write(
         "a.yaml",
@@ -88,7 +88,7 @@ fn no_text_of_a_manifest_reaches_the_terminal_as_a_control_sequence() {
 
 #[test]
 fn patches_of_a_kustomization_are_passed_over_with_a_note() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("base/deployment.yaml", deployment("a"));
     place.write(
         "base/kustomization.yaml",

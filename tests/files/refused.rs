@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Output, Stdio};
 
-use super::common::{Place, assert_exit, assert_refused, deployment};
+use super::common::{POLICY, Place, assert_exit, assert_refused, deployment};
 
 /// Runs it as a user whom permissions bind; `None`, said aloud, where that is not possible.
 fn apply_as_nobody(place: &Place, path: &str) -> Option<Output> {
@@ -47,7 +47,7 @@ fn set_mode(place: &Place, name: &str, mode: u32) {
 
 #[test]
 fn a_file_without_permission_to_read_or_write_is_refused() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write("m/b.yaml", deployment("b"));
     set_mode(&place, "m/b.yaml", 0o600);
@@ -63,7 +63,7 @@ fn a_file_without_permission_to_read_or_write_is_refused() {
 
 #[test]
 fn a_folder_without_permission_to_write_is_refused() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     set_mode(&place, "m/a.yaml", 0o666);
     set_mode(&place, "m", 0o555);
@@ -78,7 +78,7 @@ fn a_folder_without_permission_to_write_is_refused() {
 
 #[test]
 fn a_read_only_file_is_refused_even_to_root() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write("m/b.yaml", deployment("b"));
     set_mode(&place, "m/b.yaml", 0o444);
@@ -89,7 +89,7 @@ fn a_read_only_file_is_refused_even_to_root() {
 
 #[test]
 fn links_are_written_through_inside_the_folder_and_left_alone_outside() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/real/a.yaml", deployment("a"));
     place.write("outside.yaml", deployment("outside"));
     symlink("real/a.yaml", place.path("m/a.yaml")).unwrap();
@@ -112,7 +112,7 @@ fn links_are_written_through_inside_the_folder_and_left_alone_outside() {
 
 #[test]
 fn a_link_to_nothing_is_refused() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     symlink("nowhere.yaml", place.path("m/b.yaml")).unwrap();
     assert_refused(
@@ -125,7 +125,7 @@ fn a_link_to_nothing_is_refused() {
 
 #[test]
 fn a_pipe_is_read_and_never_replaced() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     for args in [
         &["apply", "-q", "-p", "policy.yaml", "p.yaml"][..],
         &["apply", "-q", "-i", "-p", "policy.yaml", "p.yaml"],
@@ -155,7 +155,7 @@ fn a_pipe_is_read_and_never_replaced() {
 
 #[test]
 fn a_pipe_in_a_folder_does_not_hold_the_run_up() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     // One where a manifest could be, one where a killed run's hidden file would be.
     for name in ["m/p.yaml", "m/.a.yaml.podgraft-tmp"] {
@@ -173,7 +173,7 @@ fn a_pipe_in_a_folder_does_not_hold_the_run_up() {
 
 #[test]
 fn a_folder_in_the_way_of_a_hidden_name_is_an_error() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write("m/.a.yaml.podgraft-tmp/precious", "keep me");
     assert_refused(
@@ -186,7 +186,7 @@ fn a_folder_in_the_way_of_a_hidden_name_is_an_error() {
 
 #[test]
 fn a_hidden_name_that_is_a_hard_link_is_not_written_through() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write("precious", "keep me");
     fs::hard_link(place.path("precious"), place.path("m/.a.yaml.podgraft-tmp")).unwrap();
@@ -197,7 +197,7 @@ fn a_hidden_name_that_is_a_hard_link_is_not_written_through() {
 
 #[test]
 fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write(
         "context/c.yaml",
@@ -241,7 +241,7 @@ fn a_report_takes_the_place_of_nothing_that_the_run_reads() {
 
 #[test]
 fn a_run_that_fails_before_it_reads_writes_no_report() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write("podgraft.yaml", "kind: [\n");
     assert_exit(
@@ -261,7 +261,7 @@ fn a_run_that_fails_before_it_reads_writes_no_report() {
 
 #[test]
 fn a_report_does_not_take_the_place_of_the_old_policy() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     let policy = place.read("policy.yaml");
     place.write("old.yaml", &policy);
@@ -283,7 +283,7 @@ fn a_report_does_not_take_the_place_of_the_old_policy() {
 
 #[test]
 fn a_report_takes_the_place_of_an_earlier_one_and_of_no_result() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     for _ in 0..2 {
         assert_exit(
@@ -322,7 +322,7 @@ fn a_report_takes_the_place_of_an_earlier_one_and_of_no_result() {
 
 #[test]
 fn a_folder_of_results_takes_the_place_of_nothing_that_the_run_reads() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/policy.yaml", deployment("a"));
     place.write("m/z.yaml", deployment("z"));
     let policy = place.read("policy.yaml");
@@ -337,7 +337,7 @@ fn a_folder_of_results_takes_the_place_of_nothing_that_the_run_reads() {
 
 #[test]
 fn a_folder_of_results_is_written_whole_or_not_at_all() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     for name in ["m/a.yaml", "m/b.yaml", "m/sub/c.yaml"] {
         place.write(name, deployment("a"));
     }
@@ -391,7 +391,7 @@ fn a_folder_of_results_is_written_whole_or_not_at_all() {
 
 #[test]
 fn a_lock_file_that_is_a_link_is_refused() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write("settings", "# settings\n");
     for target in ["../settings", "../nowhere"] {

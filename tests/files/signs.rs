@@ -1,7 +1,7 @@
 //! What a terminal obeys, what turns the direction of a line, and what ends a line for some readers: in every form for people
 //! an escape, in JSON one of JSON's.
 
-use super::common::{Place, assert_exit, deployment, stderr};
+use super::common::{POLICY, Place, assert_exit, deployment, stderr};
 
 /// As it stands in a manifest, in double quotes.
 const ODD: &str = r"\e]0;t\a\u009b31m\u202e\u2066\u061c\u200e\u200f\u2028\u2029\N\u200b\u2060\u00ad ##[error]x ##vso[a]y section_start:1:z \r\n::error::x";
@@ -16,7 +16,7 @@ fn is_unsafe(char: char) -> bool {
 
 /// A workload that is changed, one with errors and a kind that nobody knows, all with names that no API server takes.
 fn place() -> Place {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let odd = |word: &str| format!("\"{word}{ODD}\"");
     let named = |text: String, name: &str| {
         text.replace("name: a}", &format!("name: {name}, namespace: {name}}}"))
@@ -168,7 +168,7 @@ fn a_patch_has_its_headings_escaped_and_its_lines_as_they_are() {
 
 #[test]
 fn what_people_write_is_shown_as_it_is() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let name = "größe-名前-👩\u{200d}💻";
     place.write(
         "a.yaml",
@@ -200,7 +200,7 @@ fn what_people_write_is_shown_as_it_is() {
 
 #[test]
 fn very_long_values_are_shown_by_their_beginning() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a"));
     let long = "a".repeat(100_000);
     let params =

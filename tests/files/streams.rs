@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Output, Stdio};
 
-use super::common::{Place, assert_exit, deployment, stderr};
+use super::common::{POLICY, Place, assert_exit, deployment, stderr};
 
 /// Nobody reads more than this, and terminals and logs choke on more.
 const MOST_STDERR: usize = 256 << 10;
@@ -14,7 +14,7 @@ fn broken(number: usize) -> String {
 
 #[test]
 fn a_flood_of_errors_is_bounded() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     for number in 0..3000 {
         place.write(format!("m/{number}.yaml"), broken(number));
     }
@@ -35,7 +35,7 @@ fn a_flood_of_errors_is_bounded() {
 
 #[test]
 fn a_report_on_very_many_workloads_is_bounded() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let many: Vec<String> = (0..20_000)
         .map(|number| deployment(&format!("w{number}")))
         .collect();
@@ -57,7 +57,7 @@ fn a_report_on_very_many_workloads_is_bounded() {
 /// A log, say: to kubectl they are objects without a kind.
 #[test]
 fn json_objects_of_nothing_pass_and_those_with_a_kind_are_refused() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let log = "{\"level\":\"info\",\"spec\":{\"containers\":[]}}\n{\"level\":\"warn\"}\n";
     let text = format!("{log}---\n{}", deployment("a"));
     place.write("a.yaml", &text);
@@ -74,7 +74,7 @@ fn json_objects_of_nothing_pass_and_those_with_a_kind_are_refused() {
 
 #[test]
 fn an_error_of_one_file_keeps_all_of_the_others_from_stdout() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
     place.write("m/z.yaml", broken(1));
     for args in [
@@ -162,7 +162,7 @@ fn assert_only_stderr(command: &str, input: &str, output: &Output) {
 
 #[test]
 fn stdout_is_empty_under_every_error_of_every_command() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write(
         "bad-policy.yaml",
         place.read("policy.yaml").replace("inject:", "injekt:"),
@@ -209,7 +209,7 @@ fn stdout_is_empty_under_every_error_of_every_command() {
 
 #[test]
 fn a_closed_pipe_is_silent_for_every_command() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a") + &"# long\n".repeat(100_000));
     let filler = fs::read(place.path("a.yaml")).unwrap();
     place.write("b.yaml", filler);
@@ -237,7 +237,7 @@ fn a_closed_pipe_is_silent_for_every_command() {
 
 #[test]
 fn a_closed_stderr_does_not_fail_the_run() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a"));
     let mut child = place
         .command(&["apply", "-p", "policy.yaml", "a.yaml"])
@@ -253,7 +253,7 @@ fn a_closed_stderr_does_not_fail_the_run() {
 
 #[test]
 fn a_run_takes_away_what_is_left_of_an_earlier_report() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a"));
     place.write("r.json", "old");
     place.write(".r.json.podgraft-tmp", "half of one that was killed");
@@ -277,7 +277,7 @@ fn a_run_takes_away_what_is_left_of_an_earlier_report() {
 
 #[test]
 fn a_link_to_a_report_stays_a_link() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a"));
     std::os::unix::fs::symlink("r.json", place.path("link.json")).unwrap();
     place.write("r.json", "old");
@@ -298,7 +298,7 @@ fn a_link_to_a_report_stays_a_link() {
 
 #[test]
 fn a_report_is_written_to_what_is_no_file() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     place.write("a.yaml", deployment("a"));
     let output = place.run(&[
         "diff",
@@ -319,7 +319,7 @@ fn a_report_is_written_to_what_is_no_file() {
 
 #[test]
 fn a_run_that_cannot_write_the_whole_report_leaves_the_old_one() {
-    let place = Place::new();
+    let place = Place::with_policy(POLICY);
     let Some(_mount) = place.mount("small", &["-t", "tmpfs", "-o", "size=16k", "tmpfs"]) else {
         return;
     };

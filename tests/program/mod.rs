@@ -11,11 +11,13 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Variables that say something to podgraft, which no test takes over from whoever runs it.
-const VARIABLES: [&str; 4] = [
+const VARIABLES: [&str; 6] = [
     "PODGRAFT_CONFIG",
     "PODGRAFT_POLICY",
     "PODGRAFT_LOG_FILE",
     "ARGOCD_APP_PARAMETERS",
+    "NO_COLOR",
+    "CLICOLOR_FORCE",
 ];
 
 /// A policy for the workloads with `runtime: java`.
@@ -37,6 +39,18 @@ pub struct Place(TempDir);
 impl Place {
     pub fn new() -> Self {
         Place(TempDir::new().expect("there is a folder for temporary files"))
+    }
+
+    /// A folder with this text as `policy.yaml`.
+    pub fn with_policy(policy: &str) -> Self {
+        let place = Place::new();
+        place.write("policy.yaml", policy);
+        place
+    }
+
+    /// A folder in memory where that is possible.
+    pub fn in_memory() -> Self {
+        TempDir::new_in("/dev/shm").map_or_else(|_| Place::new(), Place)
     }
 
     pub fn root(&self) -> &Path {
@@ -82,6 +96,10 @@ impl Place {
     pub fn run(&self, args: &[impl AsRef<OsStr>]) -> Output {
         self.command(args).output().expect("the program runs")
     }
+
+    pub fn run_with_stdin(&self, args: &[impl AsRef<OsStr>], text: &str) -> Output {
+        with_stdin(self.command(args), text)
+    }
 }
 
 /// Runs a command with a text on stdin.
@@ -109,6 +127,32 @@ pub fn stdout_of(output: &Output) -> String {
 /// Its messages.
 pub fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+pub fn assert_exit(output: &Output, code: i32) {
+    assert_eq!(
+        output.status.code(),
+        Some(code),
+        "stdout:\n{}\nstderr:\n{}",
+        stdout_of(output),
+        stderr_of(output)
+    );
+}
+
+/// Exit 2, nothing on stdout, and the words on stderr.
+#[track_caller]
+pub fn assert_refused(output: &Output, words: &str) {
+    assert_exit(output, 2);
+    assert!(
+        output.stdout.is_empty(),
+        "a refused run must give nothing out"
+    );
+    assert!(
+        stderr_of(output).contains(words),
+        "`{words}` is missing in\n{}",
+        stderr_of(output)
+    );
 }
 
 /// Its standard output, when it succeeded.
