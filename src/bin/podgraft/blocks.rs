@@ -54,9 +54,6 @@ impl<R: Read> DocumentBlocks<R> {
     }
 
     /// Returns the next block, in a reused buffer; `None` at the end of the text.
-    ///
-    /// # Errors
-    /// Errors of the reader.
     pub fn next(&mut self, buffer: Vec<u8>) -> io::Result<Option<DocumentBlock>> {
         let mut text = buffer;
         let mut length = self.rest.len();

@@ -57,9 +57,6 @@ impl SpooledEdits {
     }
 
     /// Appends edits. They must come after those that are there.
-    ///
-    /// # Errors
-    /// Errors of the temporary file.
     pub fn add(&mut self, edits: &[Edit]) -> io::Result<()> {
         edits.iter().try_for_each(|edit| self.add_one(edit))
     }
@@ -110,9 +107,6 @@ impl SpooledEdits {
     }
 
     /// Ends adding and reads the edits in their order.
-    ///
-    /// # Errors
-    /// Errors of the temporary file.
     pub fn read(self) -> io::Result<SpooledEditReader> {
         Ok(SpooledEditReader {
             tape: self.tape.reader()?,

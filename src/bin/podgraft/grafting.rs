@@ -41,9 +41,6 @@ pub type GraftedText = (FileReport, Vec<Range<usize>>);
 
 impl Grafting<'_> {
     /// Grafts one text through a pipe. If generated objects have to be removed, the text is read again as a whole.
-    ///
-    /// # Errors
-    /// If the text cannot be read, or its result cannot be kept.
     pub fn pipe(
         self,
         texts: &mut [InputBytes],

@@ -62,9 +62,6 @@ pub struct NewLock {
 
 impl LockFiles {
     /// Finds and reads the lock files of the inputs.
-    ///
-    /// # Errors
-    /// If a lock file cannot be read.
     pub fn of(texts: &[InputBytes]) -> Result<Self, Vec<Diagnostic>> {
         let mut found = LockFiles::default();
         let (mut locks, mut problems) = (LockSet::default(), Vec::new());
@@ -78,20 +75,17 @@ impl LockFiles {
                 InputPlace::Found { folder, .. } => Some(folder.clone()),
                 InputPlace::Named(_) | InputPlace::Stdin => None,
             };
-            let known = folders
-                .entry((folder, walked))
-                .or_insert_with_key(|(folder, walked)| {
-                    let folder = canonical_folder(folder)?;
-                    let walked = walked.as_deref().and_then(canonical_folder);
-                    let home = lock_folder_of(&folder, walked.as_deref());
-                    let index = found.index_in(&home, &mut locks, &mut problems);
-                    Some((folder.strip_prefix(&home).ok()?.to_path_buf(), index))
-                });
+            let known = folders.entry((folder, walked));
+            let known = known.or_insert_with_key(|(folder, walked)| {
+                let folder = canonical_folder(folder)?;
+                let walked = walked.as_deref().and_then(canonical_folder);
+                let home = lock_folder_of(&folder, walked.as_deref());
+                let index = found.index_in(&home, &mut locks, &mut problems);
+                Some((folder.strip_prefix(&home).ok()?.to_path_buf(), index))
+            });
             if let (Some((folder, index)), Some(name)) = (known, path.file_name()) {
-                let steps = folder
-                    .iter()
-                    .chain([name])
-                    .map(|step| step.to_string_lossy());
+                let steps = folder.iter().chain([name]);
+                let steps = steps.map(|step| step.to_string_lossy());
                 let file = steps.collect::<Vec<_>>().join("/");
                 locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
@@ -160,18 +154,13 @@ impl LockFiles {
     pub fn changed_locks(&self, files: &[GraftedFile]) -> Result<Vec<NewLock>, Vec<Diagnostic>> {
         unless(files.iter().flat_map(indistinct_records).collect(), ())?;
         let mut locks = LockSet::clone(&self.locks);
-        let of_run: HashMap<(usize, &str), (&GraftedFile, HashSet<&str>)> = files
-            .iter()
-            .filter_map(|file| {
-                let (lock, path) = self.locks.files.get(&file.input.name)?;
-                let seen = file
-                    .report
-                    .records
-                    .iter()
-                    .map(|record| record.name.as_str());
-                Some(((*lock, path.as_str()), (file, seen.collect())))
-            })
-            .collect();
+        let of_run = files.iter().filter_map(|file| {
+            let (lock, path) = self.locks.files.get(&file.input.name)?;
+            let records = file.report.records.iter();
+            let seen: HashSet<&str> = records.map(|record| record.name.as_str()).collect();
+            Some(((*lock, path.as_str()), (file, seen)))
+        });
+        let of_run: HashMap<(usize, &str), _> = of_run.collect();
         for (index, lock) in locks.locks.iter_mut().enumerate() {
             // In a file of this run, a record goes if its workload was not seen and nothing in the text has its name:
             // it may be a workload that was passed over. In another file, a record goes if the file is gone.
@@ -184,9 +173,8 @@ impl LockFiles {
         let records = files.iter();
         locks.put_all(records.map(|file| (&*file.input.name, file.report.records.as_slice())));
         let files = self.files.iter().zip(&locks.locks);
-        Ok(files
-            .filter_map(|(file, lock)| new_lock(file, lock))
-            .collect())
+        let changed = files.filter_map(|(file, lock)| new_lock(file, lock));
+        Ok(changed.collect())
     }
 }
 
@@ -229,14 +217,10 @@ fn may_name(text: &[u8], name: &[u8]) -> bool {
 
 /// Whether the key before a colon ends with `name`, and only quotes, an anchor or a tag follow the colon.
 fn is_value_of_name(line: &[u8], colon: usize) -> bool {
-    let (key, value) = (
-        line[..colon].trim_ascii_end(),
-        line[colon + 1..].trim_ascii(),
-    );
-    let key = key
-        .strip_suffix(b"\"")
-        .or(key.strip_suffix(b"'"))
-        .unwrap_or(key);
+    let (key, value) = line.split_at(colon);
+    let (key, value) = (key.trim_ascii_end(), value[1..].trim_ascii());
+    let quoted = key.strip_suffix(b"\"").or(key.strip_suffix(b"'"));
+    let key = quoted.unwrap_or(key);
     key.to_ascii_lowercase().ends_with(b"name")
         && value.first().is_none_or(|char| b"\"'&!".contains(char))
 }
@@ -337,9 +321,6 @@ impl LockFile {
 
 impl NewLock {
     /// Creates an empty file if there is none, as only existing files can be replaced. `None` if there is one.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn create_empty(&self) -> Result<Option<EmptyLock<'_>>, Diagnostic> {
         match File::create_new(&self.path) {
             Ok(_) => Ok(Some(EmptyLock {
@@ -362,9 +343,6 @@ impl NewLock {
     }
 
     /// Removes the file, which records nothing any more.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn remove(&self) -> Result<(), Diagnostic> {
         fs::remove_file(&self.path).map_err(|error| not_written(&self.name, error))
     }

@@ -36,13 +36,6 @@ struct PathGlob {
     is_met: Cell<bool>,
 }
 
-/// The filter for the files in a folder that is named.
-pub struct FolderFilter<'f> {
-    filter: &'f PathFilter,
-    /// The real path of the folder.
-    folder: &'f Path,
-}
-
 impl PathFilter {
     /// Compiles the globs.
     pub fn new(manifests: &args::ManifestArgs) -> Result<Self, String> {
@@ -50,14 +43,6 @@ impl PathFilter {
             include: PathGlobs::new(&manifests.include, manifests.include_root.as_deref())?,
             exclude: PathGlobs::new(&manifests.exclude, manifests.exclude_root.as_deref())?,
         })
-    }
-
-    /// The filter for the files in the folder of this real path.
-    pub fn in_folder<'f>(&'f self, folder: &'f Path) -> FolderFilter<'f> {
-        FolderFilter {
-            filter: self,
-            folder,
-        }
     }
 
     /// Diagnostics for the `--include` globs that match no file of the folders. A glob of the configuration is for more
@@ -79,13 +64,11 @@ impl PathFilter {
             .map(|glob| glob.unmet().with_severity(severity))
             .collect()
     }
-}
 
-impl FolderFilter<'_> {
-    /// Whether the file or folder of this path, relative to the folder, is left out.
-    pub fn excludes(&self, relative: &Path) -> bool {
-        let exclude = &self.filter.exclude;
-        let path = exclude.subject(self.folder, relative);
+    /// Whether the file or folder of this path, relative to the folder of a real path, is left out.
+    pub fn excludes(&self, folder: &Path, relative: &Path) -> bool {
+        let exclude = &self.exclude;
+        let path = exclude.subject(folder, relative);
         // Folders above the one that is named are not walked, and are excluded like those below it.
         let above: Vec<&Path> = match &exclude.root {
             Some(_) => path.ancestors().skip(1).collect(),
@@ -97,10 +80,10 @@ impl FolderFilter<'_> {
         })
     }
 
-    /// Whether the file of this path, relative to the folder, is wanted.
-    pub fn includes(&self, relative: &Path) -> bool {
-        let include = &self.filter.include;
-        let path = include.subject(self.folder, relative);
+    /// Whether the file of this path, relative to the folder of a real path, is wanted.
+    pub fn includes(&self, folder: &Path, relative: &Path) -> bool {
+        let include = &self.include;
+        let path = include.subject(folder, relative);
         let globs = include.globs.iter();
         // `count` and not `any`: every glob has to see the file, because a glob that matches none is reported.
         include.globs.is_empty() || globs.filter(|glob| glob.fits(relative, &path)).count() > 0

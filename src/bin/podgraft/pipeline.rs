@@ -67,9 +67,6 @@ enum TextKeeper {
 }
 
 /// Reads a whole text and grafts it with `graft`, on this thread and `threads - 1` others.
-///
-/// # Errors
-/// If the text cannot be read, or its result cannot be kept or written.
 pub fn pipe(
     input: &Input,
     opened: OpenedInput,
@@ -124,9 +121,6 @@ pub enum OpenedInput {
 }
 
 /// Opens an input without reading its text.
-///
-/// # Errors
-/// If it cannot be opened.
 pub fn open(input: &Input) -> Result<OpenedInput, Diagnostic> {
     let Some(path) = input.path() else {
         return Ok(OpenedInput::Once(Box::new(io::stdin())));

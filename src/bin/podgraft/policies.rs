@@ -40,14 +40,9 @@ pub fn load(args: &args::PolicyArgs, inputs: &[InputBytes]) -> LoadedPolicies {
 
 /// Like [`load`], for commands that look at policies and do not apply them: parameters without a value are no error.
 pub fn load_to_look_at(args: &args::PolicyArgs) -> LoadedPolicies {
-    load_as(
-        args,
-        &[],
-        ReadOptions {
-            params_stay_open: true,
-            ..reading(args.debug_mode, &args.opentelemetry)
-        },
-    )
+    let mut reading = reading(args.debug_mode, &args.opentelemetry);
+    reading.params_stay_open = true;
+    load_as(args, &[], reading)
 }
 
 fn load_as(args: &args::PolicyArgs, inputs: &[InputBytes], reading: ReadOptions) -> LoadedPolicies {
@@ -70,10 +65,9 @@ fn load_as(args: &args::PolicyArgs, inputs: &[InputBytes], reading: ReadOptions)
     files.retain(|file| !inputs.iter().any(|(input, _)| input.name == file.name));
     problems.extend(diagnostics);
     let mirrors = args.configured.image_mirrors.as_slice().into();
-    let policies: Vec<Policy> = policies
-        .into_iter()
-        .map(|policy| policy.with_image_mirrors(&mirrors))
-        .collect();
+    let policies = policies.into_iter();
+    let policies = policies.map(|policy| policy.with_image_mirrors(&mirrors));
+    let policies: Vec<Policy> = policies.collect();
     if policies.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         match declared(&files).first() {
             Some(_) if is_looking => {}
@@ -82,11 +76,9 @@ fn load_as(args: &args::PolicyArgs, inputs: &[InputBytes], reading: ReadOptions)
         }
     }
     let given = policies.iter().map(|policy| policy.identity.clone());
-    let given = given.collect();
-    let policies = pick(policies, args, &mut problems);
     LoadedPolicies {
-        policies,
-        given,
+        given: given.collect(),
+        policies: pick(policies, args, &mut problems),
         files,
         problems,
     }
@@ -105,7 +97,12 @@ fn given_files(
         let at = uses.iter().position(|(path, _)| path == given);
         let policy_use = at.map(|at| &uses.remove(at).1);
         let entry = policy_use.and_then(|policy_use| policy_use.at.as_ref());
-        match files_as_used(policy_use, given, inputs) {
+        // Changed as the entry says.
+        let found = files_of(given, inputs).and_then(|files| match policy_use {
+            Some(policy_use) => policy_use.of_files(files).map_err(|problem| vec![problem]),
+            None => Ok(files),
+        });
+        match found {
             Ok(found) => {
                 let is_again = |known: &PolicyFile| {
                     found.iter().any(|new| is_same_path(&new.name, &known.name))
@@ -137,19 +134,6 @@ fn given_twice(name: &str, first: Option<&Place>, again: Option<&Place>) -> Diag
     problem.help("name it once")
 }
 
-/// The files that a `-p` names, changed as its entry in the configuration says.
-fn files_as_used(
-    policy_use: Option<&PolicyUse>,
-    given: &Path,
-    inputs: &[InputBytes],
-) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
-    let files = files_of(given, inputs)?;
-    match policy_use {
-        Some(policy_use) => policy_use.of_files(files).map_err(|problem| vec![problem]),
-        None => Ok(files),
-    }
-}
-
 /// The parameters that an entry of the configuration sets for its policy. They apply to that policy only.
 fn params_of(
     given: &Path,
@@ -159,10 +143,8 @@ fn params_of(
     if policy_use.params.is_empty() {
         return Vec::new();
     }
-    let Some(owner) = files_of(given, inputs)
-        .ok()
-        .and_then(|files| declared(&files).into_iter().next())
-    else {
+    let files = files_of(given, inputs).unwrap_or_default();
+    let Some(owner) = declared(&files).into_iter().next() else {
         return Vec::new();
     };
     let params = policy_use.params.iter().cloned().map(|mut param| {
@@ -206,9 +188,6 @@ pub fn reading(
 }
 
 /// The files of several `-p` values.
-///
-/// # Errors
-/// The files that cannot be read.
 pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in given {

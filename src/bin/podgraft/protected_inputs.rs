@@ -43,9 +43,6 @@ impl InputFiles {
     }
 
     /// Refuses a report that would overwrite one of the files. An earlier report among them may be overwritten.
-    ///
-    /// # Errors
-    /// If the report would overwrite such a file.
     pub fn check_report(&self, path: &Path) -> Result<(), Diagnostic> {
         if !self.holds(path) || is_report(path) {
             return Ok(());

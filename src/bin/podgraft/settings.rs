@@ -35,9 +35,6 @@ pub enum Caller {
 }
 
 /// Returns the flags completed by the environment and the configuration.
-///
-/// # Errors
-/// All problems of the configuration.
 pub fn complete(run: &args::RunArgs, role: Caller) -> Result<args::RunArgs, Vec<Diagnostic>> {
     let mut run = run.clone();
     if !has_policy(&run.policies) {

@@ -71,9 +71,6 @@ impl Spool {
     }
 
     /// Ends writing and reads the text from its start.
-    ///
-    /// # Errors
-    /// Errors of the temporary file.
     pub fn reader(self) -> io::Result<SpoolReader> {
         Ok(match self.finish()? {
             Ok(text) => Box::new(Cursor::new(text)),
@@ -82,9 +79,6 @@ impl Spool {
     }
 
     /// The text as one buffer, or as `Err` the file that it is in.
-    ///
-    /// # Errors
-    /// Errors of the temporary file.
     pub fn finish(self) -> io::Result<Result<Vec<u8>, File>> {
         let Spool { file, folder } = self;
         let file = file.into_inner().map_err(IntoInnerError::into_error);

@@ -61,9 +61,6 @@ pub fn texts_of(
 /// Opens the text that goes through a pipe. The objects that policies look up may be anywhere in it. So if policies
 /// look anything up, a read-once text is first kept in a spool; and if policies generate objects beside workloads, the
 /// text is read as a whole. `--stream` does neither, as it must not wait for the end of the text.
-///
-/// # Errors
-/// If the text cannot be read or kept.
 pub fn open_pipe(
     texts: &mut [InputBytes],
     pipe: Option<OutputTiming>,

@@ -15,7 +15,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::args;
 use crate::charts::command_with_chart;
 use crate::kustomization;
-use crate::path_filter::{FolderFilter, PathFilter};
+use crate::path_filter::PathFilter;
 use crate::problems::not_read;
 use crate::settings::at_entry;
 
@@ -211,7 +211,6 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         Ok(root) => root,
         Err(error) => return (found, vec![unreadable(&folder.to_string_lossy(), &error)]),
     };
-    let filter = filter.in_folder(&root);
     let (mut left_out, mut templates, mut kustomizations) = (Vec::new(), Vec::new(), Vec::new());
     let mut has_links = false;
     let walked = WalkDir::new(folder)
@@ -220,7 +219,8 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
         .filter_entry(|entry| {
             let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
             has_links |= entry.path_is_symlink();
-            let is_wanted = entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(relative);
+            let is_wanted =
+                entry.depth() == 0 || !is_hidden(entry) && !filter.excludes(&root, relative);
             let aside = match is_wanted {
                 true if is_templates_of_chart(entry) => &mut templates,
                 true if is_link_outside(entry, &root) => &mut left_out,
@@ -236,12 +236,12 @@ fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diag
                 let relative = relative.unwrap_or(entry.path()).to_path_buf();
                 if is_kustomization(&relative) {
                     kustomizations.push(entry.path().to_path_buf());
-                } else if is_manifest_name(&relative) && filter.includes(&relative) {
+                } else if is_manifest_name(&relative) && filter.includes(&root, &relative) {
                     found.push(relative);
                 }
             }
             Ok(_) => {}
-            Err(error) => problems.extend(walk_problem(&error, folder, &filter)),
+            Err(error) => problems.extend(walk_problem(&error, folder, &root, filter)),
         }
     }
     if has_links {
@@ -358,7 +358,8 @@ fn link_outside_warning(path: &Path) -> Diagnostic {
 fn walk_problem(
     error: &walkdir::Error,
     folder: &Path,
-    filter: &FolderFilter<'_>,
+    root: &Path,
+    filter: &PathFilter,
 ) -> Option<Diagnostic> {
     if error.loop_ancestor().is_some() {
         return None;
@@ -370,8 +371,8 @@ fn walk_problem(
         .file_name()
         .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
     if is_hidden
-        || filter.excludes(relative)
-        || is_link && !(is_manifest_name(relative) && filter.includes(relative))
+        || filter.excludes(root, relative)
+        || is_link && !(is_manifest_name(relative) && filter.includes(root, relative))
     {
         return None;
     }

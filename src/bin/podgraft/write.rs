@@ -222,9 +222,6 @@ fn obstruction(path: &Path, problem: &str) -> Diagnostic {
 
 /// Writes one file atomically: a reader, also after a kill, finds the old text or the new one. What is no regular file
 /// (`/dev/stdout`, a pipe) is written to directly.
-///
-/// # Errors
-/// Errors of the file system.
 pub fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
     // A symbolic link stays a link; its target gets the text.
     let real = real(path);
