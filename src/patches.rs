@@ -21,6 +21,10 @@ pub struct Component {
     pub generated: Option<String>,
 }
 
+/// The name of the file with the Component.
+pub const COMPONENT: &str = "kustomization.yaml";
+/// The first line of that file.
+pub const COMPONENT_HEADER: &str = "# Made by `podgraft apply -o kustomize`, for the manifests that it was made from: make it again when they change.\n";
 /// The name of the file with the objects that policies generate.
 pub const GENERATED: &str = "generated.yaml";
 
@@ -102,10 +106,9 @@ pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic
     }
     // kustomize fails on a file without any list as empty, so `patches` is written even if it has no items.
     fields["patches"] = Value::Array(patches);
-    let head = "# Made by `podgraft apply -o kustomize`, for the manifests that it was made from: make it again when they change.\n";
     let generated = (!objects.is_empty()).then(|| objects.join("---\n"));
     Ok(Component {
-        kustomization: format!("{head}{}", document(&fields)),
+        kustomization: format!("{COMPONENT_HEADER}{}", document(&fields)),
         generated,
     })
 }

@@ -321,6 +321,41 @@ fn a_report_takes_the_place_of_an_earlier_one_and_of_no_result() {
 }
 
 #[test]
+fn a_report_takes_the_place_of_no_record() {
+    let place = Place::with_policy(POLICY);
+    place.write("m/a.yaml", deployment("a"));
+    assert_exit(&place.apply_in_place(&["m"]), 0);
+    let lock = place.read("m/podgraft.lock");
+    symlink("m/podgraft.lock", place.path("link")).unwrap();
+    for report in ["m/podgraft.lock", "link"] {
+        let args = ["check", "-p", "policy.yaml", "--report", report, "m"];
+        assert_refused(
+            &place.run(&args),
+            &format!("`{report}` is read by this run and would be overwritten"),
+        );
+        assert_eq!(place.read("m/podgraft.lock"), lock);
+    }
+}
+
+#[test]
+fn a_shard_takes_the_place_of_no_result_of_another() {
+    let place = Place::with_policy(POLICY);
+    place.write("apps/m/a.yaml", deployment("a"));
+    place.write("apps/n/a.yaml", deployment("b"));
+    for shard in ["1/2", "2/2"] {
+        let args =
+            format!("apply -q -p policy.yaml --output-dir out --shard {shard} apps/m apps/n");
+        assert_refused(
+            &place.run(&args.split(' ').collect::<Vec<_>>()),
+            "would both be written to `out/a.yaml`",
+        );
+        assert!(!place.path("out").exists());
+        let args = format!("apply -q -p policy.yaml --output-dir above --shard {shard} apps");
+        assert_exit(&place.run(&args.split(' ').collect::<Vec<_>>()), 0);
+    }
+}
+
+#[test]
 fn a_folder_of_results_takes_the_place_of_nothing_that_the_run_reads() {
     let place = Place::with_policy(POLICY);
     place.write("m/policy.yaml", deployment("a"));

@@ -258,3 +258,29 @@ fn what_kustomize_cannot_tell_apart_and_what_would_be_read_again_is_refused() {
     let args = ["apply", "-p", "agent.yaml", "-o", "kustomize", "job.yaml"];
     assert!(failed(&place.podgraft(&args).output().unwrap()).contains("add --output-dir DIR"));
 }
+
+#[test]
+fn a_component_takes_the_place_of_its_earlier_version_alone() {
+    for (name, text) in [
+        ("kustomization.yaml", "resources: [../base]\n"),
+        ("kustomization.yml", "resources: [../base]\n"),
+        ("generated.yaml", "a: b\n"),
+    ] {
+        let place = Place::new();
+        place.write("input.yaml", DEPLOYMENT);
+        place.write(&format!("out/{name}"), text);
+        let component = || {
+            let args = "apply -q -p agent.yaml -o kustomize --output-dir out input.yaml";
+            let args: Vec<&str> = args.split(' ').collect();
+            place.podgraft(&args).output().unwrap()
+        };
+        let message = failed(&component());
+        let wanted = format!("`out/{name}` was not made by `podgraft apply -o kustomize`");
+        assert!(message.contains(&wanted), "{message}");
+        let path = place.path().join("out").join(name);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        std::fs::remove_file(path).unwrap();
+        succeeded(&component());
+        succeeded(&component());
+    }
+}

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::patches;
+use podgraft::patches::{self, COMPONENT, COMPONENT_HEADER, GENERATED};
 use podgraft::report::text;
 
 use crate::args::{self, ApplyFormat};
 use crate::diagnostics::Console;
+use crate::kustomization;
 use crate::output::{GraftedFile, OutputTarget, print, write_component};
 use crate::pipeline::OutputTiming;
 use crate::problems::unless;
@@ -32,6 +33,9 @@ fn check_format(args: &args::ApplyArgs) -> Result<(), clap::Error> {
         (ApplyFormat::Manifests, _) => Ok(()),
         _ if args.in_place || args.stream => {
             conflict("--in-place and --stream are for -o manifests")
+        }
+        (ApplyFormat::Kustomize, _) if args.run.manifests.shard.is_some() => {
+            conflict("-o kustomize makes one Component of all files: leave out --shard")
         }
         (ApplyFormat::JsonPatch, Some(_)) => {
             conflict("-o json-patch goes to stdout: leave out --output-dir")
@@ -100,6 +104,7 @@ fn json_patch(_: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<Dia
 fn component(args: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<Diagnostic>> {
     let folder = args.output_dir.as_deref().unwrap_or(Path::new("."));
     refuse_own_input(folder, &grafted.files)?;
+    refuse_foreign_files(folder)?;
     let component = patches::component(&grafted.reported())?;
     write_component(folder, component, &grafted.originals())
 }
@@ -123,4 +128,24 @@ fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diag
             .help("leave the folder out with --exclude, or name another one")
     });
     unless(problems.collect(), ())
+}
+
+/// Refuses a folder with a kustomization that somebody else made: a Component would replace it, or stand beside it.
+fn refuse_foreign_files(folder: &Path) -> Result<(), Vec<Diagnostic>> {
+    let earlier = std::fs::read_to_string(folder.join(COMPONENT)).unwrap_or_default();
+    // Without its end: git may have made it the end of another system.
+    if earlier.starts_with(COMPONENT_HEADER.trim_end()) {
+        return Ok(());
+    }
+    let mut names = kustomization::NAMES.into_iter().chain([GENERATED]);
+    let Some(name) = names.find(|name| folder.join(name).exists()) else {
+        return Ok(());
+    };
+    let message = format!(
+        "`{}` was not made by `podgraft apply -o kustomize`",
+        folder.join(name).display()
+    );
+    Err(vec![Diagnostic::error(Code::File, message).help(
+        "give --output-dir a folder for the Component alone, and name that folder under `components` in the kustomization",
+    )])
 }

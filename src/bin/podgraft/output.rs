@@ -1,5 +1,6 @@
 //! Writes the result of a run: to stdout, over the files, or into a folder.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
@@ -8,16 +9,18 @@ use std::sync::Arc;
 
 use podgraft::diagnostic::{Code, Diagnostic};
 use podgraft::outcome::FileReport;
-use podgraft::patches::{Component, GENERATED};
+use podgraft::patches::{COMPONENT, Component, GENERATED};
 use podgraft::yaml::splice::{Edit, splice, splice_part, write_spliced};
 
 use crate::locks::NewLock;
-use crate::protected_inputs::InputFiles;
+use crate::problems::unless;
+use crate::protected_inputs::{InputFiles, inputs_of_all_shards};
 use crate::run::GraftOutcome;
 use crate::stream::join;
 use crate::walk::{Input, InputPlace};
 use crate::write::{
-    FileReplacement, NewFile, WriteFailure, create, lock_folders, remove_leftovers, replace,
+    FileReplacement, NewFile, WriteFailure, both_written, create, lock_folders, remove_leftovers,
+    replace,
 };
 
 /// Bytes of the buffer of stdout.
@@ -88,7 +91,7 @@ pub fn stdout_problem(error: &io::Error) -> Diagnostic {
 pub fn write_result(target: OutputTarget<'_>, grafted: &GraftOutcome) -> Result<(), WriteFailure> {
     let files = grafted.files.as_slice();
     match target.output_dir {
-        Some(folder) => write_tree(folder, files, &grafted.originals()),
+        Some(folder) => write_tree(folder, grafted),
         None if target.in_place => write_in_place(files, &grafted.lock_files.changed_locks(files)?),
         None => print_stream(files).map_err(WriteFailure::midway),
     }
@@ -181,17 +184,35 @@ fn replacement(file: &GraftedFile) -> Option<FileReplacement<'_>> {
     })
 }
 
-fn write_tree(
-    folder: &Path,
-    files: &[GraftedFile],
-    originals: &InputFiles,
-) -> Result<(), WriteFailure> {
-    let new = files.iter().map(|file| NewFile {
+fn write_tree(folder: &Path, grafted: &GraftOutcome) -> Result<(), WriteFailure> {
+    let new = grafted.files.iter().map(|file| NewFile {
         name: &file.input.name,
         path: folder.join(mirrored(&file.input.place)),
         text: file.spliced(),
     });
-    create(folder, &new.collect::<Vec<_>>(), originals)
+    let new: Vec<_> = new.collect();
+    check_other_shards(folder, &new, grafted)?;
+    create(folder, &new, &grafted.originals())
+}
+
+/// Refuses results that another shard would overwrite.
+fn check_other_shards(
+    folder: &Path,
+    files: &[NewFile<'_>],
+    grafted: &GraftOutcome,
+) -> Result<(), Vec<Diagnostic>> {
+    let names = files.iter().map(|file| (file.path.as_path(), file.name));
+    let names: BTreeMap<&Path, &str> = names.collect();
+    let mut problems = Vec::new();
+    for input in inputs_of_all_shards(&grafted.run) {
+        let path = folder.join(mirrored(&input.place));
+        if let Some(name) = names.get(path.as_path())
+            && **name != *input.name
+        {
+            problems.push(both_written(name, &input.name, &path));
+        }
+    }
+    unless(problems, ())
 }
 
 /// Returns an error if `--report` names the file of a result in the output folder: one of the two would be lost.
@@ -235,7 +256,7 @@ pub fn write_component(
         let (path, text) = (folder.join(name), text.into_bytes());
         NewFile { name, path, text }
     };
-    let mut files = vec![new("kustomization.yaml", component.kustomization)];
+    let mut files = vec![new(COMPONENT, component.kustomization)];
     files.extend(component.generated.map(|text| new(GENERATED, text)));
     create(folder, &files, originals).map_err(|failure| failure.problems)
 }

@@ -1,18 +1,20 @@
 //! The files that a run reads, which none of its outputs may overwrite.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use podgraft::config::FILE_NAME;
 use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::record::lock::LOCK_FILE;
 use podgraft::report::json::HEADER;
 
 use crate::args;
 use crate::path_filter::PathFilter;
 use crate::settings::{Caller, find_file};
-use crate::walk::{Input, walk};
+use crate::walk::{Input, real, walk};
 use crate::write::{FileIdentity, identity_of};
 
 /// The input files by real path and by file identity, so that links are found.
@@ -42,9 +44,12 @@ impl InputFiles {
         InputFiles::of(manifests.iter().chain(&others).filter_map(Input::path))
     }
 
-    /// Refuses a report that would overwrite one of the files. An earlier report among them may be overwritten.
+    /// Refuses a report that would overwrite one of the files, or the records of what was injected. An earlier report
+    /// among the files may be overwritten.
     pub fn check_report(&self, path: &Path) -> Result<(), Diagnostic> {
-        if !self.holds(path) || is_report(path) {
+        // A run may read other lock files than this one. Their loss would be as bad.
+        let is_lock = real(path).file_name() == Some(OsStr::new(LOCK_FILE));
+        if !is_lock && (!self.holds(path) || is_report(path)) {
             return Ok(());
         }
         Err(overwrites(path).help("give --report another file"))
@@ -77,6 +82,15 @@ impl InputFiles {
         self.paths.contains(&real)
             || identity_of(&real).is_some_and(|identity| self.identities.contains(&identity))
     }
+}
+
+/// The inputs of a run that is one of several shards, those of the other shards among them; else none.
+pub fn inputs_of_all_shards(run: &args::RunArgs) -> Vec<Input> {
+    if run.manifests.shard.is_none() {
+        return Vec::new();
+    }
+    let filter = PathFilter::new(&run.manifests).unwrap_or_default();
+    walk(&run.paths, &filter).inputs
 }
 
 /// The error for an output that would overwrite an input.

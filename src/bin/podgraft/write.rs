@@ -381,14 +381,19 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
     }))?;
     collect_all(files.iter().map(|file| {
         let first = sources.insert(file.path.as_os_str(), file.name);
-        let (second, path) = (file.name, file.path.display());
         first.map_or(Ok(()), |first| {
-            Err(indistinct(format!(
-                "`{first}` and `{second}` would both be written to `{path}`"
-            )))
+            Err(both_written(first, file.name, &file.path))
         })
     }))
     .map(|_| ())
+}
+
+/// The error for two inputs whose results have the same path.
+pub fn both_written(first: &str, second: &str, path: &Path) -> Diagnostic {
+    let path = path.display();
+    indistinct(format!(
+        "`{first}` and `{second}` would both be written to `{path}`"
+    ))
 }
 
 fn indistinct(message: String) -> Diagnostic {
