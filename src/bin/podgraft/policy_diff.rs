@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::error::ErrorKind;
 use podgraft::diagnostic::Diagnostic;
 use podgraft::graft::policy_diff::{PolicyVersions, against};
 use podgraft::outcome::FileReport;
@@ -13,7 +14,7 @@ use podgraft::yaml::splice::splice;
 use crate::args;
 use crate::output::GraftedFile;
 use crate::policies::offered_files;
-use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given};
+use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given, usage};
 use crate::settings::{self, Caller};
 use crate::texts::read_texts;
 use crate::walk::walk;
@@ -27,6 +28,7 @@ pub fn graft_against(
     old: &[PathBuf],
     request: RunRequest<'_>,
 ) -> Result<GraftOutcome, clap::Error> {
+    check_old(old)?;
     let run = &match settings::complete(run, Caller::CommandLine) {
         Ok(run) => run,
         Err(problems) => return Ok(GraftOutcome::refused(run, problems)),
@@ -61,6 +63,18 @@ pub fn graft_against(
     });
     let upgrade = graft_given(&recording(run), recorded.collect(), &request, Vec::new());
     Ok(compare(&before.files, after, &upgrade.files))
+}
+
+/// Refuses `-`, as the old policies are read several times, and `@input`, as the manifests have one version of a policy.
+fn check_old(old: &[PathBuf]) -> Result<(), clap::Error> {
+    let mut named = old.iter().filter_map(|old| old.to_str());
+    match named.find(|old| matches!(*old, "-" | "@input")) {
+        None => Ok(()),
+        Some(old) => Err(usage(
+            ErrorKind::ValueValidation,
+            format!("--against-policy takes a file, a folder or builtin:NAME, and not `{old}`"),
+        )),
+    }
 }
 
 fn refused(run: &args::RunArgs, old: &[PathBuf], problems: Vec<Diagnostic>) -> GraftOutcome {
