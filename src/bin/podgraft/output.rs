@@ -87,14 +87,25 @@ pub fn stdout_problem(error: &io::Error) -> Diagnostic {
     Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
 }
 
-/// Writes the results to the target. Writes no file if a problem shows before the first rename.
-pub fn write_result(target: OutputTarget<'_>, grafted: &GraftOutcome) -> Result<(), WriteFailure> {
+/// Writes the results to the target. Writes no file if a problem shows before the first rename. Returns the lock files
+/// that were written although no manifest changed.
+pub fn write_result(
+    target: OutputTarget<'_>,
+    grafted: &GraftOutcome,
+) -> Result<Vec<PathBuf>, WriteFailure> {
     let files = grafted.files.as_slice();
     match target.output_dir {
-        Some(folder) => write_tree(folder, grafted),
-        None if target.in_place => write_in_place(files, &grafted.lock_files.changed_locks(files)?),
-        None => print_stream(files).map_err(WriteFailure::midway),
+        Some(folder) => write_tree(folder, grafted)?,
+        None if target.in_place => {
+            let locks = grafted.lock_files.changed_locks(files)?;
+            write_in_place(files, &locks)?;
+            if files.iter().all(|file| file.report.edits.is_empty()) {
+                return Ok(locks.into_iter().map(|lock| lock.path).collect());
+            }
+        }
+        None => print_stream(files).map_err(WriteFailure::midway)?,
     }
+    Ok(Vec::new())
 }
 
 fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {

@@ -2,6 +2,7 @@
 //! here.
 
 use std::collections::HashSet;
+use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
@@ -197,6 +198,13 @@ impl FileWalk {
 /// The path without links. The path itself where there is none, as for a file that was removed meanwhile.
 pub fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// The path as the current folder shows it, if it is below.
+pub fn from_current_folder(path: &Path) -> PathBuf {
+    let current_folder = real(&env::current_dir().unwrap_or_default());
+    let below = path.strip_prefix(current_folder);
+    below.unwrap_or(path).to_path_buf()
 }
 
 /// The error for a folder without manifests.

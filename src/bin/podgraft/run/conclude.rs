@@ -11,6 +11,7 @@ use crate::output::{OutputTarget, check_apart, write_result};
 use crate::pipeline::PipedText;
 use crate::problems::not_written;
 use crate::threads::number;
+use crate::walk::from_current_folder;
 use crate::write::{WriteFailure, write_whole};
 
 /// The exit status of the program.
@@ -44,26 +45,43 @@ pub fn conclude(
     let written = match (grafted.piped.take(), grafted.files.first()) {
         (Some(piped), Some(file)) => piped
             .release(&file.input.name, number(output.threads))
+            .map(|()| Vec::new())
             .map_err(WriteFailure::midway),
         (Some(_) | None, _) => write_result(target, &grafted),
     };
-    if let Err(failure) = written {
-        let problems = failure.problems;
-        write_report(output, &grafted, &problems, RunVerdict::Refused)
-            .unwrap_or_else(|problem| console.show(&[problem]));
-        console.show(&problems);
-        let outcome = match failure.nothing_written {
-            true => "nothing was written",
-            false => "what failed is not written",
-        };
-        console.conclude(&problems, outcome);
-        return Exit::Refused;
-    }
+    let only_recorded = match written {
+        Ok(only_recorded) => only_recorded,
+        Err(failure) => {
+            show_failure(failure, output, &grafted, console);
+            return Exit::Refused;
+        }
+    };
     console.show(&grafted.problems);
     if !output.quiet {
         console.inform(&(grafted.named_configuration() + &text::render(&grafted.reported())));
+        for lock in only_recorded {
+            let lock = from_current_folder(&lock);
+            console.inform(&format!("wrote {}; no manifest changed\n", lock.display()));
+        }
     }
     Exit::Done
+}
+
+fn show_failure(
+    failure: WriteFailure,
+    output: &args::OutputArgs,
+    grafted: &GraftOutcome,
+    console: Console,
+) {
+    let problems = failure.problems;
+    write_report(output, grafted, &problems, RunVerdict::Refused)
+        .unwrap_or_else(|problem| console.show(&[problem]));
+    console.show(&problems);
+    let outcome = match failure.nothing_written {
+        true => "nothing was written",
+        false => "what failed is not written",
+    };
+    console.conclude(&problems, outcome);
 }
 
 /// Ends the run with its problems if one of them is an error, or a warning under `--strict`. Returns `None` if the run

@@ -1,6 +1,5 @@
 //! The outcome of a run, before anything of it is written.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use podgraft::config::require;
@@ -17,7 +16,7 @@ use crate::output::GraftedFile;
 use crate::pipeline::PipedText;
 use crate::protected_inputs::InputFiles;
 use crate::repository::Repository;
-use crate::walk::real;
+use crate::walk::from_current_folder;
 
 /// The grafted files of a run, and all its problems.
 pub struct GraftOutcome {
@@ -116,11 +115,9 @@ impl GraftOutcome {
             return Vec::new();
         }
         let changed = self.lock_files.changed_locks(&self.files);
-        let current_folder = real(&env::current_dir().unwrap_or_default());
         let warning = |(path, text): (&Path, &str)| {
             let message = "podgraft.lock does not say what the manifests have: `undo` may take out too little";
-            let path = path.strip_prefix(&current_folder).unwrap_or(path);
-            let source = Source::new(path.to_string_lossy(), text);
+            let source = Source::new(from_current_folder(path).to_string_lossy(), text);
             Diagnostic::warning(Code::OutOfDate, message)
                 .at(source.place(0..0), "this file")
                 .help("run `podgraft apply --in-place` with the same policies, and commit podgraft.lock")
