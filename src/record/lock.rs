@@ -159,6 +159,7 @@ impl Lock {
     /// The number of an invalid line, from 1, and the reason.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut lock = Lock::default();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (index, line) in text.lines().enumerate() {
             let is_mark = ["#", "<<<<<<<", "|||||||", "=======", ">>>>>>>"]
                 .iter()

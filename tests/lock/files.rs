@@ -1,6 +1,8 @@
-//! Which files the lock file keeps lines of.
+//! Which files the lock file keeps lines of, and what may become of its text.
 
-use super::{DEPLOYMENT, apply, empty_repository, git, policy, repository, succeeded};
+use super::{
+    DEPLOYMENT, applied, apply, empty_repository, git, policy, repository, succeeded, undone,
+};
 
 #[test]
 fn lines_of_files_that_are_not_checked_out_stay() {
@@ -72,4 +74,15 @@ fn a_file_has_one_record_however_many_links_lead_there() {
     assert!(!place.path("podgraft.lock").exists());
     succeeded(&place, &by_link);
     assert_eq!(place.read("podgraft.lock"), lock);
+}
+
+#[test]
+fn what_an_editor_puts_before_and_behind_lines_is_no_record() {
+    let place = applied();
+    let lock = place.read("podgraft.lock");
+    let marked = format!("\u{feff}{}", lock.replace('\n', "\r\n"));
+    place.write("podgraft.lock", marked);
+    apply(&place);
+    assert_eq!(place.read("podgraft.lock"), lock);
+    undone(&place);
 }
