@@ -123,7 +123,7 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
                 words_of(path)
             ),
             "after a merge, keep the `item` and `text` lines of both sides of podgraft.lock: take them from its \
-             history. Or run `podgraft adopt`, which records what is there",
+             history. Or run `podgraft adopt --in-place` with the same policies, which records what is there",
         ),
         RecordError::Locked(LockedRecordError::Workloads(names)) => (
             format!(
@@ -131,7 +131,7 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
                 some_of(names)
             ),
             "after a rename, write the new name into the lines of podgraft.lock; after a copy, add lines with it; to \
-             keep the values as they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt`",
+             keep the values as they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt --in-place`",
         ),
     };
     Diagnostic::error(Code::BadRecord, message)

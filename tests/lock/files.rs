@@ -3,6 +3,7 @@
 use super::{
     DEPLOYMENT, applied, apply, empty_repository, git, policy, repository, succeeded, undone,
 };
+use crate::program::stderr_of;
 
 #[test]
 fn lines_of_files_that_are_not_checked_out_stay() {
@@ -84,5 +85,19 @@ fn what_an_editor_puts_before_and_behind_lines_is_no_record() {
     place.write("podgraft.lock", marked);
     apply(&place);
     assert_eq!(place.read("podgraft.lock"), lock);
+    undone(&place);
+}
+
+#[test]
+fn a_lost_line_comes_back_as_the_message_says() {
+    let place = applied();
+    let lock = place.read("podgraft.lock");
+    let lines = lock.lines().filter(|line| !line.starts_with("[\"item\""));
+    place.write("podgraft.lock", lines.collect::<Vec<_>>().join("\n"));
+    let messages = stderr_of(&place.run(&["apply", "-i", "-p", "policies", "apps"]));
+    let words: Vec<&str> = messages.split_whitespace().collect();
+    let wanted = "run `podgraft adopt --in-place apps` with the same policies";
+    assert!(words.join(" ").contains(wanted), "{messages}");
+    succeeded(&place, &["adopt", "--in-place", "-p", "policies", "apps"]);
     undone(&place);
 }

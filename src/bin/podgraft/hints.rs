@@ -8,7 +8,7 @@ use podgraft::wording::shell_word;
 use crate::run::reads_stdin;
 
 /// Commands that the library names without the paths, which it does not know.
-const COMMANDS: [&str; 4] = ["diff", "explain", "apply --in-place", "adopt"];
+const COMMANDS: [&str; 4] = ["diff", "explain", "apply --in-place", "adopt --in-place"];
 /// The most paths that a help names. A hook or `xargs` gives hundreds.
 const MAX_PATHS: usize = 3;
 
