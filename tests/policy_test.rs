@@ -115,6 +115,31 @@ fn everything_as_expected_passes() {
 }
 
 #[test]
+fn policies_may_stand_among_the_manifests() {
+    let folder = folder("  expect: {output: expected.yaml}\n");
+    let path = |name: &str| folder.path().join(name);
+    let test = fs::read_to_string(path("test.yaml")).expect("it is there");
+    let test = test.replace("policy.yaml", "\"@input\"");
+    fs::create_dir(folder.path().join("tests")).expect("the folder is writable");
+    let inputs = "[../input.yaml, ../policy.yaml]";
+    let with_policy = test.replace("[input.yaml]", inputs);
+    let with_policy = with_policy.replace("expected.yaml", "../both.yaml");
+    fs::write(path("tests/test.yaml"), with_policy).expect("it is writable");
+    fs::write(path("both.yaml"), expected() + "---\n" + POLICY).expect("it is writable");
+    let output = run(folder.path(), &["tests"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    fs::write(path("test.yaml"), test).expect("it is writable");
+    let output = run(folder.path(), &["test.yaml"]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(
+        shown.contains("there is no policy among the manifests"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn another_output_is_shown_as_a_diff() {
     let (code, run_tests) = run_tests(
         "  params: ['agent:team=web']\n  expect: {output: expected.yaml}\n",
@@ -190,7 +215,10 @@ fn what_cannot_be_run_exits_2() {
             "there is no diagnostic code `conflct`",
         ),
         ("  exepct: {}\n", "did you mean `expect`?"),
-        ("  expect: {output: absent.yaml}\n", "absent.yaml"),
+        (
+            "  expect: {output: absent.yaml}\n",
+            "`podgraft policy test --update ./test.yaml` writes what comes out",
+        ),
         (
             "  expect: {output: expected.yaml, refused: [conflict]}\n",
             "an output of a run that is refused",

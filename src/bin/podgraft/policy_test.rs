@@ -16,6 +16,7 @@ use podgraft::policy::params::ParamSetting;
 use podgraft::policy::read::{PolicyFile, read};
 use podgraft::policytest::{self, KIND, PolicyTest, TestResult, TestRun, judge, junit, table};
 use podgraft::report::merge_repeated;
+use podgraft::wording::shell_word;
 use podgraft::yaml::splice::splice;
 
 use crate::args::parse_param;
@@ -25,13 +26,13 @@ use crate::gather_inventory::{FactSources, gather};
 use crate::locks::LockFiles;
 use crate::output::print;
 use crate::path_filter::PathFilter;
-use crate::policies::files_of;
+use crate::policies::{files_of, no_policy};
 use crate::problems::not_written;
 use crate::protected_inputs::{InputFiles, overwrites};
 use crate::run::Exit;
 use crate::stream::join;
 use crate::texts::{InputBytes, source_text};
-use crate::walk::{FileWalk, Input, real, walk};
+use crate::walk::{FileWalk, Input, real, unreadable, walk};
 use crate::write::write_whole;
 
 /// `podgraft policy test PATH...`.
@@ -112,12 +113,17 @@ fn run(
     let folder = Path::new(&*test.file).parent().unwrap_or(Path::new(""));
     let spec = &test.spec;
     let expected = spec.expect.output.as_ref().filter(|_| updates.is_none());
-    let expected = expected.map(|name| read_text(&folder.join(name)));
+    let expected = expected.map(|name| read_expected(&folder.join(name), test));
     let expected = expected.transpose()?;
-    let files = policy_files(&spec.policies, folder)?;
-    let (settings, options) = (settings(test)?, options(test)?);
     let texts = read_inputs(&spec.inputs, folder)?;
+    let mut files = policy_files(&spec.policies, folder, &texts)?;
+    let (settings, options) = (settings(test)?, options(test)?);
     let (policies, mut problems) = read(files.clone(), &settings);
+    if files.is_empty() {
+        problems.push(no_policy(&[]));
+    }
+    // Files of the input are read for facts as manifests, and must not count twice.
+    files.retain(|file| !texts.iter().any(|(input, _)| input.name == file.name));
     let context = context(&spec.context, folder);
     let reads = updates.is_some().then(|| reads(&texts, &files, &context));
     let sources = FactSources {
@@ -163,15 +169,19 @@ fn reads(texts: &[InputBytes], policies: &[PolicyFile], context: &FileWalk) -> I
     InputFiles::of(inputs.filter_map(Input::path).chain(policies))
 }
 
-/// The files of a test's policies: `builtin:NAME`, or paths relative to the test's folder.
-fn policy_files(policies: &[String], folder: &Path) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+/// The files of a test's policies: `builtin:NAME`, `@input`, or paths relative to the test's folder.
+fn policy_files(
+    policies: &[String],
+    folder: &Path,
+    inputs: &[InputBytes],
+) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let mut files = Vec::new();
     for policy in policies {
-        let path = match policy.starts_with("builtin:") {
+        let path = match policy.starts_with("builtin:") || policy == "@input" {
             true => PathBuf::from(policy),
             false => folder.join(policy),
         };
-        files.extend(files_of(&path, &[])?);
+        files.extend(files_of(&path, inputs)?);
     }
     Ok(files)
 }
@@ -272,9 +282,13 @@ impl Updates {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, Vec<Diagnostic>> {
-    let name = path.display().to_string();
-    std::fs::read_to_string(path).map_err(|error| vec![crate::walk::unreadable(&name, &error)])
+fn read_expected(path: &Path, test: &PolicyTest) -> Result<String, Vec<Diagnostic>> {
+    std::fs::read_to_string(path).map_err(|error| {
+        let file = shell_word(&test.file);
+        let unreadable = unreadable(&path.display().to_string(), &error);
+        let help = format!("`podgraft policy test --update {file}` writes what comes out into it");
+        vec![unreadable.help(help)]
+    })
 }
 
 fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
