@@ -160,9 +160,13 @@ pub fn values(
             .as_ref()
             .and_then(|_| document.written(&path.key("default")));
         let value = setting.map(|setting| setting.value.as_str()).or(default);
+        let pattern = pattern(document, param, &path).unwrap_or_else(|problem| {
+            problems.push(problem);
+            None
+        });
         match value {
             Some(value) => {
-                problems.extend(check_value(document, param, &path, value, setting).err())
+                problems.extend(check_value(document, param, pattern, &path, value, setting).err())
             }
             None if param.required && !given.reading.params_stay_open => {
                 problems.push(missing(document, param, &path))
@@ -235,29 +239,38 @@ fn refuse_value(
     }
 }
 
+/// The compiled `pattern` of a parameter. A wrong one is an error even where no value is compared with it.
+fn pattern(
+    document: &Document<'_>,
+    param: &Param,
+    path: &Path,
+) -> Result<Option<Regex>, Diagnostic> {
+    let Some(pattern) = &param.pattern else {
+        return Ok(None);
+    };
+    // Anchored, so that `\d+` does not accept `80; rm`.
+    let compiled = Regex::new(&format!("^(?:{pattern})$"));
+    compiled.map(Some).map_err(|error| {
+        let message = format!("`pattern` is no regular expression: {error}");
+        document.error(Code::BadPolicy, &path.key("pattern"), message)
+    })
+}
+
 fn check_value(
     document: &Document<'_>,
     param: &Param,
+    pattern: Option<Regex>,
     path: &Path,
     value: &str,
     setting: Option<&&ParamSetting>,
 ) -> Result<(), Diagnostic> {
     let name = &param.name;
     let refuse = |message| refuse_value(document, path, setting, message);
-    if let Some(pattern) = &param.pattern {
-        // Anchored, so that `\d+` does not accept `80; rm`.
-        let regex = Regex::new(&format!("^(?:{pattern})$")).map_err(|error| {
-            document.error(
-                Code::BadPolicy,
-                &path.key("pattern"),
-                format!("`pattern` is no regular expression: {error}"),
-            )
-        })?;
-        if !regex.is_match(value) {
-            let message =
-                format!("the value `{value}` of the parameter `{name}` does not match `{pattern}`");
-            return Err(refuse(message));
-        }
+    if pattern.is_some_and(|pattern| !pattern.is_match(value)) {
+        let pattern = param.pattern.as_deref().unwrap_or_default();
+        let message =
+            format!("the value `{value}` of the parameter `{name}` does not match `{pattern}`");
+        return Err(refuse(message));
     }
     let words: Vec<&str> = (0..param.r#enum.len())
         .filter_map(|at| document.written(&path.key("enum").index(at)))
