@@ -269,6 +269,10 @@ fn faults_show_types_and_no_values() {
     for (text, why) in [
         (format!("{secret} + 1"), "`+` does not take (string, int)"),
         (
+            format!("[{secret}].map(text, text.field)"),
+            "a value of type string has no fields",
+        ),
+        (
             format!("[{secret}] + {secret}"),
             "`+` does not take (list, string)",
         ),

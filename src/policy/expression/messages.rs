@@ -11,9 +11,7 @@ pub(super) fn in_words(error: ExecutionError) -> String {
         }
         ExecutionError::IndexOutOfBounds(_) => "the list is shorter".to_owned(),
         ExecutionError::NoSuchOverload(error) => {
-            let types = error.argument_types().join(", ");
-            let function = error.function().trim_matches(['_', '@']);
-            format!("`{function}` does not take ({types})")
+            no_such_overload(error.function(), error.argument_types())
         }
         ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known"),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
@@ -51,6 +49,13 @@ pub(super) fn in_words(error: ExecutionError) -> String {
         ExecutionError::DuplicateKey(_) => "a key of the map stands twice".to_owned(),
         // The name check leaves no call that fails otherwise; if one does, its text could show a value.
         _ => "it cannot be evaluated".to_owned(),
+    }
+}
+
+fn no_such_overload(function: &str, types: &[String]) -> String {
+    match (function.trim_matches(['_', '@']), types) {
+        (".", [of, ..]) => format!("a value of type {of} has no fields"),
+        (function, types) => format!("`{function}` does not take ({})", types.join(", ")),
     }
 }
 
