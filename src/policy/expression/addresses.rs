@@ -5,17 +5,19 @@ use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
 use core::net::{IpAddr, Ipv6Addr};
 use std::any::Any;
-use std::sync::LazyLock;
 
-use super::library::{CallArgs, CallResult, Overload, add_all, add_members, returned, text_arg};
-use super::values::{checked_text, failed, number, opaque, reading};
+use super::library::{
+    CallArgs, CallResult, Overload, add_all, add_members, failed, returned, text_arg,
+};
+use super::values::{checked_text, number, opaque, opaque_arg, reading};
 
 /// Adds the functions of both libraries.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
-    reading!(env, "ip", "isIP", Address);
-    reading!(env, "cidr", "isCIDR", Network);
-    add_addresses(env)?;
-    add_networks(env)
+    add_all(env, reading!("ip", "isIP", Address))?;
+    add_all(env, reading!("cidr", "isCIDR", Network))?;
+    add_all(env, FUNCTIONS)?;
+    add_members(env, &ADDRESS, OF_ADDRESSES)?;
+    add_members(env, &NETWORK, OF_NETWORKS)
 }
 
 /// An IP address. As in Kubernetes, without a zone and not IPv4-mapped IPv6.
@@ -33,56 +35,45 @@ impl Address {
     }
 }
 
-fn add_addresses(env: &mut Env) -> Result<(), DeclarationError> {
-    let functions: [Overload; 2] = [
-        (
-            "ip.isCanonical",
-            "podgraft_ip_canonical",
-            vec![STRING_TYPE],
-            |args| {
-                let text = checked_text(&args)?;
-                let address = Address::read(&text);
-                let address =
-                    address.ok_or_else(|| failed("ip.isCanonical", "the text is no ip"))?;
-                returned(address.0.to_string() == text)
-            },
-        ),
-        (
-            "string",
-            "podgraft_ip_string",
-            vec![Address::kind()],
-            |args| returned(address(&args)?.to_string()),
-        ),
-    ];
-    add_all(env, functions)?;
-    let of_addresses: [Overload; 6] = [
-        ("family", "podgraft_ip_family", vec![], |args| {
-            returned(if address(&args)?.is_ipv4() { 4_i64 } else { 6 })
-        }),
-        ("isUnspecified", "podgraft_ip_unspecified", vec![], |args| {
-            returned(address(&args)?.is_unspecified())
-        }),
-        ("isLoopback", "podgraft_ip_loopback", vec![], |args| {
-            returned(address(&args)?.is_loopback())
-        }),
-        ("isLinkLocalUnicast", "podgraft_ip_link", vec![], |args| {
-            returned(is_link_local(address(&args)?))
-        }),
-        (
-            "isLinkLocalMulticast",
-            "podgraft_ip_link_many",
-            vec![],
-            |args| returned(is_link_local_multicast(address(&args)?)),
-        ),
-        ("isGlobalUnicast", "podgraft_ip_global", vec![], |args| {
-            returned(is_global_unicast(address(&args)?))
-        }),
-    ];
-    add_members(env, Address::kind, of_addresses)
-}
+const FUNCTIONS: &[Overload] = &[
+    ("ip.isCanonical", &[STRING_TYPE], |args| {
+        let text = checked_text(&args)?;
+        let address = Address::read(&text);
+        let address = address.ok_or_else(|| failed("ip.isCanonical", "the text is no ip"))?;
+        returned(address.0.to_string() == text)
+    }),
+    ("string", &[ADDRESS], |args| {
+        returned(address(&args)?.to_string())
+    }),
+    ("string", &[NETWORK], |args| {
+        let Network { address, bits } = opaque_arg(&args, 0)?;
+        returned(format!("{address}/{bits}"))
+    }),
+];
+
+const OF_ADDRESSES: &[Overload] = &[
+    ("family", &[], |args| {
+        returned(if address(&args)?.is_ipv4() { 4_i64 } else { 6 })
+    }),
+    ("isUnspecified", &[], |args| {
+        returned(address(&args)?.is_unspecified())
+    }),
+    ("isLoopback", &[], |args| {
+        returned(address(&args)?.is_loopback())
+    }),
+    ("isLinkLocalUnicast", &[], |args| {
+        returned(is_link_local(address(&args)?))
+    }),
+    ("isLinkLocalMulticast", &[], |args| {
+        returned(is_link_local_multicast(address(&args)?))
+    }),
+    ("isGlobalUnicast", &[], |args| {
+        returned(is_global_unicast(address(&args)?))
+    }),
+];
 
 fn address(args: &CallArgs<'_, '_>) -> Result<IpAddr, ExecutionError> {
-    Ok(Address::arg(args, 0)?.0)
+    Ok(opaque_arg::<Address>(args, 0)?.0)
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -138,14 +129,19 @@ impl Network {
         }
     }
 
-    fn contains(&self, address: IpAddr, bits: u32) -> bool {
-        let candidate = Network {
+    fn contains(&self, other: &Network) -> bool {
+        let bits = self.bits;
+        width(other.address) == width(self.address)
+            && other.bits >= bits
+            && Network { bits, ..*other }.masked() == self.masked()
+    }
+
+    /// The network of nothing but an address.
+    fn of(Address(address): Address) -> Self {
+        Network {
             address,
-            bits: self.bits,
-        };
-        width(address) == width(self.address)
-            && bits >= self.bits
-            && candidate.masked() == self.masked()
+            bits: width(address),
+        }
     }
 }
 
@@ -153,55 +149,42 @@ fn width(address: IpAddr) -> u32 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-fn add_networks(env: &mut Env) -> Result<(), DeclarationError> {
-    let network = || vec![Network::kind()];
-    let text = || vec![STRING_TYPE];
-    let address = || vec![Address::kind()];
-    env.add_overload("string", "podgraft_cidr_string", network(), |args| {
-        let Network { address, bits } = Network::arg(&args, 0)?;
-        returned(format!("{address}/{bits}"))
-    })?;
-    let of_networks: [Overload; 7] = [
-        ("containsIP", "podgraft_cidr_ip", address(), |args| {
-            contains_address(&args, Address::arg(&args, 1)?)
-        }),
-        ("containsIP", "podgraft_cidr_ip_text", text(), |args| {
-            let address = Address::read(&text_arg(&args, 1)?);
-            let address = address.ok_or_else(|| failed("containsIP", "the text is no ip"));
-            contains_address(&args, address?)
-        }),
-        ("containsCIDR", "podgraft_cidr_cidr", network(), |args| {
-            contains_network(&args, Network::arg(&args, 1)?)
-        }),
-        ("containsCIDR", "podgraft_cidr_text", text(), |args| {
-            let network = Network::read(&text_arg(&args, 1)?);
-            let network = network.ok_or_else(|| failed("containsCIDR", "the text is no cidr"));
-            contains_network(&args, network?)
-        }),
-        ("ip", "podgraft_cidr_address", vec![], |args| {
-            Ok(CowVal::owned(Address(Network::arg(&args, 0)?.address)))
-        }),
-        ("masked", "podgraft_cidr_masked", vec![], |args| {
-            let network = Network::arg(&args, 0)?;
-            let address = network.masked();
-            Ok(CowVal::owned(Network { address, ..network }))
-        }),
-        ("prefixLength", "podgraft_cidr_prefix", vec![], |args| {
-            returned(i64::from(Network::arg(&args, 0)?.bits))
-        }),
-    ];
-    add_members(env, Network::kind, of_networks)
+const OF_NETWORKS: &[Overload] = &[
+    ("containsIP", &[ADDRESS], |args| {
+        contains(&args, Network::of(opaque_arg(&args, 1)?))
+    }),
+    ("containsIP", &[STRING_TYPE], |args| {
+        let address = Address::read(&text_arg(&args, 1)?);
+        let address = address.ok_or_else(|| failed("containsIP", "the text is no ip"))?;
+        contains(&args, Network::of(address))
+    }),
+    ("containsCIDR", &[NETWORK], |args| {
+        contains(&args, opaque_arg(&args, 1)?)
+    }),
+    ("containsCIDR", &[STRING_TYPE], |args| {
+        let network = Network::read(&text_arg(&args, 1)?);
+        let network = network.ok_or_else(|| failed("containsCIDR", "the text is no cidr"))?;
+        contains(&args, network)
+    }),
+    ("ip", &[], |args| {
+        Ok(CowVal::owned(Address(network(&args)?.address)))
+    }),
+    ("masked", &[], |args| {
+        let network = network(&args)?;
+        let address = network.masked();
+        Ok(CowVal::owned(Network { address, ..network }))
+    }),
+    ("prefixLength", &[], |args| {
+        returned(i64::from(network(&args)?.bits))
+    }),
+];
+
+fn network(args: &CallArgs<'_, '_>) -> Result<Network, ExecutionError> {
+    opaque_arg(args, 0)
 }
 
-fn contains_address<'b, 'v>(
-    args: &CallArgs<'b, 'v>,
-    Address(address): Address,
-) -> CallResult<'b, 'v> {
-    returned(Network::arg(args, 0)?.contains(address, width(address)))
-}
-
-fn contains_network<'b, 'v>(args: &CallArgs<'b, 'v>, other: Network) -> CallResult<'b, 'v> {
-    returned(Network::arg(args, 0)?.contains(other.address, other.bits))
+fn contains<'b, 'v>(args: &CallArgs<'b, 'v>, other: Network) -> CallResult<'b, 'v> {
+    returned(network(args)?.contains(&other))
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cel::common::types::{CelOptional, STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
-use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
+use cel::{DeclarationError, Env, Value as Cel};
+use regex_lite::Regex;
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
 use super::cost::spend_on_text;
-use super::library::{CallArgs, CallResult, text_arg};
-use super::values::{failed, is_url, opaque};
+use super::library::{CallArgs, CallResult, Overload, add_all, add_members, text_arg};
+use super::values::{is_url, opaque, opaque_arg};
 use crate::policy::names::{
     RuleCheck, check_dns_label, check_dns_subdomain, check_label_key, check_label_value,
 };
@@ -35,21 +36,34 @@ const FORMATS: [(&str, FormatCheck); 13] = [
         require(is_url(text), "must be an absolute URI or path")
     }),
     ("uuid", |text| {
-        require(is_uuid(text), "must be a UUID in small letters")
+        require(UUID.is_match(text), "must be a UUID in small letters")
     }),
     ("byte", |text| {
         require(STANDARD.decode(text).is_ok(), "must be base64")
     }),
     ("date", |text| {
-        require(is_date(text), "must be a date such as 2026-01-31")
+        let holds = DATE.is_match(text) && is_date(text);
+        require(holds, "must be a date such as 2026-01-31")
     }),
     ("datetime", |text| {
-        require(
-            is_datetime(text),
-            "must be a time such as 2026-01-31T12:00:00Z",
-        )
+        let holds = DATETIME.is_match(text) && is_date(&text[..10]);
+        require(holds, "must be a time such as 2026-01-31T12:00:00Z")
     }),
 ];
+
+static UUID: LazyLock<Regex> = LazyLock::new(|| form("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"));
+static DATE: LazyLock<Regex> = LazyLock::new(|| form(r"\d{4}-\d{2}-\d{2}"));
+/// A date and time as in RFC 3339.
+static DATETIME: LazyLock<Regex> = LazyLock::new(|| {
+    let minutes = r"([01]\d|2[0-3]):[0-5]\d";
+    form(&format!(
+        r"\d{{4}}-\d{{2}}-\d{{2}}[Tt]{minutes}:([0-5]\d|60)(\.\d+)?([Zz]|[+-]{minutes})"
+    ))
+});
+
+fn form(pattern: &str) -> Regex {
+    Regex::new(&format!("^(?:{pattern})$")).expect("the patterns above are right")
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct NamedFormat(&'static str);
@@ -58,27 +72,24 @@ opaque!(NamedFormat, FORMAT, "kubernetes.NamedFormat");
 
 /// Adds `format.named` and `validate`.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
-    let text = || vec![STRING_TYPE];
-    env.add_overload("format.named", "podgraft_format_named", text(), |args| {
-        let name = text_arg(&args, 0)?;
-        let found = FORMATS.iter().find(|(known, _)| *known == name);
-        Ok(CowVal::owned(match found {
-            Some((name, _)) => CelOptional::of(Box::new(NamedFormat(name))),
-            None => CelOptional::none(),
-        }))
-    })?;
-    env.add_member_overload(
-        "validate",
-        "podgraft_validate",
-        NamedFormat::kind(),
-        text(),
-        validate,
-    )
+    add_all(env, &[NAMED])?;
+    add_members(env, &FORMAT, &[VALIDATE])
 }
+
+const NAMED: Overload = ("format.named", &[STRING_TYPE], |args| {
+    let name = text_arg(&args, 0)?;
+    let found = FORMATS.iter().find(|(known, _)| *known == name);
+    Ok(CowVal::owned(match found {
+        Some((name, _)) => CelOptional::of(Box::new(NamedFormat(name))),
+        None => CelOptional::none(),
+    }))
+});
+
+const VALIDATE: Overload = ("validate", &[STRING_TYPE], validate);
 
 /// `FORMAT.validate(TEXT)`: the reasons why the text has not the format, or nothing.
 fn validate<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let NamedFormat(name) = NamedFormat::arg(&args, 0)?;
+    let NamedFormat(name) = opaque_arg(&args, 0)?;
     let text = text_arg(&args, 1)?;
     spend_on_text(&text)?;
     let check = FORMATS.iter().find(|(known, _)| *known == name);
@@ -110,28 +121,11 @@ fn check_dns1035_label(text: &str) -> RuleCheck {
     )
 }
 
-fn is_uuid(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12])
-        && parts.iter().all(|part| part.bytes().all(is_hex))
-}
-
-/// The numbers of a text, if each has exactly the given number of digits.
-fn numbers(text: &str, lengths: &[usize], separator: char) -> Option<Vec<u32>> {
-    let parts: Vec<&str> = text.split(separator).collect();
-    let fits = parts
-        .iter()
-        .map(|part| part.len())
-        .eq(lengths.iter().copied());
-    let is_digits = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
-    (fits && parts.iter().all(is_digits))
-        .then(|| parts.iter().filter_map(|part| part.parse().ok()).collect())
-}
-
+/// Whether the numbers of a text are those of a day.
 fn is_date(text: &str) -> bool {
-    let found = numbers(text, &[4, 2, 2], '-');
-    let Some(&[year, month, day]) = found.as_deref().and_then(<[u32]>::first_chunk::<3>) else {
+    let numbers = text.split('-').filter_map(|part| part.parse().ok());
+    let numbers: Vec<u32> = numbers.collect();
+    let [year, month, day] = numbers[..] else {
         return false;
     };
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -143,29 +137,6 @@ fn is_date(text: &str) -> bool {
         _ => 0,
     };
     (1..=days).contains(&day)
-}
-
-/// Whether a text is a date and time as in RFC 3339.
-fn is_datetime(text: &str) -> bool {
-    let Some((date, time)) = text.split_once(['T', 't']) else {
-        return false;
-    };
-    let (clock, zone) = match time.strip_suffix(['Z', 'z']) {
-        Some(clock) => (clock, "00:00"),
-        None => match time.rsplit_once(['+', '-']) {
-            Some(found) => found,
-            None => return false,
-        },
-    };
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-    let is_below = |found: Option<Vec<u32>>, most: &[u32]| {
-        found.is_some_and(|found| found.iter().zip(most).all(|(number, most)| number <= most))
-    };
-    is_date(date)
-        && is_below(numbers(clock, &[2, 2, 2], ':'), &[23, 59, 60])
-        && is_below(numbers(zone, &[2, 2], ':'), &[23, 59])
-        && !fraction.is_empty()
-        && fraction.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -10,14 +10,15 @@ use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
 use std::any::Any;
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::cost::{spend, spend_on_text};
 use super::library::{
-    CallArgs, CallResult, Overload, add_all, add_members, arg, returned, text_arg,
+    CallArgs, CallResult, Overload, add_all, add_members, arg, failed, returned, text_arg,
 };
 use super::macros::{KEYS, MAP_OF};
 use super::shared::{from_json, to_json};
+use super::values::{add_comparisons, checked_text, opaque, opaque_arg, reading};
 use crate::policy::expression::ExpressionResult;
 use crate::policy::functions::MAX_TEXT;
 use crate::policy::quantity;
@@ -49,92 +50,58 @@ pub(super) fn nodes_of(function: &str) -> i64 {
 pub(super) const NAMESPACES: [&str; 7] =
     ["optional", "sets", "json", "yaml", "base64", "ip", "format"];
 
-fn failed(function: &str, reason: impl Into<String>) -> ExecutionError {
-    ExecutionError::function_error(function, reason.into())
-}
-
 /// Adds the functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     cel::extensions::lists(env)?;
-    add_lists(env)?;
-    add_sets(env)?;
-    add_texts(env)?;
-    add_quantities(env)
+    add_members(env, &LIST_TYPE, OF_LISTS)?;
+    add_all(env, FUNCTIONS)?;
+    add_all(env, reading!("quantity", "isQuantity", Quantity))?;
+    add_comparisons::<Quantity>(env)?;
+    add_members(env, &QUANTITY, OF_QUANTITIES)
 }
 
-fn add_lists(env: &mut Env) -> Result<(), DeclarationError> {
-    let of_lists: [Overload; 6] = [
-        ("sum", "podgraft_list_sum", vec![], sum),
-        ("min", "podgraft_list_min", vec![], |args| {
-            extreme(args, Ordering::Less)
-        }),
-        ("max", "podgraft_list_max", vec![], |args| {
-            extreme(args, Ordering::Greater)
-        }),
-        ("isSorted", "podgraft_list_isSorted", vec![], is_sorted),
-        (
-            "indexOf",
-            "podgraft_list_index",
-            vec![DYN_TYPE],
-            first_index,
-        ),
-        (
-            "lastIndexOf",
-            "podgraft_list_last",
-            vec![DYN_TYPE],
-            last_index,
-        ),
-    ];
-    add_members(env, || LIST_TYPE, of_lists)?;
-    env.add_overload(KEYS, "podgraft_keys", vec![DYN_TYPE], keys)?;
-    env.add_overload(MAP_OF, "podgraft_map_of", vec![LIST_TYPE], map_of)
-}
+const OF_LISTS: &[Overload] = &[
+    ("sum", &[], sum),
+    ("min", &[], |args| extreme(args, Ordering::Less)),
+    ("max", &[], |args| extreme(args, Ordering::Greater)),
+    ("isSorted", &[], is_sorted),
+    ("indexOf", &[DYN_TYPE], |args| {
+        let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
+        index(list.iter().position(|entry| *entry == wanted))
+    }),
+    ("lastIndexOf", &[DYN_TYPE], |args| {
+        let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
+        index(list.iter().rposition(|entry| *entry == wanted))
+    }),
+];
 
-fn add_sets(env: &mut Env) -> Result<(), DeclarationError> {
-    let two = || vec![LIST_TYPE, LIST_TYPE];
-    let functions: [Overload; 3] = [
-        ("sets.contains", "podgraft_sets_contains", two(), |args| {
-            let (left, right) = two_lists(&args)?;
-            returned(right.iter().all(|entry| left.contains(entry)))
-        }),
-        (
-            "sets.intersects",
-            "podgraft_sets_intersects",
-            two(),
-            |args| {
-                let (left, right) = two_lists(&args)?;
-                returned(right.iter().any(|entry| left.contains(entry)))
-            },
-        ),
-        (
-            "sets.equivalent",
-            "podgraft_sets_equivalent",
-            two(),
-            |args| {
-                let (left, right) = two_lists(&args)?;
-                let is_in = |list: &[Cel], of: &[Cel]| of.iter().all(|entry| list.contains(entry));
-                returned(is_in(&left, &right) && is_in(&right, &left))
-            },
-        ),
-    ];
-    add_all(env, functions)
-}
+const FUNCTIONS: &[Overload] = &[
+    (KEYS, &[DYN_TYPE], keys),
+    (MAP_OF, &[LIST_TYPE], map_of),
+    ("sets.contains", &[LIST_TYPE, LIST_TYPE], |args| {
+        let (left, right) = two_lists(&args)?;
+        returned(is_within(&right, &left))
+    }),
+    ("sets.intersects", &[LIST_TYPE, LIST_TYPE], |args| {
+        let (left, right) = two_lists(&args)?;
+        returned(right.iter().any(|entry| left.contains(entry)))
+    }),
+    ("sets.equivalent", &[LIST_TYPE, LIST_TYPE], |args| {
+        let (left, right) = two_lists(&args)?;
+        returned(is_within(&left, &right) && is_within(&right, &left))
+    }),
+    ("json.parse", &[STRING_TYPE], json_parse),
+    ("json.text", &[DYN_TYPE], json_text),
+    ("yaml.parse", &[STRING_TYPE], yaml_parse),
+    ("yaml.text", &[DYN_TYPE], yaml_text),
+    ("base64.encode", &[STRING_TYPE], |args| {
+        returned(STANDARD.encode(text_arg(&args, 0)?))
+    }),
+    ("base64.decode", &[STRING_TYPE], decode),
+];
 
-/// Adds the functions that parse and write JSON, YAML and base64.
-fn add_texts(env: &mut Env) -> Result<(), DeclarationError> {
-    let any = || vec![DYN_TYPE];
-    let text = || vec![STRING_TYPE];
-    let functions: [Overload; 6] = [
-        ("json.parse", "podgraft_json_parse", text(), json_parse),
-        ("json.text", "podgraft_json_text", any(), json_text),
-        ("yaml.parse", "podgraft_yaml_parse", text(), yaml_parse),
-        ("yaml.text", "podgraft_yaml_text", any(), yaml_text),
-        ("base64.encode", "podgraft_base64_encode", text(), |args| {
-            returned(STANDARD.encode(text_arg(&args, 0)?))
-        }),
-        ("base64.decode", "podgraft_base64_decode", text(), decode),
-    ];
-    add_all(env, functions)
+fn is_within(list: &[Cel], other: &[Cel]) -> bool {
+    list.iter().all(|entry| other.contains(entry))
 }
 
 /// The entries of a list.
@@ -204,16 +171,6 @@ fn is_sorted<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
         }
     }
     returned(true)
-}
-
-fn first_index<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
-    index(list.iter().position(|entry| *entry == wanted))
-}
-
-fn last_index<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let (list, wanted) = (list_arg(&args, 0)?, arg(&args, 1)?);
-    index(list.iter().rposition(|entry| *entry == wanted))
 }
 
 /// An index in a list; -1 if there is none.
@@ -380,38 +337,15 @@ fn yaml_scalar(text: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Quantity(i128);
 
-static QUANTITY: LazyLock<Type> = LazyLock::new(quantity_type);
+opaque!(Quantity, QUANTITY, "kubernetes.Quantity");
+
 const NANO: i128 = 1_000_000_000;
 
-fn quantity_type() -> Type {
-    Type::new_unspecified_type("kubernetes.Quantity")
-}
-
-impl Val for Quantity {
-    fn get_type(&self) -> &Type {
-        &QUANTITY
-    }
-
-    fn cel_type() -> &'static Type {
-        &QUANTITY
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<Quantity>() == Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Quantity {}
-
 impl Quantity {
+    fn read(text: &str) -> Option<Self> {
+        quantity::of_text(text).map(Quantity)
+    }
+
     /// The value, if it is a whole number of 64 bits.
     fn as_integer(&self) -> Option<i64> {
         let is_whole = self.0 % NANO == 0;
@@ -419,74 +353,34 @@ impl Quantity {
     }
 }
 
-fn quantity_of(text: &str) -> Option<Quantity> {
-    quantity::of_text(text).map(Quantity)
-}
+const OF_QUANTITIES: &[Overload] = &[
+    ("sign", &[], |args| {
+        returned(i64::try_from(quantity(&args, 0)?.0.signum()).unwrap_or(0))
+    }),
+    ("isInteger", &[], |args| {
+        returned(quantity(&args, 0)?.as_integer().is_some())
+    }),
+    ("asInteger", &[], |args| {
+        let whole = quantity(&args, 0)?.as_integer();
+        returned(whole.ok_or_else(|| failed("asInteger", "it is no whole number"))?)
+    }),
+    ("add", &[QUANTITY], |args| {
+        combined(&args, i128::checked_add)
+    }),
+    ("sub", &[QUANTITY], |args| {
+        combined(&args, i128::checked_sub)
+    }),
+];
 
-fn quantity_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Quantity, ExecutionError> {
-    let found = args
-        .get(at)
-        .and_then(|value| value.downcast_ref::<Quantity>());
-    found
-        .cloned()
-        .ok_or_else(|| failed("a function", "takes a quantity"))
-}
-
-fn compare(args: &CallArgs<'_, '_>) -> Result<Ordering, ExecutionError> {
-    Ok(quantity_arg(args, 0)?.cmp(&quantity_arg(args, 1)?))
-}
-
-fn add_quantities(env: &mut Env) -> Result<(), DeclarationError> {
-    let functions: [Overload; 2] = [
-        ("quantity", "podgraft_quantity", vec![STRING_TYPE], |args| {
-            let quantity = quantity_of(&text_arg(&args, 0)?);
-            let quantity = quantity.ok_or_else(|| failed("quantity", "the text is no quantity"))?;
-            Ok(CowVal::owned(quantity))
-        }),
-        (
-            "isQuantity",
-            "podgraft_is_quantity",
-            vec![STRING_TYPE],
-            |args| returned(quantity_of(&text_arg(&args, 0)?).is_some()),
-        ),
-    ];
-    add_all(env, functions)?;
-    let other = || vec![quantity_type()];
-    let of_quantities: [Overload; 8] = [
-        ("compareTo", "podgraft_compare", other(), |args| {
-            returned(compare(&args)? as i64)
-        }),
-        ("isGreaterThan", "podgraft_greater", other(), |args| {
-            returned(compare(&args)? == Ordering::Greater)
-        }),
-        ("isLessThan", "podgraft_less", other(), |args| {
-            returned(compare(&args)? == Ordering::Less)
-        }),
-        ("sign", "podgraft_sign", vec![], |args| {
-            returned(i64::try_from(quantity_arg(&args, 0)?.0.signum()).unwrap_or(0))
-        }),
-        ("isInteger", "podgraft_is_integer", vec![], |args| {
-            returned(quantity_arg(&args, 0)?.as_integer().is_some())
-        }),
-        ("asInteger", "podgraft_as_integer", vec![], |args| {
-            let whole = quantity_arg(&args, 0)?.as_integer();
-            returned(whole.ok_or_else(|| failed("asInteger", "it is no whole number"))?)
-        }),
-        ("add", "podgraft_add", other(), |args| {
-            combined(&args, i128::checked_add)
-        }),
-        ("sub", "podgraft_sub", other(), |args| {
-            combined(&args, i128::checked_sub)
-        }),
-    ];
-    add_members(env, quantity_type, of_quantities)
+fn quantity(args: &CallArgs<'_, '_>, at: usize) -> Result<Quantity, ExecutionError> {
+    opaque_arg(args, at)
 }
 
 fn combined<'b, 'v>(
     args: &CallArgs<'b, 'v>,
     operation: fn(i128, i128) -> Option<i128>,
 ) -> CallResult<'b, 'v> {
-    let made = operation(quantity_arg(args, 0)?.0, quantity_arg(args, 1)?.0);
+    let made = operation(quantity(args, 0)?.0, quantity(args, 1)?.0);
     let made = made.ok_or_else(|| failed("quantity", "the quantity is too large"))?;
     Ok(CowVal::owned(Quantity(made)))
 }

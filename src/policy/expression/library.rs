@@ -1,6 +1,7 @@
 //! The functions that expressions can call: those of the CEL crate, and our own in the crate's form.
 
 use cel::common::ast::operators;
+use cel::common::functions::Function;
 use cel::common::types::{
     CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE,
     Type,
@@ -58,8 +59,9 @@ pub(super) fn is_free(function: &str) -> bool {
 pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
     let added = cel::extensions::strings(&mut env)
-        .and_then(|()| add_functions(&mut env))
-        .and_then(|()| add_charged(&mut env))
+        .and_then(|()| add_all(&mut env, FUNCTIONS))
+        .and_then(|()| add_members(&mut env, &LIST_TYPE, OF_LISTS))
+        .and_then(|()| add_members(&mut env, &STRING_TYPE, OF_TEXTS))
         .and_then(|()| kubernetes::add(&mut env))
         .and_then(|()| values::add(&mut env))
         .and_then(|()| addresses::add(&mut env))
@@ -69,95 +71,83 @@ pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// A function: name, overload id, argument types, implementation.
-pub(super) type Overload = (
-    &'static str,
-    &'static str,
-    Vec<Type>,
-    for<'b, 'v> fn(CallArgs<'b, 'v>) -> CallResult<'b, 'v>,
-);
+/// A function: name, argument types, implementation.
+pub(super) type Overload = (&'static str, &'static [Type], Function);
 
 /// Adds overloads of functions.
-pub(super) fn add_all(
-    env: &mut Env,
-    overloads: impl IntoIterator<Item = Overload>,
-) -> Result<(), DeclarationError> {
-    let mut overloads = overloads.into_iter();
-    overloads.try_for_each(|(name, id, takes, call)| env.add_overload(name, id, takes, call))
+pub(super) fn add_all(env: &mut Env, overloads: &[Overload]) -> Result<(), DeclarationError> {
+    let mut overloads = overloads.iter();
+    overloads.try_for_each(|(name, takes, call)| {
+        env.add_overload(name, &id(name, takes), owned(takes), *call)
+    })
 }
 
 /// Adds overloads of methods of a type.
 pub(super) fn add_members(
     env: &mut Env,
-    of: fn() -> Type,
-    overloads: impl IntoIterator<Item = Overload>,
+    of: &Type,
+    overloads: &[Overload],
 ) -> Result<(), DeclarationError> {
-    let mut overloads = overloads.into_iter();
-    overloads.try_for_each(|(name, id, takes, call)| {
-        env.add_member_overload(name, id, of(), takes, call)
+    let mut overloads = overloads.iter();
+    overloads.try_for_each(|(name, takes, call)| {
+        let id = format!("{}.{}", of.name(), id(name, takes));
+        env.add_member_overload(name, &id, of.to_owned(), owned(takes), *call)
     })
 }
 
-fn add_functions(env: &mut Env) -> Result<(), DeclarationError> {
-    let text = || vec![STRING_TYPE];
-    let two = || vec![DYN_TYPE, DYN_TYPE];
-    let functions: [Overload; 6] = [
-        ("imageTag", "podgraft_image_tag", text(), |args| {
-            text_function("imageTag", &args, |text| Ok(functions::image_tag(text)))
-        }),
-        ("imageName", "podgraft_image_name", text(), |args| {
-            text_function("imageName", &args, |text| Ok(functions::image_name(text)))
-        }),
-        ("dnsLabel", "podgraft_dns_label", text(), |args| {
-            text_function("dnsLabel", &args, functions::dns_label)
-        }),
-        ("sha1", "podgraft_sha1", text(), |args| {
-            text_function("sha1", &args, |text| Ok(functions::sha1(text)))
-        }),
-        ("sha256", "podgraft_sha256", text(), |args| {
-            text_function("sha256", &args, |text| Ok(functions::sha256(text)))
-        }),
-        ("firstPort", "podgraft_first_port", two(), first_port),
-    ];
-    add_all(env, functions)?;
-    for count in [3, 4] {
-        let id = format!("podgraft_lookup_{count}");
-        env.add_overload("lookup", &id, texts(count), lookup)?;
-    }
-    Ok(())
+fn owned(types: &[Type]) -> Vec<Type> {
+    types.iter().map(Type::to_owned).collect()
 }
 
-/// Adds the functions that the check inserts into expressions, and text functions with a cost of their own.
-fn add_charged(env: &mut Env) -> Result<(), DeclarationError> {
-    let any = || vec![DYN_TYPE];
-    let walks = vec![DYN_TYPE, INT_TYPE];
-    let functions: [Overload; 4] = [
-        (WALKED, "podgraft_walked", walks, walked),
-        (CHARGED, "podgraft_charged", any(), charged),
-        (CHARGED_EACH, "podgraft_charged_each", any(), charged_each),
-        ("matches", "podgraft_matches", texts(2), matches),
-    ];
-    add_all(env, functions)?;
-    let of_lists: [Overload; 2] = [
-        (JOIN, "podgraft_join", texts(0), join),
-        (JOIN, "podgraft_join_separator", texts(1), join),
-    ];
-    add_members(env, || LIST_TYPE, of_lists)?;
-    let one_most = vec![STRING_TYPE, INT_TYPE];
-    let two_most = vec![STRING_TYPE, STRING_TYPE, INT_TYPE];
-    let of_texts: [Overload; 6] = [
-        ("matches", "podgraft_matches_member", texts(1), matches),
-        ("find", "podgraft_find", texts(1), find),
-        ("findAll", "podgraft_find_all", texts(1), find_all),
-        ("findAll", "podgraft_find_all_most", one_most, find_all),
-        (REPLACE, "podgraft_replace", texts(2), replace),
-        (REPLACE, "podgraft_replace_most", two_most, replace),
-    ];
-    add_members(env, || STRING_TYPE, of_texts)
+/// The name of an overload, which no message shows.
+fn id(name: &str, takes: &[Type]) -> String {
+    let types: Vec<&str> = takes.iter().map(Type::name).collect();
+    format!("podgraft {name}({})", types.join(","))
 }
 
-fn texts(count: usize) -> Vec<Type> {
-    (0..count).map(|_| STRING_TYPE).collect()
+const FUNCTIONS: &[Overload] = &[
+    ("imageTag", &[STRING_TYPE], |args| {
+        text_function("imageTag", &args, |text| Ok(functions::image_tag(text)))
+    }),
+    ("imageName", &[STRING_TYPE], |args| {
+        text_function("imageName", &args, |text| Ok(functions::image_name(text)))
+    }),
+    ("dnsLabel", &[STRING_TYPE], |args| {
+        text_function("dnsLabel", &args, functions::dns_label)
+    }),
+    ("sha1", &[STRING_TYPE], |args| {
+        text_function("sha1", &args, |text| Ok(functions::sha1(text)))
+    }),
+    ("sha256", &[STRING_TYPE], |args| {
+        text_function("sha256", &args, |text| Ok(functions::sha256(text)))
+    }),
+    ("firstPort", &[DYN_TYPE, DYN_TYPE], first_port),
+    ("lookup", &[STRING_TYPE, STRING_TYPE, STRING_TYPE], lookup),
+    (
+        "lookup",
+        &[STRING_TYPE, STRING_TYPE, STRING_TYPE, STRING_TYPE],
+        lookup,
+    ),
+    // The check inserts these three.
+    (WALKED, &[DYN_TYPE, INT_TYPE], walked),
+    (CHARGED, &[DYN_TYPE], charged),
+    (CHARGED_EACH, &[DYN_TYPE], charged_each),
+    ("matches", &[STRING_TYPE, STRING_TYPE], matches),
+];
+
+const OF_LISTS: &[Overload] = &[(JOIN, &[], join), (JOIN, &[STRING_TYPE], join)];
+
+const OF_TEXTS: &[Overload] = &[
+    ("matches", &[STRING_TYPE], matches),
+    ("find", &[STRING_TYPE], find),
+    ("findAll", &[STRING_TYPE], find_all),
+    ("findAll", &[STRING_TYPE, INT_TYPE], find_all),
+    (REPLACE, &[STRING_TYPE, STRING_TYPE], replace),
+    (REPLACE, &[STRING_TYPE, STRING_TYPE, INT_TYPE], replace),
+];
+
+pub(super) fn failed(function: &str, reason: impl ToString) -> ExecutionError {
+    ExecutionError::function_error(function, reason)
 }
 
 pub(super) fn returned<'b, 'v>(value: impl Into<Cel>) -> CallResult<'b, 'v> {
@@ -173,7 +163,7 @@ pub(super) fn arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Cel, ExecutionEr
 pub(super) fn text_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<String, ExecutionError> {
     let text = args.get(at).and_then(|arg| arg.downcast_ref::<CelString>());
     text.map(|text| text.inner().to_owned())
-        .ok_or_else(|| ExecutionError::function_error("a function", "takes a text"))
+        .ok_or_else(|| failed("a function", "takes a text"))
 }
 
 /// The limit argument of a function; `None` for a negative number, which means no limit in Kubernetes' CEL.
@@ -189,9 +179,8 @@ fn text_function<'b, 'v>(
     args: &CallArgs<'b, 'v>,
     function: impl FnOnce(&str) -> Result<String, String>,
 ) -> CallResult<'b, 'v> {
-    let made = function(&text_arg(args, 0)?)
-        .map_err(|reason| ExecutionError::function_error(name, reason))?;
-    returned(made)
+    let made = function(&text_arg(args, 0)?);
+    returned(made.map_err(|reason| failed(name, reason))?)
 }
 
 fn first_port<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
@@ -228,10 +217,9 @@ fn lookup<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
 /// Text and pattern of a search. The worst patterns take a few steps per byte, and compiling one takes thousands.
 fn search_args(args: &CallArgs<'_, '_>) -> Result<(String, String), ExecutionError> {
     let (text, pattern) = (text_arg(args, 0)?, text_arg(args, 1)?);
-    let compiling = if functions::is_compiled(&pattern) {
-        0
-    } else {
-        5_000
+    let compiling = match functions::is_compiled(&pattern) {
+        true => 0,
+        false => 5_000,
     };
     spend(4 * text.len() + compiling)?;
     Ok((text, pattern))
@@ -240,13 +228,13 @@ fn search_args(args: &CallArgs<'_, '_>) -> Result<(String, String), ExecutionErr
 fn matches<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let (text, pattern) = search_args(&args)?;
     let found = functions::matches(&text, &pattern);
-    returned(found.map_err(|reason| ExecutionError::function_error("matches", reason))?)
+    returned(found.map_err(|reason| failed("matches", reason))?)
 }
 
 fn find<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let (text, pattern) = search_args(&args)?;
     let found = functions::find_all(&text, &pattern, 1, spend);
-    let found = found.map_err(|reason| ExecutionError::function_error("find", reason))??;
+    let found = found.map_err(|reason| failed("find", reason))??;
     returned(found.into_iter().next().unwrap_or_default())
 }
 
@@ -257,7 +245,7 @@ fn find_all<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let found = functions::find_all(&text, &pattern, most, |left| {
         spend(1 + left.saturating_mul(weight) / 64)
     });
-    returned(found.map_err(|reason| ExecutionError::function_error("findAll", reason))??)
+    returned(found.map_err(|reason| failed("findAll", reason))??)
 }
 
 fn replace<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
@@ -267,84 +255,68 @@ fn replace<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
         text_arg(&args, 2)?,
     );
     let replaced = functions::replace(&text, &from, &to, most_arg(&args, 3)?);
-    returned(replaced.map_err(|reason| ExecutionError::function_error("replace", reason))?)
+    returned(replaced.map_err(|reason| failed("replace", reason))?)
 }
 
 fn join<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let failed = |reason: &str| ExecutionError::function_error("join", reason);
-    let separator = if args.len() > 1 {
-        text_arg(&args, 1)?
-    } else {
-        String::new()
+    let separator = match args.len() {
+        1 => String::new(),
+        _ => text_arg(&args, 1)?,
     };
     let list = args
         .first()
         .ok_or(ExecutionError::MissingArgumentOrTarget)?;
     let mut entries = list
         .as_iterable()
-        .ok_or_else(|| failed("takes a list"))?
+        .ok_or_else(|| failed("join", "takes a list"))?
         .iter();
     let mut joined = String::new();
     let mut is_first = true;
     while let Some(entry) = entries.next() {
         let text = entry
             .downcast_ref::<CelString>()
-            .ok_or_else(|| failed("takes a list of texts"))?;
+            .ok_or_else(|| failed("join", "takes a list of texts"))?;
         if !std::mem::take(&mut is_first) {
             joined.push_str(&separator);
         }
         joined.push_str(text.inner());
         if joined.len() > functions::MAX_TEXT {
-            return Err(failed("the text would be longer than 1 MiB"));
+            return Err(failed("join", "the text would be longer than 1 MiB"));
         }
     }
     spend_on_text(&joined)?;
     returned(joined)
 }
 
+fn first<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
+    let first = args.into_iter().next();
+    first.ok_or(ExecutionError::MissingArgumentOrTarget)
+}
+
 fn charged<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let value = args
-        .into_iter()
-        .next()
-        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
+    let value = first(args)?;
     spend_on(value.as_ref())?;
     Ok(value)
 }
 
 fn charged_each<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let value = args
-        .into_iter()
-        .next()
-        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
-    spend(
-        value
-            .downcast_ref::<CelString>()
-            .map_or(1, |text| text.inner().len()),
-    )?;
+    let value = first(args)?;
+    let text = value.downcast_ref::<CelString>();
+    spend(text.map_or(1, |text| text.inner().len()))?;
     Ok(value)
 }
 
 fn walked<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let nodes = most_arg(&args, 1)?.unwrap_or(1);
-    let range = args
-        .into_iter()
-        .next()
-        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
-    let is_long = range
-        .as_sizer()
-        .is_some_and(|sizer| *sizer.size().inner() > MAX_ENTRIES);
-    if is_long {
+    let range = first(args)?;
+    let entries = range.as_sizer().map_or(0, |sizer| *sizer.size().inner());
+    if entries > MAX_ENTRIES {
         let reason = format!("the list has more than {MAX_ENTRIES} entries");
-        return Err(ExecutionError::function_error(
-            "all, exists, map and filter",
-            reason,
-        ));
+        return Err(failed("all, exists, map and filter", reason));
     }
     // The crate copies each entry and then evaluates the nodes for it.
     spend_on(range.as_ref())?;
-    let entries = range.as_sizer().map_or(0, |sizer| {
-        usize::try_from(*sizer.size().inner()).unwrap_or(0)
-    });
+    let entries = usize::try_from(entries).unwrap_or(0);
     spend(entries.saturating_mul(nodes))?;
     let Some(map) = range.downcast_ref::<CelMap>() else {
         return Ok(range);

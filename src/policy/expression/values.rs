@@ -1,5 +1,6 @@
 //! Versions and URLs of Kubernetes' CEL libraries, and macros for all types that are parsed from texts.
 
+use cel::common::functions::Function;
 use cel::common::types::{STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 use cel::objects::{Key, Map};
@@ -8,23 +9,26 @@ use core::net::Ipv6Addr;
 use std::any::Any;
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::cost::spend_on_text;
-use super::library::{CallArgs, CallResult, Overload, add_members, returned, text_arg};
+use super::library::{
+    CallArgs, CallResult, Overload, add_all, add_members, failed, returned, text_arg,
+};
 
 /// Implements an opaque CEL type, which only functions can look into.
 macro_rules! opaque {
     ($rust:ident, $kind:ident, $name:literal) => {
-        static $kind: LazyLock<Type> = LazyLock::new(|| Type::new_unspecified_type($name));
+        const $kind: Type = Type::new_unspecified_type($name);
 
         impl Val for $rust {
             fn get_type(&self) -> &Type {
-                &$kind
+                Self::cel_type()
             }
 
             fn cel_type() -> &'static Type {
-                &$kind
+                static KIND: Type = $kind;
+                &KIND
             }
 
             fn equals(&self, other: &dyn Val) -> bool {
@@ -41,46 +45,62 @@ macro_rules! opaque {
         }
 
         impl StaticVal for $rust {}
-
-        impl $rust {
-            fn kind() -> Type {
-                Type::new_unspecified_type($name)
-            }
-
-            fn arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Self, ExecutionError> {
-                let found = args.get(at).and_then(|value| value.downcast_ref::<$rust>());
-                found
-                    .cloned()
-                    .ok_or_else(|| failed($name, "takes another type"))
-            }
-        }
     };
 }
 
-/// Adds a function that parses a text, and one that returns whether it can be parsed.
+/// A function that parses a text, and one that returns whether it can be parsed.
 macro_rules! reading {
-    ($env:ident, $function:literal, $is:literal, $rust:ident) => {
-        $env.add_overload(
-            $function,
-            concat!("podgraft_", $function),
-            vec![STRING_TYPE],
-            |args| {
+    ($function:literal, $is:literal, $rust:ident) => {{
+        const READING: &[Overload] = &[
+            ($function, &[STRING_TYPE], |args| {
                 let read = $rust::read(&checked_text(&args)?);
                 Ok(CowVal::owned(read.ok_or_else(|| {
                     failed($function, concat!("the text is no ", $function))
                 })?))
-            },
-        )?;
-        $env.add_overload($is, concat!("podgraft_", $is), vec![STRING_TYPE], |args| {
-            returned($rust::read(&checked_text(&args)?).is_some())
-        })?;
-    };
+            }),
+            ($is, &[STRING_TYPE], |args| {
+                returned($rust::read(&checked_text(&args)?).is_some())
+            }),
+        ];
+        READING
+    }};
 }
 
 pub(super) use {opaque, reading};
 
-pub(super) fn failed(function: &str, reason: &str) -> ExecutionError {
-    ExecutionError::function_error(function, reason)
+/// An argument of an opaque type.
+pub(super) fn opaque_arg<T: StaticVal + Clone>(
+    args: &CallArgs<'_, '_>,
+    at: usize,
+) -> Result<T, ExecutionError> {
+    let found = args.get(at).and_then(|value| value.downcast_ref::<T>());
+    let found = found.cloned();
+    found.ok_or_else(|| failed(T::cel_type().name(), "takes another type"))
+}
+
+fn compare<T: StaticVal + Clone + Ord>(
+    args: &CallArgs<'_, '_>,
+) -> Result<Ordering, ExecutionError> {
+    Ok(opaque_arg::<T>(args, 0)?.cmp(&opaque_arg(args, 1)?))
+}
+
+/// Adds the methods that compare two values of an opaque type.
+pub(super) fn add_comparisons<T: StaticVal + Clone + Ord>(
+    env: &mut Env,
+) -> Result<(), DeclarationError> {
+    let comparisons: [(&str, Function); 3] = [
+        ("compareTo", |args| returned(compare::<T>(&args)? as i64)),
+        ("isLessThan", |args| {
+            returned(compare::<T>(&args)? == Ordering::Less)
+        }),
+        ("isGreaterThan", |args| {
+            returned(compare::<T>(&args)? == Ordering::Greater)
+        }),
+    ];
+    comparisons.into_iter().try_for_each(|(name, call)| {
+        let (kind, id) = (T::cel_type(), format!("{}.{name}", T::cel_type().name()));
+        env.add_member_overload(name, &id, kind.to_owned(), vec![kind.to_owned()], call)
+    })
 }
 
 /// Whether a text is an absolute URI or an absolute path.
@@ -97,10 +117,11 @@ pub(super) fn checked_text(args: &CallArgs<'_, '_>) -> Result<String, ExecutionE
 
 /// Adds the functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
-    reading!(env, "semver", "isSemver", Version);
-    reading!(env, "url", "isURL", Url);
-    add_versions(env)?;
-    add_urls(env)
+    add_all(env, reading!("semver", "isSemver", Version))?;
+    add_all(env, reading!("url", "isURL", Url))?;
+    add_comparisons::<Version>(env)?;
+    add_members(env, &VERSION, OF_VERSIONS)?;
+    add_members(env, &URL, OF_URLS)
 }
 
 /// A version as in <https://semver.org>. The build metadata is checked and ignored.
@@ -171,40 +192,14 @@ pub(super) fn number(text: &str) -> Option<u64> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-fn add_versions(env: &mut Env) -> Result<(), DeclarationError> {
-    let other = || vec![Version::kind()];
-    let of_versions: [Overload; 6] = [
-        ("compareTo", "podgraft_semver_compare", other(), |args| {
-            returned(compare_versions(&args)? as i64)
-        }),
-        ("isLessThan", "podgraft_semver_less", other(), |args| {
-            returned(compare_versions(&args)? == Ordering::Less)
-        }),
-        (
-            "isGreaterThan",
-            "podgraft_semver_greater",
-            other(),
-            |args| returned(compare_versions(&args)? == Ordering::Greater),
-        ),
-        ("major", "podgraft_semver_major", vec![], |args| {
-            part(&args, 0)
-        }),
-        ("minor", "podgraft_semver_minor", vec![], |args| {
-            part(&args, 1)
-        }),
-        ("patch", "podgraft_semver_patch", vec![], |args| {
-            part(&args, 2)
-        }),
-    ];
-    add_members(env, Version::kind, of_versions)
-}
-
-fn compare_versions(args: &CallArgs<'_, '_>) -> Result<Ordering, ExecutionError> {
-    Ok(Version::arg(args, 0)?.cmp(&Version::arg(args, 1)?))
-}
+const OF_VERSIONS: &[Overload] = &[
+    ("major", &[], |args| part(&args, 0)),
+    ("minor", &[], |args| part(&args, 1)),
+    ("patch", &[], |args| part(&args, 2)),
+];
 
 fn part<'b, 'v>(args: &CallArgs<'b, 'v>, at: usize) -> CallResult<'b, 'v> {
-    returned(i64::try_from(Version::arg(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
+    returned(i64::try_from(opaque_arg::<Version>(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
 }
 
 /// An absolute URI, or an absolute path without scheme and host.
@@ -314,28 +309,21 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-fn add_urls(env: &mut Env) -> Result<(), DeclarationError> {
-    let of_urls: [Overload; 6] = [
-        ("getScheme", "podgraft_url_scheme", vec![], |args| {
-            returned(Url::arg(&args, 0)?.scheme)
-        }),
-        ("getHost", "podgraft_url_host", vec![], |args| {
-            returned(Url::arg(&args, 0)?.host)
-        }),
-        ("getHostname", "podgraft_url_hostname", vec![], |args| {
-            returned(Url::arg(&args, 0)?.host_and_port().0.to_owned())
-        }),
-        ("getPort", "podgraft_url_port", vec![], |args| {
-            returned(Url::arg(&args, 0)?.host_and_port().1.to_owned())
-        }),
-        ("getEscapedPath", "podgraft_url_path", vec![], |args| {
-            returned(Url::arg(&args, 0)?.path)
-        }),
-        ("getQuery", "podgraft_url_query", vec![], |args| {
-            returned(Url::arg(&args, 0)?.query_values())
-        }),
-    ];
-    add_members(env, Url::kind, of_urls)
+const OF_URLS: &[Overload] = &[
+    ("getScheme", &[], |args| returned(url(&args)?.scheme)),
+    ("getHost", &[], |args| returned(url(&args)?.host)),
+    ("getHostname", &[], |args| {
+        returned(url(&args)?.host_and_port().0.to_owned())
+    }),
+    ("getPort", &[], |args| {
+        returned(url(&args)?.host_and_port().1.to_owned())
+    }),
+    ("getEscapedPath", &[], |args| returned(url(&args)?.path)),
+    ("getQuery", &[], |args| returned(url(&args)?.query_values())),
+];
+
+fn url(args: &CallArgs<'_, '_>) -> Result<Url, ExecutionError> {
+    opaque_arg(args, 0)
 }
 
 #[cfg(test)]
