@@ -8,7 +8,6 @@ use super::language::{Language, annotation};
 use super::pod::ContainerPosition;
 use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::Code;
-use crate::policy::mutation::Remark;
 
 /// The size limit of an agent's volume if the resource states none. The operator's default.
 const VOLUME_SIZE: &str = "200Mi";
@@ -24,17 +23,8 @@ impl Injector<'_> {
         at: ContainerPosition,
     ) -> Option<String> {
         let env = &self.pod.get(at).env;
-        let options: &[&str] = match language {
-            Language::Java => &["JAVA_TOOL_OPTIONS"],
-            Language::NodeJs => &["NODE_OPTIONS"],
-            Language::Python => &["PYTHONPATH"],
-            _ => &[
-                "DOTNET_STARTUP_HOOKS",
-                "DOTNET_ADDITIONAL_DEPS",
-                "DOTNET_SHARED_STORE",
-            ],
-        };
-        if let Some(name) = options.iter().find(|name| env.is_from_elsewhere(name)) {
+        let mut loading = loading_variables(language).iter();
+        if let Some(name) = loading.find(|name| env.is_from_elsewhere(name)) {
             return Some(format!("its {name} comes from `valueFrom`"));
         }
         if language == Language::DotNet {
@@ -64,17 +54,9 @@ impl Injector<'_> {
         // The operator extends PYTHONPATH on both sides: its own `sitecustomize` must be found first.
         if language == Language::Python {
             let first = format!("{path}/opentelemetry/instrumentation/auto_instrumentation");
-            match container.env.find("PYTHONPATH") {
-                None => container
-                    .env
-                    .append(variable("PYTHONPATH", &format!("{first}:{path}"))),
-                Some(place) => {
-                    let existing = container.env.text("PYTHONPATH").unwrap_or_default();
-                    container
-                        .env
-                        .set_text(place, format!("{first}:{existing}:{path}"));
-                }
-            }
+            let both = format!("{first}:{path}");
+            let around = |existing| format!("{first}:{existing}:{path}");
+            container.env.extend("PYTHONPATH", &both, around);
         }
         // Only Java's mount path has the container's name.
         let path = match language {
@@ -93,71 +75,36 @@ impl Injector<'_> {
         agent: &LanguageAgent,
         at: ContainerPosition,
     ) {
-        let path = language.agent_path();
-        match language {
-            Language::Java => {
-                let path = format!("{path}-{}", self.pod.get(at).name());
-                let mut options = format!(" -javaagent:{path}/javaagent.jar");
-                if !agent.extensions.is_empty() {
-                    options.push_str(&format!(" -Dotel.javaagent.extensions={path}/extensions"));
-                }
-                self.append_to_env(at, "JAVA_TOOL_OPTIONS", &options, "");
-            }
-            Language::NodeJs => {
-                let options = format!(" --require {path}/autoinstrumentation.js");
-                self.append_to_env(at, "NODE_OPTIONS", &options, "");
-                self.set_default(at, "OTEL_METRICS_EXPORTER", "otlp");
-            }
-            Language::Python => {
-                self.set_default(at, "OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf");
-                for signal in ["TRACES", "METRICS", "LOGS"] {
-                    self.set_default(at, &format!("OTEL_{signal}_EXPORTER"), "otlp");
-                }
-            }
-            _ => self.dotnet(at, &path),
+        let mut path = language.agent_path();
+        if language == Language::Java {
+            path = format!("{path}-{}", self.pod.get(at).name());
         }
-    }
-
-    fn dotnet(&mut self, at: ContainerPosition, path: &str) {
-        let (key, _) = platform(Language::DotNet).unwrap_or_default();
-        let system = match self.annotations.value(&key) {
-            "linux-musl-x64" => "linux-musl",
+        let platform = platform(language).map(|(key, _)| self.annotations.value(&key));
+        let system = match platform {
+            Some("linux-musl-x64") => "linux-musl",
             _ => "linux",
         };
-        let library = format!("{path}/{system}/OpenTelemetry.AutoInstrumentation.Native.so");
-        let hook = format!("{path}/net/OpenTelemetry.AutoInstrumentation.StartupHook.dll");
-        self.set_default(at, "CORECLR_ENABLE_PROFILING", "1");
-        self.set_default(
-            at,
-            "CORECLR_PROFILER",
-            "{918728DD-259F-4A6A-AC2B-B85E1B658318}",
-        );
-        self.set_default(at, "CORECLR_PROFILER_PATH", &library);
-        self.append_to_env(at, "DOTNET_STARTUP_HOOKS", &hook, ":");
-        self.append_to_env(
-            at,
-            "DOTNET_ADDITIONAL_DEPS",
-            &format!("{path}/AdditionalDeps"),
-            ":",
-        );
-        self.set_default(at, AUTO_HOME, path);
-        self.append_to_env(at, "DOTNET_SHARED_STORE", &format!("{path}/store"), ":");
-    }
-
-    fn set_default(&mut self, at: ContainerPosition, name: &str, text: &str) {
-        let env = &mut self.pod.get_mut(at).env;
-        env.append_unset(&[variable(name, text)]);
-    }
-
-    /// Appends to a variable, or adds it. The operator leaves a variable with `valueFrom` unchanged.
-    fn append_to_env(&mut self, at: ContainerPosition, name: &str, text: &str, separator: &str) {
-        let env = &mut self.pod.get_mut(at).env;
-        match env.find(name) {
-            None => env.append(variable(name, text)),
-            Some(_) if env.is_from_elsewhere(name) => self.warn_not_loaded(at, name),
-            Some(place) => {
-                let existing = env.text(name).unwrap_or_default();
-                env.set_text(place, format!("{existing}{separator}{text}"));
+        for AgentVariable {
+            name,
+            mut text,
+            separator,
+        } in agent_variables(language, &path, system)
+        {
+            if language == Language::Java && !agent.extensions.is_empty() {
+                text.push_str(&format!(" -Dotel.javaagent.extensions={path}/extensions"));
+            }
+            let env = &mut self.pod.get_mut(at).env;
+            match separator {
+                None => env.append_unset(&[variable(name, &text)]),
+                // The operator leaves a variable with `valueFrom` unchanged.
+                Some(_) if env.is_from_elsewhere(name) => self.warn_not_loaded(at, name),
+                // As with the operator, options begin with a blank even if they are the first.
+                Some(" ") => env.extend(name, &format!(" {text}"), |existing| {
+                    format!("{existing} {text}")
+                }),
+                Some(separator) => env.extend(name, &text, |existing| {
+                    format!("{existing}{separator}{text}")
+                }),
             }
         }
     }
@@ -193,13 +140,9 @@ impl Injector<'_> {
         self.pod.volumes.push(volume(&name, agent));
         let before = self.pod.get(first).name().to_owned();
         let path = language.agent_path();
-        let command = self.copy_command(language, &path);
         let mount = json!({"name": name, "mountPath": path});
-        let mut copying = json!({"name": name, "image": self.image(&agent.image)});
-        if !resource.pull_policy.is_empty() {
-            copying["imagePullPolicy"] = resource.pull_policy.as_str().into();
-        }
-        copying["command"] = command;
+        let mut copying = resource.container(&name, &self.image(&agent.image));
+        copying["command"] = self.copy_command(language, &path);
         complete_copying(&mut copying, agent, &mount, context.as_ref());
         let is_within = self.insert_init(&copying, &before);
         // The operator sets Java's security context before it inserts the container, that of the others afterwards.
@@ -225,11 +168,8 @@ impl Injector<'_> {
              which the operator leaves as it is",
             self.pod.get(at).name()
         );
-        self.remarks.push(
-            Remark::warning(Code::NotInstrumented, message)
-                .at(self.place(at))
-                .help(format!("state {name} with `value` in the Instrumentation")),
-        );
+        let help = format!("state {name} with `value` in the Instrumentation");
+        self.warn(Code::NotInstrumented, self.place(at), message, &help);
     }
 
     /// Imitates an effect of Go slices: the operator reads the security context of the first container through its old
@@ -242,10 +182,81 @@ impl Injector<'_> {
             "init container `{name}` of {{}} gets no security context, though the container that it is for has one: so \
              does the operator where its list of init containers has room for one more"
         );
-        self.remarks.push(
-            Remark::warning(Code::OddResult, message)
-                .help("state `initContainerSecurityContext` in the Instrumentation"),
-        );
+        let help = "state `initContainerSecurityContext` in the Instrumentation";
+        self.warn(Code::OddResult, None, message, help);
+    }
+}
+
+/// The variables through which a runtime loads its agent.
+pub(super) fn loading_variables(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::Java => &["JAVA_TOOL_OPTIONS"],
+        Language::NodeJs => &["NODE_OPTIONS"],
+        Language::Python => &["PYTHONPATH"],
+        Language::DotNet => &[
+            "DOTNET_STARTUP_HOOKS",
+            "DOTNET_ADDITIONAL_DEPS",
+            "DOTNET_SHARED_STORE",
+        ],
+        Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => &[],
+    }
+}
+
+/// A variable that loads an agent, or that the agent needs.
+pub(super) struct AgentVariable {
+    /// Its name.
+    pub name: &'static str,
+    /// Its text.
+    pub text: String,
+    /// What separates the text from one that is there already; `None` if the latter stays as it is.
+    pub separator: Option<&'static str>,
+}
+
+/// The variables of an agent in a folder, but `PYTHONPATH`. `system` is the platform of .NET's native library.
+pub(super) fn agent_variables(language: Language, path: &str, system: &str) -> Vec<AgentVariable> {
+    let added = |name, separator, text| AgentVariable {
+        name,
+        text,
+        separator: Some(separator),
+    };
+    let unset = |name, text: &str| AgentVariable {
+        name,
+        text: text.to_owned(),
+        separator: None,
+    };
+    let in_path = |name, file: &str| added(name, ":", format!("{path}/{file}"));
+    let library = format!("{path}/{system}/OpenTelemetry.AutoInstrumentation.Native.so");
+    let hook = "net/OpenTelemetry.AutoInstrumentation.StartupHook.dll";
+    match language {
+        Language::Java => vec![added(
+            "JAVA_TOOL_OPTIONS",
+            " ",
+            format!("-javaagent:{path}/javaagent.jar"),
+        )],
+        Language::NodeJs => vec![
+            added(
+                "NODE_OPTIONS",
+                " ",
+                format!("--require {path}/autoinstrumentation.js"),
+            ),
+            unset("OTEL_METRICS_EXPORTER", "otlp"),
+        ],
+        Language::Python => vec![
+            unset("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+            unset("OTEL_TRACES_EXPORTER", "otlp"),
+            unset("OTEL_METRICS_EXPORTER", "otlp"),
+            unset("OTEL_LOGS_EXPORTER", "otlp"),
+        ],
+        Language::DotNet => vec![
+            unset("CORECLR_ENABLE_PROFILING", "1"),
+            unset("CORECLR_PROFILER", "{918728DD-259F-4A6A-AC2B-B85E1B658318}"),
+            unset("CORECLR_PROFILER_PATH", &library),
+            in_path("DOTNET_STARTUP_HOOKS", hook),
+            in_path("DOTNET_ADDITIONAL_DEPS", "AdditionalDeps"),
+            unset(AUTO_HOME, path),
+            in_path("DOTNET_SHARED_STORE", "store"),
+        ],
+        Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => Vec::new(),
     }
 }
 

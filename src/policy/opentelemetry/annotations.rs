@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::language::{Language, annotation};
+use crate::yaml::value::Path;
 
 /// The annotations of a pod and of its Namespace.
 #[derive(Debug, Clone, Copy)]
@@ -31,11 +32,10 @@ impl<'a> Annotations<'a> {
         }
     }
 
-    /// Whether the effective value of a key is that of the pod.
-    pub(super) fn is_of_pod(&self, key: &str) -> bool {
-        self.pod
-            .get(key)
-            .is_some_and(|value| value == self.value(key))
+    /// The path of an annotation in the pod template, if the pod's value is the effective one.
+    pub(super) fn place(&self, key: &str) -> Option<Path> {
+        let value = self.pod.get(key)?;
+        (value == self.value(key)).then(|| Path::of(&["metadata", "annotations", key]))
     }
 
     /// The resource that a language requests, by name or as `true`; `None` if it is not requested.
@@ -54,11 +54,9 @@ impl<'a> Annotations<'a> {
         if !text.chars().all(is_right) {
             return Err(text);
         }
-        let names = text.split(',').map(str::to_owned);
-        Ok(if text.is_empty() {
-            Vec::new()
-        } else {
-            names.collect()
+        Ok(match text {
+            "" => Vec::new(),
+            names => names.split(',').map(str::to_owned).collect(),
         })
     }
 }

@@ -1,11 +1,8 @@
 //! All Instrumentations of a run. Chooses one for each language that a pod's annotations request, or returns a remark
 //! why there is none.
 
-use std::collections::BTreeMap;
-
 use super::annotations::Annotations;
 use super::language::Language;
-use super::operator::place_of;
 use super::release::OperatorSettings;
 use super::resource::Instrumentation;
 use crate::diagnostic::Code;
@@ -21,30 +18,9 @@ pub(super) struct Catalog {
     pub resources: Vec<Instrumentation>,
     /// The operator's flags.
     pub settings: OperatorSettings,
-    /// Indexes by namespace (`None` if the manifest states none) and name.
-    by_name: BTreeMap<(Option<String>, String), usize>,
-    /// Indexes by namespace.
-    by_namespace: BTreeMap<Option<String>, Vec<usize>>,
 }
 
 impl Catalog {
-    /// Indexes the resources.
-    pub(super) fn new(resources: Vec<Instrumentation>, settings: OperatorSettings) -> Self {
-        let mut by_name = BTreeMap::new();
-        let mut by_namespace: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-        for (at, resource) in resources.iter().enumerate() {
-            let namespace = resource.namespace.clone();
-            by_name.insert((namespace.clone(), resource.name.clone()), at);
-            by_namespace.entry(namespace).or_default().push(at);
-        }
-        Catalog {
-            resources,
-            settings,
-            by_name,
-            by_namespace,
-        }
-    }
-
     /// Chooses the resources for a pod. One unresolved request is an error for the whole pod, because the operator then
     /// leaves the pod as it is.
     pub(super) fn choose(
@@ -70,7 +46,7 @@ impl Catalog {
                     );
                     Box::new(
                         Remark::warning(Code::UnresolvedResource, message)
-                            .at(place_of(annotations, &key))
+                            .at(annotations.place(&key))
                             .help(help),
                     )
                 })?;
@@ -90,9 +66,7 @@ impl Catalog {
             return self.named(pod, namespace, request);
         }
         let found: Vec<usize> = candidate_namespaces(pod, namespace)
-            .filter_map(|home| self.by_namespace.get(&home))
-            .flatten()
-            .copied()
+            .flat_map(|home| self.of_namespace(home))
             .collect();
         match found[..] {
             [resource] => Ok(resource),
@@ -122,14 +96,23 @@ impl Catalog {
         namespace: &str,
         name: &str,
     ) -> Result<usize, (String, String)> {
+        let is_named = |at: &usize| self.resources[*at].name == name;
         let found = candidate_namespaces(pod, namespace)
-            .find_map(|home| self.by_name.get(&(home, name.to_owned())));
-        found.copied().ok_or_else(|| {
+            .find_map(|home| self.of_namespace(home).filter(is_named).last());
+        found.ok_or_else(|| {
             (
                 format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),
                 self.missing_resource_help(),
             )
         })
+    }
+
+    /// The indexes of the resources whose manifests state a namespace, or none.
+    fn of_namespace(&self, home: Option<&str>) -> impl Iterator<Item = usize> {
+        let resources = self.resources.iter().enumerate();
+        resources
+            .filter(move |(_, resource)| resource.namespace.as_deref() == home)
+            .map(|(at, _)| at)
     }
 
     fn missing_resource_help(&self) -> String {
@@ -151,10 +134,10 @@ impl Catalog {
 /// run.
 fn candidate_namespaces<'p>(
     pod: &PodFacts<'p>,
-    namespace: &str,
-) -> impl Iterator<Item = Option<String>> + use<'p> {
+    namespace: &'p str,
+) -> impl Iterator<Item = Option<&'p str>> {
     let is_default = pod.default_namespace == Some(namespace);
-    [Some(namespace.to_owned())]
+    [Some(namespace)]
         .into_iter()
         .chain(is_default.then_some(None))
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::agents::agent_variables;
 use super::language::Language;
 use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::{Code, Diagnostic};
@@ -137,10 +138,7 @@ fn volume(name: &str, agent: &LanguageAgent) -> Value {
 
 fn init_container(resource: &Instrumentation, language: Language, agent: &LanguageAgent) -> Value {
     let (name, path) = (language.agent_name(), language.agent_path());
-    let mut container = json!({"name": name, "image": agent.image});
-    if !resource.pull_policy.is_empty() {
-        container["imagePullPolicy"] = resource.pull_policy.as_str().into();
-    }
+    let mut container = resource.container(&name, &agent.image);
     container["command"] = match language {
         Language::Java => json!(["cp", "/javaagent.jar", format!("{path}/javaagent.jar")]),
         _ => json!(["cp", "-r", "/autoinstrumentation/.", path]),
@@ -155,54 +153,20 @@ fn init_container(resource: &Instrumentation, language: Language, agent: &Langua
 
 /// The variables that load an agent.
 fn loader_env(language: Language, path: &str) -> Vec<Value> {
-    let joined = |name: &str, op: &str, separator: &str, text: String| json!({"name": name, "op": op, "separator": separator, "value": text});
-    let append_path =
-        |name: &str, text: &str| joined(name, "Append", ":", format!("{path}/{text}"));
-    match language {
-        Language::Java => vec![joined(
-            "JAVA_TOOL_OPTIONS",
-            "Append",
-            " ",
-            format!("-javaagent:{path}/javaagent.jar"),
-        )],
-        Language::NodeJs => vec![
-            joined(
-                "NODE_OPTIONS",
-                "Append",
-                " ",
-                format!("--require {path}/autoinstrumentation.js"),
-            ),
-            absent("OTEL_METRICS_EXPORTER", "otlp"),
-        ],
-        Language::Python => vec![
-            joined(
-                "PYTHONPATH",
-                "Prepend",
-                ":",
-                format!("{path}/opentelemetry/instrumentation/auto_instrumentation:{path}"),
-            ),
-            absent("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
-            absent("OTEL_TRACES_EXPORTER", "otlp"),
-            absent("OTEL_METRICS_EXPORTER", "otlp"),
-            absent("OTEL_LOGS_EXPORTER", "otlp"),
-        ],
-        Language::DotNet => vec![
-            absent("CORECLR_ENABLE_PROFILING", "1"),
-            absent("CORECLR_PROFILER", "{918728DD-259F-4A6A-AC2B-B85E1B658318}"),
-            absent(
-                "CORECLR_PROFILER_PATH",
-                &format!("{path}/linux/OpenTelemetry.AutoInstrumentation.Native.so"),
-            ),
-            append_path(
-                "DOTNET_STARTUP_HOOKS",
-                "net/OpenTelemetry.AutoInstrumentation.StartupHook.dll",
-            ),
-            append_path("DOTNET_ADDITIONAL_DEPS", "AdditionalDeps"),
-            absent("OTEL_DOTNET_AUTO_HOME", path),
-            append_path("DOTNET_SHARED_STORE", "store"),
-        ],
-        Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => Vec::new(),
+    let joined = |name: &str, op: &str, separator: &str, text: &str| json!({"name": name, "op": op, "separator": separator, "value": text});
+    let variables = agent_variables(language, path, "linux").into_iter();
+    let mut env: Vec<Value> = variables
+        .map(|variable| match variable.separator {
+            Some(separator) => joined(variable.name, "Append", separator, &variable.text),
+            None => absent(variable.name, &variable.text),
+        })
+        .collect();
+    if language == Language::Python {
+        let packages = "opentelemetry/instrumentation/auto_instrumentation";
+        let text = format!("{path}/{packages}:{path}");
+        env.insert(0, joined("PYTHONPATH", "Prepend", ":", &text));
     }
+    env
 }
 
 /// The variables of every language.

@@ -84,8 +84,16 @@ impl Env {
         self.shared = None;
     }
 
+    /// Adds a variable, or changes the text of the one that is there.
+    pub(super) fn extend(&mut self, name: &str, text: &str, changed: impl Fn(String) -> String) {
+        match self.find(name) {
+            None => self.append(variable(name, text)),
+            Some(at) => self.set_text(at, changed(text_of(&self.items[at]))),
+        }
+    }
+
     /// Sets the text of a variable. A `valueFrom` stays beside it, as in the operator.
-    pub(super) fn set_text(&mut self, at: usize, text: String) {
+    fn set_text(&mut self, at: usize, text: String) {
         if let Some(fields) = self.items[at].as_object_mut() {
             match fields.get_mut("value") {
                 Some(value) => *value = Value::String(text),

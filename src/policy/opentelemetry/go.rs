@@ -6,7 +6,6 @@ use super::agents::add_resources;
 use super::env::variable;
 use super::injector::Injector;
 use super::language::{Language, annotation};
-use super::operator::place_of;
 use super::pod::{ContainerPosition, InstrumentedContainer};
 use super::resource::{Instrumentation, LanguageAgent};
 
@@ -47,7 +46,7 @@ impl Injector<'_> {
         };
         let annotated = self.facts.annotations.get(&key);
         if annotated.is_some_and(|annotated| annotated.contains(',')) {
-            let place = place_of(&self.annotations, &key);
+            let place = self.annotations.place(&key);
             let reason = format!("`{key}` names several containers");
             return self.warn_not_instrumented(Language::Go, place, &reason, "name one");
         }
@@ -71,10 +70,7 @@ impl Injector<'_> {
 
     fn add_sidecar(&mut self, resource: &Instrumentation, agent: &LanguageAgent) {
         self.pod.set("shareProcessNamespace", Value::Bool(true));
-        let mut sidecar = json!({"name": SIDECAR, "image": self.image(&agent.image)});
-        if !resource.pull_policy.is_empty() {
-            sidecar["imagePullPolicy"] = resource.pull_policy.as_str().into();
-        }
+        let mut sidecar = resource.container(SIDECAR, &self.image(&agent.image));
         // The operator reads this annotation from the pod only, not from the Namespace.
         let target = self
             .facts
@@ -86,16 +82,22 @@ impl Injector<'_> {
         };
         add_resources(&mut sidecar, agent);
         sidecar["volumeMounts"] = json!([{"name": VOLUME, "mountPath": FOLDER}]);
-        sidecar["securityContext"] = match &agent.security_context {
-            Some(context) => context.clone(),
-            None => json!({"runAsUser": 0, "privileged": true}),
-        };
+        sidecar["securityContext"] = security_context(agent);
         if let Some(mut sidecar) = InstrumentedContainer::read(&sidecar) {
             sidecar.env.append_unset(&agent.env);
             self.pod.apps.push(sidecar);
         }
-        self.pod
-            .volumes
-            .push(json!({"name": VOLUME, "hostPath": {"path": FOLDER}}));
+        self.pod.volumes.push(volume());
     }
+}
+
+/// The security context of the sidecar.
+pub(super) fn security_context(agent: &LanguageAgent) -> Value {
+    let stated = agent.security_context.clone();
+    stated.unwrap_or_else(|| json!({"runAsUser": 0, "privileged": true}))
+}
+
+/// The volume of the sidecar.
+pub(super) fn volume() -> Value {
+    json!({"name": VOLUME, "hostPath": {"path": FOLDER}})
 }

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::agents::loading_variables;
 use super::annotations::Annotations;
 use super::attributes::{Attributes, owner_key};
 use super::env::{Env, field, variable};
 use super::language::Language;
-use super::operator::place_of;
 use super::pod::{ContainerPosition, InstrumentedContainer, InstrumentedPod};
 use super::release::OperatorSettings;
 use super::resource::{Instrumentation, LanguageAgent};
@@ -124,11 +124,14 @@ impl Injector<'_> {
             "container `{container}` of {{}} is not instrumented for {language}: {reason}; as the operator does, the pod \
              gets the init container and the volume all the same"
         );
-        self.remarks.push(
-            Remark::warning(Code::NotInstrumented, message)
-                .at(self.place(at))
-                .help("change what is in the way, or take the annotation out"),
-        );
+        let help = "change what is in the way, or take the annotation out";
+        self.warn(Code::NotInstrumented, self.place(at), message, help);
+    }
+
+    /// Adds a warning.
+    pub(super) fn warn(&mut self, code: Code, at: Option<Path>, message: String, help: &str) {
+        let remark = Remark::warning(code, message).at(at);
+        self.remarks.push(remark.help(help));
     }
 
     /// The path of a container in the pod template.
@@ -152,17 +155,15 @@ impl Injector<'_> {
 
     /// The image, rewritten by the first mirror that matches.
     pub(super) fn image(&self, image: &str) -> String {
-        let mut mirrors = self.mirrors.iter();
-        let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
-        mirrored.unwrap_or_else(|| image.to_owned())
+        mirrored(image, self.mirrors)
     }
 
     /// Prepends the address variables and appends the resource's own variables.
     pub(super) fn common(&mut self, resource: &Instrumentation, at: ContainerPosition) {
         let env = &mut self.pod.get_mut(at).env;
-        for address in addresses() {
-            env.prepend_unset(address);
-        }
+        addresses()
+            .into_iter()
+            .for_each(|address| env.prepend_unset(address));
         env.append_unset(&resource.env);
     }
 
@@ -175,13 +176,10 @@ impl Injector<'_> {
         app: ContainerPosition,
     ) {
         let mut attributes = self.attributes(resource, app);
-        let service = self.service_name(resource, &attributes, app);
+        let service = variable(SERVICE_NAME, &self.service_name(resource, &attributes, app));
         if !self.pod.get(to).env.has(SERVICE_NAME) {
             self.warn_of_service_name(resource, &attributes, app);
-            self.pod
-                .get_mut(to)
-                .env
-                .append(variable(SERVICE_NAME, &service));
+            self.pod.get_mut(to).env.append(service);
         }
         self.exporter(resource, to);
         let version = self.service_version(resource, app);
@@ -224,10 +222,9 @@ impl Injector<'_> {
             folder("configmap", &tls.config_map),
         );
         // The CA file is in the ConfigMap if there is one, else in the Secret. Certificate and key are in the Secret.
-        let authority = if tls.config_map.is_empty() {
-            &secrets
-        } else {
-            &config
+        let authority = match tls.config_map.as_str() {
+            "" => &secrets,
+            _ => &config,
         };
         for (name, folder, file) in [
             ("OTEL_EXPORTER_OTLP_CERTIFICATE", authority, &tls.ca),
@@ -242,26 +239,18 @@ impl Injector<'_> {
                 env.append_unset(&[variable(name, &path)]);
             }
         }
-        if !tls.secret.is_empty() {
-            let volume = volume_name("otel-auto-secret-", &tls.secret);
-            let source = json!({"name": volume, "secret": {"secretName": tls.secret}});
-            self.mount_files(source, &volume, &secrets, to);
-        }
-        if !tls.config_map.is_empty() {
-            let volume = volume_name("otel-auto-configmap-", &tls.config_map);
-            let source = json!({"name": volume, "configMap": {"name": tls.config_map}});
-            self.mount_files(source, &volume, &config, to);
-        }
-    }
-
-    /// Adds a volume once per pod and its mount once per container.
-    fn mount_files(&mut self, volume: Value, name: &str, path: &str, to: ContainerPosition) {
-        if !self.pod.has_volume(name) {
-            self.pod.volumes.push(volume);
-        }
-        let mounts = &mut self.pod.get_mut(to).mounts;
-        if mounts.iter().all(|mount| mount["name"] != name) {
-            mounts.push(json!({"name": name, "mountPath": path, "readOnly": true}));
+        for (volume, path) in tls.volumes().into_iter().zip([secrets, config]) {
+            let Some(volume) = volume else { continue };
+            let mount = json!({"name": volume["name"], "mountPath": path, "readOnly": true});
+            let is_same = |other: &Value| other["name"] == volume["name"];
+            // Once per container, and the volume once per pod.
+            let mounts = &mut self.pod.get_mut(to).mounts;
+            if !mounts.iter().any(is_same) {
+                mounts.push(mount);
+            }
+            if !self.pod.volumes.iter().any(is_same) {
+                self.pod.volumes.push(volume);
+            }
         }
     }
 
@@ -270,10 +259,8 @@ impl Injector<'_> {
     fn warn_hidden_env(&mut self, language: Language, at: ContainerPosition) {
         let container = self.pod.get(at);
         let sources = container.field("envFrom").and_then(Value::as_array);
-        let Some(name) = options(language)
-            .iter()
-            .find(|name| !container.env.has(name))
-        else {
+        let loading = loading_variables(language).first();
+        let Some(name) = loading.filter(|name| !container.env.has(name)) else {
             return;
         };
         if sources.is_none_or(Vec::is_empty) {
@@ -284,13 +271,8 @@ impl Injector<'_> {
              operator",
             container.name()
         );
-        self.remarks.push(
-            Remark::warning(Code::HiddenEnv, message)
-                .at(self.place(at))
-                .help(format!(
-                    "state `{name}` in the container's `env`: it is then kept and extended"
-                )),
-        );
+        let help = format!("state `{name}` in the container's `env`: it is then kept and extended");
+        self.warn(Code::HiddenEnv, self.place(at), message, &help);
     }
 
     /// Warns if the service gets the container's name instead of the owner's. The operator drops the owner's attribute
@@ -318,11 +300,9 @@ impl Injector<'_> {
         let message = format!(
             "the service name of container `{container}` of {{}} becomes `{container}`, the container's own: {reason}"
         );
-        self.remarks.push(
-            Remark::warning(Code::ServiceName, message)
-                .at(self.place(app))
-                .help("state OTEL_SERVICE_NAME, or the annotation resource.opentelemetry.io/service.name"),
-        );
+        let help =
+            "state OTEL_SERVICE_NAME, or the annotation resource.opentelemetry.io/service.name";
+        self.warn(Code::ServiceName, self.place(app), message, help);
     }
 
     /// Warns that a pod is not instrumented for a language.
@@ -334,11 +314,8 @@ impl Injector<'_> {
         help: &str,
     ) {
         let message = format!("{{}} is not instrumented for {language}: {reason}");
-        self.remarks.push(
-            Remark::warning(Code::NotInstrumented, message)
-                .at(at.or_else(|| place_of(&self.annotations, &language.inject_key())))
-                .help(help),
-        );
+        let at = at.or_else(|| self.annotations.place(&language.inject_key()));
+        self.warn(Code::NotInstrumented, at, message, help);
     }
 
     /// Inserts an init container before another, or at the end. Returns what [`InstrumentedPod::insert_init`] returns.
@@ -349,27 +326,10 @@ impl Injector<'_> {
     }
 }
 
-/// The variables through which a runtime loads its agent.
-fn options(language: Language) -> &'static [&'static str] {
-    match language {
-        Language::Java => &["JAVA_TOOL_OPTIONS"],
-        Language::NodeJs => &["NODE_OPTIONS"],
-        Language::Python => &["PYTHONPATH"],
-        Language::DotNet => &["DOTNET_STARTUP_HOOKS"],
-        Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => &[],
-    }
-}
-
-/// A volume name of at most 63 characters. The end of `name` is cut, never the prefix.
-pub(super) fn volume_name(prefix: &str, name: &str) -> String {
-    const MAX_LENGTH: usize = 63;
-    let excess = (prefix.len() + name.len()).saturating_sub(MAX_LENGTH);
-    let kept = name
-        .get(..name.len().saturating_sub(excess))
-        .unwrap_or(name);
-    let full = format!("{prefix}{kept}");
-    full.trim_matches(|char: char| !char.is_ascii_alphanumeric())
-        .to_owned()
+/// The image, rewritten by the first mirror that matches.
+pub(super) fn mirrored(image: &str, mirrors: &[ImageMirror]) -> String {
+    let mirrored = mirrors.iter().find_map(|mirror| mirror.rewrite(image));
+    mirrored.unwrap_or_else(|| image.to_owned())
 }
 
 /// Appends the attributes to `OTEL_RESOURCE_ATTRIBUTES`.
@@ -378,14 +338,10 @@ fn add_attributes(env: &mut Env, attributes: &BTreeMap<String, String>) {
         .iter()
         .map(|(key, value)| format!("{key}={value}"));
     let ours = pairs.collect::<Vec<_>>().join(",");
-    match env.find(ATTRIBUTES) {
-        None => env.append(variable(ATTRIBUTES, &ours)),
-        Some(place) => {
-            let theirs = env.text(ATTRIBUTES).unwrap_or_default();
-            let comma = if theirs.ends_with(',') { "" } else { "," };
-            env.set_text(place, format!("{theirs}{comma}{ours}"));
-        }
-    }
+    env.extend(ATTRIBUTES, &ours, |theirs| {
+        let comma = if theirs.ends_with(',') { "" } else { "," };
+        format!("{theirs}{comma}{ours}")
+    });
 }
 
 fn add_traces(env: &mut Env, resource: &Instrumentation) {
@@ -399,20 +355,5 @@ fn add_traces(env: &mut Env, resource: &Instrumentation) {
         if !resource.sampler_argument.is_empty() {
             env.append(variable(argument, &resource.sampler_argument));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_name_is_cut() {
-        let name = volume_name("otel-auto-secret-", &format!("{}-b", "a".repeat(45)));
-        assert_eq!(name.len(), 62, "{name}");
-        assert_eq!(
-            volume_name("otel-auto-secret-", "certs"),
-            "otel-auto-secret-certs"
-        );
     }
 }

@@ -7,7 +7,7 @@ use super::annotations::{Annotations, common_containers};
 use super::catalog::ChosenResources;
 use super::go::SIDECAR;
 use super::language::Language;
-use super::operator::{InstrumentationMutation, place_of};
+use super::operator::InstrumentationMutation;
 use super::pod::InstrumentedPod;
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
@@ -54,7 +54,7 @@ fn names(annotations: &Annotations<'_>, key: &str) -> Result<Vec<String>, Box<Re
             "`{key}: {text}` of {{}} has a character that the operator does not take, so it leaves the pod as it is"
         );
         let remark = Remark::warning(Code::UnknownContainer, message);
-        let remark = remark.at(place_of(annotations, key));
+        let remark = remark.at(annotations.place(key));
         Box::new(remark.help("only letters, digits, `-`, and `,` between names; no spaces"))
     })
 }
@@ -74,7 +74,7 @@ fn check_twice(
         "`{name}` is named twice for {language} in {{}}, so the operator leaves the pod as it is"
     );
     let help = format!("`{key}` adds to `{common_key}`: name it in one of them, once");
-    let place = place_of(annotations, &key).or(place_of(annotations, &common_key));
+    let place = annotations.place(&key).or(annotations.place(&common_key));
     let remark = Remark::warning(Code::UnknownContainer, message).at(place);
     Err(Box::new(remark.help(help)))
 }
@@ -84,7 +84,7 @@ fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> 
         "{{}} asks for several languages and names no containers for {language}, so the operator leaves the pod as it is"
     );
     let help = format!("add the annotation `{}`", language.containers_key());
-    let place = place_of(annotations, &language.inject_key());
+    let place = annotations.place(&language.inject_key());
     let remark = Remark::warning(Code::UnknownContainer, message).at(place);
     Box::new(remark.help(help))
 }
@@ -122,7 +122,9 @@ pub(super) fn unknown_names(
         .map(|container| container.name());
     Some(
         Remark::warning(Code::UnknownContainer, message)
-            .at(place_of(annotations, &key).or(place_of(annotations, &common_containers())))
+            .at(annotations
+                .place(&key)
+                .or(annotations.place(&common_containers())))
             .help(format!(
                 "its containers are {}",
                 containers.collect::<Vec<_>>().join(", ")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::annotations::Annotations;
 use super::catalog::{Catalog, ChosenResources};
-use super::injector::{Injector, NODE_NAME};
+use super::injector::{Injector, NODE_NAME, mirrored};
 use super::language::{Language, annotation, is_unknown};
 use super::named::unknown_names;
 use super::pod::InstrumentedPod;
@@ -19,7 +19,6 @@ use crate::policy::PolicyValue;
 use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
 use crate::policy::schema::did_you_mean;
-use crate::yaml::value::Path;
 
 /// What one resource does to pods. Of the resources that a pod requests, the first does the work of all, so that the
 /// languages are applied in the operator's order.
@@ -128,9 +127,7 @@ impl InstrumentationMutation {
         let container = pod.init.get(pod.find_init(&language.agent_name())?)?;
         let existing = container.field("image")?.as_str()?;
         let image = &resource.agent(language)?.image;
-        let mut mirrors = self.mirrors.iter();
-        let mirrored = mirrors.find_map(|mirror| mirror.rewrite(image));
-        let wanted = mirrored.as_deref().unwrap_or(image);
+        let wanted = mirrored(image, &self.mirrors);
         let message = format!(
             "{{}} has the {language} agent `{existing}` of an earlier run, and `{}` now says `{wanted}`: what is there \
              stays",
@@ -255,13 +252,6 @@ fn unseen() -> Remark {
     remark.help("do not install this one where the operator's webhook runs")
 }
 
-/// The path of an annotation if the pod's value is the effective one.
-pub(super) fn place_of(annotations: &Annotations<'_>, key: &str) -> Option<Path> {
-    annotations
-        .is_of_pod(key)
-        .then(|| Path::of(&["metadata", "annotations", key]))
-}
-
 fn not_requested(pod: &PodFacts<'_>) -> Skip {
     let asks = |annotations: &BTreeMap<String, String>| {
         let mut keys = Language::ALL.into_iter().map(Language::inject_key);
@@ -313,7 +303,7 @@ fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
     let tell = |(key, meant): (&String, Option<String>)| {
         let message = format!("the operator knows no annotation `{key}`, which {{}} has");
         let remark = Remark::warning(Code::PartIgnored, message);
-        remark.at(place_of(annotations, key)).help(match meant {
+        remark.at(annotations.place(key)).help(match meant {
             Some(meant) => did_you_mean(&meant),
             None => "take it out".to_owned(),
         })
@@ -357,7 +347,7 @@ fn disabled_remark(annotations: &Annotations<'_>, language: Language) -> Remark 
         "{{}} asks for {language}, which is off in the operator, so nothing is injected for it"
     );
     Remark::warning(Code::SwitchedOff, message)
-        .at(place_of(annotations, &language.inject_key()))
+        .at(annotations.place(&language.inject_key()))
         .help(format!(
             "where the operator runs with it: --otel-enable {language}"
         ))

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::go;
+use super::injector::mirrored;
 use super::language::Language;
 use super::release::OperatorSettings;
 use super::resource::Instrumentation;
@@ -21,10 +23,6 @@ pub(super) fn parts_of(
         let (value, at) = (Arc::new(value), at.clone());
         parts.push(PolicyValue { value, at });
     };
-    let image = |image: &str| {
-        let mirrored = mirrors.iter().find_map(|mirror| mirror.rewrite(image));
-        mirrored.unwrap_or_else(|| image.to_owned())
-    };
     let agents = Language::ALL
         .into_iter()
         .filter(|language| settings.is_on(*language))
@@ -32,31 +30,22 @@ pub(super) fn parts_of(
     for (language, agent) in agents {
         let mut container = json!({
             "name": language.agent_name(),
-            "image": image(&agent.image),
+            "image": mirrored(&agent.image, mirrors),
             "env": agent.env,
         });
         if language == Language::Go {
-            let default = json!({"runAsUser": 0, "privileged": true});
-            let context = agent.security_context.clone().unwrap_or(default);
-            container["securityContext"] = context;
-            let path = json!({"path": "/sys/kernel/debug"});
-            add(json!({"name": "kernel-debug", "hostPath": path}), &agent.at);
+            container["securityContext"] = go::security_context(agent);
+            add(go::volume(), &agent.at);
         }
         add(container, &agent.at);
         for (extension, _) in &agent.extensions {
-            let extension = json!({"name": "extension", "image": image(extension)});
+            let extension = json!({"name": "extension", "image": mirrored(extension, mirrors)});
             add(extension, &agent.at);
         }
     }
     if let Some(tls) = &resource.tls {
-        if !tls.secret.is_empty() {
-            let secret = json!({"secretName": tls.secret});
-            add(json!({"name": "tls", "secret": secret}), &tls.at);
-        }
-        if !tls.config_map.is_empty() {
-            let config_map = json!({"name": tls.config_map});
-            add(json!({"name": "tls", "configMap": config_map}), &tls.at);
-        }
+        let volumes = tls.volumes().into_iter().flatten();
+        volumes.for_each(|volume| add(volume, &tls.at));
     }
     parts
 }

@@ -119,11 +119,6 @@ impl InstrumentedPod {
         self.init.insert(at, container);
         is_within
     }
-
-    /// Whether a volume has a name.
-    pub(super) fn has_volume(&self, name: &str) -> bool {
-        self.volumes.iter().any(|volume| volume["name"] == name)
-    }
 }
 
 impl InstrumentedContainer {

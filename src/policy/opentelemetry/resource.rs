@@ -99,6 +99,15 @@ impl Instrumentation {
         self.agents.get(language.index())
     }
 
+    /// The beginning of a container of an agent.
+    pub(super) fn container(&self, name: &str, image: &str) -> Value {
+        let mut container = json!({"name": name, "image": image});
+        if !self.pull_policy.is_empty() {
+            container["imagePullPolicy"] = self.pull_policy.as_str().into();
+        }
+        container
+    }
+
     /// Reads a resource. Warnings go to `problems`.
     ///
     /// # Errors
@@ -220,6 +229,23 @@ impl ExporterTls {
             at: document.span(&path),
         })
     }
+
+    /// The volumes with the files of the Secret and of the ConfigMap, as far as they are stated.
+    pub(super) fn volumes(&self) -> [Option<Value>; 2] {
+        let volume = |prefix, name: &str, kind: &str, key: &str| {
+            let volume = json!({"name": volume_name(prefix, name), kind: {key: name}});
+            (!name.is_empty()).then_some(volume)
+        };
+        [
+            volume("otel-auto-secret-", &self.secret, "secret", "secretName"),
+            volume(
+                "otel-auto-configmap-",
+                &self.config_map,
+                "configMap",
+                "name",
+            ),
+        ]
+    }
 }
 
 impl LanguageAgent {
@@ -320,6 +346,18 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
+/// A volume name of at most 63 characters. The end of `name` is cut, never the prefix.
+fn volume_name(prefix: &str, name: &str) -> String {
+    const MAX_LENGTH: usize = 63;
+    let excess = (prefix.len() + name.len()).saturating_sub(MAX_LENGTH);
+    let kept = name
+        .get(..name.len().saturating_sub(excess))
+        .unwrap_or(name);
+    let full = format!("{prefix}{kept}");
+    full.trim_matches(|char: char| !char.is_ascii_alphanumeric())
+        .to_owned()
+}
+
 fn stated(value: &Value) -> Option<Value> {
     (!value.is_null()).then(|| value.clone())
 }
@@ -360,5 +398,15 @@ mod tests {
         ] {
             assert!(!is_zero(&claim), "{claim}");
         }
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        let name = volume_name("otel-auto-secret-", &format!("{}-b", "a".repeat(45)));
+        assert_eq!(name.len(), 62, "{name}");
+        assert_eq!(
+            volume_name("otel-auto-secret-", "certs"),
+            "otel-auto-secret-certs"
+        );
     }
 }

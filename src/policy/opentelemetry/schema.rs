@@ -3,6 +3,8 @@
 //! They are those of `apis/v1alpha1/instrumentation_types.go` of
 //! <https://github.com/open-telemetry/opentelemetry-operator>. JSON names that surprise are the operator's.
 
+#![expect(dead_code, reason = "the types stand there for the schema alone")]
+
 use k8s_openapi::api::core::v1::{
     EnvVar, PersistentVolumeClaimSpec, ResourceRequirements, SecurityContext,
 };
@@ -15,7 +17,6 @@ use std::collections::BTreeMap;
 /// How pods are instrumented, for the OpenTelemetry Operator.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 pub struct InstrumentationFile {
     api_version: String,
     kind: String,
@@ -25,9 +26,7 @@ pub struct InstrumentationFile {
 }
 
 #[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
-#[schemars(rename = "Spec")]
+#[schemars(rename = "Spec", rename_all = "camelCase")]
 struct InstrumentationSpec {
     exporter: Option<Exporter>,
     resource: Option<Resource>,
@@ -47,14 +46,12 @@ struct InstrumentationSpec {
 }
 
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Exporter {
     endpoint: Option<String>,
     tls: Option<Tls>,
 }
 
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Tls {
     #[schemars(rename = "secretName")]
     secret_name: Option<String>,
@@ -66,7 +63,6 @@ struct Tls {
 }
 
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Resource {
     #[schemars(rename = "resourceAttributes")]
     attributes: Option<BTreeMap<String, String>>,
@@ -75,7 +71,6 @@ struct Resource {
 }
 
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Sampler {
     r#type: Option<SamplerType>,
     argument: Option<String>,
@@ -83,7 +78,6 @@ struct Sampler {
 
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
-#[expect(dead_code, reason = "variants that stand there for the schema alone")]
 enum Propagator {
     TraceContext,
     Baggage,
@@ -98,7 +92,6 @@ enum Propagator {
 // Those of the CustomResourceDefinition. The operator's webhook also knows `parentbased_jaeger_remote`.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case")]
-#[expect(dead_code, reason = "variants that stand there for the schema alone")]
 enum SamplerType {
     AlwaysOn,
     AlwaysOff,
@@ -116,16 +109,13 @@ enum SamplerType {
 }
 
 #[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
-#[schemars(rename = "Defaults")]
+#[schemars(rename = "Defaults", rename_all = "camelCase")]
 struct InstrumentationDefaults {
     use_labels_for_resource_attributes: Option<bool>,
 }
 
 /// As the operator reads it: one whose `spec` says nothing is none.
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct ClaimTemplate {
     metadata: Option<ObjectMeta>,
     spec: PersistentVolumeClaimSpec,
@@ -134,7 +124,6 @@ struct ClaimTemplate {
 /// What the agents of Node.js, Python and .NET have.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Agent {
     image: Option<String>,
     volume_claim_template: Option<ClaimTemplate>,
@@ -145,7 +134,6 @@ struct Agent {
 
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Java {
     image: Option<String>,
     volume_claim_template: Option<ClaimTemplate>,
@@ -156,7 +144,6 @@ struct Java {
 }
 
 #[derive(JsonSchema)]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Extension {
     image: String,
     dir: String,
@@ -164,7 +151,6 @@ struct Extension {
 
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Go {
     image: Option<String>,
     volume_claim_template: Option<ClaimTemplate>,
@@ -176,7 +162,6 @@ struct Go {
 
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct ApacheHttpd {
     image: Option<String>,
     volume_claim_template: Option<ClaimTemplate>,
@@ -190,7 +175,6 @@ struct ApacheHttpd {
 
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-#[expect(dead_code, reason = "fields that stand there for the schema alone")]
 struct Nginx {
     image: Option<String>,
     volume_claim_template: Option<ClaimTemplate>,

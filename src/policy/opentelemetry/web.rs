@@ -12,7 +12,6 @@ use super::language::Language;
 use super::pod::{ContainerPosition, InstrumentedContainer};
 use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::Code;
-use crate::policy::mutation::Remark;
 
 const CLONE: &str = "otel-agent-source-container-clone";
 const FOLDER: &str = "/opt/opentelemetry-webserver/agent";
@@ -153,8 +152,7 @@ impl Injector<'_> {
             "{{}} asks for Apache HTTPD and nginx in one pod, which the operator cannot do: their init containers have one \
              name, so {language} gets no configuration and the pod is invalid"
         );
-        self.remarks
-            .push(Remark::warning(Code::OddResult, message).help("instrument one of the two"));
+        self.warn(Code::OddResult, None, message, "instrument one of the two");
     }
 
     fn server(
@@ -188,13 +186,9 @@ impl Injector<'_> {
             }
             let env = &mut self.pod.get_mut(at).env;
             let libraries = format!("{FOLDER}/sdk_lib/lib");
-            match env.find(LIBRARIES) {
-                None => env.append(variable(LIBRARIES, &libraries)),
-                Some(place) => {
-                    let existing = env.text(LIBRARIES).unwrap_or_default();
-                    env.set_text(place, format!("{existing}:{libraries}"));
-                }
-            }
+            env.extend(LIBRARIES, &libraries, |existing| {
+                format!("{existing}:{libraries}")
+            });
         }
     }
 
@@ -254,10 +248,7 @@ impl Injector<'_> {
             Language::Nginx => (NGINX_SCRIPT, base_name(&agent.config).to_owned()),
             _ => (APACHE_SCRIPT, conf_folder(server, agent)),
         };
-        let mut container = json!({"name": server.attach, "image": self.image(&agent.image)});
-        if !resource.pull_policy.is_empty() {
-            container["imagePullPolicy"] = resource.pull_policy.as_str().into();
-        }
+        let mut container = resource.container(server.attach, &self.image(&agent.image));
         container["command"] = json!(["/bin/sh", "-c"]);
         container["args"] = json!([format!("{INSTALL}{script}"), "--", argument]);
         container["env"] = json!(env.items());
