@@ -116,11 +116,7 @@ pub fn select(
     inventory: &Inventory,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), NotApplied> {
-    let view = BaselineView {
-        workload,
-        base,
-        inventory,
-    };
+    let view = WorkloadFacts::new(workload, base, inventory);
     check(&view, policy, warnings).map_err(|no| match no {
         // A workload that opts in wants to be selected, so any other reason is worth reporting.
         NotApplied::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
@@ -135,7 +131,7 @@ pub fn select(
 }
 
 fn check(
-    view: &BaselineView<'_, '_>,
+    view: &WorkloadFacts<'_, '_>,
     policy: &Policy,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), NotApplied> {
@@ -198,11 +194,7 @@ pub fn select_rule(
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<(), NotApplied> {
     // The policy's `match` has decided about hooks already, so the rule includes them by default.
-    let view = BaselineView {
-        workload,
-        base,
-        inventory,
-    };
+    let view = WorkloadFacts::new(workload, base, inventory);
     view.check_filters(
         policy,
         &rule.selects,
@@ -214,35 +206,31 @@ pub fn select_rule(
     view.check_conditions(policy, &rule.match_conditions)
 }
 
-/// A workload as selection sees it, without what the baseline leaves out.
-struct BaselineView<'v, 't> {
-    workload: &'v Workload<'t>,
-    base: &'v Baseline,
-    inventory: &'v Inventory,
-}
-
-impl BaselineView<'_, '_> {
+impl WorkloadFacts<'_, '_> {
     fn annotation(&self, key: &str) -> Option<&str> {
-        let metadata = self.workload.metadata()?;
-        self.text_under(self.workload.tree.get(metadata, "annotations"), key)
-    }
-
-    fn pod_annotation(&self, key: &str) -> Option<&str> {
-        let metadata = self.workload.pod_metadata()?;
-        self.text_under(self.workload.tree.get(metadata, "annotations"), key)
+        self.text_under(self.texts_of(self.workload.metadata(), "annotations"), key)
     }
 
     /// An annotation of the pod template, or else of the workload.
     fn any_annotation(&self, key: &str) -> Option<&str> {
-        self.pod_annotation(key).or_else(|| self.annotation(key))
+        let mut annotations = self.any_texts("annotations").into_iter();
+        annotations.find_map(|annotations| self.text_under(annotations, key))
+    }
+
+    /// The nodes of `labels` or `annotations` of the pod template and of the workload.
+    fn any_texts(&self, field: &str) -> [Option<NodeId>; 2] {
+        [self.workload.pod_metadata(), self.workload.metadata()]
+            .map(|metadata| self.texts_of(metadata, field))
+    }
+
+    /// The node of `labels` or `annotations` in metadata.
+    fn texts_of(&self, metadata: Option<NodeId>, field: &str) -> Option<NodeId> {
+        self.workload.tree.get(metadata?, field)
     }
 
     fn mark_in(&self, metadata: Option<NodeId>, mark: &MetadataKey) -> Option<&str> {
-        let (field, key) = match mark {
-            MetadataKey::Annotation(key) => ("annotations", key),
-            MetadataKey::Label(key) => ("labels", key),
-        };
-        self.text_under(self.workload.tree.get(metadata?, field), key)
+        let (field, key) = mark.field_and_key();
+        self.text_under(self.texts_of(metadata, field), key)
     }
 
     fn text_under(&self, mapping: Option<NodeId>, key: &str) -> Option<&str> {
@@ -251,6 +239,16 @@ impl BaselineView<'_, '_> {
             None
         } else {
             self.workload.tree.string(value)
+        }
+    }
+}
+
+impl MetadataKey {
+    /// The field of metadata that has the key, and the key.
+    fn field_and_key(&self) -> (&'static str, &str) {
+        match self {
+            MetadataKey::Annotation(key) => ("annotations", key),
+            MetadataKey::Label(key) => ("labels", key),
         }
     }
 }

@@ -3,15 +3,14 @@
 use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::pod::Container;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::expression::{Evaluator, ExpressionResult};
+use crate::policy::expression::ExpressionResult;
 use crate::policy::template::TemplateError;
 use crate::policy::{MatchCondition, Policy};
 
-use super::{BaselineView, NotApplied, WorkloadFacts};
+use super::{NotApplied, WorkloadFacts};
 
-impl BaselineView<'_, '_> {
+impl WorkloadFacts<'_, '_> {
     pub(super) fn check_conditions(
         &self,
         policy: &Policy,
@@ -20,13 +19,7 @@ impl BaselineView<'_, '_> {
         if conditions.is_empty() {
             return Ok(());
         }
-        let facts = WorkloadFacts {
-            workload: self.workload,
-            base: self.base,
-            container: None,
-            inventory: self.inventory,
-        };
-        match self.first_that_fails(policy, conditions, &facts) {
+        match self.first_that_fails(policy, conditions) {
             Ok(None) => Ok(()),
             Ok(Some(failed)) => {
                 let reason = format!("the condition `{}` does not hold", failed.name);
@@ -42,11 +35,8 @@ impl BaselineView<'_, '_> {
         &self,
         policy: &Policy,
         conditions: &'c [MatchCondition],
-        facts: &WorkloadFacts<'_, '_>,
     ) -> Result<Option<&'c MatchCondition>, Box<Diagnostic>> {
-        let container = facts.container.and_then(Container::input_node);
-        let evaluator = Evaluator::new(&policy.params, &policy.variables, facts)
-            .with_memory(self.base.memory(policy, container));
+        let evaluator = self.evaluator(policy);
         for condition in conditions {
             let undecided = |fault| Box::new(self.undecided_condition(policy, condition, fault));
             match evaluator

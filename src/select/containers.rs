@@ -7,12 +7,11 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::glob;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
-use crate::policy::expression::Evaluator;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{ContainerChoice, ContainerList, ContainerMode, Policy};
 
 use super::filters::matches_any;
-use super::{Baseline, BaselineView, WorkloadFacts};
+use super::{Baseline, WorkloadFacts};
 
 /// Containers that other injectors add to pods. A policy chooses them only by their exact name.
 const FOREIGN_CONTAINERS: &[&str] = &[
@@ -41,11 +40,7 @@ pub fn choose_containers<'t>(
     inventory: &Inventory,
     added: &[Container<'t>],
 ) -> Result<Vec<Container<'t>>, Box<Diagnostic>> {
-    let view = BaselineView {
-        workload,
-        base,
-        inventory,
-    };
+    let view = WorkloadFacts::new(workload, base, inventory);
     let containers = workload.containers().iter();
     let containers = containers
         .filter(|container| !base.left_out.contains(&container.node))
@@ -61,13 +56,11 @@ pub fn choose_containers<'t>(
     let mut chosen: Vec<Container<'t>> = Vec::new();
     for container in containers.filter(|container| view.is_chosen(choice, container)) {
         let facts = WorkloadFacts {
-            workload,
-            base,
             container: Some(container),
-            inventory,
+            ..view
         };
         let conditions = &choice.match_conditions;
-        if conditions.is_empty() || view.first_that_fails(policy, conditions, &facts)?.is_none() {
+        if conditions.is_empty() || facts.first_that_fails(policy, conditions)?.is_none() {
             chosen.push(container.clone());
         }
     }
@@ -80,7 +73,7 @@ pub fn choose_containers<'t>(
     Ok(chosen)
 }
 
-impl BaselineView<'_, '_> {
+impl WorkloadFacts<'_, '_> {
     /// The choice with its computed names evaluated for the workload. `None` if no names are computed.
     fn with_computed_names(
         &self,
@@ -110,16 +103,8 @@ impl BaselineView<'_, '_> {
         policy: &Policy,
         template: &ValueTemplate,
     ) -> Result<Vec<GlobMatcher>, Box<Diagnostic>> {
-        let facts = WorkloadFacts {
-            workload: self.workload,
-            base: self.base,
-            container: None,
-            inventory: self.inventory,
-        };
-        let evaluator = Evaluator::new(&policy.params, &policy.variables, &facts)
-            .with_memory(self.base.memory(policy, None));
         let value = template
-            .evaluate(&evaluator)
+            .evaluate(&self.evaluator(policy))
             .map_err(|fault| self.bad_names(policy, fault.message))?;
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
         let compiled = |entry: &Value| {

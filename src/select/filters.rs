@@ -3,7 +3,7 @@
 use globset::GlobMatcher;
 
 use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
-use super::{BaselineView, NotApplied, near_miss};
+use super::{NotApplied, WorkloadFacts, near_miss};
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::Object;
 use crate::outcome::{Skip, SkipCause};
@@ -37,7 +37,7 @@ pub(super) fn list(globs: &[GlobMatcher]) -> String {
     texts.join(", ")
 }
 
-impl BaselineView<'_, '_> {
+impl WorkloadFacts<'_, '_> {
     pub(super) fn check_filters(
         &self,
         policy: &Policy,
@@ -185,7 +185,7 @@ impl BaselineView<'_, '_> {
         filter: &WorkloadFilter,
         (condition, subject): (&'static str, &str),
     ) -> Option<Skip> {
-        let labels = metadata.and_then(|metadata| self.workload.tree.get(metadata, "labels"));
+        let labels = self.texts_of(metadata, "labels");
         let failed = selector?
             .requirements
             .iter()

@@ -8,7 +8,7 @@ use crate::outcome::{Skip, SkipCause};
 use crate::policy::{ConditionWord, LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
 
 use super::filters::{FilterResult, list, matches_any, wanted, wanted_and_found};
-use super::{BaselineView, NotApplied, near_miss};
+use super::{NotApplied, WorkloadFacts, near_miss};
 
 /// The label that the API server puts on every Namespace; its value is the name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -24,7 +24,7 @@ pub(super) enum NamespaceUncertainty {
     Contradiction(Box<UnclearObject>),
 }
 
-impl BaselineView<'_, '_> {
+impl WorkloadFacts<'_, '_> {
     pub(super) fn check_namespace(&self, filter: &WorkloadFilter) -> FilterResult {
         if filter.namespaces.is_empty() && filter.namespace_selector.is_none() {
             return FilterResult::Holds;
@@ -65,18 +65,15 @@ impl BaselineView<'_, '_> {
             .into_iter()
             .find(|requirement| !requirement.is_met(Some(namespace)))
         {
-            let reason = format!(
-                "namespaceSelector wants {}, the workload is in `{namespace}`",
-                wanted(failed)
-            );
-            let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason)
-                .wanted_at(failed.at.clone());
-            return FilterResult::Fails(Box::new(skip.found_at(self.workload_field("namespace"))));
+            let wanted = wanted(failed);
+            let reason =
+                format!("namespaceSelector wants {wanted}, the workload is in `{namespace}`");
+            return self.fails_label(failed, reason);
         }
         if by_object.is_empty() {
             return FilterResult::Holds;
         }
-        let labels = match self.namespace_object() {
+        let labels = match self.namespace_meta() {
             Ok(Some(object)) => &object.labels,
             Ok(None) => return FilterResult::Unknown(NamespaceUncertainty::Object),
             Err(doubt) => {
@@ -93,15 +90,19 @@ impl BaselineView<'_, '_> {
             Some(failed) => {
                 let holder = format!("the Namespace `{namespace}`");
                 let reason = wanted_and_found(failed, value(failed), "namespaceSelector", &holder);
-                let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason)
-                    .wanted_at(failed.at.clone());
-                FilterResult::Fails(Box::new(skip.found_at(self.workload_field("namespace"))))
+                self.fails_label(failed, reason)
             }
         }
     }
 
+    fn fails_label(&self, failed: &SelectorRequirement, reason: String) -> FilterResult {
+        let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason);
+        let skip = skip.wanted_at(failed.at.clone());
+        FilterResult::Fails(Box::new(skip.found_at(self.workload_field("namespace"))))
+    }
+
     /// The workload's Namespace object; `None` if it is not known.
-    pub(super) fn namespace_object(&self) -> Result<Option<&NamespaceMeta>, UnclearObject> {
+    pub(super) fn namespace_meta(&self) -> Result<Option<&NamespaceMeta>, UnclearObject> {
         match &self.workload.namespace {
             Some(namespace) => self.inventory.namespace(namespace),
             None => Ok(None),
@@ -119,33 +120,25 @@ pub(super) fn does_not_hold(
     unknown: NamespaceUncertainty,
     warnings: &mut Vec<Diagnostic>,
 ) -> NotApplied {
-    let (message, help, reason) = match unknown {
+    let (fact, wanted, help, reason, label) = match unknown {
         NamespaceUncertainty::Name => (
-            format!(
-                "{} states no namespace, and policy `{}` asks for one",
-                workload.title(),
-                policy.identity
-            ),
+            no_name(workload),
+            "one",
             STATE_NAMESPACE,
             "the workload's namespace is not known",
+            "no namespace here, so the policy does not apply",
         ),
         NamespaceUncertainty::Object => (
-            format!(
-                "{}, and policy `{}` asks for its labels or annotations",
-                no_object(workload),
-                policy.identity
-            ),
+            no_object(workload),
+            "its labels or annotations",
             GIVE_OBJECT,
             "the workload's Namespace object is not known",
+            "so the policy does not apply to this workload",
         ),
         NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
     };
-    let label = match unknown {
-        NamespaceUncertainty::Name => "no namespace here, so the policy does not apply",
-        NamespaceUncertainty::Object | NamespaceUncertainty::Contradiction(_) => {
-            "so the policy does not apply to this workload"
-        }
-    };
+    let identity = &policy.identity;
+    let message = format!("{fact}, and policy `{identity}` asks for {wanted}");
     let warning =
         Diagnostic::warning(Code::UnknownNamespace, message).at(workload.name_place(), label);
     warnings.push(warning.help(help));
@@ -163,22 +156,13 @@ pub(super) fn undecided(
     subject: &str,
     at: Option<std::ops::Range<usize>>,
 ) -> NotApplied {
-    let (fact, help) = match unknown {
-        NamespaceUncertainty::Name => (
-            format!("{} states no namespace", workload.title()),
-            STATE_NAMESPACE,
-        ),
-        NamespaceUncertainty::Object => (no_object(workload), GIVE_OBJECT),
+    let (fact, help, label) = match unknown {
+        NamespaceUncertainty::Name => (no_name(workload), STATE_NAMESPACE, "no namespace here"),
+        NamespaceUncertainty::Object => (no_object(workload), GIVE_OBJECT, "this workload"),
         NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
     };
-    let message = format!(
-        "{fact}, and {subject} of policy `{}` depends on it",
-        policy.identity
-    );
-    let label = match unknown {
-        NamespaceUncertainty::Name => "no namespace here",
-        NamespaceUncertainty::Object | NamespaceUncertainty::Contradiction(_) => "this workload",
-    };
+    let identity = &policy.identity;
+    let message = format!("{fact}, and {subject} of policy `{identity}` depends on it");
     let problem =
         Diagnostic::error(Code::UnknownNamespace, message).at(workload.name_place(), label);
     let problem = match at {
@@ -186,6 +170,10 @@ pub(super) fn undecided(
         None => problem,
     };
     NotApplied::Undecided(Box::new(problem.help(help)))
+}
+
+fn no_name(workload: &Workload<'_>) -> String {
+    format!("{} states no namespace", workload.title())
 }
 
 fn no_object(workload: &Workload<'_>) -> String {

@@ -13,7 +13,7 @@ use crate::policy::{Policy, SelectorOperator, SelectorRequirement, WorkloadFilte
 use crate::yaml::scalar::resolve;
 use crate::yaml::tree::NodeId;
 
-use super::BaselineView;
+use super::WorkloadFacts;
 
 /// The minimum length of a word with a typo: shorter words are too often one letter apart.
 const MIN_LENGTH: usize = 4;
@@ -59,7 +59,7 @@ fn near_word<'g>(globs: &'g [GlobMatcher], text: &str) -> Option<&'g str> {
     words.find(|word| !word.contains(['*', '?', '[', '{']) && is_nearly(word, text))
 }
 
-impl BaselineView<'_, '_> {
+impl WorkloadFacts<'_, '_> {
     /// A hint for a label that does not meet a requirement.
     pub(super) fn near_label(
         &self,
@@ -92,30 +92,23 @@ impl BaselineView<'_, '_> {
         labels: Option<NodeId>,
         word: &str,
     ) -> Option<String> {
-        let of = |metadata| self.texts_of(metadata, "labels");
-        let (of_workload, of_pod) = (
-            of(self.workload.metadata()),
-            of(self.workload.pod_metadata()),
-        );
+        let [of_pod, of_workload] = self.any_texts("labels");
         let fits = |labels| requirement.is_met(self.text_under(labels, &requirement.key));
-        if fits(of_workload) && labels == of_pod && of_workload != of_pod {
-            let other = if word == "selector" {
-                ", `workloadSelector` the workload"
-            } else {
-                ""
-            };
+        if of_workload == of_pod {
+            return None;
+        }
+        let other = match word {
+            "selector" => ", `workloadSelector` the workload",
+            "workloadSelector" => ", `selector` the pod template",
+            _ => "",
+        };
+        if fits(of_workload) && labels == of_pod {
             return Some(format!(
                 "the workload itself has it: `{word}` reads the pod template{other}"
             ));
         }
-        (fits(of_pod) && labels == of_workload && of_workload != of_pod).then(|| {
-            let other = if word == "workloadSelector" {
-                ", `selector` the pod template"
-            } else {
-                ""
-            };
-            format!("the pod template has it: `{word}` reads the workload{other}")
-        })
+        (fits(of_pod) && labels == of_workload)
+            .then(|| format!("the pod template has it: `{word}` reads the workload{other}"))
     }
 
     /// A hint if a key of the mapping is nearly the wanted one.
@@ -130,15 +123,8 @@ impl BaselineView<'_, '_> {
 
     /// A hint if the key of an annotation is nearly the wanted one.
     pub(super) fn near_annotation(&self, wanted: &str) -> Option<String> {
-        let holders = [self.workload.pod_metadata(), self.workload.metadata()];
-        holders
-            .iter()
-            .find_map(|&metadata| self.near_key(wanted, self.texts_of(metadata, "annotations")))
-    }
-
-    /// The node of `labels` or `annotations` in metadata.
-    pub(super) fn texts_of(&self, metadata: Option<NodeId>, field: &str) -> Option<NodeId> {
-        self.workload.tree.get(metadata?, field)
+        let mut annotations = self.any_texts("annotations").into_iter();
+        annotations.find_map(|annotations| self.near_key(wanted, annotations))
     }
 
     /// The byte range of the value under a key.
@@ -154,10 +140,8 @@ impl BaselineView<'_, '_> {
 
     /// The byte range of an annotation of the pod template, or else of the workload.
     pub(super) fn annotation_span(&self, key: &str) -> Option<Range<usize>> {
-        let holders = [self.workload.pod_metadata(), self.workload.metadata()];
-        holders
-            .iter()
-            .find_map(|&metadata| self.span_in(self.texts_of(metadata, "annotations"), key))
+        let mut annotations = self.any_texts("annotations").into_iter();
+        annotations.find_map(|annotations| self.span_in(annotations, key))
     }
 }
 

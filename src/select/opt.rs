@@ -6,14 +6,15 @@ use crate::diagnostic::Diagnostic;
 use crate::inventory::NamespaceMeta;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{MetadataKey, OptFrom, OptRule, Policy};
+use crate::yaml::tree::NodeId;
 
 use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
-use super::{BaselineView, NotApplied};
+use super::{NotApplied, WorkloadFacts};
 
 /// Values that clearly mean no, whatever the policy accepts.
 const NEGATIVE_VALUES: &[&str] = &["false", "disabled", "no", "off", "0"];
 
-impl BaselineView<'_, '_> {
+impl WorkloadFacts<'_, '_> {
     /// Whether a policy applies according to the marks. If both `optIn` and `optOut` hold, the one nearer to the pod
     /// wins, and at the same place `optOut`.
     fn opted_out(&self, opt: &OptRule, from: OptFrom, value: &str) -> Skip {
@@ -30,7 +31,7 @@ impl BaselineView<'_, '_> {
         if policy.opt_in.is_none() && policy.opt_out.is_none() {
             return Ok(());
         }
-        let object = self.namespace_object();
+        let object = self.namespace_meta();
         let namespace = object.as_ref().ok().copied().flatten();
         let [opt_in_mark, opt_out_mark] =
             [&policy.opt_in, &policy.opt_out].map(|opt| self.find_mark(opt.as_ref()?, namespace));
@@ -123,32 +124,23 @@ impl BaselineView<'_, '_> {
             OptFrom::Workload => self.workload.metadata(),
             OptFrom::Namespace => None,
         };
-        let (field, key) = match mark {
-            MetadataKey::Annotation(key) => ("annotations", key),
-            MetadataKey::Label(key) => ("labels", key),
-        };
+        let (field, key) = mark.field_and_key();
         self.span_in(self.texts_of(metadata, field), key)
     }
 
     /// A hint if the mark exists under nearly the same key, or as a label instead of an annotation.
     fn near_mark(&self, opt: &OptRule) -> Option<String> {
-        let (field, other_field, key) = match &opt.mark {
-            MetadataKey::Annotation(key) => ("annotations", "labels", key),
-            MetadataKey::Label(key) => ("labels", "annotations", key),
+        let (field, key) = opt.mark.field_and_key();
+        let other = match field {
+            "labels" => "annotations",
+            _ => "labels",
         };
-        let holders = [self.workload.pod_metadata(), self.workload.metadata()];
-        let elsewhere = holders.iter().any(|&metadata| {
-            self.text_under(self.texts_of(metadata, other_field), key)
-                .is_some()
-        });
-        if elsewhere {
-            return Some(format!(
-                "`{key}` stands in `{other_field}`: put it in `{field}`"
-            ));
+        let has_key = |texts: &Option<NodeId>| self.text_under(*texts, key).is_some();
+        if self.any_texts(other).iter().any(has_key) {
+            return Some(format!("`{key}` stands in `{other}`: put it in `{field}`"));
         }
-        holders
-            .iter()
-            .find_map(|&metadata| self.near_key(key, self.texts_of(metadata, field)))
+        let mut texts = self.any_texts(field).into_iter();
+        texts.find_map(|texts| self.near_key(key, texts))
     }
 
     /// The place and value of the mark: the first place in the policy's order that has it decides.
@@ -161,19 +153,15 @@ impl BaselineView<'_, '_> {
             let value = match from {
                 OptFrom::Pod => self.mark_in(self.workload.pod_metadata(), &opt.mark),
                 OptFrom::Workload => self.mark_in(self.workload.metadata(), &opt.mark),
-                OptFrom::Namespace => mark_of_namespace(namespace?, &opt.mark),
+                OptFrom::Namespace => match &opt.mark {
+                    MetadataKey::Annotation(key) => namespace?.annotations.get(key),
+                    MetadataKey::Label(key) => namespace?.labels.get(key),
+                }
+                .map(String::as_str),
             };
             Some((from, value?))
         })
     }
-}
-
-fn mark_of_namespace<'n>(namespace: &'n NamespaceMeta, mark: &MetadataKey) -> Option<&'n str> {
-    let text = match mark {
-        MetadataKey::Annotation(key) => namespace.annotations.get(key),
-        MetadataKey::Label(key) => namespace.labels.get(key),
-    };
-    text.map(String::as_str)
 }
 
 /// Whether the policy states that the mark may be on the Namespace. By default it may, too, but then an unknown
@@ -183,9 +171,7 @@ fn asks_namespace(opt: &OptRule) -> bool {
 }
 
 fn key_of(opt: &OptRule) -> &str {
-    match &opt.mark {
-        MetadataKey::Annotation(key) | MetadataKey::Label(key) => key,
-    }
+    opt.mark.field_and_key().1
 }
 
 fn holder_name(from: OptFrom) -> &'static str {

@@ -6,7 +6,8 @@ use crate::diagnostic::Code;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::outcome::ObjectName;
-use crate::policy::expression::{Facts, LookupKey};
+use crate::policy::Policy;
+use crate::policy::expression::{Evaluator, Facts, LookupKey};
 use crate::policy::template::TemplateError;
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
@@ -72,7 +73,24 @@ impl Facts for WorkloadFacts<'_, '_> {
     }
 }
 
-impl WorkloadFacts<'_, '_> {
+impl<'f, 't> WorkloadFacts<'f, 't> {
+    /// The facts for expressions about the workload as a whole.
+    pub fn new(workload: &'f Workload<'t>, base: &'f Baseline, inventory: &'f Inventory) -> Self {
+        WorkloadFacts {
+            workload,
+            base,
+            container: None,
+            inventory,
+        }
+    }
+
+    /// An evaluator for a policy's expressions, with what earlier ones kept.
+    pub(super) fn evaluator<'e>(&'e self, policy: &'e Policy) -> Evaluator<'e> {
+        let container = self.container.and_then(Container::input_node);
+        Evaluator::new(&policy.params, &policy.variables, self)
+            .with_memory(self.base.memory(policy, container))
+    }
+
     fn name_of(&self, wanted: &LookupKey, namespace: Option<&String>) -> ObjectName {
         ObjectName {
             group: wanted.group.clone(),
