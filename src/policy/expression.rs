@@ -20,7 +20,6 @@ mod shared;
 mod values;
 
 use cel::ParseErrors;
-use cel::common::ast::IdedExpr;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -33,7 +32,6 @@ use check::{ExpressionChecker, ParsedExpression};
 pub(crate) use evaluator::{EvaluationCache, Evaluator};
 use library::ENV;
 pub(crate) use lookups::LookupKey;
-use memo::Memo;
 
 /// Characters of an expression's text.
 const MAX_LENGTH: usize = 16_384;
@@ -65,24 +63,16 @@ pub(crate) type ObjectKinds = BTreeSet<(String, String)>;
 #[derive(Debug, Clone)]
 pub struct Expression {
     text: Arc<str>,
-    tree: Arc<IdedExpr>,
-    /// The names and fields that have to be bound before evaluation.
-    references: FieldReferences,
+    parsed: Arc<ParsedExpression>,
     /// What the expression depends on.
     pub uses: ExpressionUses,
-    /// It calls `lookup`.
-    looks_up: bool,
-    /// Fields that it tests for presence. Their values must be known before evaluation; others may be missing if
-    /// nothing reads them. `None` if every field must be known.
-    tested: Option<FieldReferences>,
-    /// Results of earlier evaluations.
-    memo: Option<Arc<Memo>>,
 }
 
 impl Expression {
     /// Whether it reads parameters, which can differ between runs.
     pub fn reads_params(&self) -> bool {
-        self.references.iter().any(|(root, _)| root == "params")
+        let mut references = self.parsed.references.iter();
+        references.any(|(root, _)| root == "params")
     }
 }
 
@@ -157,9 +147,7 @@ pub trait Facts {
     /// # Errors
     /// The object cannot be known in this run.
     fn lookup(&self, _: &LookupKey) -> Result<Option<Value>, TemplateError> {
-        let help = "only parameters are known before a workload is";
-        let message = "`lookup` is not known here";
-        Err(TemplateError::new(Code::BadExpression, message, help))
+        Err(not_known("lookup"))
     }
 }
 
@@ -169,13 +157,17 @@ pub(crate) struct NoFacts;
 
 impl Facts for NoFacts {
     fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, TemplateError> {
-        let help = "only parameters are known before a workload is";
-        Err(TemplateError::new(
-            Code::BadExpression,
-            format!("`{root}` is not known here"),
-            help,
-        ))
+        Err(not_known(root))
     }
+}
+
+fn not_known(name: &str) -> TemplateError {
+    let help = "only parameters are known before a workload is";
+    TemplateError::new(
+        Code::BadExpression,
+        format!("`{name}` is not known here"),
+        help,
+    )
 }
 
 impl Expression {
@@ -185,41 +177,27 @@ impl Expression {
     /// All problems of the text.
     pub fn compile(text: &str, vocabulary: &Vocabulary) -> Result<Self, Vec<TemplateError>> {
         if text.chars().count() > MAX_LENGTH {
-            let help = "split it into several `variables`";
-            let message = format!("the expression is longer than {MAX_LENGTH} characters");
-            return Err(vec![TemplateError::new(Code::BadExpression, message, help)]);
+            let fault = format!("is longer than {MAX_LENGTH} characters");
+            return Err(vec![too_large(&fault)]);
         }
         // The parser recurses for each bracket, so a deep text is refused before it is parsed.
         if brackets(text) > MAX_BRACKETS {
             return Err(vec![too_deep()]);
         }
-        let ParsedExpression {
-            tree,
-            references,
-            kinds,
-            tested,
-            memo,
-        } = Self::parse_on_deep_stack(text, vocabulary)?;
-        let uses =
-            |(root, field): &(String, Option<String>)| vocabulary.uses(root, field.as_deref());
-        let mut uses = references
-            .iter()
-            .map(uses)
-            .fold(ExpressionUses::default(), ExpressionUses::and);
-        let looks_up = !kinds.is_empty();
-        uses.workload |= looks_up;
-        vocabulary.note_kinds(kinds);
-        if references.iter().any(|(root, _)| root == "namespaceObject") {
-            vocabulary.note_kinds([(String::new(), "Namespace".to_owned())]);
+        let parsed = Self::parse_on_deep_stack(text, vocabulary)?;
+        let mut uses = ExpressionUses::default();
+        for (root, field) in &parsed.references {
+            uses = uses.and(vocabulary.uses(root, field.as_deref()));
+            if root == "namespaceObject" {
+                vocabulary.note_kinds([(String::new(), "Namespace".to_owned())]);
+            }
         }
+        uses.workload |= parsed.looks_up();
+        vocabulary.note_kinds(parsed.kinds.iter().cloned());
         Ok(Expression {
             text: text.into(),
-            tree: Arc::new(tree),
-            references,
+            parsed: Arc::new(parsed),
             uses,
-            looks_up,
-            tested,
-            memo: memo.filter(|_| !looks_up).map(Arc::new),
         })
     }
 
@@ -257,8 +235,9 @@ impl Expression {
     /// Whether it names more than parameters, variables and the resource.
     pub fn names_workload(&self) -> bool {
         let known = ["params", "variables", "source", "sources"];
-        let mut roots = self.references.iter().map(|(root, _)| root.as_str());
-        self.looks_up || roots.any(|root| fields_of(root).len() > 1 || !known.contains(&root))
+        let mut roots = self.parsed.references.iter().map(|(root, _)| root.as_str());
+        self.parsed.looks_up()
+            || roots.any(|root| fields_of(root).len() > 1 || !known.contains(&root))
     }
 
     /// The text that was compiled.
@@ -273,10 +252,9 @@ fn syntax_error(text: &str, errors: &ParseErrors) -> TemplateError {
     let words = words.strip_prefix("Syntax error: ").unwrap_or(words);
     // The parser's error goes on with a list of all tokens that it expects.
     let words = words.split(" expecting ").next().unwrap_or(words);
-    let words = if words.contains("'<EOF>'") {
-        "it ends too early"
-    } else {
-        words
+    let words = match words.contains("'<EOF>'") {
+        true => "it ends too early",
+        false => words,
     };
     let message = format!("`{text}` is no expression: {words}");
     let help = "expressions are CEL: https://kubernetes.io/docs/reference/using-api/cel/";
@@ -298,12 +276,12 @@ fn brackets(text: &str) -> usize {
 }
 
 fn too_deep() -> TemplateError {
+    too_large(&format!("nests more than {MAX_DEPTH} deep"))
+}
+
+fn too_large(fault: &str) -> TemplateError {
     let help = "split it into several `variables`";
-    TemplateError::new(
-        Code::BadExpression,
-        format!("the expression nests more than {MAX_DEPTH} deep"),
-        help,
-    )
+    TemplateError::new(Code::BadExpression, format!("the expression {fault}"), help)
 }
 
 #[cfg(test)]

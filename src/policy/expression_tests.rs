@@ -112,33 +112,13 @@ fn a_map_is_walked_in_the_order_of_its_keys() {
 }
 
 #[test]
-fn functions_of_kubernetes_and_ours() {
+fn functions_that_the_examples_of_the_reference_leave_out() {
     for (text, wanted) in [
-        (
-            "'Ab'.lowerAscii() + 'Ab'.upperAscii() + 'abc'.charAt(1)",
-            json!("abABb"),
-        ),
-        ("'a-b-c'.split('-')", json!(["a", "b", "c"])),
         ("'a-b-c'.replace('-', '.', 1)", json!("a.b-c")),
-        ("'a-b-c'.replace('-', '.')", json!("a.b.c")),
-        (
-            "'abcabc'.indexOf('c') + 'abcabc'.lastIndexOf('c')",
-            json!(7),
-        ),
-        ("' abc '.trim().substring(1, 2)", json!("b")),
-        ("'v12 v3'.find('[0-9]+')", json!("12")),
         ("'v12 v3'.find('[x]')", json!("")),
-        ("'v12 v3'.findAll('[0-9]+')", json!(["12", "3"])),
         ("'v12 v3'.findAll('[0-9]+', 1)", json!(["12"])),
-        ("'v12'.matches('^v[0-9]+$')", json!(true)),
-        (
-            "imageTag(container.image) + imageName(container.image)",
-            json!("1.2a/b"),
-        ),
         ("firstPort(container, 80)", json!(8080)),
         ("firstPort(containers.first, 80)", json!(80)),
-        ("dnsLabel('A b')", json!("a-b")),
-        ("sha256('abc').substring(0, 8)", json!("ba7816bf")),
     ] {
         assert_eq!(value(text), wanted, "{text}");
     }
@@ -148,24 +128,9 @@ fn functions_of_kubernetes_and_ours() {
 fn unknown_names_are_refused_with_the_near_one() {
     for (text, message, help) in [
         (
-            "worklod.name",
-            "expressions know no `worklod`",
-            "did you mean `workload`?",
-        ),
-        (
-            "workload.nam",
-            "`workload` has no `nam`",
-            "did you mean `name`?",
-        ),
-        (
             "containers.first.imag",
             "`container` has no `imag`",
             "did you mean `image`?",
-        ),
-        (
-            "params.prot",
-            "the policy has no parameter `prot`",
-            "did you mean `port`?",
         ),
         (
             "params['prot']",
@@ -178,17 +143,11 @@ fn unknown_names_are_refused_with_the_near_one() {
             "did you mean `image`?",
         ),
         (
-            "imagTag('a')",
-            "expressions know no function `imagTag`",
-            "did you mean `imageTag`?",
-        ),
-        (
             "'a'.uperAscii()",
             "expressions know no function `uperAscii`",
             "did you mean `upperAscii`?",
         ),
         ("[1].map(x, y)", "expressions know no `y`", ""),
-        ("variables.a", "there is no variable `a` before this", ""),
     ] {
         let (found, near) = refused(text);
         assert_eq!(found, message, "{text}");

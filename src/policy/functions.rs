@@ -63,16 +63,7 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     const MAX_LENGTH: usize = 63;
     const HASH_LENGTH: usize = 8;
     let lower = text.to_ascii_lowercase();
-    let label: String = lower
-        .chars()
-        .map(|char| {
-            if char.is_ascii_alphanumeric() {
-                char
-            } else {
-                '-'
-            }
-        })
-        .collect();
+    let label = lower.replace(|char: char| !char.is_ascii_alphanumeric(), "-");
     let label = label.trim_matches('-');
     let label = if label.len() <= MAX_LENGTH {
         label.to_owned()
@@ -87,18 +78,16 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
 
 /// The SHA-256 of a text, in lower-case hex.
 pub(crate) fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 /// The SHA-1 of a text, in lower-case hex. For names that other programs derive in this way, not for security.
 pub(crate) fn sha1(text: &str) -> String {
-    Sha1::digest(text.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&Sha1::digest(text.as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether a regular expression matches somewhere in a text.

@@ -323,46 +323,37 @@ fn with_hint(fault: TemplateError, text: &str) -> TemplateError {
     }
     let help = fault.help.map_or(String::new(), |help| format!("{help}; "));
     TemplateError {
-        help: Some(format!("{help}{}", literal_hint(text))),
+        help: Some(format!("{help}for this very text write `$${{{text}}}`")),
         ..fault
     }
 }
 
+fn unfit(expression: &Expression, fault: &str, help: &str) -> TemplateError {
+    let message = format!("`${{{}}}` {fault}", expression.text());
+    TemplateError::new(Code::BadExpression, message, help)
+}
+
 fn is_null(expression: &Expression) -> TemplateError {
-    let message = format!("`${{{}}}` is null", expression.text());
-    TemplateError::new(
-        Code::BadExpression,
-        message,
-        "a key is left out by an optional with nothing in it: `${a.?b}`",
-    )
+    let help = "a key is left out by an optional with nothing in it: `${a.?b}`";
+    unfit(expression, "is null", help)
 }
 
 fn is_absent(expression: &Expression) -> TemplateError {
-    let message = format!(
-        "`${{{}}}` is an optional with nothing in it, within a text",
-        expression.text()
-    );
-    TemplateError::new(
-        Code::BadExpression,
-        message,
+    let fault = "is an optional with nothing in it, within a text";
+    unfit(
+        expression,
+        fault,
         "say what stands for nothing: `.orValue('')`",
     )
 }
 
 fn no_text(expression: &Expression) -> TemplateError {
-    let message = format!(
-        "`${{{}}}` is a list or a mapping, within a text",
-        expression.text()
-    );
-    TemplateError::new(
-        Code::BadExpression,
-        message,
+    let fault = "is a list or a mapping, within a text";
+    unfit(
+        expression,
+        fault,
         "make it a text, for example with `.join(',')`",
     )
-}
-
-fn literal_hint(expression: &str) -> String {
-    format!("for this very text write `$${{{expression}}}`")
 }
 
 fn unclosed() -> TemplateError {

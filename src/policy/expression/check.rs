@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
 use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
-use super::macros::{is_binding, lazily};
+use super::macros::{call, is_binding, lazily, literal};
 use super::memo::{FieldReads, Memo, is_label_map};
 use super::{FieldReferences, MAX_DEPTH, MAX_WALKS, ObjectKinds, cost, too_deep};
 use crate::diagnostic::Code;
@@ -36,12 +36,25 @@ pub(super) struct ExpressionChecker<'c> {
 }
 
 /// A parsed and checked expression.
+#[derive(Debug)]
 pub(super) struct ParsedExpression {
     pub tree: IdedExpr,
+    /// The names and fields that have to be bound before evaluation.
     pub references: FieldReferences,
+    /// The kinds of objects that it looks up.
     pub kinds: ObjectKinds,
+    /// Fields that it tests for presence. Their values must be known before evaluation; others may be missing if
+    /// nothing reads them. `None` if every field must be known.
     pub tested: Option<FieldReferences>,
+    /// Results of earlier evaluations.
     pub memo: Option<Memo>,
+}
+
+impl ParsedExpression {
+    /// Whether it calls `lookup`.
+    pub(super) fn looks_up(&self) -> bool {
+        !self.kinds.is_empty()
+    }
 }
 
 impl<'c> ExpressionChecker<'c> {
@@ -74,7 +87,9 @@ impl<'c> ExpressionChecker<'c> {
         let tested = self.tested.into_iter();
         let tested = tested.map(|(root, field)| (root, Some(field))).collect();
         Ok(ParsedExpression {
-            memo: reads.memo(&self.references),
+            memo: reads
+                .memo(&self.references)
+                .filter(|_| self.kinds.is_empty()),
             tree,
             references: self.references,
             kinds: self.kinds,
@@ -104,7 +119,7 @@ impl<'c> ExpressionChecker<'c> {
                     && matches!(call.args[0].expr, Expr::Call(_) | Expr::Select(_));
                 if is_lazy {
                     self.is_lazy = true;
-                    tree.expr = lazily(std::mem::take(call));
+                    *tree = lazily(std::mem::take(call));
                 }
             }
             Expr::Comprehension(comprehension) => self.comprehension(comprehension),
@@ -118,12 +133,18 @@ impl<'c> ExpressionChecker<'c> {
                 .for_each(|entry| self.entry(&mut entry.expr)),
             Expr::Struct(message) => {
                 let help = "write a map instead: `{'key': value}`";
-                let text = format!("expressions know no type `{}`", message.type_name);
-                self.faults
-                    .push(TemplateError::new(Code::BadExpression, text, help));
+                self.fault(
+                    format!("expressions know no type `{}`", message.type_name),
+                    help,
+                );
             }
         }
         self.depth -= 1;
+    }
+
+    fn fault(&mut self, message: String, help: &str) {
+        let fault = TemplateError::new(Code::BadExpression, message, help);
+        self.faults.push(fault);
     }
 
     fn entry(&mut self, entry: &mut EntryExpr) {
@@ -162,15 +183,12 @@ impl<'c> ExpressionChecker<'c> {
     }
 
     fn select(&mut self, select: &mut SelectExpr) {
-        let asked = if select.test {
-            FieldAccess::Optional
-        } else {
-            FieldAccess::Required
+        let asked = match select.test {
+            true => FieldAccess::Optional,
+            false => FieldAccess::Required,
         };
-        match free_name(&select.operand)
-            .filter(|name| !self.is_bound(name))
-            .map(str::to_owned)
-        {
+        let root = free_name(&select.operand).filter(|name| !self.is_bound(name));
+        match root.map(str::to_owned) {
             Some(root) => self.field(&root, &select.field, asked),
             None => {
                 if let Expr::Select(inner) = &select.operand.expr
@@ -299,8 +317,7 @@ impl<'c> ExpressionChecker<'c> {
             _ => {
                 let message = "`lookup` needs its apiVersion and its kind written out";
                 let help = "write `lookup('v1', 'ServiceAccount', name)`: only the name and the namespace may be computed";
-                self.faults
-                    .push(TemplateError::new(Code::BadExpression, message, help));
+                self.fault(message.to_owned(), help);
             }
         }
     }
@@ -312,12 +329,7 @@ impl<'c> ExpressionChecker<'c> {
         if is_accumulator || matches!(tree.expr, Expr::Literal(_)) && charge == CHARGED {
             return;
         }
-        let inner = std::mem::take(tree);
-        tree.expr = Expr::Call(CallExpr {
-            func_name: charge.to_owned(),
-            target: None,
-            args: vec![inner],
-        });
+        *tree = call(charge, vec![std::mem::take(tree)]);
     }
 
     /// Whether a list comes from the policy alone, written out or made from its own text. Its length is then limited by
@@ -353,8 +365,7 @@ impl<'c> ExpressionChecker<'c> {
             let help = "take the inner one out into `variables`";
             let message =
                 format!("the expression walks lists within lists more than {MAX_WALKS} deep");
-            self.faults
-                .push(TemplateError::new(Code::BadExpression, message, help));
+            self.fault(message, help);
         }
         for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {
             self.expression(part);
@@ -371,16 +382,8 @@ impl<'c> ExpressionChecker<'c> {
 
 /// Wraps a list in a call that limits its length, and charges `nodes` steps for each entry.
 fn limit(list: &mut IdedExpr, nodes: i64) {
-    let nodes = IdedExpr {
-        id: 0,
-        expr: Expr::Literal(LiteralValue::Int(nodes.into())),
-    };
-    let inner = std::mem::take(list);
-    list.expr = Expr::Call(CallExpr {
-        func_name: WALKED.to_owned(),
-        target: None,
-        args: vec![inner, nodes],
-    });
+    let nodes = literal(LiteralValue::Int(nodes.into()));
+    *list = call(WALKED, vec![std::mem::take(list), nodes]);
 }
 
 /// The name, if an expression is nothing but a name.

@@ -37,29 +37,41 @@ pub(super) fn nodes_per_entry(walk: &ComprehensionExpr) -> i64 {
 
 /// The nodes of an expression. A nested walk counts once, because it charges for its own entries.
 fn count(tree: &IdedExpr) -> i64 {
-    let inner: i64 = match &tree.expr {
-        Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) | Expr::Struct(_) => 0,
-        Expr::Select(select) => count(&select.operand),
+    let counted = match &tree.expr {
+        Expr::Comprehension(walk) => vec![&walk.iter_range, &walk.loop_step, &walk.result],
+        _ => parts(tree),
+    };
+    counted.into_iter().map(count).sum::<i64>() + 1
+}
+
+/// The expressions that an expression is made of.
+pub(super) fn parts(tree: &IdedExpr) -> Vec<&IdedExpr> {
+    match &tree.expr {
+        Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) | Expr::Struct(_) => Vec::new(),
+        Expr::Select(select) => vec![&select.operand],
         Expr::Call(call) => call
             .target
-            .iter()
-            .map(|target| count(target))
-            .chain(call.args.iter().map(count))
-            .sum(),
-        Expr::Comprehension(walk) => [&walk.iter_range, &walk.loop_step, &walk.result]
+            .as_deref()
             .into_iter()
-            .map(count)
-            .sum(),
-        Expr::List(list) => list.elements.iter().map(count).sum(),
+            .chain(&call.args)
+            .collect(),
+        Expr::Comprehension(walk) => vec![
+            &walk.iter_range,
+            &walk.accu_init,
+            &walk.loop_cond,
+            &walk.loop_step,
+            &walk.result,
+        ],
+        Expr::List(list) => list.elements.iter().collect(),
         Expr::Map(map) => {
-            let values = map.entries.iter().map(|entry| match &entry.expr {
-                EntryExpr::StructField(field) => count(&field.value),
-                EntryExpr::MapEntry(entry) => count(&entry.key) + count(&entry.value),
+            let entries = map.entries.iter();
+            let parts = entries.flat_map(|entry| match &entry.expr {
+                EntryExpr::StructField(field) => vec![&field.value],
+                EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
             });
-            values.sum()
+            parts.collect()
         }
-    };
-    inner + 1
+    }
 }
 
 /// Takes steps, or fails if not enough are left.

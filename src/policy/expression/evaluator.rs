@@ -1,7 +1,6 @@
 //! Evaluates expressions over one workload: binds the names that they read to facts, parameters and variables, and
 //! caches the results.
 
-use cel::common::types::{CelNull, CelString};
 use cel::common::value::{CowVal, Val};
 use cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
@@ -143,7 +142,7 @@ impl<'e> Evaluator<'e> {
     pub(super) fn found(&self, expression: &Expression) -> Result<Evaluation, TemplateError> {
         let mut late = BTreeMap::new();
         let bound = self.bindings(expression, &mut late)?;
-        let memo = expression.memo.as_ref().filter(|_| late.is_empty());
+        let memo = expression.parsed.memo.as_ref().filter(|_| late.is_empty());
         if let Some(found) = memo.and_then(|memo| memo.find(&bound))
             // A cached value costs the same steps, so that the limit does not depend on what ran before.
             && let Some(left) = self.steps_left.get().checked_sub(found.steps)
@@ -176,34 +175,29 @@ impl<'e> Evaluator<'e> {
             context.add_variable_as_val(root, Box::new(map_of(fields)));
         }
         for root in WHOLE {
-            if expression
-                .references
-                .iter()
-                .any(|(wanted, _)| wanted == root)
-            {
+            let mut references = expression.parsed.references.iter();
+            if references.any(|(wanted, _)| wanted == root) {
                 let object = self.find(root, "")?;
-                let object =
-                    object.unwrap_or_else(|| SharedValue::from(Box::new(CelNull) as Box<dyn Val>));
+                let object = object.unwrap_or_else(|| shared(Value::Null));
                 context.add_variable_as_val(root, Box::new(object));
             }
         }
-        let resolve = || Cel::resolve_val(&expression.tree, &context).map(CowVal::into_owned);
+        let resolve =
+            || Cel::resolve_val(&expression.parsed.tree, &context).map(CowVal::into_owned);
         let evaluate = || cost::with_budget(&self.steps_left, resolve);
-        let resolved = if expression.looks_up {
+        let resolved = if expression.parsed.looks_up() {
             self.with_objects(expression, evaluate)?
         } else {
             evaluate()
         };
-        resolved
-            .map(SharedValue::from)
-            .map_err(|error| match &error {
-                // The evaluation read a field that was left out: report why the field has no value.
-                ExecutionError::NoSuchKey(key) => match late.remove(key.as_str()) {
-                    Some(fault) => fault,
-                    None => failed(expression, &in_words(error)),
-                },
-                _ => failed(expression, &in_words(error)),
-            })
+        resolved.map(SharedValue::from).map_err(|error| {
+            // The evaluation read a field that was left out: report why the field has no value.
+            let left_out = match &error {
+                ExecutionError::NoSuchKey(key) => late.remove(key.as_str()),
+                _ => None,
+            };
+            left_out.unwrap_or_else(|| failed(expression, &in_words(error)))
+        })
     }
 
     /// Evaluates again until every object that the expression looks up is cached.
@@ -237,15 +231,12 @@ impl<'e> Evaluator<'e> {
     ) -> Result<Bindings, TemplateError> {
         let mut bindings = Bindings::new();
         let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
-        for (root, field) in expression.references.iter().filter(fields) {
+        for (root, field) in expression.parsed.references.iter().filter(fields) {
             let fields: Vec<String> = match (root.as_str(), field) {
                 (_, Some(field)) => vec![field.clone()],
                 ("params", None) => self.params.keys().cloned().collect(),
                 ("variables", None) => Vec::new(),
-                (root, None) => fields_of(root)
-                    .iter()
-                    .map(|&field| field.to_owned())
-                    .collect(),
+                (root, None) => fields_of(root).iter().map(ToString::to_string).collect(),
             };
             if fields.is_empty()
                 && fields_of(root).is_empty()
@@ -255,7 +246,7 @@ impl<'e> Evaluator<'e> {
             }
             let bound = bindings.entry(root.clone()).or_default();
             for field in fields {
-                let tested = expression.tested.as_ref();
+                let tested = expression.parsed.tested.as_ref();
                 let may_wait = tested
                     .is_some_and(|tested| !tested.contains(&(root.clone(), Some(field.clone()))));
                 match self.find(root, &field) {
@@ -294,12 +285,10 @@ impl<'e> Evaluator<'e> {
             return Ok(found.clone());
         }
         let found = match root {
-            "params" => self
-                .params
-                .get(field)
-                .cloned()
-                .flatten()
-                .map(|text| SharedValue::from(Box::new(CelString::from(text)) as Box<dyn Val>)),
+            "params" => {
+                let value = self.params.get(field).cloned().flatten();
+                value.map(|text| shared(Value::String(text)))
+            }
             "variables" => self.variable(field)?,
             "source" => self.variable(SOURCE)?,
             "sources" => self.variable(SOURCES)?,
@@ -322,13 +311,10 @@ impl<'e> Evaluator<'e> {
 }
 
 fn failed(expression: &Expression, why: &str) -> TemplateError {
+    let message = format!("`{}` has no value: {why}", shortened(&expression.text));
     TemplateError {
         help: None,
-        ..TemplateError::new(
-            Code::BadExpression,
-            format!("`{}` has no value: {why}", shortened(&expression.text)),
-            String::new(),
-        )
+        ..TemplateError::new(Code::BadExpression, message, "")
     }
 }
 

@@ -48,52 +48,64 @@ struct LoopNames {
     value: String,
 }
 
-struct ExprBuilder<'h, 'p> {
-    helper: &'h mut MacroExprHelper<'p>,
+/// A node of an expression. Ids are places in the text, which nodes of ours have none.
+fn node(expr: Expr) -> IdedExpr {
+    IdedExpr { id: 0, expr }
 }
 
-impl ExprBuilder<'_, '_> {
-    fn ident(&mut self, name: &str) -> IdedExpr {
-        self.helper.next_expr(Expr::Ident(name.to_owned()))
-    }
+fn ident(name: &str) -> IdedExpr {
+    node(Expr::Ident(name.to_owned()))
+}
 
-    fn call(&mut self, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
-        self.helper.next_expr(Expr::Call(CallExpr {
-            func_name: name.to_owned(),
-            target: None,
-            args,
-        }))
-    }
+/// A call of a function.
+pub(super) fn call(name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+    node(Expr::Call(CallExpr {
+        func_name: name.to_owned(),
+        target: None,
+        args,
+    }))
+}
 
-    fn list(&mut self, items: Vec<IdedExpr>) -> IdedExpr {
-        self.helper.next_expr(Expr::List(ListExpr::new(items)))
-    }
+fn method(target: IdedExpr, name: &str) -> IdedExpr {
+    node(Expr::Call(CallExpr {
+        func_name: name.to_owned(),
+        target: Some(Box::new(target)),
+        args: Vec::new(),
+    }))
+}
 
-    fn flag(&mut self, flag: bool) -> IdedExpr {
-        let literal = LiteralValue::Boolean(flag.into());
-        self.helper.next_expr(Expr::Literal(literal))
-    }
+fn list(items: Vec<IdedExpr>) -> IdedExpr {
+    node(Expr::List(ListExpr::new(items)))
+}
 
-    /// Binds a name to a value within an expression, as a comprehension over an empty list: CEL has no `let`.
-    fn bind(&mut self, name: &str, value: IdedExpr, within: IdedExpr) -> IdedExpr {
-        let bound = ComprehensionExpr {
-            iter_range: self.list(Vec::new()),
-            iter_var: "#unused".to_owned(),
-            iter_var2: None,
-            accu_var: name.to_owned(),
-            accu_init: value,
-            loop_cond: self.flag(false),
-            loop_step: self.ident(name),
-            result: within,
-        };
-        self.helper.next_expr(Expr::Comprehension(Box::new(bound)))
-    }
+/// A literal.
+pub(super) fn literal(literal: LiteralValue) -> IdedExpr {
+    node(Expr::Literal(literal))
+}
 
+fn flag(flag: bool) -> IdedExpr {
+    literal(LiteralValue::Boolean(flag.into()))
+}
+
+/// Binds a name to a value within an expression, as a comprehension over an empty list: CEL has no `let`.
+fn bind(name: &str, value: IdedExpr, within: IdedExpr) -> IdedExpr {
+    node(Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: list(Vec::new()),
+        iter_var: "#unused".to_owned(),
+        iter_var2: None,
+        accu_var: name.to_owned(),
+        accu_init: value,
+        loop_cond: flag(false),
+        loop_step: ident(name),
+        result: within,
+    })))
+}
+
+impl LoopNames {
     /// Binds the second variable to the entry of the current key.
-    fn with_value(&mut self, names: &LoopNames, within: IdedExpr) -> IdedExpr {
-        let (range, key) = (self.ident(RANGE), self.ident(&names.key));
-        let value = self.call(INDEX, vec![range, key]);
-        self.bind(&names.value, value, within)
+    fn with_value(&self, within: IdedExpr) -> IdedExpr {
+        let value = call(INDEX, vec![ident(RANGE), ident(&self.key)]);
+        bind(&self.value, value, within)
     }
 }
 
@@ -103,95 +115,65 @@ fn expand(
     args: &mut Vec<IdedExpr>,
     kind: MacroKind,
 ) -> ExpansionResult {
-    for arg in &args[..2] {
-        if !matches!(arg.expr, Expr::Ident(_)) {
-            return Err(helper.new_error(arg.id, "the first two arguments must be names"));
-        }
-    }
-    let mut args = std::mem::take(args).into_iter();
-    let mut name = || match args.next().map(|arg| arg.expr) {
-        Some(Expr::Ident(name)) => name,
-        _ => String::new(),
+    let [Expr::Ident(key), Expr::Ident(value)] = [&args[0].expr, &args[1].expr] else {
+        let is_name = |arg: &&IdedExpr| matches!(arg.expr, Expr::Ident(_));
+        let wrong = args
+            .iter()
+            .find(|arg| !is_name(arg))
+            .map_or(0, |arg| arg.id);
+        return Err(helper.new_error(wrong, "the first two arguments must be names"));
     };
     let names = LoopNames {
-        key: name(),
-        value: name(),
+        key: key.clone(),
+        value: value.clone(),
     };
-    let mut rest: Vec<IdedExpr> = args.collect();
+    let mut rest = args.split_off(2);
     let value = rest.pop().unwrap_or_default();
-    let filter = rest.pop();
-    let mut build = ExprBuilder { helper };
-    let step = step(&mut build, &names, value, filter, kind);
-    let walk = walk(&mut build, names.key, step, kind);
-    let walk = build.helper.next_expr(Expr::Comprehension(Box::new(walk)));
-    let target = target.take().unwrap_or_default();
-    Ok(Some(build.bind(RANGE, target, walk)))
-}
-
-/// The comprehension over the keys that evaluates `step` for each.
-fn walk(
-    build: &mut ExprBuilder<'_, '_>,
-    key: String,
-    step: IdedExpr,
-    kind: MacroKind,
-) -> ComprehensionExpr {
-    let (init, condition) = match kind {
-        MacroKind::All => (build.flag(true), Some(build.ident(RESULT))),
+    let step = step(&names, value, rest.pop(), kind);
+    let result = || ident(RESULT);
+    let (accu_init, loop_cond, result) = match kind {
+        MacroKind::All => (
+            flag(true),
+            call(NOT_STRICTLY_FALSE, vec![result()]),
+            result(),
+        ),
         MacroKind::Exists => {
-            let found = build.ident(RESULT);
-            let none = build.call(LOGICAL_NOT, vec![found]);
-            (build.flag(false), Some(none))
+            let none = call(LOGICAL_NOT, vec![result()]);
+            let is_open = call(NOT_STRICTLY_FALSE, vec![none]);
+            (flag(false), is_open, result())
         }
-        MacroKind::List | MacroKind::Map => (build.list(Vec::new()), None),
+        MacroKind::List => (list(Vec::new()), flag(true), result()),
+        MacroKind::Map => (list(Vec::new()), flag(true), call(MAP_OF, vec![result()])),
     };
-    let loop_cond = match condition {
-        Some(condition) => build.call(NOT_STRICTLY_FALSE, vec![condition]),
-        None => build.flag(true),
-    };
-    let range = build.ident(RANGE);
-    let mut result = build.ident(RESULT);
-    if kind == MacroKind::Map {
-        result = build.call(MAP_OF, vec![result]);
-    }
-    ComprehensionExpr {
-        iter_range: build.call(KEYS, vec![range]),
-        iter_var: key,
+    let walk = node(Expr::Comprehension(Box::new(ComprehensionExpr {
+        iter_range: call(KEYS, vec![ident(RANGE)]),
+        iter_var: names.key,
         iter_var2: None,
         accu_var: RESULT.to_owned(),
-        accu_init: init,
+        accu_init,
         loop_cond,
         loop_step: step,
         result,
-    }
+    })));
+    Ok(Some(bind(RANGE, target.take().unwrap_or_default(), walk)))
 }
 
 /// The step of a comprehension: adds the entry of a key to the accumulator.
-fn step(
-    build: &mut ExprBuilder<'_, '_>,
-    names: &LoopNames,
-    value: IdedExpr,
-    filter: Option<IdedExpr>,
-    kind: MacroKind,
-) -> IdedExpr {
-    let value = build.with_value(names, value);
-    let result = build.ident(RESULT);
+fn step(names: &LoopNames, value: IdedExpr, filter: Option<IdedExpr>, kind: MacroKind) -> IdedExpr {
+    let value = names.with_value(value);
+    let result = ident(RESULT);
     let added = match kind {
-        MacroKind::All => return build.call(LOGICAL_AND, vec![result, value]),
-        MacroKind::Exists => return build.call(LOGICAL_OR, vec![result, value]),
+        MacroKind::All => return call(LOGICAL_AND, vec![result, value]),
+        MacroKind::Exists => return call(LOGICAL_OR, vec![result, value]),
         MacroKind::List => value,
-        MacroKind::Map => {
-            let key = build.ident(&names.key);
-            build.list(vec![key, value])
-        }
+        MacroKind::Map => list(vec![ident(&names.key), value]),
     };
-    let added = build.list(vec![added]);
-    let grown = build.call(ADD, vec![result, added]);
+    let grown = call(ADD, vec![result, list(vec![added])]);
     match filter {
         None => grown,
         Some(filter) => {
-            let filter = build.with_value(names, filter);
-            let unchanged = build.ident(RESULT);
-            build.call(CONDITIONAL, vec![filter, grown, unchanged])
+            let filter = names.with_value(filter);
+            call(CONDITIONAL, vec![filter, grown, ident(RESULT)])
         }
     }
 }
@@ -202,43 +184,19 @@ pub(super) fn is_binding(walk: &ComprehensionExpr) -> bool {
         && matches!(&walk.loop_cond.expr, Expr::Literal(_))
 }
 
-fn method_call(target: IdedExpr, name: &str) -> IdedExpr {
-    let call = CallExpr {
-        func_name: name.to_owned(),
-        target: Some(Box::new(target)),
-        args: Vec::new(),
-    };
-    IdedExpr {
-        id: 0,
-        expr: Expr::Call(call),
-    }
-}
-
 /// Rewrites `a.orValue(b)` and `a.or(b)` so that `b` is evaluated only if `a` is empty. The crate evaluates both.
-pub(super) fn lazily(call: CallExpr) -> Expr {
+pub(super) fn lazily(or: CallExpr) -> IdedExpr {
     const OPTIONAL: &str = "@optional";
-    let node = |expr| IdedExpr { id: 0, expr };
-    let ident = || node(Expr::Ident(OPTIONAL.to_owned()));
-    let is_value = call.func_name == "orValue";
-    let present = if is_value {
-        method_call(ident(), "value")
-    } else {
-        ident()
+    let present = match or.func_name.as_str() {
+        "orValue" => method(ident(OPTIONAL), "value"),
+        _ => ident(OPTIONAL),
     };
-    let fallback = call.args.into_iter().next().unwrap_or_default();
-    let result = CallExpr {
-        func_name: CONDITIONAL.to_owned(),
-        target: None,
-        args: vec![method_call(ident(), "hasValue"), present, fallback],
-    };
-    Expr::Comprehension(Box::new(ComprehensionExpr {
-        iter_range: node(Expr::List(ListExpr::new(Vec::new()))),
-        iter_var: "#unused".to_owned(),
-        iter_var2: None,
-        accu_var: OPTIONAL.to_owned(),
-        accu_init: call.target.map(|target| *target).unwrap_or_default(),
-        loop_cond: node(Expr::Literal(LiteralValue::Boolean(false.into()))),
-        loop_step: ident(),
-        result: node(Expr::Call(result)),
-    }))
+    let fallback = or.args.into_iter().next().unwrap_or_default();
+    let has_value = method(ident(OPTIONAL), "hasValue");
+    let optional = or.target.map(|target| *target).unwrap_or_default();
+    bind(
+        OPTIONAL,
+        optional,
+        call(CONDITIONAL, vec![has_value, present, fallback]),
+    )
 }

@@ -2,15 +2,13 @@
 //! looks.
 
 use cel::common::ast::operators::{IN, INDEX, OPT_INDEX, OPT_SELECT};
-use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
-use cel::common::types::{
-    CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString,
-    CelUInt,
-};
+use cel::common::ast::{Expr, IdedExpr, LiteralValue};
+use cel::common::types::{CelDouble, CelList, CelMap, CelMapKey, CelOptional, CelString};
 use cel::common::value::{FromVal, Val};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::cost::parts;
 use super::evaluator::Bindings;
 use super::shared::SharedValue;
 use super::{ExpressionResult, FieldReferences, WHOLE};
@@ -167,15 +165,6 @@ fn is_same<'v>(left: &(dyn Val + 'v), right: &(dyn Val + 'v)) -> bool {
                     right.is_some_and(|right| is_same(value.as_ref(), right.as_ref()))
                 });
     }
-    if let Some((left, right)) = downcast_both::<CelBool>(left, right) {
-        return left.inner() == right.inner();
-    }
-    if let Some((left, right)) = downcast_both::<CelInt>(left, right) {
-        return left.inner() == right.inner();
-    }
-    if let Some((left, right)) = downcast_both::<CelUInt>(left, right) {
-        return left.inner() == right.inner();
-    }
     // By bits, so that NaN is itself.
     if let Some((left, right)) = downcast_both::<CelDouble>(left, right) {
         return left.inner().to_bits() == right.inner().to_bits();
@@ -186,8 +175,7 @@ fn is_same<'v>(left: &(dyn Val + 'v), right: &(dyn Val + 'v)) -> bool {
             (left, right) => left.is_none() && right.is_none(),
         };
     }
-    // Values of other types are opaque, so they count as different.
-    downcast_both::<CelNull>(left, right).is_some()
+    left.get_type() == right.get_type() && left.equals(right)
 }
 
 /// Collects which fields, and which entries of them, an expression reads.
@@ -235,57 +223,44 @@ impl FieldReads {
     }
 
     fn visit(&mut self, tree: &IdedExpr) {
-        match &tree.expr {
-            Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) => {}
-            Expr::Select(select) => match field_of(tree) {
-                Some(name) => drop(self.whole.insert(name)),
-                None => match field_of(&select.operand) {
-                    Some(name) => self.add_key(name, &select.field),
-                    None => self.visit(&select.operand),
-                },
-            },
-            Expr::Call(call) => {
-                let map_and_key = match (call.func_name.as_str(), call.args.as_slice()) {
-                    (INDEX | OPT_INDEX | OPT_SELECT, [map, key]) => field_of(map).zip(text_of(key)),
-                    (IN, [key, map]) if is_label_map(map) => field_of(map).zip(text_of(key)),
-                    _ => None,
-                };
-                // A field read by index, such as `pod['annotations']`.
-                if let [of, key] = call.args.as_slice()
-                    && let (Expr::Ident(root), Some(field)) = (&of.expr, text_of(key))
-                {
-                    self.whole.insert((root.clone(), field.to_owned()));
-                }
-                match map_and_key {
-                    Some((name, key)) => self.add_key(name, key),
-                    None => {
-                        let target = call.target.as_deref().into_iter();
-                        target.chain(&call.args).for_each(|inner| self.visit(inner));
-                    }
-                }
-            }
-            Expr::Comprehension(walk) => {
+        if let Some(name) = field_of(tree).or_else(|| indexed_field_of(tree)) {
+            self.whole.insert(name);
+        } else if let Some((name, key)) = key_of(tree) {
+            self.keys.entry(name).or_default().insert(key.to_owned());
+        } else {
+            if let Expr::Comprehension(walk) = &tree.expr {
                 let names = [&walk.iter_var, &walk.accu_var].into_iter();
                 self.bound.extend(names.chain(&walk.iter_var2).cloned());
-                let steps = [&walk.loop_cond, &walk.loop_step, &walk.result];
-                let lists = [&walk.iter_range, &walk.accu_init];
-                let parts = lists.into_iter().chain(steps);
-                parts.for_each(|part| self.visit(part));
             }
-            Expr::List(list) => list.elements.iter().for_each(|inner| self.visit(inner)),
-            Expr::Map(map) => map.entries.iter().for_each(|entry| match &entry.expr {
-                EntryExpr::StructField(field) => self.visit(&field.value),
-                EntryExpr::MapEntry(entry) => {
-                    self.visit(&entry.key);
-                    self.visit(&entry.value);
-                }
-            }),
-            Expr::Struct(_) => {}
+            parts(tree).into_iter().for_each(|part| self.visit(part));
         }
     }
+}
 
-    fn add_key(&mut self, name: (String, String), key: &str) {
-        self.keys.entry(name).or_default().insert(key.to_owned());
+/// Root and field, if an expression is a field that is read by index, such as `pod['annotations']`.
+fn indexed_field_of(tree: &IdedExpr) -> Option<(String, String)> {
+    let Expr::Call(call) = &tree.expr else {
+        return None;
+    };
+    match (call.func_name.as_str(), call.args.as_slice()) {
+        (INDEX | OPT_INDEX | OPT_SELECT, [of, key]) => match &of.expr {
+            Expr::Ident(root) => Some((root.clone(), text_of(key)?.to_owned())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A field and a literal key of it, if an expression reads nothing but that entry.
+fn key_of(tree: &IdedExpr) -> Option<((String, String), &str)> {
+    match &tree.expr {
+        Expr::Select(select) => Some((field_of(&select.operand)?, &select.field)),
+        Expr::Call(call) => match (call.func_name.as_str(), call.args.as_slice()) {
+            (INDEX | OPT_INDEX | OPT_SELECT, [map, key]) => field_of(map).zip(text_of(key)),
+            (IN, [key, map]) if is_label_map(map) => field_of(map).zip(text_of(key)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

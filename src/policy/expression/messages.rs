@@ -35,8 +35,7 @@ pub(super) fn in_words(error: ExecutionError) -> String {
         ExecutionError::UnsupportedKeyType(key) => {
             format!("{} is no key of a map", type_name(&key))
         }
-        ExecutionError::UnsupportedTargetType { target }
-        | ExecutionError::NotSupportedAsMethod { target, .. } => {
+        ExecutionError::UnsupportedTargetType { target } => {
             format!("a function does not take {}", type_name(&target))
         }
         ExecutionError::UnexpectedType { got, want } if want.contains("representable") => {

@@ -1,15 +1,15 @@
 //! Reference-counted CEL values: many expressions read a value that is made once.
 
-use cel::ExecutionError;
 use cel::common::traits::{
     Adder, Comparer, Container, Divider, Indexer, Iterable, Modder, Multiplier, Negator, Sizer,
     Subtractor, Zeroer,
 };
 use cel::common::types::{
     CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString,
-    CelUInt, DYN_TYPE, Kind, Type,
+    DYN_TYPE, Kind, Type,
 };
 use cel::common::value::{Builtin, BuiltinRef, CowVal, Val};
+use cel::{ExecutionError, Value as Cel};
 use serde_json::{Number, Value};
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -219,29 +219,20 @@ fn inner_json(value: &dyn Val, left: &mut usize) -> Result<Value, String> {
 }
 
 fn scalar(value: &dyn Val) -> Result<Value, String> {
-    if value.downcast_ref::<CelNull>().is_some() {
-        return Ok(Value::Null);
-    }
-    if let Some(flag) = value.downcast_ref::<CelBool>() {
-        return Ok(Value::Bool(*flag.inner()));
-    }
-    if let Some(number) = value.downcast_ref::<CelInt>() {
-        return Ok(Value::from(*number.inner()));
-    }
-    if let Some(number) = value.downcast_ref::<CelUInt>() {
-        return Ok(Value::from(*number.inner()));
-    }
-    if let Some(number) = value.downcast_ref::<CelDouble>() {
-        let number = Number::from_f64(*number.inner()).map(Value::Number);
-        return number.ok_or_else(|| "the number is not finite".to_owned());
-    }
-    let kind = value.get_type();
-    Err(match kind.kind() {
+    match Cel::try_from(value) {
+        Ok(Cel::Null) => Ok(Value::Null),
+        Ok(Cel::Bool(flag)) => Ok(Value::Bool(flag)),
+        Ok(Cel::Int(number)) => Ok(Value::from(number)),
+        Ok(Cel::UInt(number)) => Ok(Value::from(number)),
+        Ok(Cel::Float(number)) => {
+            let number = Number::from_f64(number).map(Value::Number);
+            number.ok_or_else(|| "the number is not finite".to_owned())
+        }
         // Types such as a URL have no JSON form; only their methods have.
-        Kind::Unspecified => format!(
+        _ if value.get_type().kind() == Kind::Unspecified => Err(format!(
             "{} is no value by itself: ask for a part of it",
-            kind.name()
-        ),
-        _ => "its type is none of Kubernetes'".to_owned(),
-    })
+            value.get_type().name()
+        )),
+        _ => Err("its type is none of Kubernetes'".to_owned()),
+    }
 }
