@@ -212,48 +212,56 @@ pub(super) struct AgentVariable {
     pub separator: Option<&'static str>,
 }
 
+impl AgentVariable {
+    fn added(name: &'static str, separator: &'static str, text: String) -> Self {
+        AgentVariable {
+            name,
+            text,
+            separator: Some(separator),
+        }
+    }
+
+    fn unset(name: &'static str, text: &str) -> Self {
+        AgentVariable {
+            name,
+            text: text.to_owned(),
+            separator: None,
+        }
+    }
+}
+
 /// The variables of an agent in a folder, but `PYTHONPATH`. `system` is the platform of .NET's native library.
 pub(super) fn agent_variables(language: Language, path: &str, system: &str) -> Vec<AgentVariable> {
-    let added = |name, separator, text| AgentVariable {
-        name,
-        text,
-        separator: Some(separator),
-    };
-    let unset = |name, text: &str| AgentVariable {
-        name,
-        text: text.to_owned(),
-        separator: None,
-    };
-    let in_path = |name, file: &str| added(name, ":", format!("{path}/{file}"));
+    let in_path = |name, file: &str| AgentVariable::added(name, ":", format!("{path}/{file}"));
     let library = format!("{path}/{system}/OpenTelemetry.AutoInstrumentation.Native.so");
     let hook = "net/OpenTelemetry.AutoInstrumentation.StartupHook.dll";
     match language {
-        Language::Java => vec![added(
+        Language::Java => vec![AgentVariable::added(
             "JAVA_TOOL_OPTIONS",
             " ",
             format!("-javaagent:{path}/javaagent.jar"),
         )],
         Language::NodeJs => vec![
-            added(
+            AgentVariable::added(
                 "NODE_OPTIONS",
                 " ",
                 format!("--require {path}/autoinstrumentation.js"),
             ),
-            unset("OTEL_METRICS_EXPORTER", "otlp"),
+            AgentVariable::unset("OTEL_METRICS_EXPORTER", "otlp"),
         ],
         Language::Python => vec![
-            unset("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
-            unset("OTEL_TRACES_EXPORTER", "otlp"),
-            unset("OTEL_METRICS_EXPORTER", "otlp"),
-            unset("OTEL_LOGS_EXPORTER", "otlp"),
+            AgentVariable::unset("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+            AgentVariable::unset("OTEL_TRACES_EXPORTER", "otlp"),
+            AgentVariable::unset("OTEL_METRICS_EXPORTER", "otlp"),
+            AgentVariable::unset("OTEL_LOGS_EXPORTER", "otlp"),
         ],
         Language::DotNet => vec![
-            unset("CORECLR_ENABLE_PROFILING", "1"),
-            unset("CORECLR_PROFILER", "{918728DD-259F-4A6A-AC2B-B85E1B658318}"),
-            unset("CORECLR_PROFILER_PATH", &library),
+            AgentVariable::unset("CORECLR_ENABLE_PROFILING", "1"),
+            AgentVariable::unset("CORECLR_PROFILER", "{918728DD-259F-4A6A-AC2B-B85E1B658318}"),
+            AgentVariable::unset("CORECLR_PROFILER_PATH", &library),
             in_path("DOTNET_STARTUP_HOOKS", hook),
             in_path("DOTNET_ADDITIONAL_DEPS", "AdditionalDeps"),
-            unset(AUTO_HOME, path),
+            AgentVariable::unset(AUTO_HOME, path),
             in_path("DOTNET_SHARED_STORE", "store"),
         ],
         Language::Go | Language::ApacheHttpd | Language::Nginx | Language::Sdk => Vec::new(),

@@ -24,17 +24,11 @@ const OWNERS: [&str; 7] = [
 ];
 
 /// The attribute for the name of a workload of a kind. Like the operator, ignores the API group.
-pub(super) fn owner_key(kind: &str) -> Option<&'static str> {
-    match kind.to_ascii_lowercase().as_str() {
-        "deployment" => Some("k8s.deployment.name"),
-        "replicaset" => Some("k8s.replicaset.name"),
-        "statefulset" => Some("k8s.statefulset.name"),
-        "daemonset" => Some("k8s.daemonset.name"),
-        "cronjob" => Some("k8s.cronjob.name"),
-        "job" => Some("k8s.job.name"),
-        "pod" => Some("k8s.pod.name"),
-        _ => None,
-    }
+pub(super) fn owner_key(kind: &str) -> Option<String> {
+    let kind = kind.to_ascii_lowercase();
+    OWNERS
+        .contains(&kind.as_str())
+        .then(|| format!("k8s.{kind}.name"))
 }
 
 impl Injector<'_> {
@@ -56,17 +50,16 @@ impl Injector<'_> {
             .collect();
         let mut attributes = resource.attributes.clone();
         let node = self.pod.field("nodeName").as_str().unwrap_or_default();
-        let mut known = vec![
+        let known = [
             ("k8s.namespace.name", namespace.to_owned()),
             ("k8s.container.name", container.name().to_owned()),
             ("k8s.node.name", node.to_owned()),
             ("service.instance.id", self.instance_id(app)),
         ];
-        if let (Some(key), Some(name)) = (owner_key(self.facts.kind), self.facts.name) {
-            known.push((key, name.to_owned()));
-        }
-        let known = known.into_iter().filter(|(_, value)| !value.is_empty());
-        attributes.extend(known.map(|(key, value)| (key.to_owned(), value)));
+        let owner = owner_key(self.facts.kind).zip(self.facts.name.map(str::to_owned));
+        let known = known.map(|(key, value)| (key.to_owned(), value));
+        let known = known.into_iter().chain(owner);
+        attributes.extend(known.filter(|(_, value)| !value.is_empty()));
         for (key, value) in self.facts.annotations {
             if let Some(key) = key
                 .strip_prefix(PREFIX)

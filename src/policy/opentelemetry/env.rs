@@ -148,6 +148,11 @@ pub(super) fn field(name: &str, path: &str) -> Value {
     json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}})
 }
 
+/// The items of a list; none if it is no list.
+pub(super) fn items(list: &Value) -> &[Value] {
+    list.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
 /// The text of a variable; empty if it has none.
 pub(super) fn text_of(item: &Value) -> String {
     match &item["value"] {

@@ -73,19 +73,13 @@ impl Injector<'_> {
     /// The positions of the named containers: init containers in the pod's order, then app containers in the order of
     /// the names.
     pub(super) fn targets(&self, names: &[String]) -> Vec<ContainerPosition> {
-        let mut init = Vec::new();
-        let mut apps = Vec::new();
-        for name in names {
-            let Some(at) = self.pod.find(name) else {
-                continue;
-            };
-            match self.pod.find_init(name) {
-                Some(place) => init.push((place, at)),
-                None => apps.push(at),
-            }
-        }
-        init.sort_by_key(|(place, _)| *place);
-        init.into_iter().map(|(_, at)| at).chain(apps).collect()
+        let place = |name: &String| {
+            let init = self.pod.find_init(name).unwrap_or(usize::MAX);
+            Some((init, self.pod.find(name)?))
+        };
+        let mut targets: Vec<_> = names.iter().filter_map(place).collect();
+        targets.sort_by_key(|(init, _)| *init);
+        targets.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Injects an agent that an init container copies: Java, Node.js, Python, .NET.
@@ -287,7 +281,7 @@ impl Injector<'_> {
             return;
         }
         let reason = match owner_key(self.facts.kind) {
-            Some(key) if self.facts.name.is_some() && !attributes.contains_key(key) => {
+            Some(key) if self.facts.name.is_some() && !attributes.contains_key(&key) => {
                 format!("its {ATTRIBUTES} states {key}, which the operator then does not look at")
             }
             Some(_) => return,

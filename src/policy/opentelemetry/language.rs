@@ -52,11 +52,11 @@ impl Language {
         }
     }
 
-    /// The language of a name.
-    pub fn find(word: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|language| language.word() == word)
+    /// The languages that have an image: all but the SDK.
+    pub fn with_images() -> impl Iterator<Item = Self> {
+        let mut languages = Self::ALL.into_iter();
+        languages.next_back();
+        languages
     }
 
     /// The language of a name, if it has an image.
@@ -64,19 +64,12 @@ impl Language {
     /// # Errors
     /// A message with the valid names.
     pub fn with_image(word: &str) -> Result<Self, String> {
-        let mut languages = Self::ALL
-            .into_iter()
-            .filter(|&language| language != Language::Sdk);
-        languages
-            .clone()
-            .find(|language| language.word() == word)
-            .ok_or_else(|| {
-                let words: Vec<&str> = languages.by_ref().map(Language::word).collect();
-                format!(
-                    "there is no image for `{word}`: the words are {}",
-                    words.join(", ")
-                )
-            })
+        let found = Self::with_images().find(|language| language.word() == word);
+        found.ok_or_else(|| {
+            let words: Vec<&str> = Self::with_images().map(Language::word).collect();
+            let words = words.join(", ");
+            format!("there is no image for `{word}`: the words are {words}")
+        })
     }
 
     /// The field in the spec of an Instrumentation. The SDK has none.

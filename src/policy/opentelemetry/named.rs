@@ -8,9 +8,10 @@ use super::catalog::ChosenResources;
 use super::go::SIDECAR;
 use super::language::Language;
 use super::operator::InstrumentationMutation;
-use super::pod::InstrumentedPod;
+use super::pod::{InstrumentedContainer, InstrumentedPod};
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
+use crate::yaml::value::Path;
 
 impl InstrumentationMutation {
     /// The container names for each chosen language. An empty list means the first container.
@@ -53,9 +54,8 @@ fn names(annotations: &Annotations<'_>, key: &str) -> Result<Vec<String>, Box<Re
         let message = format!(
             "`{key}: {text}` of {{}} has a character that the operator does not take, so it leaves the pod as it is"
         );
-        let remark = Remark::warning(Code::UnknownContainer, message);
-        let remark = remark.at(annotations.place(key));
-        Box::new(remark.help("only letters, digits, `-`, and `,` between names; no spaces"))
+        let help = "only letters, digits, `-`, and `,` between names; no spaces";
+        Box::new(remark(message, annotations.place(key), help))
     })
 }
 
@@ -75,8 +75,7 @@ fn check_twice(
     );
     let help = format!("`{key}` adds to `{common_key}`: name it in one of them, once");
     let place = annotations.place(&key).or(annotations.place(&common_key));
-    let remark = Remark::warning(Code::UnknownContainer, message).at(place);
-    Err(Box::new(remark.help(help)))
+    Err(Box::new(remark(message, place, &help)))
 }
 
 fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> {
@@ -85,8 +84,7 @@ fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> 
     );
     let help = format!("add the annotation `{}`", language.containers_key());
     let place = annotations.place(&language.inject_key());
-    let remark = Remark::warning(Code::UnknownContainer, message).at(place);
-    Box::new(remark.help(help))
+    Box::new(remark(message, place, &help))
 }
 
 /// A remark on names that match no container of the pod.
@@ -114,20 +112,15 @@ pub(super) fn unknown_names(
         "{{}} has no container `{}`, which is named for {language}: {end}",
         unknown.join("`, `")
     );
-    let key = language.containers_key();
-    let containers = pod
-        .init
-        .iter()
-        .chain(&pod.apps)
-        .map(|container| container.name());
-    Some(
-        Remark::warning(Code::UnknownContainer, message)
-            .at(annotations
-                .place(&key)
-                .or(annotations.place(&common_containers())))
-            .help(format!(
-                "its containers are {}",
-                containers.collect::<Vec<_>>().join(", ")
-            )),
-    )
+    let containers = pod.init.iter().chain(&pod.apps);
+    let containers: Vec<&str> = containers.map(InstrumentedContainer::name).collect();
+    let help = format!("its containers are {}", containers.join(", "));
+    let place = annotations.place(&language.containers_key());
+    let place = place.or(annotations.place(&common_containers()));
+    Some(remark(message, place, &help))
+}
+
+fn remark(message: String, place: Option<Path>, help: &str) -> Remark {
+    let remark = Remark::warning(Code::UnknownContainer, message);
+    remark.at(place).help(help)
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use super::env::{comes_from_elsewhere, text_of};
+use super::env::{comes_from_elsewhere, items, text_of};
 use super::injector::ATTRIBUTES;
 use crate::diagnostic::Code;
 use crate::policy::mutation::Remark;
@@ -79,8 +79,4 @@ fn count(env: &[Value]) -> BTreeMap<&str, usize> {
         *counts.entry(name).or_default() += 1;
     }
     counts
-}
-
-fn items(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

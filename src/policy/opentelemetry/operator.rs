@@ -10,7 +10,7 @@ use super::catalog::{Catalog, ChosenResources};
 use super::injector::{Injector, NODE_NAME, mirrored};
 use super::language::{Language, annotation, is_unknown};
 use super::named::unknown_names;
-use super::pod::InstrumentedPod;
+use super::pod::{InstrumentedContainer, InstrumentedPod};
 use super::resource::Instrumentation;
 use super::{odd_results, parts};
 use crate::diagnostic::Code;
@@ -241,7 +241,11 @@ impl InstrumentationMutation {
 
 /// The operator would do nothing for the pod.
 fn left(reason: impl Into<String>) -> MutationResult {
-    MutationResult::Skipped(Skip::because(SkipCause::OfOperator, reason))
+    MutationResult::Skipped(skip(reason))
+}
+
+fn skip(reason: impl Into<String>) -> Skip {
+    Skip::because(SkipCause::OfOperator, reason)
 }
 
 /// A warning that the result has nothing by which the operator recognizes an injected pod, so that its webhook would
@@ -254,12 +258,9 @@ fn unseen() -> Remark {
 
 fn not_requested(pod: &PodFacts<'_>) -> Skip {
     let asks = |annotations: &BTreeMap<String, String>| {
+        let is_yes = |value: &String| !value.is_empty() && !value.eq_ignore_ascii_case("false");
         let mut keys = Language::ALL.into_iter().map(Language::inject_key);
-        keys.find(|key| {
-            annotations
-                .get(key)
-                .is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case("false"))
-        })
+        keys.find(|key| annotations.get(key).is_some_and(is_yes))
     };
     // An annotation on the workload is a mistake only if the template has no such annotation itself.
     let says_no = pod
@@ -267,31 +268,22 @@ fn not_requested(pod: &PodFacts<'_>) -> Skip {
         .keys()
         .any(|key| key.starts_with(&annotation("inject-")));
     if let Some(key) = asks(pod.workload_annotations).filter(|_| !says_no) {
-        return Skip::because(
-            SkipCause::OfOperator,
-            format!("`{key}` stands on the workload, not on its pod template"),
-        )
-        .hint(Some(
-            "move the annotation to the pod template: the operator reads it there alone".to_owned(),
-        ));
+        let hint = "move the annotation to the pod template: the operator reads it there alone";
+        return skip(format!(
+            "`{key}` stands on the workload, not on its pod template"
+        ))
+        .hint(Some(hint.to_owned()));
     }
     let mut unknown = pod.annotations.keys();
     if let Some((key, meant)) = unknown.find_map(|key| Some((key, is_unknown(key)?))) {
         let hint = meant.map(|meant| did_you_mean(&meant));
-        return Skip::because(
-            SkipCause::OfOperator,
-            format!("the operator knows no annotation `{key}`"),
-        )
-        .hint(hint);
+        return skip(format!("the operator knows no annotation `{key}`")).hint(hint);
     }
     let place = match pod.namespace_annotations {
         Some(_) => "neither the pod template nor its Namespace",
         None => "the pod template has no annotation that",
     };
-    Skip::because(
-        SkipCause::OfOperator,
-        format!("{place} asks for an instrumentation"),
-    )
+    skip(format!("{place} asks for an instrumentation"))
 }
 
 /// Remarks on annotations that the operator silently ignores.
@@ -313,22 +305,17 @@ fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
 
 /// The part of a pod by which the operator recognizes that it is injected already; `None` if there is none.
 fn injected_already(pod: &InstrumentedPod) -> Option<String> {
-    let agents = [
-        Language::DotNet,
-        Language::Java,
-        Language::NodeJs,
-        Language::Python,
-    ]
-    .map(Language::agent_name);
-    let web = [
+    const AGENTS: [&str; 6] = [
+        "opentelemetry-auto-instrumentation-dotnet",
+        "opentelemetry-auto-instrumentation-java",
+        "opentelemetry-auto-instrumentation-nodejs",
+        "opentelemetry-auto-instrumentation-python",
         "otel-agent-attach-apache",
         "otel-agent-source-container-clone",
     ];
-    let init = pod.init.iter().find(|container| {
-        agents.iter().any(|name| container.name() == name) || web.contains(&container.name())
-    });
-    if let Some(container) = init {
-        return Some(format!("init container `{}`", container.name()));
+    let mut init = pod.init.iter().map(InstrumentedContainer::name);
+    if let Some(name) = init.find(|name| AGENTS.contains(name)) {
+        return Some(format!("init container `{name}`"));
     }
     pod.apps
         .iter()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::env::{Env, SharedVariables};
+use super::env::{Env, SharedVariables, items};
 use super::go_slice;
 
 /// The size of Go's `corev1.Container` in bytes.
@@ -178,11 +178,7 @@ fn containers(fields: &Map<String, Value>, key: &str) -> Option<Vec<Instrumented
 }
 
 fn list<'v>(fields: &'v Map<String, Value>, key: &str) -> &'v [Value] {
-    fields
-        .get(key)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    fields.get(key).map_or(&[], items)
 }
 
 /// Puts a list back into its field, unless it is empty and was before.

@@ -30,19 +30,16 @@ pub const RELEASES: &[Release] = &[Release {
 
 impl Release {
     /// The release of a version, which may begin with `v`.
-    pub fn find(version: &str) -> Option<&'static Self> {
-        let version = version.strip_prefix('v').unwrap_or(version);
-        RELEASES.iter().find(|release| release.version == version)
-    }
-
-    /// [`Release::find`] with an error message.
     ///
     /// # Errors
     /// A message with the known versions.
     pub fn parse(version: &str) -> Result<&'static Self, String> {
-        let versions: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
-        Self::find(version)
-            .ok_or_else(|| format!("the releases that are known are {}", versions.join(", ")))
+        let wanted = version.strip_prefix('v').unwrap_or(version);
+        let found = RELEASES.iter().find(|release| release.version == wanted);
+        found.ok_or_else(|| {
+            let versions: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
+            format!("the releases that are known are {}", versions.join(", "))
+        })
     }
 }
 
@@ -56,35 +53,27 @@ pub enum OperatorFeature {
 }
 
 impl OperatorFeature {
-    /// The feature of a name. `None` for the SDK, which has no flag.
-    pub fn find(word: &str) -> Option<Self> {
-        match word {
-            "multi-instrumentation" => Some(OperatorFeature::MultiInstrumentation),
-            "sdk" => None,
-            _ => Language::find(word).map(OperatorFeature::Language),
-        }
-    }
-
-    /// [`OperatorFeature::find`] with an error message.
+    /// The feature of a name. The SDK has no flag.
     ///
     /// # Errors
     /// A message with the nearest name, or with all names.
     pub fn parse(word: &str) -> Result<Self, String> {
-        let known_words = || Self::words().collect::<Vec<_>>().join(", ");
-        Self::find(word).ok_or_else(|| match nearest(word, Self::words()) {
+        const MULTI: &str = "multi-instrumentation";
+        if word == MULTI {
+            return Ok(OperatorFeature::MultiInstrumentation);
+        }
+        let mut languages = Language::with_images();
+        if let Some(language) = languages.find(|language| language.word() == word) {
+            return Ok(OperatorFeature::Language(language));
+        }
+        let words = || Language::with_images().map(Language::word).chain([MULTI]);
+        Err(match nearest(word, words()) {
             Some(near) => format!("there is no `{word}`: {}", did_you_mean(near)),
-            None => format!("there is no `{word}`: the words are {}", known_words()),
+            None => {
+                let words = words().collect::<Vec<_>>().join(", ");
+                format!("there is no `{word}`: the words are {words}")
+            }
         })
-    }
-
-    /// The names of all features.
-    pub fn words() -> impl Iterator<Item = &'static str> {
-        let languages = Language::ALL
-            .into_iter()
-            .filter(|&language| language != Language::Sdk);
-        languages
-            .map(Language::word)
-            .chain(["multi-instrumentation"])
     }
 }
 
@@ -147,11 +136,6 @@ impl OperatorSettings {
         self.languages[language.index()]
     }
 
-    /// The version of the release.
-    pub fn version(&self) -> &'static str {
-        self.release.version
-    }
-
     /// The image of a language if the resource states none.
     pub fn image(&self, language: Language) -> &str {
         let at = language.index();
@@ -163,7 +147,7 @@ impl OperatorSettings {
 
     /// The release, and the settings that differ from its defaults, for messages.
     pub fn title(&self) -> String {
-        let mut title = format!("OpenTelemetry Operator {}", self.version());
+        let mut title = format!("OpenTelemetry Operator {}", self.release.version);
         let standard = OperatorSettings::default();
         for (is_on, state) in [(true, "on"), (false, "off")] {
             let differs = |language: &Language| {
@@ -203,7 +187,7 @@ mod tests {
             settings.image(Language::Java),
             "registry.example.com/java:1"
         );
-        assert!(Release::find("v0.158.0").is_some() && Release::find("0.1.0").is_none());
-        assert_eq!(OperatorFeature::find("sdk"), None);
+        assert!(Release::parse("v0.158.0").is_ok() && Release::parse("0.1.0").is_err());
+        assert!(OperatorFeature::parse("sdk").is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::admission::admit;
-use super::env::{normalized, text_of};
+use super::env::{items, normalized, text_of};
 use super::language::Language;
 use super::release::OperatorSettings;
 use super::sampler::check_argument;
@@ -120,9 +120,7 @@ impl Instrumentation {
         let document = &admit(document, problems)?;
         let text = |keys: &[&str]| document.text(keys).unwrap_or_default().to_owned();
         let spec = &document.value["spec"];
-        let agents = Language::ALL
-            .into_iter()
-            .filter(|&language| language != Language::Sdk)
+        let agents = Language::with_images()
             .map(|language| LanguageAgent::read(document, language, settings));
         let resource = Instrumentation {
             identity: document.identity(),
@@ -136,7 +134,7 @@ impl Instrumentation {
             tls: ExporterTls::read(document),
             attributes: texts(&spec["resource"]["resourceAttributes"]),
             adds_uids: spec["resource"]["addK8sUIDAttributes"] == true,
-            propagators: list(&spec["propagators"])
+            propagators: items(&spec["propagators"])
                 .iter()
                 .filter_map(|word| word.as_str().map(str::to_owned))
                 .collect(),
@@ -257,8 +255,8 @@ impl LanguageAgent {
             None | Some("") => default.to_owned(),
             Some(text) => text.to_owned(),
         };
-        let attributes = list(&spec["attrs"]).iter();
-        let extensions = list(&spec["extensions"]).iter();
+        let attributes = items(&spec["attrs"]).iter();
+        let extensions = items(&spec["extensions"]).iter();
         let text_at = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
         LanguageAgent {
             image: or("image", settings.image(language)),
@@ -362,12 +360,8 @@ fn stated(value: &Value) -> Option<Value> {
     (!value.is_null()).then(|| value.clone())
 }
 
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
 fn variables(value: &Value) -> Vec<Value> {
-    list(value).iter().map(normalized).collect()
+    items(value).iter().map(normalized).collect()
 }
 
 fn texts(value: &Value) -> BTreeMap<String, String> {
