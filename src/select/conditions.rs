@@ -39,22 +39,16 @@ impl WorkloadFacts<'_, '_> {
         let evaluator = self.evaluator(policy);
         for condition in conditions {
             let undecided = |fault| Box::new(self.undecided_condition(policy, condition, fault));
-            match evaluator
-                .evaluate(&condition.expression)
-                .map_err(undecided)?
-            {
+            let outcome = evaluator.evaluate(&condition.expression);
+            match outcome.map_err(undecided)? {
                 ExpressionResult::Value(Value::Bool(true)) => {}
                 ExpressionResult::Value(Value::Bool(false)) => return Ok(Some(condition)),
                 ExpressionResult::Value(_) | ExpressionResult::Absent => {
-                    let message = format!(
-                        "the condition `{}` is neither true nor false",
-                        condition.name
-                    );
-                    return Err(undecided(TemplateError::new(
-                        Code::BadExpression,
-                        message,
-                        "make it a comparison",
-                    )));
+                    let name = &condition.name;
+                    let message = format!("the condition `{name}` is neither true nor false");
+                    let help = "make it a comparison";
+                    let fault = TemplateError::new(Code::BadExpression, message, help);
+                    return Err(undecided(fault));
                 }
             }
         }

@@ -129,32 +129,21 @@ impl WorkloadFacts<'_, '_> {
             (ContainerListKey::InitContainers, false) => ContainerList::InitContainers,
             (ContainerListKey::InitContainers, true) => ContainerList::Sidecars,
         };
-        let is_named = choice
-            .names
-            .iter()
-            .any(|glob| glob.glob().glob() == container.name);
+        let mut names = choice.names.iter().map(|glob| glob.glob().glob());
+        let is_ours = container.added.is_some()
+            || !FOREIGN_CONTAINERS.contains(&container.name)
+            || names.any(|name| name == container.name);
+        let fits_name = |glob: &GlobMatcher| glob.is_match(container.name);
+        let fits_image = |glob: &GlobMatcher| glob.is_match(container.image);
+        let has_env = |name: &String| self.has_env(container, name);
         choice.include.contains(&list)
-            && (is_named
-                || container.added.is_some()
-                || !FOREIGN_CONTAINERS.contains(&container.name))
+            && is_ours
             && matches_any(&choice.names, container.name)
             && matches_any(&choice.images, container.image)
-            && !choice
-                .exclude_names
-                .iter()
-                .any(|glob| glob.is_match(container.name))
-            && !choice
-                .exclude_images
-                .iter()
-                .any(|glob| glob.is_match(container.image))
-            && choice
-                .with_env
-                .iter()
-                .all(|name| self.has_env(container, name))
-            && !choice
-                .without_env
-                .iter()
-                .any(|name| self.has_env(container, name))
+            && !choice.exclude_names.iter().any(fits_name)
+            && !choice.exclude_images.iter().any(fits_image)
+            && choice.with_env.iter().all(has_env)
+            && !choice.without_env.iter().any(has_env)
     }
 
     /// Whether a container has a variable in its `env`. `envFrom` is not considered.
