@@ -84,33 +84,26 @@ fn owner(setting: &ParamSetting, declared: &[DeclaredParams]) -> Result<usize, B
             scope.iter().map(|&at| &declared[at]),
         ))),
         _ => {
-            let names: Vec<String> = owners
-                .iter()
-                .map(|&at| format!("`{}:{name}=...`", declared[at].identity))
-                .collect();
+            let setting = |&at: &usize| format!("`{}:{name}=...`", declared[at].identity);
+            let settings: Vec<String> = owners.iter().map(setting).collect();
             let message = format!("several policies have a parameter `{name}`");
+            let problem = Diagnostic::error(Code::UnknownParam, message);
             Err(Box::new(
-                Diagnostic::error(Code::UnknownParam, message)
-                    .help(format!("say which: {}", names.join(" or "))),
+                problem.help(format!("say which: {}", settings.join(" or "))),
             ))
         }
     }
 }
 
 fn unknown_policy(policy: &str, declared: &[DeclaredParams]) -> Diagnostic {
-    let names = || declared.iter().map(|declared| declared.identity.as_str());
-    let help = match nearest(policy, names()) {
+    let names = declared.iter().map(|declared| declared.identity.as_str());
+    let names: Vec<&str> = names.collect();
+    let help = match nearest(policy, names.iter().copied()) {
         Some(near) => did_you_mean(near),
-        None => format!(
-            "the given policies are {}",
-            names().collect::<Vec<_>>().join(", ")
-        ),
+        None => format!("the given policies are {}", names.join(", ")),
     };
-    Diagnostic::error(
-        Code::UnknownPolicy,
-        format!("`--param` names the policy `{policy}`, which is not given"),
-    )
-    .help(help)
+    let message = format!("`--param` names the policy `{policy}`, which is not given");
+    Diagnostic::error(Code::UnknownPolicy, message).help(help)
 }
 
 fn unknown_param<'d>(
@@ -118,16 +111,13 @@ fn unknown_param<'d>(
     policy: Option<&str>,
     scope: impl Iterator<Item = &'d DeclaredParams>,
 ) -> Diagnostic {
-    let names: BTreeSet<&str> = scope
-        .flat_map(|declared| declared.names.iter().map(String::as_str))
-        .collect();
+    let names = scope.flat_map(|declared| declared.names.iter().map(String::as_str));
+    let names: BTreeSet<&str> = names.collect();
+    let names: Vec<&str> = names.into_iter().collect();
     let help = match nearest(name, names.iter().copied()) {
         Some(near) => did_you_mean(near),
         None if names.is_empty() => "there are no parameters".to_owned(),
-        None => format!(
-            "the parameters are {}",
-            names.into_iter().collect::<Vec<_>>().join(", ")
-        ),
+        None => format!("the parameters are {}", names.join(", ")),
     };
     let message = match policy {
         Some(policy) => format!("the policy `{policy}` has no parameter `{name}`"),
@@ -149,16 +139,11 @@ pub fn values(
     for (at, param) in declared.iter().enumerate() {
         let path = list.index(at);
         check_name(document, param, &path, &params, problems);
-        let setting = given
-            .settings
-            .iter()
-            .rev()
-            .find(|setting| setting.name == param.name);
-        let default = param
-            .default
-            // As written, because a default like `1.10` must not become the number 1.1.
-            .as_ref()
-            .and_then(|_| document.written(&path.key("default")));
+        let mut settings = given.settings.iter().rev();
+        let setting = settings.find(|setting| setting.name == param.name);
+        // As written, because a default like `1.10` must not become the number 1.1.
+        let default = param.default.as_ref();
+        let default = default.and_then(|_| document.written(&path.key("default")));
         let value = setting.map(|setting| setting.value.as_str()).or(default);
         let pattern = pattern(document, param, &path).unwrap_or_else(|problem| {
             problems.push(problem);
@@ -193,34 +178,29 @@ fn check_name(
     earlier: &ParamValues,
     problems: &mut Vec<Diagnostic>,
 ) {
-    if !is_name(&param.name) {
-        let message = format!(
-            "the parameter's name `{}` must be letters, digits and `_`",
-            param.name
-        );
+    let name = &param.name;
+    let mut refuse = |message| {
         problems.push(document.error(Code::BadPolicy, &path.key("name"), message));
+    };
+    if !is_name(name) {
+        refuse(format!(
+            "the parameter's name `{name}` must be letters, digits and `_`"
+        ));
     }
-    if earlier.contains_key(&param.name) {
-        let message = format!("the parameter `{}` is declared twice", param.name);
-        problems.push(document.error(Code::BadPolicy, &path.key("name"), message));
+    if earlier.contains_key(name) {
+        refuse(format!("the parameter `{name}` is declared twice"));
     }
 }
 
 fn missing(document: &Document<'_>, param: &Param, path: &Path) -> Diagnostic {
-    let message = format!(
-        "the parameter `{}` is required and has no value",
-        param.name
-    );
-    let description = param
-        .description
-        .as_deref()
-        .map_or_else(String::new, |text| format!(" ({text})"));
-    document
-        .error(Code::BadParam, &path.key("name"), message)
-        .help(format!(
-            "give it with `--param {}=VALUE`{description}",
-            param.name
-        ))
+    let name = &param.name;
+    let message = format!("the parameter `{name}` is required and has no value");
+    let mut help = format!("give it with `--param {name}=VALUE`");
+    if let Some(text) = &param.description {
+        help.push_str(&format!(" ({text})"));
+    }
+    let problem = document.error(Code::BadParam, &path.key("name"), message);
+    problem.help(help)
 }
 
 fn refuse_value(

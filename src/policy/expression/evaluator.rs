@@ -236,14 +236,10 @@ impl<'e> Evaluator<'e> {
                 (_, Some(field)) => vec![field.clone()],
                 ("params", None) => self.params.keys().cloned().collect(),
                 ("variables", None) => Vec::new(),
+                // The name of a type.
+                (root, None) if fields_of(root).is_empty() => continue,
                 (root, None) => fields_of(root).iter().map(ToString::to_string).collect(),
             };
-            if fields.is_empty()
-                && fields_of(root).is_empty()
-                && !matches!(root.as_str(), "params" | "variables")
-            {
-                continue; // the name of a type
-            }
             let bound = bindings.entry(root.clone()).or_default();
             for field in fields {
                 let tested = expression.parsed.tested.as_ref();
