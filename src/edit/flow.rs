@@ -1,7 +1,7 @@
 //! Changes entries inside brackets: flow collections of YAML and JSON, on one line or over several.
 
+use foldhash::HashSet;
 use serde_json::Value;
-use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::plan::draft::{DraftField, DraftKey, DraftValue};

@@ -1,6 +1,6 @@
 //! Removes fields of block mappings as whole lines. Comments above them stay.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use crate::plan::draft::{DraftField, DraftKey};
 use crate::yaml::splice::Edit;

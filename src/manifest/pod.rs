@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::source::{Place, Source, folder_of};
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::scalar_value;
+use crate::yaml::value::is_boolean_or_number;
 
 use super::object::Object;
 use super::workload::{PodKind, PodKinds};
@@ -271,11 +271,7 @@ impl<'t> Workload<'t> {
     }
 
     fn is_untyped(&self, node: NodeId) -> bool {
-        self.tree.scalar(node).is_none()
-            || matches!(
-                scalar_value(self.tree, node),
-                Ok(Value::Bool(_) | Value::Number(_))
-            )
+        self.tree.kind(node).is_collection() || is_boolean_or_number(self.tree, node)
     }
 
     /// All containers in order: init containers, then app containers.

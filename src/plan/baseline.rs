@@ -9,7 +9,7 @@ use crate::policy::template::has_expression;
 use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
 use crate::select::{Baseline, choose_containers};
 use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::to_value;
+use crate::yaml::value::{field, to_value};
 
 use super::equality::is_same;
 use super::expand::expand;
@@ -154,7 +154,12 @@ fn may_have_container(workload: &Workload<'_>, injected: &Value) -> bool {
         let mut containers = workload.containers().iter();
         has_expression(name) || containers.any(|container| container.name == name)
     };
-    !injected.is_array() || items.any(|item| item["name"].as_str().is_none_or(may_be_there))
+    !injected.is_array()
+        || items.any(|item| {
+            field(item, "name")
+                .and_then(Value::as_str)
+                .is_none_or(may_be_there)
+        })
 }
 
 fn may_have_entry(tree: &Tree<'_>, mapping: NodeId, injected: &Value) -> bool {
@@ -283,9 +288,9 @@ fn leave_out_containers(
         return;
     }
     for container in workload.containers() {
-        let counterpart = policy_containers
-            .iter()
-            .find(|item| item.value.get("name").and_then(Value::as_str) == Some(container.name));
+        let counterpart = policy_containers.iter().find(|item| {
+            field(&item.value, "name").and_then(Value::as_str) == Some(container.name)
+        });
         let value = counterpart.and_then(|_| to_value(workload.tree, container.node).ok());
         if let (Some(item), Some(value)) = (counterpart, value) {
             match is_same(&value, &item.value) {

@@ -28,8 +28,7 @@ fn references_other_parts(container: &Value) -> bool {
 
 /// Whether a variable gets its value from a file of a volume.
 fn has_file(variable: &Value) -> bool {
-    let source = variable.get("valueFrom");
-    source.is_some_and(|source| source.get("fileKeyRef").is_some())
+    field_at(variable, &["valueFrom", "fileKeyRef"]).is_some()
 }
 
 impl<'c> Planner<'c, '_> {
@@ -69,11 +68,11 @@ impl<'c> Planner<'c, '_> {
 
     /// The first item that may conflict with other parts of the pod. `None` if the whole pod need not be checked.
     fn item_with_wide_effect(&self) -> Option<&'c PolicyValue> {
-        let has_host_port = |port: &Value| port.get("hostPort").is_some();
+        let has_host_port = |port: &Value| field(port, "hostPort").is_some();
         let has_host_ports =
             |item: &&PolicyValue| items_of(&item.value, "ports").iter().any(has_host_port);
         let has_sleep = |item: &&PolicyValue| {
-            let hooks = item.value.get("lifecycle").and_then(Value::as_object);
+            let hooks = field(&item.value, "lifecycle").and_then(Value::as_object);
             hooks.is_some_and(|hooks| hooks.values().any(|hook| hook.get("sleep").is_some()))
         };
         // These fields of the pod spec restrict all containers, so any new container must be checked against them.
@@ -213,8 +212,7 @@ impl<'c> Planner<'c, '_> {
     }
 
     fn check_mount(&self, mount: &Value, item: &PolicyValue) -> PlanResult {
-        let name = mount
-            .get("name")
+        let name = field(mount, "name")
             .and_then(Value::as_str)
             .unwrap_or_default();
         if self.has_volume(name) {

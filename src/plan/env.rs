@@ -9,6 +9,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::policy::{EnvChange, EnvOp, Position};
 use crate::record::has_token;
+use crate::yaml::value::field;
 
 use super::containers::{DesiredItem, ListPlace, items_of};
 use super::draft::DraftValue;
@@ -19,7 +20,7 @@ use super::order;
 use super::planner::{PlanResult, Planner};
 
 pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
-    change.item.value.get("value").and_then(Value::as_str)
+    field(&change.item.value, "value").and_then(Value::as_str)
 }
 
 /// An entry of a policy, and the container whose variable it changes.
@@ -290,7 +291,9 @@ impl<'t> Planner<'_, 't> {
     }
 
     fn add_variable(&mut self, change: VariableChange<'_>, item: Arc<Value>) -> PlanResult {
-        let value = item["value"].as_str().unwrap_or_default();
+        let value = field(&item, "value")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let at = self.index_of_new(change, value)?;
         let list = self.open_list(change.list())?;
         self.draft.insert(list, at, item);

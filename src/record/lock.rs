@@ -212,13 +212,13 @@ impl Lock {
             name: text_in(fields, 4)?.to_owned(),
         };
         let policy = text_in(fields, 5)?;
-        let details = fields.get(6).cloned().unwrap_or_default();
+        let details = fields.get(6).unwrap_or(&Value::Null);
         let locked = self.workloads.entry(key).or_default();
         let wrong = |error: serde_json::Error| error.to_string();
         if policy.is_empty() {
-            locked.rest = serde_json::from_value(details).map_err(wrong)?;
+            locked.rest = RestoreDetails::deserialize(details).map_err(wrong)?;
         } else {
-            let locked_policy = serde_json::from_value(details).map_err(wrong)?;
+            let locked_policy = LockedPolicy::deserialize(details).map_err(wrong)?;
             // After a merge, two branches may each have a line for the same workload and policy.
             let policies = &mut locked.policies;
             policies

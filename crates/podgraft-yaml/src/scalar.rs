@@ -67,7 +67,15 @@ fn number(text: &str) -> Option<Number> {
     if let Some(digits) = short_decimal(text) {
         return Some(digits.into());
     }
-    let is_in_numbers = |byte: u8| byte.is_ascii_hexdigit() || b"_+-.xXoO".contains(&byte);
+    // Digits beyond 9 are only those of a hexadecimal number, after its prefix.
+    let has_prefix = matches!(
+        text.trim_start_matches(['-', '+', '_']).as_bytes(),
+        [b'0', ..]
+    );
+    let is_in_numbers = |byte: u8| match byte {
+        b'0'..=b'9' | b'_' | b'+' | b'-' | b'.' | b'e' | b'E' => true,
+        _ => has_prefix && (byte.is_ascii_hexdigit() || b"xXoO".contains(&byte)),
+    };
     if !text.bytes().all(is_in_numbers) {
         return None;
     }

@@ -428,19 +428,20 @@ pub fn is_same_text(left: &Tree<'_>, left_id: NodeId, right: &Tree<'_>, right_id
         return false;
     }
     for (left_node, right_node) in left_nodes.iter().zip(right_nodes) {
-        let is_same = left_node.kind == right_node.kind
-            && left_node.kind != NodeKind::Alias
-            && !left_node.has_properties
-            && !right_node.has_properties
-            && left_node.start.wrapping_sub(left_start)
-                == right_node.start.wrapping_sub(right_start)
-            && left_node.end.wrapping_sub(left_node.start)
-                == right_node.end.wrapping_sub(right_node.start)
-            && left_node.after - left_id.0 == right_node.after - right_id.0
-            && (left_node.extra == VERBATIM) == (right_node.extra == VERBATIM)
-            && (left_node.extra == VERBATIM
-                || left.decoded[left_node.extra as usize]
-                    == right.decoded[right_node.extra as usize]);
+        // Nearly all nodes are the same, so a branch for each comparison would be wasted.
+        let is_same = (left_node.kind == right_node.kind)
+            & (left_node.kind != NodeKind::Alias)
+            & !(left_node.has_properties | right_node.has_properties)
+            & (left_node.start.wrapping_sub(left_start)
+                == right_node.start.wrapping_sub(right_start))
+            & (left_node.end.wrapping_sub(left_start) == right_node.end.wrapping_sub(right_start))
+            & (left_node.after.wrapping_sub(left_id.0)
+                == right_node.after.wrapping_sub(right_id.0));
+        // A value that is its text is at no index.
+        let is_same = is_same
+            && (left_node.kind.is_collection()
+                || left.decoded.get(left_node.extra as usize)
+                    == right.decoded.get(right_node.extra as usize));
         if !is_same {
             return false;
         }

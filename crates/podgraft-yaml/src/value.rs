@@ -255,6 +255,16 @@ pub fn scalar_value(tree: &Tree<'_>, node: NodeId) -> Result<Value, ValueErrorKi
     }
 }
 
+/// Whether the value of a scalar node is a boolean or a number.
+pub fn is_boolean_or_number(tree: &Tree<'_>, node: NodeId) -> bool {
+    let value = match (tree.kind(node), tree.tag(node)) {
+        (NodeKind::Plain, None) => tree.scalar(node).and_then(scalar::resolve_typed),
+        (_, None) => None,
+        (_, Some(_)) => scalar_value(tree, node).ok(),
+    };
+    matches!(value, Some(Value::Bool(_) | Value::Number(_)))
+}
+
 struct ValueReader<'t, 'a> {
     tree: &'t Tree<'a>,
     /// Nodes converted inside aliases so far.

@@ -6,17 +6,26 @@
 /// lone carriage return, no byte order mark, and no character that is a line end only for some readers.
 pub(super) fn are_known(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let mut has_control = false;
-    let mut combined = 0_u8;
-    // No branches in a block, so the compiler uses vector instructions.
-    for block in bytes.chunks(64) {
-        for &byte in block {
-            has_control |= (byte < b' ') & (byte != b'\n') | (byte == 0x7f);
-            combined |= byte;
+    // The least and the greatest byte at each place of a block: the compiler uses vector instructions for these.
+    let mut least = [u8::MAX; BLOCK];
+    let mut greatest = [0; BLOCK];
+    let mut note = |block: &[u8]| {
+        for ((&byte, least), greatest) in block.iter().zip(&mut least).zip(&mut greatest) {
+            *least = (*least).min(if byte == b'\n' { b' ' } else { byte });
+            *greatest = (*greatest).max(byte);
         }
-    }
-    (!has_control || are_controls_known(bytes)) && (combined < 0x80 || text.chars().all(is_known))
+    };
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    blocks.iter().for_each(|block| note(block));
+    note(rest);
+    let are_printable = least.iter().all(|&byte| byte >= b' ');
+    let are_ascii = greatest.iter().all(|&byte| byte < 0x7f);
+    are_printable && are_ascii
+        || are_controls_known(bytes) && (text.is_ascii() || text.chars().all(is_known))
 }
+
+/// The bytes that are looked at together.
+const BLOCK: usize = 32;
 
 fn are_controls_known(bytes: &[u8]) -> bool {
     let is_known =

@@ -160,6 +160,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the next line with content and the lines that continue it. `false` at the end of the text.
+    #[inline(always)]
     fn read_next(&mut self) -> Option<bool> {
         let at = offset(self.next);
         let due = self.due.map_or(NOTHING_DUE, offset);

@@ -48,6 +48,7 @@ pub(crate) fn reparse<'o>(
         moved: 0,
         path: Vec::with_capacity(16),
         known: None,
+        reached: 0,
     };
     again.run()
 }
@@ -91,6 +92,8 @@ struct IncrementalParser<'t, 'i, 'o> {
     path: Vec<EnclosingCollection>,
     /// The index of the last visited mark.
     known: Option<usize>,
+    /// The index of the first mark of a line that the parser has not read.
+    reached: usize,
 }
 
 impl<'o> IncrementalParser<'_, '_, 'o> {
@@ -147,13 +150,16 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
         if is_inside || !is_behind {
             return None;
         }
-        let from = self.known.unwrap_or(0);
         let marks = &self.old.marks;
-        let index = from
-            + marks[from..]
-                .binary_search_by_key(&at, |mark| mark.at as usize)
-                .ok()?;
-        let due = marks[index].due;
+        while marks
+            .get(self.reached)
+            .is_some_and(|mark| (mark.at as usize) < at)
+        {
+            self.reached += 1;
+        }
+        let index = self.reached;
+        let mark = marks.get(index).filter(|mark| mark.at as usize == at)?;
+        let due = mark.due;
         let is_same_due = match self.parser.due {
             None => due == NOTHING_DUE,
             Some(place) => due != NOTHING_DUE && self.to_new(due) as usize == place,
