@@ -1,7 +1,7 @@
 //! Writes the entries of block mappings and block sequences: removes, inserts and changes them.
 
+use foldhash::HashSet;
 use serde_json::Value;
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::plan::draft::{DraftField, DraftKey, DraftValue, OpenedCollection};

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
 use crate::policy::PolicyValue;
-use crate::yaml::value::{Path, field_at};
+use crate::yaml::value::{Path, field, field_at};
 
 use super::containers::{items_of, port_of, text_of};
 use super::draft::{Draft, DraftValue};
