@@ -12,6 +12,7 @@ use crate::record::{
     Effects, JoinHint, JoinedText, MARKER, PolicyRecord, RECORD, Record, RecordPaths,
     RecordedValue, ReplacedValue, VERSION, digest,
 };
+use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{has_value, to_value};
 
 use super::PlanContext;
@@ -270,19 +271,21 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
 /// Whether a list has containers without a name, or two of one name. Later, nobody could tell what went into which.
 pub(crate) fn has_twin_containers(workload: &Workload<'_>) -> bool {
     let Workload { tree, pod_spec, .. } = *workload;
-    let has_twins = |list| {
-        let items = tree.get(pod_spec, list).into_iter();
-        let mut seen = BTreeSet::new();
-        let mut items = items.flat_map(|list| tree.items(list));
-        items.any(|item| {
-            let name = tree.get(item, "name");
-            match name.map(|name| to_value(tree, name)) {
-                Some(Ok(Value::String(name))) => !seen.insert(name),
-                _ => true,
-            }
-        })
-    };
-    ["initContainers", "containers"].into_iter().any(has_twins)
+    ["initContainers", "containers"]
+        .into_iter()
+        .filter_map(|list| tree.get(pod_spec, list))
+        .any(|list| has_twins(tree, list))
+}
+
+fn has_twins(tree: &Tree<'_>, list: NodeId) -> bool {
+    let mut seen = BTreeSet::new();
+    tree.items(list).any(|item| {
+        let name = tree.get(item, "name");
+        match name.map(|name| to_value(tree, name)) {
+            Some(Ok(Value::String(name))) => !seen.insert(name),
+            _ => true,
+        }
+    })
 }
 
 /// Why changes cannot be recorded.

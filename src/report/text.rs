@@ -17,7 +17,7 @@ const MAX_ALIKE: usize = 5;
 /// The most changes of one policy to one workload that are listed.
 const MAX_CHANGES: usize = 50;
 
-/// The whole report: [`injected`], [`taken_out`], [`skipped`], what the injections need from a cluster, and [`totals`].
+/// The whole report: `injected`, `taken_out`, [`skipped`], what the injections need from a cluster, and [`totals`].
 pub fn render(files: &[ReportedFile<'_>]) -> String {
     let needs = needs::text(&RunNeeds::of_files(files));
     [
