@@ -121,6 +121,17 @@ impl Diagnostic {
     }
 }
 
+/// The value unless there are problems.
+///
+/// # Errors
+/// The problems, of any severity, if there are any.
+pub fn unless<T>(problems: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagnostic>> {
+    match problems.is_empty() {
+        true => Ok(value),
+        false => Err(problems),
+    }
+}
+
 macro_rules! codes {
     ($($(#[doc = $page:literal])+ $variant:ident = $name:literal,)+) => {
         /// The kind of a problem. Its name is stable.

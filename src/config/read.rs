@@ -9,7 +9,7 @@ use super::types::{
 };
 use super::{Config, ConfigParam, PolicyUse, parse_namespace};
 use crate::dangers::Danger;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::glob::{self, GlobSubject};
 use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
 use crate::policy::document::Document;
@@ -162,11 +162,7 @@ fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>
     let found = schema.check(&document.value, TemplateMode::Filled);
     let problems = document.problems(&found).into_iter();
     let problems: Vec<Diagnostic> = problems.map(of_config).collect();
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(problems)
-    }
+    unless(problems, ())
 }
 
 /// Schema problems name their subject as in a policy; here it is the configuration.
@@ -219,11 +215,7 @@ fn settings(
         ..Config::default()
     };
     reader.refuse_expressions(&at.key("params"));
-    if reader.problems.is_empty() {
-        Ok(config)
-    } else {
-        Err(reader.problems)
-    }
+    unless(reader.problems, config)
 }
 
 pub(super) struct ConfigReader<'d, 't> {

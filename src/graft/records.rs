@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
 use crate::change::{Change, RecordCause};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, unless};
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
@@ -86,10 +86,7 @@ impl<'a> DocumentTask<'a> {
                 }
             }
         }
-        match problems.is_empty() {
-            true => Ok(records),
-            false => Err(problems),
-        }
+        unless(problems, records)
     }
 
     /// Returns the record of an object, from its annotation, else from the lock file.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::change::{Change, ChangeTarget, MetadataOwner, Operation};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::inventory::{DataEntries, DataKind, sum};
 use crate::outcome::ObjectName;
 use crate::policy::expression::{Evaluator, ExpressionResult, Facts, LookupKey};
@@ -46,10 +46,7 @@ pub(super) fn add(
             }
         }
     }
-    match problems.is_empty() {
-        true => Ok(done),
-        false => Err(problems),
-    }
+    unless(problems, done)
 }
 
 fn set(

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::inventory::{RecordedPolicy, SourceRole, data_fault, name_in, written_name};
 use crate::manifest::workload::group_of;
 use crate::outcome::GeneratedObject;
@@ -53,10 +53,7 @@ pub(super) fn of(
             Err(found) => problems.extend(found),
         }
     }
-    match problems.is_empty() {
-        true => Ok(companions),
-        false => Err(problems),
-    }
+    unless(problems, companions)
 }
 
 /// A warning about an object for pods that may be created in another namespace than the workload: the workload states

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::expression::Evaluator;
@@ -135,8 +135,5 @@ fn evaluate(
             Err(found) => problems.extend(found),
         }
     }
-    match problems.is_empty() {
-        true => Ok((inject, of_containers)),
-        false => Err(problems),
-    }
+    unless(problems, (inject, of_containers))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::error::ErrorKind;
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, unless};
 use podgraft::patches::{self, COMPONENT, COMPONENT_HEADER, GENERATED};
 use podgraft::report::text;
 
@@ -12,7 +12,6 @@ use crate::diagnostics::Console;
 use crate::kustomization;
 use crate::output::{GraftedFile, OutputTarget, print, write_component};
 use crate::pipeline::OutputTiming;
-use crate::problems::unless;
 use crate::run::{
     Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all, refuse, usage,
 };

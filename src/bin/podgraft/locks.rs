@@ -10,14 +10,14 @@ use std::sync::{Arc, OnceLock};
 
 use memchr::{memmem, memrchr};
 use podgraft::config::FILE_NAME;
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, unless};
 use podgraft::outcome::{Outcome, WorkloadReport};
 use podgraft::ownership::RecordedWorkload;
 use podgraft::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
 use podgraft::record::{MARKER, RECORD};
 
 use crate::output::GraftedFile;
-use crate::problems::{not_read, not_written, unless};
+use crate::problems::{not_read, not_written};
 use crate::repository::{is_sparse_checkout, root_of};
 use crate::texts::InputBytes;
 use crate::walk::{Input, InputPlace, real};

@@ -7,13 +7,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, unless};
 use podgraft::outcome::FileReport;
 use podgraft::patches::{COMPONENT, Component, GENERATED};
 use podgraft::yaml::splice::{Edit, splice, splice_part, write_spliced};
 
 use crate::locks::NewLock;
-use crate::problems::unless;
 use crate::protected_inputs::{InputFiles, inputs_of_all_shards};
 use crate::run::GraftOutcome;
 use crate::stream::join;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use podgraft::config::{ConfigParam, PolicySource, PolicyUse, choose};
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, unless};
 use podgraft::policy::Policy;
 use podgraft::policy::builtin::find;
 use podgraft::policy::conversion::{DebugMode, ReadOptions};
@@ -15,7 +15,7 @@ use podgraft::source::Place;
 use crate::args;
 use crate::manifests::policies_in;
 use crate::path_filter::PathFilter;
-use crate::problems::{collect_all, unless};
+use crate::problems::collect_all;
 use crate::settings::at_entry;
 use crate::texts::InputBytes;
 use crate::walk::{Input, is_same_path, walk};

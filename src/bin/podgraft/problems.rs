@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, unless};
 
 /// The error for a file that cannot be read.
 pub fn not_read(name: impl Display, reason: impl Display) -> Diagnostic {
@@ -23,12 +23,4 @@ pub fn collect_all<T>(
     let values = values.filter_map(|result| result.map_err(|problem| problems.push(problem)).ok());
     let values = values.collect();
     unless(problems, values)
-}
-
-/// The value unless there are problems.
-pub fn unless<T>(problems: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagnostic>> {
-    match problems.is_empty() {
-        true => Ok(value),
-        false => Err(problems),
-    }
 }

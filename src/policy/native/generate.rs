@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::evaluate::write_as_text;
 use super::expressions::compile;
 use super::{PolicyReader, rules, source, types};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::manifest::workload::group_of;
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, Expression};
@@ -205,11 +205,7 @@ impl ResourceTemplate {
             &moves.all_new_paths(&evaluated),
         );
         problems.extend(document.problems(&document.check(schema, &of)));
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
-        }
+        unless(problems, ())
     }
 }
 

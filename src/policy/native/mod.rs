@@ -36,7 +36,7 @@ use super::stored_schemas::INJECTION_POLICY;
 use super::template;
 use super::vocabulary::{SourceState, Vocabulary};
 use super::{ConfigKey, Policy};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::yaml::value::Path;
 use evaluate::PendingTemplates;
 use expressions::ConditionSubject;
@@ -236,11 +236,7 @@ fn source_known(document: &Document<'_>, instance: Option<&PolicyInstance<'_, '_
 }
 
 fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(std::mem::take(problems))
-    }
+    unless(std::mem::take(problems), ())
 }
 
 fn check_words(document: &Document<'_>) -> Vec<Diagnostic> {

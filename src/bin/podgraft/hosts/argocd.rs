@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use podgraft::config::ConfigParam;
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, unless};
 use podgraft::options::parse_kube_version;
 use podgraft::outcome::FileReport;
 
@@ -19,7 +19,7 @@ use crate::kustomization;
 use crate::manifests::manifests_of;
 use crate::path_filter::PathFilter;
 use crate::policies::choose_offered;
-use crate::problems::{not_read, unless};
+use crate::problems::not_read;
 use crate::run::{Exit, conclude, graft_host};
 use crate::walk::walk;
 

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft::diagnostic::{Code, Diagnostic, unless};
 use podgraft::policy::schema::{did_you_mean, nearest};
 use serde_json::Value;
-
-use crate::problems::unless;
 
 /// The list of chosen policies.
 pub const POLICIES: &str = "policies";

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use podgraft::diagnostic::Diagnostic;
+use podgraft::diagnostic::{Diagnostic, unless};
 use podgraft::wording::count;
 
-use crate::problems::{not_written, unless};
+use crate::problems::not_written;
 
 /// Why results are not written, or not all of them.
 #[derive(Debug)]
