@@ -2,7 +2,7 @@
 //! that podgraft injected something there before. So ownership does not change when a bot raises an image in both the
 //! policy and the manifest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -81,28 +81,21 @@ impl<'a> DocumentTask<'a> {
         }
         let paths = RecordPaths::of(&workload.pod_kind.path);
         let made = mark.map(|_| paths.in_object(&["metadata", "annotations"]));
-        Some(RecordedObject {
-            node: object.node,
-            at: mark.unwrap_or(object.node),
-            is_annotated: false,
-            from: None,
-            is_copied: false,
-            renamed: BTreeMap::new(),
-            adopted: policies
-                .iter()
-                .map(|report| report.policy.clone())
-                .collect(),
-            record: Record {
-                version: VERSION,
-                pod: paths.template(),
-                policies,
-                marker: Effects {
-                    made: made.into_iter().collect(),
-                    ..Effects::default()
-                },
-                ..Record::default()
+        let names = policies.iter().map(|report| report.policy.clone());
+        let adopted = names.collect();
+        let record = Record {
+            version: VERSION,
+            pod: paths.template(),
+            policies,
+            marker: Effects {
+                made: made.into_iter().collect(),
+                ..Effects::default()
             },
-            value,
+            ..Record::default()
+        };
+        Some(RecordedObject {
+            adopted,
+            ..RecordedObject::of(mark.unwrap_or(object.node), record, value)
         })
     }
 

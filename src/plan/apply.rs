@@ -55,18 +55,8 @@ pub(super) struct PolicyDetails {
 impl<'s, 't> RuleContext<'s, 't> {
     /// What expressions can use that are not about a container.
     pub(super) fn facts(&self) -> WorkloadFacts<'s, 't> {
-        let PlanContext {
-            workload,
-            base,
-            inventory,
-            ..
-        } = *self.plan;
-        WorkloadFacts {
-            workload,
-            base,
-            container: None,
-            inventory,
-        }
+        let plan = self.plan;
+        WorkloadFacts::new(plan.workload, plan.base, plan.inventory)
     }
 
     /// An error that points at the workload and at the item of the policy.

@@ -130,7 +130,7 @@ pub static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
 });
 
 /// The groups and kinds of the resources that built-in policies are for.
-pub fn kinds_of_resources() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn kinds_of_resources() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
     BUILTINS.iter().filter_map(|builtin| builtin.source)
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::conversion::ConversionContext;
 use super::document::Document;
 use super::native::types::Param;
-use super::schema::{did_you_mean, nearest};
+use super::schema::{did_you_mean, meant, nearest};
 use super::template::ParamValues;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Place;
@@ -97,13 +97,12 @@ fn owner(setting: &ParamSetting, declared: &[DeclaredParams]) -> Result<usize, B
 
 fn unknown_policy(policy: &str, declared: &[DeclaredParams]) -> Diagnostic {
     let names = declared.iter().map(|declared| declared.identity.as_str());
-    let names: Vec<&str> = names.collect();
-    let help = match nearest(policy, names.iter().copied()) {
-        Some(near) => did_you_mean(near),
-        None => format!("the given policies are {}", names.join(", ")),
-    };
     let message = format!("`--param` names the policy `{policy}`, which is not given");
-    Diagnostic::error(Code::UnknownPolicy, message).help(help)
+    Diagnostic::error(Code::UnknownPolicy, message).help(meant(
+        policy,
+        names,
+        "the given policies are",
+    ))
 }
 
 fn unknown_param<'d>(

@@ -68,10 +68,7 @@ fn number(text: &str) -> Option<Number> {
         return Some(digits.into());
     }
     // Digits beyond 9 are only those of a hexadecimal number, after its prefix.
-    let has_prefix = matches!(
-        text.trim_start_matches(['-', '+', '_']).as_bytes(),
-        [b'0', ..]
-    );
+    let has_prefix = text.trim_start_matches(['-', '+', '_']).starts_with('0');
     let is_in_numbers = |byte: u8| match byte {
         b'0'..=b'9' | b'_' | b'+' | b'-' | b'.' | b'e' | b'E' => true,
         _ => has_prefix && (byte.is_ascii_hexdigit() || b"xXoO".contains(&byte)),

@@ -7,7 +7,7 @@ use podgraft::edit::emit::document;
 use podgraft::policy::builtin::{BUILTINS, Group, find, kinds_of_resources};
 use podgraft::policy::format::{Format, INSTRUMENTATION};
 use podgraft::policy::reference;
-use podgraft::policy::schema::{did_you_mean, meant_code, nearest};
+use podgraft::policy::schema::{meant, meant_code};
 use podgraft::publish::crd::{Scope, definition};
 use podgraft::publish::schema::{KINDS, find as find_schema, of_resources};
 
@@ -73,17 +73,10 @@ fn schema(kind: &str) -> Exit {
 }
 
 fn unknown_kind(kind: &str) -> Diagnostic {
-    let mut kinds: Vec<&str> = KINDS.iter().map(|published| published.kind).collect();
-    kinds.extend(kinds_of_resources().map(|(_, kind)| kind));
-    let help = match nearest(kind, kinds.iter().copied()) {
-        Some(near) => did_you_mean(near),
-        None => format!("the kinds are {}", kinds.join(", ")),
-    };
-    Diagnostic::error(
-        Code::UnknownKind,
-        format!("there is no schema of a kind `{kind}`"),
-    )
-    .help(help)
+    let published = KINDS.iter().map(|published| published.kind);
+    let kinds = published.chain(kinds_of_resources().map(|(_, kind)| kind));
+    let message = format!("there is no schema of a kind `{kind}`");
+    Diagnostic::error(Code::UnknownKind, message).help(meant(kind, kinds, "the kinds are"))
 }
 
 /// `podgraft policy crd`.

@@ -9,7 +9,7 @@ use podgraft::policy::Policy;
 use podgraft::policy::builtin::find;
 use podgraft::policy::conversion::{DebugMode, ReadOptions};
 use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
-use podgraft::policy::schema::{did_you_mean, nearest};
+use podgraft::policy::schema::meant;
 use podgraft::source::Place;
 
 use crate::args;
@@ -381,28 +381,21 @@ fn none_left(args: &args::PolicyArgs, policies: &[Policy]) -> Diagnostic {
         true => "`--skip` leaves out all given policies",
         false => "`--only` and `--skip` leave out all given policies",
     };
-    let names = identities(policies).join(", ");
+    let identities = policies.iter().map(|policy| policy.identity.as_str());
+    let names = identities.collect::<Vec<_>>().join(", ");
     Diagnostic::error(Code::NoMatch, message).help(format!(
         "the given policies are {names}; keep at least one of them"
     ))
 }
 
-fn identities(policies: &[Policy]) -> Vec<&str> {
-    let identities = policies.iter().map(|policy| policy.identity.as_str());
-    identities.collect()
-}
-
 fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {
-    let identities = identities(policies);
-    let help = match nearest(name, identities.iter().copied()) {
-        Some(near) => did_you_mean(near),
-        None => format!("the given policies are {}", identities.join(", ")),
-    };
-    Diagnostic::error(
-        Code::UnknownPolicy,
-        format!("`{flag} {name}`: none of the given policies has this name"),
-    )
-    .help(help)
+    let identities = policies.iter().map(|policy| policy.identity.as_str());
+    let message = format!("`{flag} {name}`: none of the given policies has this name");
+    Diagnostic::error(Code::UnknownPolicy, message).help(meant(
+        name,
+        identities,
+        "the given policies are",
+    ))
 }
 
 /// Counts the readers of stdin: each `-p -`, and the manifests if no path or `-` is given.

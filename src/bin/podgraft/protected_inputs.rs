@@ -38,8 +38,7 @@ impl InputFiles {
             .chain(config)
             .chain(application)
             .collect();
-        let filter = PathFilter::new(&run.manifests).unwrap_or_default();
-        let manifests = walk(&run.paths, &filter).inputs;
+        let manifests = manifests_of(run);
         let others = walk(&others, &PathFilter::default()).inputs;
         InputFiles::of(manifests.iter().chain(&others).filter_map(Input::path))
     }
@@ -86,9 +85,14 @@ impl InputFiles {
 
 /// The inputs of a run that is one of several shards, those of the other shards among them; else none.
 pub fn inputs_of_all_shards(run: &args::RunArgs) -> Vec<Input> {
-    if run.manifests.shard.is_none() {
-        return Vec::new();
+    match run.manifests.shard {
+        Some(_) => manifests_of(run),
+        None => Vec::new(),
     }
+}
+
+/// The manifests of a run, whatever its shard.
+fn manifests_of(run: &args::RunArgs) -> Vec<Input> {
     let filter = PathFilter::new(&run.manifests).unwrap_or_default();
     walk(&run.paths, &filter).inputs
 }
