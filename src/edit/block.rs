@@ -162,6 +162,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Inserts new entries behind the one before them, or else before the next one, which begins at this offset.
+    #[inline]
     fn insert(
         &mut self,
         new: &mut NewLines,
@@ -169,10 +170,11 @@ impl Lowering<'_, '_> {
         next: Option<(NodeId, usize)>,
         column: usize,
     ) -> Result<(), LoweringError> {
-        let new = std::mem::take(new);
+        // Most entries of a large collection have none before them.
         if new.text.is_empty() {
             return Ok(());
         }
+        let new = std::mem::take(new);
         match (previous, next) {
             (Some(previous), _) => self.insert_behind(previous, column, &new),
             (None, Some((next, at))) => self.insert_before(next, at, column, &new.text)?,

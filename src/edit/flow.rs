@@ -44,19 +44,21 @@ pub(super) fn mapping(
     fields: &[DraftField],
 ) -> Result<(), LoweringError> {
     let writer = FlowWriter::new(lowering.tree, origin);
-    let entries = fields.iter().map(|field| match &field.key {
-        DraftKey::New(key) => {
-            let value = lowering.value_of(&field.value, origin)?;
-            Ok(FlowEntry::New(writer.entry(Some(key), &value)))
-        }
-        DraftKey::Node(key) => Ok(FlowEntry::Kept {
-            first: *key,
-            // In the tree, the value of a key is the node behind the key.
-            last: lowering.tree.after(*key),
-            part: &field.value,
-        }),
-    });
-    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    let mut entries = Vec::with_capacity(fields.len());
+    for field in fields {
+        entries.push(match &field.key {
+            DraftKey::New(key) => {
+                let value = lowering.value_of(&field.value, origin)?;
+                FlowEntry::New(writer.entry(Some(key), &value))
+            }
+            DraftKey::Node(key) => FlowEntry::Kept {
+                first: *key,
+                // In the tree, the value of a key is the node behind the key.
+                last: lowering.tree.after(*key),
+                part: &field.value,
+            },
+        });
+    }
     collection(lowering, origin, &entries, &writer)
 }
 
@@ -66,18 +68,20 @@ pub(super) fn sequence(
     items: &[DraftValue],
 ) -> Result<(), LoweringError> {
     let writer = FlowWriter::new(lowering.tree, origin);
-    let entries = items.iter().map(|item| match lowering.draft.origin(item) {
-        Some(node) => Ok(FlowEntry::Kept {
-            first: node,
-            last: node,
-            part: item,
-        }),
-        None => {
-            let value = lowering.value_of(item, origin)?;
-            Ok(FlowEntry::New(writer.entry(None, &value)))
-        }
-    });
-    let entries = entries.collect::<Result<Vec<_>, _>>()?;
+    let mut entries = Vec::with_capacity(items.len());
+    for item in items {
+        entries.push(match lowering.draft.origin(item) {
+            Some(node) => FlowEntry::Kept {
+                first: node,
+                last: node,
+                part: item,
+            },
+            None => {
+                let value = lowering.value_of(item, origin)?;
+                FlowEntry::New(writer.entry(None, &value))
+            }
+        });
+    }
     collection(lowering, origin, &entries, &writer)
 }
 
@@ -101,16 +105,18 @@ fn collection(
         match entry {
             FlowEntry::New(text) => waiting.push(text),
             &FlowEntry::Kept { first, last, part } => {
-                match previous {
-                    Some((first, last)) => {
-                        writer.insert_behind(first, last, &waiting, &mut lowering.edits);
+                // Most entries of a large list stay as they are, and have no new ones before them.
+                if !waiting.is_empty() {
+                    match previous {
+                        Some((first, last)) => {
+                            writer.insert_behind(first, last, &waiting, &mut lowering.edits);
+                        }
+                        None => waiting.iter().for_each(|text| {
+                            writer.insert_before(first, text, &mut lowering.edits);
+                        }),
                     }
-                    None => waiting.iter().for_each(|text| {
-                        writer.insert_before(first, text, &mut lowering.edits);
-                    }),
+                    waiting.clear();
                 }
-                waiting.clear();
-                // Most entries of a large list stay as they are.
                 if !matches!(part, DraftValue::Node(_)) {
                     lowering.lower_part(part, ParentContext::Flow)?;
                 }
