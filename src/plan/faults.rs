@@ -308,20 +308,25 @@ impl FaultCollector {
                     text("protocol")
                 };
                 let at = || at.path().key("ports").index(index);
-                if host != 0 && hosts.contains(&(host, protocol, text("hostIP"))) {
-                    self.add(
-                        at(),
-                        format!("two containers want the port {host}/{protocol} of the node"),
-                    );
+                if host != 0 {
+                    let of_node = (host, protocol, text("hostIP"));
+                    if hosts.contains(&of_node) {
+                        self.add(
+                            at(),
+                            format!("two containers want the port {host}/{protocol} of the node"),
+                        );
+                    }
+                    own_hosts.insert(of_node);
                 }
-                if self.origin == FaultOrigin::Policy && names.contains(text("name")) {
-                    self.add(
-                        at(),
-                        format!("two ports of the pod are called `{}`", text("name")),
-                    );
+                if self.origin == FaultOrigin::Policy {
+                    if names.contains(text("name")) {
+                        self.add(
+                            at(),
+                            format!("two ports of the pod are called `{}`", text("name")),
+                        );
+                    }
+                    own_names.extend(Some(text("name")).filter(|name| !name.is_empty()));
                 }
-                own_hosts.insert((host, protocol, text("hostIP")));
-                own_names.extend(Some(text("name")).filter(|name| !name.is_empty()));
             }
             // Added only now: duplicates within one container are a fault of that container, not of two.
             hosts.extend(own_hosts);

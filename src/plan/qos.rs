@@ -8,37 +8,37 @@ use super::planner::Planner;
 
 impl Planner<'_, '_> {
     /// The QoS class of the pod as it is planned so far. `None` if it cannot be read, or if the pod itself states
-    /// resources.
+    /// resources: then those of the containers do not count.
     pub(super) fn qos_class(&self) -> Option<&'static str> {
         let spec = self.pod_spec_part();
         let resources = |part: &_| match self.draft.get(part, "resources") {
             Some(resources) => self.draft.view(&resources),
             None => Some(View::Null),
         };
-        let lists = ["initContainers", "containers"].into_iter();
+        if !resources(&spec)?.is_null() {
+            return None;
+        }
+        // Those of the manifest come first: mostly they decide the class.
+        let lists = ["containers", "initContainers"].into_iter();
         let containers = lists
             .filter_map(|list| self.draft.get(&spec, list))
             .flat_map(|list| self.draft.items(&list));
-        let of_containers: Option<Vec<View<'_>>> =
-            containers.map(|part| resources(&part)).collect();
-        class_of(&resources(&spec)?, &of_containers?)
+        class_of(containers.map(|part| resources(&part)))
     }
 }
 
-/// The QoS class of a pod with these resources of the pod and of its containers. `None` if the pod itself states
-/// resources: then those of the containers do not count.
-fn class_of(of_pod: &View<'_>, of_containers: &[View<'_>]) -> Option<&'static str> {
-    if !of_pod.is_null() {
-        return None;
+/// The QoS class of a pod whose containers have these resources. `None` if those of a container cannot be read.
+fn class_of<'v>(of_containers: impl Iterator<Item = Option<View<'v>>>) -> Option<&'static str> {
+    let (mut has_any, mut are_bounded) = (false, true);
+    for resources in of_containers {
+        let asked = AskedResources::of(&resources?);
+        has_any |= asked.has_any;
+        are_bounded &= asked.are_bounded;
+        if has_any && !are_bounded {
+            return Some("Burstable");
+        }
     }
-    let asked: Vec<AskedResources> = of_containers.iter().map(AskedResources::of).collect();
-    Some(if !asked.iter().any(|container| container.has_any) {
-        "BestEffort"
-    } else if asked.iter().all(|container| container.are_bounded) {
-        "Guaranteed"
-    } else {
-        "Burstable"
-    })
+    Some(if has_any { "Guaranteed" } else { "BestEffort" })
 }
 
 /// What a container asks for of CPU and memory.
@@ -55,17 +55,17 @@ impl AskedResources {
             let quantity = quantity::of_view(resources.get(of)?.get(resource)?)?;
             (quantity > 0).then_some(quantity)
         };
-        let amounts = ["cpu", "memory"]
-            .map(|resource| (stated("limits", resource), stated("requests", resource)));
-        AskedResources {
-            has_any: amounts
-                .iter()
-                .any(|(limit, request)| limit.or(*request).is_some()),
+        let mut asked = AskedResources {
+            has_any: false,
+            are_bounded: true,
+        };
+        for resource in ["cpu", "memory"] {
+            let (limit, request) = (stated("limits", resource), stated("requests", resource));
+            asked.has_any |= limit.or(request).is_some();
             // A limit without a request is also the request.
-            are_bounded: amounts
-                .iter()
-                .all(|(limit, request)| limit.is_some() && (request.is_none() || request == limit)),
+            asked.are_bounded &= limit.is_some() && (request.is_none() || request == limit);
         }
+        asked
     }
 }
 
@@ -77,8 +77,11 @@ mod tests {
     #[test]
     fn a_pod_is_guaranteed_where_each_container_has_what_it_may_use() {
         let class = |resources: &[Value]| {
-            let of_containers: Vec<View<'_>> = resources.iter().map(View::from).collect();
-            class_of(&View::Null, &of_containers)
+            class_of(
+                resources
+                    .iter()
+                    .map(|of_container| Some(View::from(of_container))),
+            )
         };
         let both = json!({"limits": {"cpu": "1", "memory": "1Gi"}});
         let same = json!({"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}});
@@ -88,6 +91,5 @@ mod tests {
         assert_eq!(class(&[both.clone(), less]), Some("Burstable"));
         assert_eq!(class(&[same, none.clone()]), Some("Burstable"));
         assert_eq!(class(&[none, json!(null)]), Some("BestEffort"));
-        assert_eq!(class_of(&View::from(&both), &[View::Null]), None);
     }
 }

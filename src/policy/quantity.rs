@@ -72,26 +72,30 @@ pub(crate) fn of_view(view: &View<'_>) -> Option<i128> {
 
 /// [`parse`] for a text.
 pub(crate) fn of_text(text: &str) -> Option<i128> {
-    let digits_end = text
-        .bytes()
-        .position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'+' | b'-'))
-        .unwrap_or(text.len());
-    let (number, suffix) = text.split_at(digits_end);
-    let scale = Scale::of(suffix)?;
-    let (sign, unsigned) = match number.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, number.strip_prefix('+').unwrap_or(number)),
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, rest) = split_digits(unsigned);
+    let (fraction, suffix) = match rest.strip_prefix('.') {
+        Some(rest) => split_digits(rest),
+        None => ("", rest),
     };
-    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    let mut digits = whole.bytes().chain(fraction.bytes());
-    if unsigned.len() == unsigned.matches('.').count() || !digits.all(|byte| byte.is_ascii_digit())
-    {
+    if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    Some(match scale {
-        Scale::Decimal(power) => sign * decimal(whole, fraction, power),
-        Scale::Binary(power) => sign * binary(whole, fraction, power).min(BINARY_LIMIT),
+    let amount = match Scale::of(suffix)? {
+        Scale::Decimal(power) => decimal(whole, fraction, power),
+        Scale::Binary(power) => binary(whole, fraction, power).min(BINARY_LIMIT),
+    };
+    Some(if text.starts_with('-') {
+        -amount
+    } else {
+        amount
     })
+}
+
+/// The digits that a text begins with, and what follows them.
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 /// The digits of a number times a power of ten, in nano-units.

@@ -36,9 +36,13 @@ fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a Work
 
 /// The name of a workload: `deployment shop/orders`.
 fn name(workload: &WorkloadReport) -> String {
-    let title = workload.title();
-    let (kind, name) = title.split_once(' ').unwrap_or((&title, ""));
-    one_line(&format!("{} {name}", kind.to_lowercase()))
+    let mut name = workload.kind.to_lowercase();
+    name.push(' ');
+    if let Some(namespace) = &workload.namespace {
+        name += namespace;
+        name.push('/');
+    }
+    one_line(&(name + &workload.name))
 }
 
 /// The names of workloads: `deployment shop/orders`, or `3 workloads (deployment shop/orders, ...)`.
@@ -89,6 +93,8 @@ fn changed(
     words: impl Fn(&[Change]) -> String,
 ) -> LimitedLines {
     let mut lines = LimitedLines::default();
+    // A fleet has many workloads that a policy changes alike.
+    let mut last: (&[Change], String) = Default::default();
     for file in files {
         for workload in file.report.input_workloads() {
             let policies = workload.policies.iter();
@@ -98,7 +104,10 @@ fn changed(
             }
             lines.add(|| {
                 let by = by.map(|(policy, changes)| {
-                    one_line(&format!("{policy} ({})", first_of(changes, &words)))
+                    if last.0 != changes || last.1.is_empty() {
+                        last = (changes, first_of(changes, &words));
+                    }
+                    one_line(&format!("{policy} ({})", last.1))
                 });
                 let by: Vec<String> = by.collect();
                 let (name, place) = (name(workload), place(files, file, workload));

@@ -16,13 +16,28 @@ pub fn resolve(text: &str) -> Value {
 /// Like [`resolve`], but `None` for a string.
 #[inline]
 pub fn resolve_typed(text: &str) -> Option<Value> {
+    if !may_be_typed(text) {
+        return None;
+    }
     match text.as_bytes().first() {
         None => Some(Value::Null),
-        // Most scalars are strings, which their first byte shows, or their length if they begin with a letter.
-        Some(&first) if !is_first_of_typed(first) => None,
-        Some(first) if first.is_ascii_alphabetic() && text.len() > LONGEST_WORD => None,
         Some(&first) => resolve_word_or_number(first, text),
     }
+}
+
+/// Whether a plain scalar is anything but a string.
+#[inline]
+pub(crate) fn is_typed(text: &str) -> bool {
+    may_be_typed(text) && resolve_typed(text).is_some()
+}
+
+/// Whether a plain scalar can be anything but a string. Most are strings, which their first byte shows, or their length
+/// if they begin with a letter.
+#[inline]
+pub(crate) fn may_be_typed(text: &str) -> bool {
+    text.as_bytes().first().is_none_or(|&first| {
+        is_first_of_typed(first) && (!first.is_ascii_alphabetic() || text.len() <= LONGEST_WORD)
+    })
 }
 
 /// The most bytes of a word that is a boolean or null.

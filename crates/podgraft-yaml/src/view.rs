@@ -40,11 +40,6 @@ pub struct ViewFields<'t> {
 }
 
 impl<'t> ViewFields<'t> {
-    fn push(&mut self, key: Cow<'t, str>, value: View<'t>) {
-        self.key_bits |= key_bit(&key);
-        self.fields.push((key, value));
-    }
-
     #[inline]
     fn get(&self, key: &str) -> Option<&View<'t>> {
         if self.key_bits & key_bit(key) == 0 {
@@ -81,26 +76,36 @@ impl<'t> View<'t> {
     /// [`crate::value::to_value`]: aliases, tags, merge keys, duplicate keys, keys that are not strings, or mappings
     /// with more than 32 keys.
     pub fn read(tree: &'t Tree<'_>, node: NodeId) -> Option<Self> {
+        Self::read_node(tree, node)
+    }
+
+    /// [`View::read`] in the loops over collections, where most nodes are scalars.
+    #[inline(always)]
+    fn read_node(tree: &'t Tree<'_>, node: NodeId) -> Option<Self> {
         let kind = tree.kind(node);
         if kind == NodeKind::Alias || tree.tag(node).is_some() {
             return None;
         }
+        if kind.is_collection() {
+            return Self::read_collection(tree, node, kind);
+        }
+        let text = tree.scalar(node)?;
+        let is_plain = matches!(kind, NodeKind::Plain | NodeKind::Absent);
+        if is_plain && scalar::may_be_typed(text) {
+            return Some(scalar::resolve_typed(text).map_or(View::text(text), View::from));
+        }
+        Some(View::text(text))
+    }
+
+    fn read_collection(tree: &'t Tree<'_>, node: NodeId, kind: NodeKind) -> Option<Self> {
         if kind.is_mapping() {
             return Self::read_mapping(tree, node);
         }
-        if kind.is_sequence() {
-            let mut list = Vec::with_capacity(tree.children(node).count());
-            for item in tree.children(node) {
-                list.push(Self::read(tree, item)?);
-            }
-            return Some(View::List(list));
+        let mut list = Vec::with_capacity(tree.children(node).count());
+        for item in tree.children(node) {
+            list.push(Self::read_node(tree, item)?);
         }
-        let text = tree.scalar(node)?;
-        let typed = match kind {
-            NodeKind::Plain | NodeKind::Absent => scalar::resolve_typed(text),
-            _ => None,
-        };
-        Some(typed.map_or(View::Text(Cow::Borrowed(text)), View::from))
+        Some(View::List(list))
     }
 
     fn read_mapping(tree: &'t Tree<'_>, node: NodeId) -> Option<Self> {
@@ -116,15 +121,23 @@ impl<'t> View<'t> {
             let text = tree.scalar(key)?;
             let is_text = match tree.kind(key) {
                 NodeKind::Alias | NodeKind::Absent => false,
-                NodeKind::Plain => text != "<<" && scalar::resolve_typed(text).is_none(),
+                NodeKind::Plain => text != "<<" && !scalar::is_typed(text),
                 _ => true,
             };
-            if !is_text || tree.tag(key).is_some() || fields.get(text).is_some() {
+            let bit = key_bit(text);
+            let is_new = fields.key_bits & bit == 0 || fields.find(text).is_none();
+            if !is_text || !is_new || tree.tag(key).is_some() {
                 return None;
             }
-            fields.push(Cow::Borrowed(text), Self::read(tree, value)?);
+            let value = Self::read_node(tree, value)?;
+            fields.key_bits |= bit;
+            fields.fields.push((Cow::Borrowed(text), value));
         }
         Some(View::Mapping(fields))
+    }
+
+    fn text(text: &'t str) -> Self {
+        View::Text(Cow::Borrowed(text))
     }
 
     /// Returns the value of a key. `None` if this is no mapping or has no such key.

@@ -466,16 +466,24 @@ impl<'v> Checker<'v> {
 
     /// Checks for duplicate ports and mounts.
     fn duplicates(&mut self, container: &'v View<'v>) {
-        let mut seen = SeenPorts::default();
-        self.each(container, "ports", |checker, port| {
-            checker.duplicate_port(port, &mut seen)
-        });
-        let mut paths = BTreeSet::new();
-        self.each(container, "volumeMounts", |checker, mount| {
-            let path = text_at(mount, "mountPath");
-            if !paths.insert(path.trim_end_matches('/')) {
-                checker.add(format!("the container mounts `{path}` twice"));
-            }
-        });
+        let has_several = |key: &str| {
+            let list = container.get(key).and_then(View::as_array);
+            list.is_some_and(|list| list.len() > 1)
+        };
+        if has_several("ports") {
+            let mut seen = SeenPorts::default();
+            self.each(container, "ports", |checker, port| {
+                checker.duplicate_port(port, &mut seen)
+            });
+        }
+        if has_several("volumeMounts") {
+            let mut paths = BTreeSet::new();
+            self.each(container, "volumeMounts", |checker, mount| {
+                let path = text_at(mount, "mountPath");
+                if !paths.insert(path.trim_end_matches('/')) {
+                    checker.add(format!("the container mounts `{path}` twice"));
+                }
+            });
+        }
     }
 }
