@@ -30,23 +30,18 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect();
-    let views = |is_wanted: fn(&Container<'_>) -> bool| {
-        let containers = workload.containers().iter();
-        let wanted = containers.filter(|container| is_wanted(container));
-        wanted
-            .map(|container| container_view(tree, container))
-            .collect()
-    };
     let mut view = WorkloadView {
         api_version: workload.object.api_version.clone(),
         kind: workload.object.kind.clone(),
         namespace: workload.namespace.clone(),
         name: workload.name.clone(),
-        containers: views(|container| container.list == ContainerListKey::Containers),
-        init_containers: views(|container| {
+        containers: container_views(workload, |container| {
+            container.list == ContainerListKey::Containers
+        }),
+        init_containers: container_views(workload, |container| {
             container.list == ContainerListKey::InitContainers && !container.is_native_sidecar
         }),
-        sidecars: views(|container| container.is_native_sidecar),
+        sidecars: container_views(workload, |container| container.is_native_sidecar),
         volumes: volumes(workload),
         pod_annotations: pairs(tree, workload.pod_metadata(), "annotations"),
         pod_labels: pairs(tree, workload.pod_metadata(), "labels"),
@@ -80,6 +75,17 @@ fn list<T>(
     items
         .filter(|&item| tree.kind(item).is_mapping())
         .map(|item| read(tree, item))
+        .collect()
+}
+
+fn container_views(
+    workload: &Workload<'_>,
+    is_wanted: impl Fn(&Container<'_>) -> bool,
+) -> Vec<ContainerView> {
+    let containers = workload.containers().iter();
+    let wanted = containers.filter(|container| is_wanted(container));
+    wanted
+        .map(|container| container_view(workload.tree, container))
         .collect()
 }
 

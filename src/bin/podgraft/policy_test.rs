@@ -292,17 +292,18 @@ fn read_expected(path: &Path, test: &PolicyTest) -> Result<String, Vec<Diagnosti
 }
 
 fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
-    let bad = |text: &str, reason| {
+    let params = test.spec.params.iter();
+    params.map(|text| setting(test, text)).collect()
+}
+
+fn setting(test: &PolicyTest, text: &str) -> Result<ParamSetting, Vec<Diagnostic>> {
+    parse_param(text).map_err(|reason| {
         let message = format!(
             "`{text}` in `params` of the test `{}` is no setting: {reason}",
             test.name
         );
         vec![Diagnostic::error(Code::BadParam, message)]
-    };
-    let params = test.spec.params.iter();
-    params
-        .map(|text| parse_param(text).map_err(|reason| bad(text, reason)))
-        .collect()
+    })
 }
 
 fn options(test: &PolicyTest) -> Result<Options, Vec<Diagnostic>> {

@@ -292,15 +292,18 @@ fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
         .pod
         .keys()
         .filter_map(|key| Some((key, is_unknown(key)?)));
-    let tell = |(key, meant): (&String, Option<String>)| {
-        let message = format!("the operator knows no annotation `{key}`, which {{}} has");
-        let remark = Remark::warning(Code::PartIgnored, message);
-        remark.at(annotations.place(key)).help(match meant {
-            Some(meant) => did_you_mean(&meant),
-            None => "take it out".to_owned(),
-        })
-    };
-    unknown.map(tell).collect()
+    unknown
+        .map(|(key, meant)| unknown_annotation(annotations, key, meant))
+        .collect()
+}
+
+fn unknown_annotation(annotations: &Annotations<'_>, key: &str, meant: Option<String>) -> Remark {
+    let message = format!("the operator knows no annotation `{key}`, which {{}} has");
+    let remark = Remark::warning(Code::PartIgnored, message);
+    remark.at(annotations.place(key)).help(match meant {
+        Some(meant) => did_you_mean(&meant),
+        None => "take it out".to_owned(),
+    })
 }
 
 /// The part of a pod by which the operator recognizes that it is injected already; `None` if there is none.

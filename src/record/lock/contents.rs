@@ -90,25 +90,16 @@ impl Lock {
                 *newest = newest_generation(known).max(*newest);
             }
         }
-        let newest_of_file = self.contents.values().map(newest_generation).max();
-        let newest_of_file = newest_of_file.unwrap_or_default();
+        let of_file = self.contents.values().map(newest_generation).max();
+        let newest = NewestGenerations {
+            of_file: of_file.unwrap_or_default(),
+            policies,
+        };
         self.contents.retain(|key, known| {
-            let mut newest = newest_generation(known);
-            if unseen.contains(key) && !used.contains(key) {
-                let falls_out = used_before.contains(key);
-                // A policy that falls out of use counts as a version of the file, so that such policies age, too.
-                let newest_of_file = newest_of_file + u64::from(falls_out);
-                let newest_of_policy =
-                    *policies.get(key.policy.as_str()).unwrap_or(&newest_of_file);
-                if falls_out {
-                    // From now on it ages with the policy.
-                    let shift = newest_of_policy - newest;
-                    known
-                        .values_mut()
-                        .for_each(|generation| *generation += shift);
-                }
-                newest = newest_of_policy;
-            }
+            let newest = match unseen.contains(key) && !used.contains(key) {
+                true => newest.of_unused(key, known, used_before.contains(key)),
+                false => newest_generation(known),
+            };
             let seen = seen.get(key);
             known.retain(|content, generation| {
                 let is_seen = seen.is_some_and(|contents| contents.contains(content));
@@ -116,6 +107,35 @@ impl Lock {
             });
             !known.is_empty()
         });
+    }
+}
+
+/// The newest generations of contents.
+struct NewestGenerations<'l> {
+    /// Of each policy in use.
+    policies: BTreeMap<&'l str, u64>,
+    of_file: u64,
+}
+
+impl NewestGenerations<'_> {
+    /// The generation that counts for contents that nothing uses: that of their policy. If they fall out of use with
+    /// this run, they age with the policy from now on.
+    fn of_unused(
+        &self,
+        key: &ContentKey,
+        known: &mut BTreeMap<String, u64>,
+        falls_out: bool,
+    ) -> u64 {
+        // A policy that falls out of use counts as a version of the file, so that such policies age, too.
+        let of_file = self.of_file + u64::from(falls_out);
+        let newest = *self.policies.get(key.policy.as_str()).unwrap_or(&of_file);
+        if falls_out {
+            let shift = newest - newest_generation(known);
+            known
+                .values_mut()
+                .for_each(|generation| *generation += shift);
+        }
+        newest
     }
 }
 

@@ -118,17 +118,19 @@ fn add_params(
         let help = "the operator may allow it: `allowApplicationConfig: true` in the file of PODGRAFT_CONFIG, for parameters that a policy marks `overridable`";
         return Err(vec![problem.help(help)]);
     }
-    let param = |(key, value): (String, String)| -> ConfigParam {
-        let (policy, name) = match key.rsplit_once(':') {
-            Some((policy, name)) => (Some(policy.to_owned()), name.to_owned()),
-            None => (None, key),
-        };
-        unplaced(policy, name, value, "ARGOCD_APP_PARAMETERS")
-    };
-    configured
-        .application_params
-        .extend(parameters.params.into_iter().map(param));
+    let params = parameters.params.into_iter();
+    let params = params.map(|(key, value)| application_param(&key, value));
+    configured.application_params.extend(params);
     Ok(())
+}
+
+/// A parameter of the Application: `NAME`, or `POLICY:NAME`.
+fn application_param(key: &str, value: String) -> ConfigParam {
+    let (policy, name) = match key.rsplit_once(':') {
+        Some((policy, name)) => (Some(policy.to_owned()), name),
+        None => (None, key),
+    };
+    unplaced(policy, name.to_owned(), value, "ARGOCD_APP_PARAMETERS")
 }
 
 /// Refuses paths outside of the application's folder: what lies elsewhere is not its own.

@@ -115,13 +115,6 @@ impl GraftOutcome {
             return Vec::new();
         }
         let changed = self.lock_files.changed_locks(&self.files);
-        let warning = |(path, text): (&Path, &str)| {
-            let message = "podgraft.lock does not say what the manifests have: `undo` may take out too little";
-            let source = Source::new(from_current_folder(path).to_string_lossy(), text);
-            Diagnostic::warning(Code::OutOfDate, message)
-                .at(source.place(0..0), "this file")
-                .help("run `podgraft apply --in-place` with the same policies, and commit podgraft.lock")
-        };
         let changed = changed.unwrap_or_default();
         let is_behind = |lock: &&NewLock| {
             let versions = Lock::read(&lock.old).ok().zip(Lock::read(&lock.new).ok());
@@ -131,8 +124,8 @@ impl GraftOutcome {
         let behind = behind.map(|lock| (lock.path.clone(), lock.old.as_str()));
         let mut stale = self.lock_files.without_marked(&self.files);
         stale.extend(behind);
-        let stale = stale.iter().map(|(path, text)| (path.as_path(), *text));
-        stale.map(warning).collect()
+        let stale = stale.iter();
+        stale.map(|(path, text)| stale_lock(path, text)).collect()
     }
 
     /// Keeps only workloads in the report that match a pattern; all of them if there are no patterns.
@@ -177,4 +170,13 @@ impl GraftOutcome {
         });
         reported.collect()
     }
+}
+
+fn stale_lock(path: &Path, text: &str) -> Diagnostic {
+    let message =
+        "podgraft.lock does not say what the manifests have: `undo` may take out too little";
+    let source = Source::new(from_current_folder(path).to_string_lossy(), text);
+    Diagnostic::warning(Code::OutOfDate, message)
+        .at(source.place(0..0), "this file")
+        .help("run `podgraft apply --in-place` with the same policies, and commit podgraft.lock")
 }
