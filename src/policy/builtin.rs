@@ -1,4 +1,5 @@
-//! The built-in policies: the files of `policies/`, compiled in and named `builtin:NAME`.
+//! The built-in policies: the files of `policies/`, compiled in by the crate `podgraft-policies` there, and named
+//! `builtin:NAME`.
 
 use std::sync::LazyLock;
 
@@ -60,62 +61,14 @@ impl Group {
     }
 }
 
-/// The files of each group, sorted by name.
+/// The files of each group.
 const FILES: [(Group, &[&str]); 6] = [
-    (
-        Group::Agents,
-        &[
-            include_str!("../../policies/debug-tools.yaml"),
-            include_str!("../../policies/jmx-exporter.yaml"),
-            include_str!("../../policies/opentelemetry-dotnet.yaml"),
-            include_str!("../../policies/opentelemetry-java.yaml"),
-            include_str!("../../policies/opentelemetry-nodejs.yaml"),
-            include_str!("../../policies/opentelemetry-python.yaml"),
-            include_str!("../../policies/prometheus-scrape.yaml"),
-            include_str!("../../policies/rookout-java.yaml"),
-        ],
-    ),
-    (
-        Group::Clouds,
-        &[
-            include_str!("../../policies/aws-irsa.yaml"),
-            include_str!("../../policies/aws-pod-identity.yaml"),
-            include_str!("../../policies/azure-workload-identity.yaml"),
-            include_str!("../../policies/cloud-sql-proxy.yaml"),
-        ],
-    ),
-    (
-        Group::Secrets,
-        &[
-            include_str!("../../policies/onepassword.yaml"),
-            include_str!("../../policies/reloader.yaml"),
-            include_str!("../../policies/vault-agent.yaml"),
-        ],
-    ),
-    (
-        Group::Meshes,
-        &[
-            include_str!("../../policies/dapr.yaml"),
-            include_str!("../../policies/linkerd.yaml"),
-        ],
-    ),
-    (
-        Group::Monitoring,
-        &[
-            include_str!("../../policies/datadog-config.yaml"),
-            include_str!("../../policies/elastic-apm-java.yaml"),
-            include_str!("../../policies/newrelic-java.yaml"),
-        ],
-    ),
-    (
-        Group::Operators,
-        &[
-            include_str!("../../policies/operators/config-monitor.yaml"),
-            include_str!("../../policies/operators/podbuggertool.yaml"),
-            include_str!("../../policies/operators/jmx-exporter.yaml"),
-            include_str!("../../policies/operators/rookout.yaml"),
-        ],
-    ),
+    (Group::Agents, podgraft_policies::AGENTS),
+    (Group::Clouds, podgraft_policies::CLOUDS),
+    (Group::Secrets, podgraft_policies::SECRETS),
+    (Group::Meshes, podgraft_policies::MESHES),
+    (Group::Monitoring, podgraft_policies::MONITORING),
+    (Group::Operators, podgraft_policies::OPERATORS),
 ];
 
 /// All built-in policies, sorted by name.
