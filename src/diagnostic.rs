@@ -148,11 +148,6 @@ macro_rules! codes {
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)+ }
             }
-
-            /// The page of the code, `docs/errors/NAME.md`: what it means, with an example and what to do.
-            pub fn page(self) -> &'static str {
-                match self { $(Code::$variant => include_str!(concat!("../docs/errors/", $name, ".md")),)+ }
-            }
         }
     };
 }
@@ -161,6 +156,11 @@ impl Code {
     /// The code with this name.
     pub fn find(name: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.name() == name)
+    }
+
+    /// The page of the code, `docs/errors/NAME.md`: what it means, with an example and what to do.
+    pub fn page(self) -> &'static str {
+        podgraft_docs::error(self.name()).expect("docs/lib.rs lists the page of each code")
     }
 
     /// Whether an error with this code is a finding about a workload. All others mean that the input or a policy cannot

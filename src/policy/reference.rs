@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 /// The text of docs/expressions.md.
-pub const PAGE: &str = include_str!("../../docs/expressions.md");
+pub const PAGE: &str = podgraft_docs::EXPRESSIONS;
 
 /// A function, a method or a macro.
 #[derive(Debug)]
