@@ -3,8 +3,8 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use podgraft::yaml::parse::{parse_fast, parse_with_granit};
-use podgraft::yaml::stream::chunks;
+use podgraft_core::yaml::parse::{parse_fast, parse_with_granit};
+use podgraft_core::yaml::stream::chunks;
 use std::sync::LazyLock;
 use std::{env, fs};
 

@@ -1,11 +1,11 @@
 //! `diff --against-policy`: the way from the old result to the new one is exactly the difference of both.
 
-use podgraft::graft::policy_diff::{PolicyVersions, against};
-use podgraft::graft::{Options, graft};
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::yaml::splice::splice;
+use podgraft_core::graft::policy_diff::{PolicyVersions, against};
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::yaml::splice::splice;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -59,11 +59,13 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Where the library is.
+const LIBRARY: &str = "crates/podgraft-core/src";
+
 fn library_files() -> Vec<PathBuf> {
-    rust_files(Path::new("src"))
-        .into_iter()
-        .filter(|path| !path.starts_with("src/bin"))
-        .collect()
+    let files = rust_files(Path::new(LIBRARY));
+    assert!(!files.is_empty());
+    files
 }
 
 /// Those of `podgraft-yaml`.
@@ -74,7 +76,9 @@ fn yaml_files() -> Vec<PathBuf> {
 }
 
 fn module_of(path: &Path) -> String {
-    let inside = path.strip_prefix("src").expect("library files are in src");
+    let inside = path
+        .strip_prefix(LIBRARY)
+        .expect("it is a file of the library");
     let first = inside
         .components()
         .next()

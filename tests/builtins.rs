@@ -3,15 +3,15 @@
 //!
 //! `BLESS=1 cargo test --test integration builtins::` writes what comes out; review the change.
 
-use podgraft::graft::{Options, graft};
-use podgraft::policy::builtin::{BUILTINS, Builtin, Group};
-use podgraft::policy::params::ParamSetting;
-use podgraft::policy::read::read;
-use podgraft::policy::schema::{POD_TEMPLATE, TemplateMode};
-use podgraft::policy::{Injection, Policy};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::policy::builtin::{BUILTINS, Builtin, Group};
+use podgraft_core::policy::params::ParamSetting;
+use podgraft_core::policy::read::read;
+use podgraft_core::policy::schema::{POD_TEMPLATE, TemplateMode};
+use podgraft_core::policy::{Injection, Policy};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Value, json};
 use std::fs;
 

@@ -1,13 +1,13 @@
 //! Characters that some YAML readers take for line breaks or refuse, put into scalars of every style: they are written as
 //! escapes in double quotes, and undo gives the old scalar back.
 
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::policy::Policy;
-use podgraft::yaml::ambiguity::{TextPosition, find_ambiguity};
-use podgraft::yaml::parse::{parse, parse_with_granit};
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::policy::Policy;
+use podgraft_core::yaml::ambiguity::{TextPosition, find_ambiguity};
+use podgraft_core::yaml::parse::{parse, parse_with_granit};
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Value, json};
 
 use crate::promises;

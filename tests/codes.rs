@@ -1,6 +1,6 @@
 //! Every diagnostic code has a page that helps, and a golden case (or a test of the program) that shows it.
 
-use podgraft::diagnostic::Code;
+use podgraft_core::diagnostic::Code;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

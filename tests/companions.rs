@@ -1,12 +1,12 @@
 //! What needs more than one document or file: facts from other files, objects that are generated once over all of them,
 //! and that the order of documents and files makes no difference.
 
-use podgraft::graft::{Options, graft};
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

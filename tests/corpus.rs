@@ -5,11 +5,11 @@
 //! no code with the engine.
 
 use crate::promises;
-use podgraft::diagnostic::Code;
-use podgraft::graft::{Options, graft};
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::yaml::splice::splice;
+use podgraft_core::diagnostic::Code;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::yaml::splice::splice;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,8 @@
 //! commands behind `$`, each with what it prints on stdout and stderr; `[...]` stands for lines that are left out.
 //! `BLESS=1 cargo test --test integration docs::` writes what the commands print into the pages, for you to review.
 
-use podgraft::policy::builtin::{BUILTINS, Group};
-use podgraft::policy::stored_schemas::{Definitions, INJECTION_POLICY};
+use podgraft_core::policy::builtin::{BUILTINS, Group};
+use podgraft_core::policy::stored_schemas::{Definitions, INJECTION_POLICY};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ fn examples_print_what_the_pages_show() {
 
 #[test]
 fn the_page_on_expressions_is_what_the_program_prints() {
-    let page = podgraft::policy::reference::PAGE;
+    let page = podgraft_core::policy::reference::PAGE;
     if std::env::var_os("BLESS").is_some() {
         fs::write("docs/expressions.md", page).expect("the page is writable");
     }

@@ -1,8 +1,8 @@
 //! Resources of other operators that are broken at random: they are read or refused, and never more than that.
 
-use podgraft::convert::convert;
-use podgraft::policy::conversion::{DebugMode, ReadOptions};
-use podgraft::policy::read::{PolicyFile, read_as};
+use podgraft_core::convert::convert;
+use podgraft_core::policy::conversion::{DebugMode, ReadOptions};
+use podgraft_core::policy::read::{PolicyFile, read_as};
 use std::fs;
 
 /// A linear congruential generator: the same mutants in every run.

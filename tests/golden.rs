@@ -12,15 +12,15 @@
 mod promises;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use podgraft::graft::{Options, graft};
-use podgraft::outcome::{FileReport, ReportedFile};
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::report::unified::render;
-use podgraft::wording::Paint;
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::outcome::{FileReport, ReportedFile};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::report::unified::render;
+use podgraft_core::wording::Paint;
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -361,7 +361,7 @@ impl Case {
             &self.policies(),
             &options,
         );
-        let is_it = |value: &Value, workload: &podgraft::outcome::WorkloadReport| {
+        let is_it = |value: &Value, workload: &podgraft_core::outcome::WorkloadReport| {
             value["kind"] == json!(workload.kind)
                 && value["metadata"]["name"].as_str().unwrap_or_default() == workload.name
         };

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use podgraft::diagnostic::Code;
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::yaml::splice::splice;
+use podgraft_core::diagnostic::Code;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::yaml::splice::splice;
 use serde_json::{Value, json};
 
 use crate::promises;
@@ -29,7 +29,7 @@ fn pod(containers: &Value, more: &Value) -> String {
         spec[key] = value.clone();
     }
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec});
-    podgraft::edit::yaml_document(&pod)
+    podgraft_core::edit::yaml_document(&pod)
 }
 
 fn run(text: &str, policies: &[Policy], take_out: RemovalSelection) -> FileReport {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-use podgraft::yaml::parse::{ParseError, ParseErrorKind, parse};
+use podgraft_core::yaml::parse::{ParseError, ParseErrorKind, parse};
 use tempfile::TempDir;
 
 const POLICY: &str = "\

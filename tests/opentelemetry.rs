@@ -1,15 +1,15 @@
 //! Instrumentation as policy: exactly what the OpenTelemetry Operator does, for the cases of `../shared/cases/otel` where
 //! they are there; a second run changes nothing, and undo gives back the bytes.
 
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::policy::conversion::ReadOptions;
-use podgraft::policy::opentelemetry::language::Language;
-use podgraft::policy::opentelemetry::release::OperatorFeature;
-use podgraft::policy::read::{PolicyFile, read_as};
-use podgraft::yaml::splice::splice;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::conversion::ReadOptions;
+use podgraft_core::policy::opentelemetry::language::Language;
+use podgraft_core::policy::opentelemetry::release::OperatorFeature;
+use podgraft_core::policy::read::{PolicyFile, read_as};
+use podgraft_core::yaml::splice::splice;
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -118,14 +118,19 @@ else
   skip_or_fail "cargo-cyclonedx or a validator of CycloneDX could not be installed"
 fi
 
-echo "- the crate: what is published builds alone, and is installed"
+echo "- the crates: what is published builds alone, and is installed"
 cargo package --workspace --locked --allow-dirty --no-verify --quiet
 mkdir "$work/crate"
-for crate in podgraft podgraft-yaml; do tar -xzf "target/package/$crate-$version.crate" -C "$work/crate"; done
-# Until it is published, podgraft-yaml is the one beside it; the lock file names the published one.
-sed -i '/^name = "podgraft-yaml"$/,/^$/{/^source = /d;/^checksum = /d}' "$work/crate/podgraft-$version/Cargo.lock"
+tar -xzf "target/package/podgraft-$version.crate" -C "$work/crate"
+# Until they are published, the other crates are those beside it; the lock file names the published ones.
+beside=()
+for crate in podgraft-core podgraft-docs podgraft-policies podgraft-yaml; do
+  tar -xzf "target/package/$crate-$version.crate" -C "$work/crate"
+  sed -i "/^name = \"$crate\"\$/,/^\$/{/^source = /d;/^checksum = /d}" "$work/crate/podgraft-$version/Cargo.lock"
+  beside+=(--config "patch.crates-io.$crate.path='$work/crate/$crate-$version'")
+done
 cargo install --locked --quiet --debug --path "$work/crate/podgraft-$version" --root "$work/cargo" --target-dir target \
-  --config "patch.crates-io.podgraft-yaml.path='$work/crate/podgraft-yaml-$version'"
+  "${beside[@]}"
 wants test "$("$work/cargo/bin/podgraft" --version)" = "podgraft $version"
 
 echo "- the kubectl plugin and its krew manifest"

@@ -2,13 +2,13 @@
 //! which changes values. Random patches over texts of every style must come to the same.
 
 use json_patch::Patch;
-use podgraft::diagnostic::Code;
-use podgraft::graft::{Options, PodTemplatePath, graft};
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::diagnostic::Code;
+use podgraft_core::graft::{Options, PodTemplatePath, graft};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Value, json};
 
 /// A field of a resource of our own, in which nothing has a meaning.

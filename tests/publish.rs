@@ -3,10 +3,10 @@
 
 use jsonschema::Validator;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use podgraft::publish::crd::{Scope, definition};
-use podgraft::publish::schema::{KINDS, find};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::value::to_value;
+use podgraft_core::publish::crd::{Scope, definition};
+use podgraft_core::publish::schema::{KINDS, find};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

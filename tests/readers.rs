@@ -12,10 +12,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::yaml_files::mutants::{Random, mutate};
-use podgraft::yaml::ambiguity::{TextPosition, find_ambiguity, find_ambiguity_in_tree};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::stream::chunks;
-use podgraft::yaml::value::to_value;
+use podgraft_core::yaml::ambiguity::{TextPosition, find_ambiguity, find_ambiguity_in_tree};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::stream::chunks;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Number, Value};
 
 const FOLDERS: &[&str] = &[

@@ -1,6 +1,6 @@
 //! The README tells the truth: its first diff is what the program prints, its commands run, its policy is one.
 
-use podgraft::policy::read::{PolicyFile, read};
+use podgraft_core::policy::read::{PolicyFile, read};
 use std::fs;
 use std::io::Write;
 use std::path::Path;

@@ -7,13 +7,13 @@
 use std::env;
 use std::sync::Arc;
 
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::yaml::parse::parse_with_granit;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::yaml::parse::parse_with_granit;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Value, json};
 
 use crate::promises;

@@ -1,12 +1,12 @@
 //! One large text on one thread and on several: what comes of it is the same, down to every line number.
 
-use podgraft::diagnostic::Code;
-use podgraft::graft::{Options, graft, graft_on_threads};
-use podgraft::inventory::Inventory;
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
+use podgraft_core::diagnostic::Code;
+use podgraft_core::graft::{Options, graft, graft_on_threads};
+use podgraft_core::inventory::Inventory;
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 

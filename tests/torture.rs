@@ -1,10 +1,10 @@
 //! Small nasty files, each with what it must do. Runs where the set is, and says so where it is not.
 
 use crate::promises;
-use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::{Options, graft};
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,15 +1,15 @@
 //! What is injected with a record can be taken out again, to the byte: every golden case, and real manifests by the
 //! hundred where they are there.
 
-use podgraft::diagnostic::Code;
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::diagnostic::Code;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn has_error(report: &FileReport) -> bool {
     report
         .diagnostics
         .iter()
-        .any(podgraft::diagnostic::Diagnostic::is_error)
+        .any(podgraft_core::diagnostic::Diagnostic::is_error)
 }
 
 /// Something was injected that cannot be recorded, which is said.

@@ -1,8 +1,8 @@
 //! A block scalar whose last line ends the file without a line end. kubectl puts an end to each line before it parses YAML
 //! (`LineReader` of k8s.io/apimachinery), so the value is that of the same file with a line end, wherever text comes behind it.
 
-use podgraft::yaml::parse::{parse, parse_with_granit};
-use podgraft::yaml::value::to_value;
+use podgraft_core::yaml::parse::{parse, parse_with_granit};
+use podgraft_core::yaml::value::to_value;
 use serde_json::Value;
 
 use crate::program::{Place, succeeded, with_stdin};

@@ -15,7 +15,7 @@ wants() { "$@" || { echo "failed: $*" >&2; exit 1; }; }
 rustup target add wasm32-unknown-unknown wasm32-wasip1 >/dev/null 2>&1 || skip_or_fail "the targets could not be installed"
 command -v node >/dev/null || skip_or_fail "Node.js is not there"
 
-cargo check --locked --quiet --lib --target wasm32-unknown-unknown
+cargo check --locked --quiet -p podgraft-core --target wasm32-unknown-unknown
 cargo build --locked --quiet --bin podgraft --target wasm32-wasip1
 module=$(realpath "${CARGO_TARGET_DIR:-target}/wasm32-wasip1/debug/podgraft.wasm")
 work=$(mktemp -d)

@@ -9,14 +9,14 @@
 use std::env;
 use std::sync::Arc;
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::{FileReport, Outcome};
-use podgraft::policy::Policy;
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::{FileReport, Outcome};
+use podgraft_core::policy::Policy;
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Map, Value, json};
 
 use crate::promises;
@@ -400,7 +400,7 @@ fn pods(random: &mut Random) -> String {
         .collect();
     let style = random.below(2);
     let write = |pod: &Value| match style {
-        0 => podgraft::edit::yaml_document(pod),
+        0 => podgraft_core::edit::yaml_document(pod),
         _ => format!("{pod}\n"),
     };
     pods.iter().map(write).collect::<Vec<_>>().join("---\n")

@@ -1,8 +1,8 @@
 //! The spans of every construct, as the module's text of `yaml::tree` says them. A node that is not written is shown
 //! as the line in front of it.
 
-use podgraft::yaml::parse::{MAX_DEPTH, ParseErrorKind, parse, parse_with_granit};
-use podgraft::yaml::tree::{NodeId, NodeKind, Tree};
+use podgraft_core::yaml::parse::{MAX_DEPTH, ParseErrorKind, parse, parse_with_granit};
+use podgraft_core::yaml::tree::{NodeId, NodeKind, Tree};
 
 use NodeKind::{
     Absent, Alias, BlockMapping, BlockSequence, DoubleQuoted, FlowMapping, FlowSequence, Folded,

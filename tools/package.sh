@@ -127,9 +127,9 @@ sbom() {
     --override-filename podgraft.cdx
   # The names of the project's own crates in it hold the folder it was made in. There is a bill for each of them.
   local index='registry+https://github.com/rust-lang/crates.io-index#'
-  sed -E -e "s|path\+file://$PWD/crates/([a-z-]+)#|$index\1@|g" -e "s|path\+file://$PWD#|$index|g" \
+  sed -E -e "s|path\+file://$PWD/crates/([a-z-]+)#|$index\1@|g" -e "s|path\+file://$PWD(/[a-z]+)?#|$index|g" \
     -e 's|\?download_url=file://[^"]*||' podgraft.cdx.json >"$1/podgraft.cdx.json"
-  rm podgraft.cdx.json crates/*/podgraft.cdx.json
+  rm podgraft.cdx.json crates/*/podgraft.cdx.json docs/podgraft.cdx.json policies/podgraft.cdx.json
 }
 
 case ${1:-} in

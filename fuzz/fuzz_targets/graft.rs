@@ -5,7 +5,7 @@
 mod promises;
 
 use libfuzzer_sys::fuzz_target;
-use podgraft::policy::Policy;
+use podgraft_core::policy::Policy;
 use std::sync::LazyLock;
 
 static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {

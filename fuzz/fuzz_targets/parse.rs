@@ -6,9 +6,9 @@
 mod outline;
 
 use libfuzzer_sys::fuzz_target;
-use podgraft::yaml::ambiguity::find_ambiguity_in_tree;
-use podgraft::yaml::parse::{parse_fast, parse_with_granit};
-use podgraft::yaml::value::to_value;
+use podgraft_core::yaml::ambiguity::find_ambiguity_in_tree;
+use podgraft_core::yaml::parse::{parse_fast, parse_with_granit};
+use podgraft_core::yaml::value::to_value;
 
 fuzz_target!(|text: &str| {
     let complete = parse_with_granit(text);

@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use podgraft::diagnostic::Code;
-use podgraft::graft::{Options, graft};
-use podgraft::policy::read::{PolicyFile, read};
+use podgraft_core::diagnostic::Code;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::policy::read::{PolicyFile, read};
 use std::sync::Arc;
 
 const MANIFEST: &[u8] = include_bytes!("../../testdata/builtins/input.yaml");

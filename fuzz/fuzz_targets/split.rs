@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use podgraft::manifest::prefilter::{DocumentScan, classify};
-use podgraft::manifest::workload::PodKinds;
-use podgraft::yaml::parse::parse_with_granit;
-use podgraft::yaml::stream::chunks;
-use podgraft::yaml::tree::{NodeId, Tree};
+use podgraft_core::manifest::prefilter::{DocumentScan, classify};
+use podgraft_core::manifest::workload::PodKinds;
+use podgraft_core::yaml::parse::parse_with_granit;
+use podgraft_core::yaml::stream::chunks;
+use podgraft_core::yaml::tree::{NodeId, Tree};
 
 fuzz_target!(|text: &[u8]| {
     let kinds = PodKinds::with([]);

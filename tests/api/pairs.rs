@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use podgraft::graft::{Options, graft};
-use podgraft::yaml::splice::splice;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::yaml::splice::splice;
 use serde_json::{Map, Value, json};
 
 use super::server::judge;

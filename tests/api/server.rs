@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use podgraft::graft::{Options, graft};
-use podgraft::policy::Policy;
-use podgraft::policy::builtin::BUILTINS;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::yaml::splice::splice;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::builtin::BUILTINS;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::yaml::splice::splice;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

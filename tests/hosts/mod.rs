@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::program::{failed, stderr_of, stdout_of, succeeded, with_stdin};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::value::to_value;
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::value::to_value;
 use serde_json::Value;
 
 /// What every host injects: a volume, a mount, a flag and a parameter's value.

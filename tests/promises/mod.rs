@@ -8,16 +8,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use json_patch::{Patch, PatchOperation};
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::{FileReport, WorkloadReport};
-use podgraft::policy::Policy;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::yaml::parse::parse_with_granit;
-use podgraft::yaml::splice::{Edit, splice};
-use podgraft::yaml::tree::{NodeId, Tree};
-use podgraft::yaml::value::to_value;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::{FileReport, WorkloadReport};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::yaml::parse::parse_with_granit;
+use podgraft_core::yaml::splice::{Edit, splice};
+use podgraft_core::yaml::tree::{NodeId, Tree};
+use podgraft_core::yaml::value::to_value;
 use serde_json::Value;
 
 const MARKS: &[u8] = b"podgraft.dev/";

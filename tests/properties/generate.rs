@@ -1,6 +1,6 @@
 //! Workloads and policies as values, from small pools of names, so that they meet.
 
-use podgraft::policy::Policy;
+use podgraft_core::policy::Policy;
 use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;

@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use self::generate::{Case, case, cases};
 use self::style::Style;
-use podgraft::graft::{Options, graft};
-use podgraft::options::RemovalSelection;
-use podgraft::yaml::parse::parse_with_granit;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::yaml::parse::parse_with_granit;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 
 fn number(variable: &str, default: u32) -> u32 {
     std::env::var(variable)

@@ -55,7 +55,7 @@ pub fn each_chunk(folders: &[Folder], mut see: impl FnMut(&str, &str)) -> bool {
     let mut has_files = false;
     for (name, bytes) in folders.iter().filter_map(|&folder| read(folder)).flatten() {
         has_files = true;
-        for chunk in podgraft::yaml::stream::chunks(&bytes) {
+        for chunk in podgraft_core::yaml::stream::chunks(&bytes) {
             if let Ok(text) = std::str::from_utf8(chunk.text) {
                 see(&format!("{name} at byte {}", chunk.start), text);
             }

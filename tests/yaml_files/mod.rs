@@ -10,8 +10,8 @@ mod values;
 
 use self::files::{Folder, each_chunk};
 use self::mutants::{Random, mutate};
-use podgraft::yaml::ambiguity::{TextPosition, find_ambiguity, find_ambiguity_in_tree};
-use podgraft::yaml::parse::{ParseErrorKind, parse, parse_fast, parse_with_granit};
+use podgraft_core::yaml::ambiguity::{TextPosition, find_ambiguity, find_ambiguity_in_tree};
+use podgraft_core::yaml::parse::{ParseErrorKind, parse, parse_fast, parse_with_granit};
 use std::env;
 
 const ALL: [Folder; 3] = [Folder::Own, Folder::Torture, Folder::Corpus];
@@ -74,7 +74,7 @@ fn torture_that_is_not_yaml_is_refused() {
             .iter()
             .find(|(name, _)| name == &format!("{stem}.yaml"))
             .expect(stem);
-        let chunks = podgraft::yaml::stream::chunks(bytes);
+        let chunks = podgraft_core::yaml::stream::chunks(bytes);
         let is_bad = |bytes| std::str::from_utf8(bytes).map_or(true, |text| parse(text).is_err());
         assert!(
             chunks.map(|chunk| chunk.text).any(is_bad),
@@ -109,7 +109,7 @@ fn torture_that_is_yaml_is_read() {
         if matches!(class, "ERR" | "OPQ" | "") {
             continue;
         }
-        for chunk in podgraft::yaml::stream::chunks(bytes) {
+        for chunk in podgraft_core::yaml::stream::chunks(bytes) {
             let Ok(text) = std::str::from_utf8(chunk.text) else {
                 continue;
             };

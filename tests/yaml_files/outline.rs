@@ -1,7 +1,7 @@
 //! What an outline shows is what the whole tree has; tests and a fuzz target share this file.
 
-use podgraft::yaml::parse::{parse_fast, parse_outline, parse_with_granit};
-use podgraft::yaml::tree::{NodeId, NodeKind, Tree};
+use podgraft_core::yaml::parse::{parse_fast, parse_outline, parse_with_granit};
+use podgraft_core::yaml::tree::{NodeId, NodeKind, Tree};
 
 /// Compares the outline of a text with its tree, if it has both; says whether it has.
 ///

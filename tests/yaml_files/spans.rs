@@ -1,7 +1,7 @@
 //! What holds for the spans of any tree, see the text of `yaml::tree`.
 
-use podgraft::yaml::parse::parse_with_granit;
-use podgraft::yaml::tree::{NodeId, NodeKind, Tree};
+use podgraft_core::yaml::parse::parse_with_granit;
+use podgraft_core::yaml::tree::{NodeId, NodeKind, Tree};
 
 pub fn check(name: &str, tree: &Tree<'_>) {
     let mut floor = 0;

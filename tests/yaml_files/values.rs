@@ -1,6 +1,6 @@
 //! A tree's values against those of `yaml_serde`, which reads with a port of libyaml.
 
-use podgraft::yaml::tree::{NodeId, NodeKind, Tree};
+use podgraft_core::yaml::tree::{NodeId, NodeKind, Tree};
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 

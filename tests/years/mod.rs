@@ -13,17 +13,17 @@ use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 use std::{env, fs};
 
-use podgraft::diagnostic::Code;
-use podgraft::edit::yaml_document;
-use podgraft::graft::{Options, graft_on_threads};
-use podgraft::inventory::Inventory;
-use podgraft::options::RemovalSelection;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::record::lock::{Lock, LockSet};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::splice::splice;
-use podgraft::yaml::value::to_value;
+use podgraft_core::diagnostic::Code;
+use podgraft_core::edit::yaml_document;
+use podgraft_core::graft::{Options, graft_on_threads};
+use podgraft_core::inventory::Inventory;
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::record::lock::{Lock, LockSet};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::value::to_value;
 use serde_json::{Map, Value, json};
 use walkdir::WalkDir;
 

@@ -1,6 +1,6 @@
 //! What happens to a repository between two runs.
 
-use podgraft::edit::yaml_document;
+use podgraft_core::edit::yaml_document;
 use serde_json::{Value, json};
 
 use super::texts::{with_field, with_scalar, with_variable, without_variable};

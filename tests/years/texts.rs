@@ -1,7 +1,7 @@
 //! Manifests as people edit them: one scalar, one variable, the rest as it was.
 
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::tree::{NodeId, Tree};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::tree::{NodeId, Tree};
 
 /// The text with another scalar at a place.
 pub fn with_scalar(text: &str, path: &[&str], new: &str) -> String {

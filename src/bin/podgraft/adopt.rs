@@ -1,8 +1,8 @@
 //! `podgraft adopt`: records what stands in the manifests just as a policy would inject it, as injected by that policy.
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::outcome::Outcome;
-use podgraft::report::text;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::outcome::Outcome;
+use podgraft_core::report::text;
 
 use crate::args;
 use crate::diagnostics::Console;

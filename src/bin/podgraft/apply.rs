@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use clap::error::ErrorKind;
-use podgraft::diagnostic::{Code, Diagnostic, unless};
-use podgraft::patches::{self, COMPONENT, COMPONENT_HEADER, GENERATED};
-use podgraft::report::text;
+use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::patches::{self, COMPONENT, COMPONENT_HEADER, GENERATED};
+use podgraft_core::report::text;
 
 use crate::args::{self, ApplyFormat};
 use crate::diagnostics::Console;

@@ -11,17 +11,17 @@ pub mod tools;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use podgraft::config::{
+use podgraft_core::config::{
     ConfigParam, CoverageRequirement, PolicySource, PolicyUse, parse_namespace,
 };
-use podgraft::dangers::Danger;
-use podgraft::options::{
+use podgraft_core::dangers::Danger;
+use podgraft_core::options::{
     Acknowledgement, FolderNamespaces, ImageEnv, PodTemplatePath, WorkloadPattern,
     parse_kube_version,
 };
-use podgraft::policy::images::ImageMirror;
-use podgraft::policy::read::{ParamSetting, PolicyFile};
-use podgraft::source::Place;
+use podgraft_core::policy::images::ImageMirror;
+use podgraft_core::policy::read::{ParamSetting, PolicyFile};
+use podgraft_core::source::Place;
 
 use crate::shard::Shard;
 pub use apply::{ApplyArgs, ApplyFormat};

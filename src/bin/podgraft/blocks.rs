@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use podgraft::yaml::stream::last_boundary;
+use podgraft_core::yaml::stream::last_boundary;
 
 use crate::reread::fill;
 

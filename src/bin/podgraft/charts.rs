@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::RENDER_FIRST;
-use podgraft::wording::shell_word;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::graft::RENDER_FIRST;
+use podgraft_core::wording::shell_word;
 
 /// Rewrites the help of problems with unrendered templates: it names the chart and the whole command to run.
 pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {

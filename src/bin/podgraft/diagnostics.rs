@@ -9,11 +9,13 @@ use std::io::{self, IsTerminal, Write as _};
 use std::sync::OnceLock;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::report::grouping::{self, group_alike};
-use podgraft::report::json::render_diagnostic;
-use podgraft::report::unified::wrap_options;
-use podgraft::wording::{Paint, brief, for_log, is_unsafe, lines, one_line, severities, severity};
+use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
+use podgraft_core::report::grouping::{self, group_alike};
+use podgraft_core::report::json::render_diagnostic;
+use podgraft_core::report::unified::wrap_options;
+use podgraft_core::wording::{
+    Paint, brief, for_log, is_unsafe, lines, one_line, severities, severity,
+};
 use textwrap::{WordSeparator, WordSplitter};
 
 use crate::args;
@@ -322,7 +324,7 @@ fn without_unsafe(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use podgraft::source::Source;
+    use podgraft_core::source::Source;
 
     fn shown(diagnostics: &[Diagnostic]) -> String {
         let handler = GraphicalReportHandler::new_themed(GraphicalTheme::none()).with_links(false);

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use podgraft::yaml::splice::Edit;
+use podgraft_core::yaml::splice::Edit;
 
 use crate::spool::{Spool, SpoolReader};
 

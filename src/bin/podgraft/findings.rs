@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::options::{ImageEnv, Options, WorkloadPattern};
-use podgraft::outcome::WorkloadReport;
-use podgraft::policy::schema::nearest;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::options::{ImageEnv, Options, WorkloadPattern};
+use podgraft_core::outcome::WorkloadReport;
+use podgraft_core::policy::schema::nearest;
 
 use crate::output::GraftedFile;
 use crate::walk::{InputPlace, no_manifest};

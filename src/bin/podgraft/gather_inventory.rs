@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::{Options, generated_companions};
-use podgraft::inventory::{
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::graft::{Options, generated_companions};
+use podgraft_core::inventory::{
     DataIndex, Inventory, InventoryNeeds, SourceRole, SourceText, map_parts, read_part,
 };
-use podgraft::outcome::ObjectName;
-use podgraft::policy::Policy;
-use podgraft::policy::read::PolicyFile;
+use podgraft_core::outcome::ObjectName;
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::read::PolicyFile;
 
 use crate::locks::LockFiles;
 use crate::texts::InputBytes;

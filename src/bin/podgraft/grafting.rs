@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::prune::not_taken_out;
-use podgraft::graft::streaming::StreamingGraft;
-use podgraft::graft::{Options, graft_on_threads, graft_part};
-use podgraft::inventory::Inventory;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::graft::prune::not_taken_out;
+use podgraft_core::graft::streaming::StreamingGraft;
+use podgraft_core::graft::{Options, graft_on_threads, graft_part};
+use podgraft_core::inventory::Inventory;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
 
 use crate::manifests::manifests_of;
 use crate::pipeline::{OpenedInput, OutputTiming, PipedText, pipe};

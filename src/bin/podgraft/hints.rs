@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use podgraft::diagnostic::Diagnostic;
-use podgraft::wording::shell_word;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::wording::shell_word;
 
 use crate::run::reads_stdin;
 

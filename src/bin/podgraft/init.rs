@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use podgraft::config::FILE_NAME;
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::edit::emit::plain_or_quoted;
-use podgraft::policy::read::{PolicyFile, read};
-use podgraft::wording::shell_word;
+use podgraft_core::config::FILE_NAME;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::edit::emit::plain_or_quoted;
+use podgraft_core::policy::read::{PolicyFile, read};
+use podgraft_core::wording::shell_word;
 
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
 use crate::args::{ColorWhen, PolicyArgs};

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::value::to_value;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::value::to_value;
 use serde_json::Value;
 
 /// The file names that kustomize looks for.

@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::lint::{ParamOrigin, has_findings};
-use podgraft::manifest::workload::PodKinds;
-use podgraft::options::Options;
-use podgraft::outcome::needs::{Need, NeedKind};
-use podgraft::policy::Policy;
-use podgraft::policy::builtin::list_names;
-use podgraft::policy::needs::needs_of;
-use podgraft::report::json::render_diagnostic;
-use podgraft::wording::lines;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::lint::{ParamOrigin, has_findings};
+use podgraft_core::manifest::workload::PodKinds;
+use podgraft_core::options::Options;
+use podgraft_core::outcome::needs::{Need, NeedKind};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::builtin::list_names;
+use podgraft_core::policy::needs::needs_of;
+use podgraft_core::report::json::render_diagnostic;
+use podgraft_core::wording::lines;
 use serde_json::{Value, json};
 
 use crate::args::tools::{ImagesArgs, LintArgs, LintFormat};
@@ -38,7 +38,7 @@ pub fn lint(args: &LintArgs) -> Exit {
     } else {
         ParamOrigin::Set
     };
-    findings.extend(podgraft::lint::lint(
+    findings.extend(podgraft_core::lint::lint(
         &policies,
         &PodKinds::of(&options),
         &run.policies.forbid,

@@ -9,12 +9,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use memchr::{memmem, memrchr};
-use podgraft::config::FILE_NAME;
-use podgraft::diagnostic::{Code, Diagnostic, unless};
-use podgraft::outcome::{Outcome, WorkloadReport};
-use podgraft::ownership::RecordedWorkload;
-use podgraft::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
-use podgraft::record::{MARKER, RECORD};
+use podgraft_core::config::FILE_NAME;
+use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::outcome::{Outcome, WorkloadReport};
+use podgraft_core::ownership::RecordedWorkload;
+use podgraft_core::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
+use podgraft_core::record::{MARKER, RECORD};
 
 use crate::output::GraftedFile;
 use crate::problems::{not_read, not_written};

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use podgraft::outcome::FileReport;
-use podgraft::policy::builtin::kinds_of_resources;
-use podgraft::policy::format::{FORMATS, is_policy as is_policy_kind};
-use podgraft::yaml::parse::parse;
-use podgraft::yaml::stream::{Chunk, chunks};
-use podgraft::yaml::tree::{NodeId, Tree};
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::builtin::kinds_of_resources;
+use podgraft_core::policy::format::{FORMATS, is_policy as is_policy_kind};
+use podgraft_core::yaml::parse::parse;
+use podgraft_core::yaml::stream::{Chunk, chunks};
+use podgraft_core::yaml::tree::{NodeId, Tree};
 
 /// The group of podgraft's own objects.
 const GROUP: &str = "podgraft.dev/";

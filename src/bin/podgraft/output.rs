@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::diagnostic::{Code, Diagnostic, unless};
-use podgraft::outcome::FileReport;
-use podgraft::patches::{COMPONENT, Component, GENERATED};
-use podgraft::yaml::splice::{Edit, splice, splice_part, write_spliced};
+use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::outcome::FileReport;
+use podgraft_core::patches::{COMPONENT, Component, GENERATED};
+use podgraft_core::yaml::splice::{Edit, splice, splice_part, write_spliced};
 
 use crate::locks::NewLock;
 use crate::protected_inputs::{InputFiles, inputs_of_all_shards};

@@ -4,8 +4,8 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::report::codeowners::Codeowners;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::report::codeowners::Codeowners;
 
 use crate::repository::root_of;
 

@@ -2,14 +2,14 @@
 //! page.
 
 use clap_mangen::Man;
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::edit::emit::document;
-use podgraft::policy::builtin::{BUILTINS, Group, find, kinds_of_resources};
-use podgraft::policy::format::{Format, INSTRUMENTATION};
-use podgraft::policy::reference;
-use podgraft::policy::schema::{meant, meant_code};
-use podgraft::publish::crd::{Scope, definition};
-use podgraft::publish::schema::{KINDS, find as find_schema, of_resources};
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::edit::emit::document;
+use podgraft_core::policy::builtin::{BUILTINS, Group, find, kinds_of_resources};
+use podgraft_core::policy::format::{Format, INSTRUMENTATION};
+use podgraft_core::policy::reference;
+use podgraft_core::policy::schema::{meant, meant_code};
+use podgraft_core::publish::crd::{Scope, definition};
+use podgraft_core::publish::schema::{KINDS, find as find_schema, of_resources};
 
 use crate::args::tools::CrdScopeArg;
 use crate::args::{ColorWhen, ConvertArgs, ExplainArgs, PolicyCommand, relevant_flags};
@@ -50,7 +50,7 @@ fn convert(args: &ConvertArgs) -> Exit {
     let given = [args.given.as_slice(), &args.files].concat();
     let reading = reading(args.debug_mode, &args.opentelemetry);
     let converted = offered_files(&given)
-        .and_then(|files| podgraft::convert::convert(files, &args.params, reading));
+        .and_then(|files| podgraft_core::convert::convert(files, &args.params, reading));
     let console = Console::plain(ColorWhen::Auto);
     match converted {
         Ok((text, warnings)) => {

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use globset::GlobMatcher;
-use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::glob::{self, GlobSubject};
+use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
+use podgraft_core::glob::{self, GlobSubject};
 
 use crate::args;
 use crate::walk::real;

@@ -12,11 +12,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 
-use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::DocumentRun;
-use podgraft::graft::companions::WrittenObjects;
-use podgraft::outcome::FileReport;
-use podgraft::yaml::splice::write_spliced_part;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::graft::DocumentRun;
+use podgraft_core::graft::companions::WrittenObjects;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::yaml::splice::write_spliced_part;
 
 use crate::blocks::{DocumentBlock, DocumentBlocks};
 use crate::edits::SpooledEdits;

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::config::{ConfigParam, PolicySource, PolicyUse, choose};
-use podgraft::diagnostic::{Code, Diagnostic, unless};
-use podgraft::policy::Policy;
-use podgraft::policy::builtin::find;
-use podgraft::policy::conversion::{DebugMode, ReadOptions};
-use podgraft::policy::read::{ParamSetting, PolicyFile, declared, read_as};
-use podgraft::policy::schema::meant;
-use podgraft::source::Place;
+use podgraft_core::config::{ConfigParam, PolicySource, PolicyUse, choose};
+use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::builtin::find;
+use podgraft_core::policy::conversion::{DebugMode, ReadOptions};
+use podgraft_core::policy::read::{ParamSetting, PolicyFile, declared, read_as};
+use podgraft_core::policy::schema::meant;
+use podgraft_core::source::Place;
 
 use crate::args;
 use crate::manifests::policies_in;

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
-use podgraft::diagnostic::Diagnostic;
-use podgraft::graft::policy_diff::{PolicyVersions, against};
-use podgraft::outcome::FileReport;
-use podgraft::policy::params::DeclaredParams;
-use podgraft::policy::read::declared;
-use podgraft::yaml::splice::splice;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::graft::policy_diff::{PolicyVersions, against};
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::params::DeclaredParams;
+use podgraft_core::policy::read::declared;
+use podgraft_core::yaml::splice::splice;
 
 use crate::args;
 use crate::output::GraftedFile;

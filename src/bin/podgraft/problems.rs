@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use podgraft::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 
 /// The error for a file that cannot be read.
 pub fn not_read(name: impl Display, reason: impl Display) -> Diagnostic {

@@ -6,10 +6,10 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use podgraft::config::FILE_NAME;
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::record::lock::LOCK_FILE;
-use podgraft::report::json::HEADER;
+use podgraft_core::config::FILE_NAME;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::record::lock::LOCK_FILE;
+use podgraft_core::report::json::HEADER;
 
 use crate::args;
 use crate::path_filter::PathFilter;

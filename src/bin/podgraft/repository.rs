@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::diagnostic::Diagnostic;
+use podgraft_core::diagnostic::Diagnostic;
 
 /// A git repository, and the current folder in it.
 #[derive(Debug, Clone)]

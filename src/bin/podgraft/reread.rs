@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 use std::time::SystemTime;
 
-use podgraft::inventory::{SourceText, TextPart, TextParts};
-use podgraft::yaml::splice::Edit;
+use podgraft_core::inventory::{SourceText, TextPart, TextParts};
+use podgraft_core::yaml::splice::Edit;
 
 use crate::blocks::DocumentBlocks;
 use crate::edits::SpooledEdits;
@@ -360,7 +360,7 @@ mod tests {
         for edits in sets {
             for threads in [1, 2] {
                 let (mut wanted, mut written) = (Vec::new(), Vec::new());
-                podgraft::yaml::splice::write_spliced(&text, &edits, &mut wanted).unwrap();
+                podgraft_core::yaml::splice::write_spliced(&text, &edits, &mut wanted).unwrap();
                 let mut kept = SpooledEdits::default();
                 kept.add(&edits).unwrap();
                 write_edited_file(

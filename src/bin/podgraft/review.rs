@@ -1,18 +1,18 @@
 //! `diff`, `explain`, `inspect`, `check` and `debug`: print what the pipeline found in the requested format.
 
 use clap::error::ErrorKind;
-use podgraft::diagnostic::{Diagnostic, Severity};
-use podgraft::edit::yaml_document;
-use podgraft::outcome::{FileReport, ReportedFile};
-use podgraft::report::check::CheckedRun;
-use podgraft::report::inspect::{self, Columns, SortBy};
-use podgraft::report::review::GroupBy;
-use podgraft::report::unified::DiffAudience;
-use podgraft::report::{
+use podgraft_core::diagnostic::{Diagnostic, Severity};
+use podgraft_core::edit::yaml_document;
+use podgraft_core::outcome::{FileReport, ReportedFile};
+use podgraft_core::report::check::CheckedRun;
+use podgraft_core::report::inspect::{self, Columns, SortBy};
+use podgraft_core::report::review::GroupBy;
+use podgraft_core::report::unified::DiffAudience;
+use podgraft_core::report::{
     check, diff_json, diff_sarif, explain, html, markdown, stat, summary, text, unified,
 };
-use podgraft::wording::Paint;
-use podgraft::{config, debug, wording};
+use podgraft_core::wording::Paint;
+use podgraft_core::{config, debug, wording};
 use serde_json::Value;
 
 use crate::args::{self, CheckFormat, DebugFormat, DiffFormat, ExplainFormat, InspectFormat};

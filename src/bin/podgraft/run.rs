@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::graft::companions::WrittenObjects;
-use podgraft::graft::verify_undo::prune_proven;
-use podgraft::graft::{Options, run_notes};
-use podgraft::inventory::SourceText;
-use podgraft::manifest::workload::PodKinds;
-use podgraft::outcome::FileReport;
-use podgraft::policy::Policy;
-use podgraft::policy::builtin::list_names;
-use podgraft::report::merge_repeated;
-use podgraft::select::kinds::unknown_kinds;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::graft::companions::WrittenObjects;
+use podgraft_core::graft::verify_undo::prune_proven;
+use podgraft_core::graft::{Options, run_notes};
+use podgraft_core::inventory::SourceText;
+use podgraft_core::manifest::workload::PodKinds;
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use podgraft_core::policy::builtin::list_names;
+use podgraft_core::report::merge_repeated;
+use podgraft_core::select::kinds::unknown_kinds;
 
 use crate::args;
 pub use crate::args::relevant_flags::usage;

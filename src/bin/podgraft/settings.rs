@@ -6,13 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use globset::GlobMatcher;
-use podgraft::config::{
+use podgraft_core::config::{
     Config, ConfigParam, FILE_NAME, PolicySource, RecordMode, read, read_application,
 };
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::options::FolderNamespaces;
-use podgraft::policy::read::PolicyFile;
-use podgraft::source::Place;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::options::FolderNamespaces;
+use podgraft_core::policy::read::PolicyFile;
+use podgraft_core::source::Place;
 
 use crate::args;
 use crate::problems::not_read;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::PathBuf;
 
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::{Code, Diagnostic};
 
 /// Bytes of a piece of memory. One growing buffer would be copied, and would need twice its size while it grows.
 const PIECE: usize = 1 << 20;

@@ -1,6 +1,6 @@
 //! Joins texts to one stream of YAML documents.
 
-use podgraft::yaml::stream::is_separator;
+use podgraft_core::yaml::stream::is_separator;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use podgraft::diagnostic::Diagnostic;
-use podgraft::policy::builtin::{Builtin, Group, find};
-use podgraft::policy::conversion::ReadOptions;
-use podgraft::policy::format::FORMATS;
-use podgraft::policy::read::read_as;
-use podgraft::suggest::{Suggestion, read};
-use podgraft::wording::{lines, shell_word};
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::policy::builtin::{Builtin, Group, find};
+use podgraft_core::policy::conversion::ReadOptions;
+use podgraft_core::policy::format::FORMATS;
+use podgraft_core::policy::read::read_as;
+use podgraft_core::suggest::{Suggestion, read};
+use podgraft_core::wording::{lines, shell_word};
 
 use crate::args::ColorWhen;
 use crate::diagnostics::Console;

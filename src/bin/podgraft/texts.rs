@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
-use podgraft::diagnostic::Diagnostic;
-use podgraft::inventory::{InMemoryText, InventoryNeeds, SourceText};
-use podgraft::policy::Policy;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::inventory::{InMemoryText, InventoryNeeds, SourceText};
+use podgraft_core::policy::Policy;
 
 use crate::args;
 use crate::pipeline::{IN_MEMORY, OpenedInput, OutputTiming, open};

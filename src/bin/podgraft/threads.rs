@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
-use podgraft::threads;
+use podgraft_core::threads;
 
 /// The number of threads: as asked for, else one for each core.
 pub fn number(asked: Option<NonZeroUsize>) -> NonZeroUsize {

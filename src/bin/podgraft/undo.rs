@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::outcome::Outcome;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::outcome::Outcome;
 
 use crate::args;
 use crate::output::OutputTarget;

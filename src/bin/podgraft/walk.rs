@@ -9,8 +9,8 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::policy::schema::{did_you_mean, nearest};
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::policy::schema::{did_you_mean, nearest};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::args;

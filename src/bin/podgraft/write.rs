@@ -8,7 +8,7 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use podgraft::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::{Code, Diagnostic};
 
 use crate::problems::{collect_all, not_written};
 use crate::protected_inputs::{InputFiles, overwrites};

@@ -1,8 +1,8 @@
 //! How the OpenTelemetry Operator is set up, whose work an Instrumentation asks for.
 
 use clap::Args;
-use podgraft::policy::opentelemetry::language::Language;
-use podgraft::policy::opentelemetry::release::{OperatorFeature, OperatorSettings, Release};
+use podgraft_core::policy::opentelemetry::language::Language;
+use podgraft_core::policy::opentelemetry::release::{OperatorFeature, OperatorSettings, Release};
 
 /// The operator's release and its flags.
 #[derive(Debug, Default, Clone, Args)]

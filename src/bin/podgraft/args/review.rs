@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use podgraft::config::CoverageRequirement;
-use podgraft::diagnostic::Code;
-use podgraft::policy::schema::nearest;
+use podgraft_core::config::CoverageRequirement;
+use podgraft_core::diagnostic::Code;
+use podgraft_core::policy::schema::nearest;
 
 use super::{ManifestArgs, OutputArgs, RunArgs};
 

@@ -1,8 +1,8 @@
 //! The commands for those who write policies.
 
 use clap::{ArgGroup, Args, ValueEnum};
-use podgraft::dangers::Danger;
-use podgraft::policy::schema::meant;
+use podgraft_core::dangers::Danger;
+use podgraft_core::policy::schema::meant;
 
 use std::path::PathBuf;
 

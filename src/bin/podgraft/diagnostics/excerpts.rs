@@ -5,10 +5,10 @@ use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
-use podgraft::diagnostic::{Diagnostic, Severity};
-use podgraft::excerpt::narrowed;
-use podgraft::source::Place;
-use podgraft::wording::one_line;
+use podgraft_core::diagnostic::{Diagnostic, Severity};
+use podgraft_core::excerpt::narrowed;
+use podgraft_core::source::Place;
+use podgraft_core::wording::one_line;
 
 use super::{sentence, without_unsafe};
 

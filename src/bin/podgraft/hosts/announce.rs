@@ -1,7 +1,7 @@
 //! `podgraft argocd parameters`: announces what an Application may set, as Argo CD's UI reads it.
 
-use podgraft::diagnostic::Diagnostic;
-use podgraft::policy::read::declared;
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::policy::read::declared;
 use serde_json::{Map, Value, json};
 
 use super::fail;

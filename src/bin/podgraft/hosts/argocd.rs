@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use podgraft::config::ConfigParam;
-use podgraft::diagnostic::{Code, Diagnostic, unless};
-use podgraft::options::parse_kube_version;
-use podgraft::outcome::FileReport;
+use podgraft_core::config::ConfigParam;
+use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::options::parse_kube_version;
+use podgraft_core::outcome::FileReport;
 
 use super::announce::announce;
 use super::function::unplaced;

@@ -4,14 +4,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use podgraft::config::{ConfigParam, FunctionMode, read_function};
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
-use podgraft::outcome::WorkloadReport;
-use podgraft::policy::read::ParamSetting;
-use podgraft::policy::schema::{did_you_mean, nearest};
-use podgraft::source::Place;
-use podgraft::yaml::splice::{Edit, splice};
+use podgraft_core::config::{ConfigParam, FunctionMode, read_function};
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
+use podgraft_core::outcome::WorkloadReport;
+use podgraft_core::policy::read::ParamSetting;
+use podgraft_core::policy::schema::{did_you_mean, nearest};
+use podgraft_core::source::Place;
+use podgraft_core::yaml::splice::{Edit, splice};
 
 use super::{complete, fail, read_stdin};
 use crate::args;
@@ -162,7 +162,7 @@ fn print_list(
     print(&splice(text.as_bytes(), &edits))?;
     if refused.is_none() {
         console.show(&grafted.problems);
-        console.inform(&podgraft::report::text::render(&grafted.reported()));
+        console.inform(&podgraft_core::report::text::render(&grafted.reported()));
     }
     Ok(refused.unwrap_or(Exit::Done))
 }
@@ -170,7 +170,7 @@ fn print_list(
 /// A parameter as a configuration sets it, with `origin` as its place.
 pub fn unplaced(policy: Option<String>, name: String, value: String, origin: &str) -> ConfigParam {
     let text = format!("{name}={value}");
-    let at = podgraft::source::Source::new(origin, &text).place(0..name.len());
+    let at = podgraft_core::source::Source::new(origin, &text).place(0..name.len());
     ConfigParam {
         setting: ParamSetting {
             policy,

@@ -8,8 +8,8 @@ mod parameters;
 
 use std::io::Read;
 
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::outcome::{Outcome, SkipCause};
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::outcome::{Outcome, SkipCause};
 
 use crate::args;
 use crate::diagnostics::{Console, log_to_file};

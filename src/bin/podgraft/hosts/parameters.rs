@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use podgraft::diagnostic::{Code, Diagnostic, unless};
-use podgraft::policy::schema::{did_you_mean, nearest};
+use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::policy::schema::{did_you_mean, nearest};
 use serde_json::Value;
 
 /// The list of chosen policies.

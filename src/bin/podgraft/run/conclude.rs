@@ -1,8 +1,8 @@
 //! The end of a run: its result is written, or the problems are shown. Returns the exit status.
 
-use podgraft::diagnostic::{Code, Diagnostic, Severity};
-use podgraft::report::json::RunVerdict;
-use podgraft::report::{json, text};
+use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
+use podgraft_core::report::json::RunVerdict;
+use podgraft_core::report::{json, text};
 
 use super::GraftOutcome;
 use crate::args;

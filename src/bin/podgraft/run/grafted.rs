@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use podgraft::config::require;
-use podgraft::diagnostic::{Code, Diagnostic};
-use podgraft::options::WorkloadPattern;
-use podgraft::outcome::{Outcome, PolicyReport, ReportedFile};
-use podgraft::record::lock::Lock;
-use podgraft::source::Source;
-use podgraft::wording::one_line;
+use podgraft_core::config::require;
+use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::options::WorkloadPattern;
+use podgraft_core::outcome::{Outcome, PolicyReport, ReportedFile};
+use podgraft_core::record::lock::Lock;
+use podgraft_core::source::Source;
+use podgraft_core::wording::one_line;
 
 use crate::args;
 use crate::locks::{LockFiles, NewLock};

@@ -1,8 +1,8 @@
 //! What a command asks of a run, translated into the options of the library.
 
-use podgraft::graft::Options;
-use podgraft::options::RemovalSelection;
-use podgraft::policy::Policy;
+use podgraft_core::graft::Options;
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::policy::Policy;
 
 use crate::args;
 use crate::pipeline::OutputTiming;

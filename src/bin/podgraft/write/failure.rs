@@ -2,8 +2,8 @@
 
 use std::io;
 
-use podgraft::diagnostic::{Diagnostic, unless};
-use podgraft::wording::count;
+use podgraft_core::diagnostic::{Diagnostic, unless};
+use podgraft_core::wording::count;
 
 use crate::problems::not_written;
 

@@ -1,5 +1,5 @@
 //! Compares the stored schemas with the types, or with `BLESS=1` writes them:
-//! `BLESS=1 cargo test --features schemas --lib schema`.
+//! `BLESS=1 cargo test -p podgraft-core --features schemas --lib schema`.
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};

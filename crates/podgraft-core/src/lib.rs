@@ -6,7 +6,7 @@
 //! stage. Its findings are data ([`outcome`]), which is rendered last ([`report`]).
 //!
 //! The library is text in, text out. Files, environment, terminal and exit codes belong to the program
-//! (`src/bin/podgraft`).
+//! (the crate `podgraft`).
 
 #![warn(unreachable_pub)]
 
