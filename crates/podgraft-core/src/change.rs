@@ -177,12 +177,12 @@ impl Change {
     }
 
     /// Returns a change of a policy's record, and of nothing else.
-    pub fn of_record(cause: RecordCause) -> Self {
+    pub(crate) fn of_record(cause: RecordCause) -> Self {
         Change::new(Operation::Record(cause), ChangeTarget::Record)
     }
 
     /// Returns the verb for the operation.
-    pub fn verb(&self) -> ChangeVerb {
+    pub(crate) fn verb(&self) -> ChangeVerb {
         match self.operation {
             Operation::Add => ChangeVerb::Add,
             Operation::TakeOut => ChangeVerb::TakeOut,
@@ -199,13 +199,13 @@ impl Change {
     }
 
     /// Whether the change generates an object.
-    pub fn is_generated(&self) -> bool {
+    pub(crate) fn is_generated(&self) -> bool {
         self.operation == Operation::Add && matches!(self.target, ChangeTarget::Object(_))
     }
 
     /// Describes the change so that it can follow its [`ChangeVerb`]: `volume agent`, `app: appended to env
     /// JAVA_TOOL_OPTIONS`.
-    pub fn object_of_verb(&self) -> String {
+    pub(crate) fn object_of_verb(&self) -> String {
         match self.operation {
             Operation::Update => self.target.to_string(),
             _ => self.to_string(),
@@ -273,7 +273,7 @@ impl ChangeVerb {
     }
 
     /// The third person singular.
-    pub fn third_person(self) -> &'static str {
+    pub(crate) fn third_person(self) -> &'static str {
         match self {
             ChangeVerb::Add => "adds",
             ChangeVerb::Change => "changes",
@@ -284,7 +284,7 @@ impl ChangeVerb {
 }
 
 /// Undoes the escaping of a record path's segment: `~1` is `/`, `~0` is `~`.
-pub fn unescape(segment: &str) -> Cow<'_, str> {
+pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
     // Segments are short: looking at each byte is faster than a search that is prepared for long texts.
     let Some(at) = segment.bytes().position(|byte| byte == b'~') else {
         return Cow::Borrowed(segment);
@@ -305,7 +305,7 @@ pub fn unescape(segment: &str) -> Cow<'_, str> {
 
 impl ChangeTarget {
     /// Returns the target that a record path names: `pod/spec/containers/app/env/X`, `pod/spec/volumes/agent`.
-    pub fn from_path(path: &str) -> Self {
+    pub(crate) fn from_path(path: &str) -> Self {
         let keys: Vec<Cow<'_, str>> = path.split('/').map(unescape).collect();
         let parts: Vec<&str> = keys.iter().map(|key| &**key).collect();
         let owned = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();

@@ -75,7 +75,7 @@ impl Danger {
     }
 
     /// Whether it gives a container power beyond its pod; the others are about images and secrets.
-    pub fn is_privilege(self) -> bool {
+    pub(crate) fn is_privilege(self) -> bool {
         !matches!(
             self,
             Danger::LatestTag | Danger::NoDigest | Danger::ClearSecret

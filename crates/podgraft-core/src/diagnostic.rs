@@ -95,7 +95,7 @@ impl Diagnostic {
     }
 
     /// Sets the policy that it is about.
-    pub fn of_policy(mut self, identity: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn of_policy(mut self, identity: impl Into<Arc<str>>) -> Self {
         self.policy = Some(identity.into());
         self
     }
@@ -107,7 +107,7 @@ impl Diagnostic {
     }
 
     /// Whether the same message may come from many places and is reported only once.
-    pub fn is_reported_once(&self) -> bool {
+    pub(crate) fn is_reported_once(&self) -> bool {
         match self.code {
             Code::NothingToWrite => true,
             Code::UnknownNamespace | Code::PartIgnored => self.severity == Severity::Note,

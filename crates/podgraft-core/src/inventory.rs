@@ -26,9 +26,8 @@ use lookups::RequestedKeys;
 use nearest::{NearestObject, in_nearest_folder, is_another_answer, nearest};
 pub use needs::InventoryNeeds;
 use object::data_of;
-pub use object::{
-    DataEntries, DataKind, DataValue, NamespaceMeta, data_fault, name_in, written_name,
-};
+pub use object::{DataEntries, DataKind, DataValue, NamespaceMeta};
+pub(crate) use object::{data_fault, name_in, written_name};
 pub use read::read_part;
 use recorded::RecordedObjects;
 pub use recorded::RecordedPolicy;
@@ -150,7 +149,7 @@ pub struct UnclearObject {
 
 impl UnclearObject {
     /// Returns an error with the places.
-    pub fn into_diagnostic(self) -> Diagnostic {
+    pub(crate) fn into_diagnostic(self) -> Diagnostic {
         let problem = Diagnostic::error(Code::UnclearObject, self.message);
         self.places
             .into_iter()
@@ -161,13 +160,13 @@ impl UnclearObject {
 
 impl Inventory {
     /// Starts to note which objects are looked up, for [`Inventory::outdated_lookups`].
-    pub fn track_lookups(&mut self) {
+    pub(crate) fn track_lookups(&mut self) {
         self.lookups = RequestedKeys::tracking();
     }
 
     /// Returns the objects of `others` that would have changed the answer of an earlier lookup, with their places. In a
     /// stream, an object may come after the workload that needed it.
-    pub fn outdated_lookups(&self, others: &Inventory) -> Vec<(InventoryKey, Place)> {
+    pub(crate) fn outdated_lookups(&self, others: &Inventory) -> Vec<(InventoryKey, Place)> {
         let mut late = Vec::new();
         for (name, known) in &others.namespaces {
             let is_same = self
@@ -261,7 +260,7 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, UnclearObject> {
+    pub(crate) fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, UnclearObject> {
         self.lookups.note(|| InventoryKey::LookedUp(name.clone()));
         let Some(found) = nearest(name.folder.as_deref(), of_name(&self.objects, name)) else {
             return Ok(None);
@@ -275,7 +274,7 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub fn namespace_object(&self, name: &str) -> Result<Option<&Value>, UnclearObject> {
+    pub(crate) fn namespace_object(&self, name: &str) -> Result<Option<&Value>, UnclearObject> {
         let absent = ObjectName {
             group: String::new(),
             kind: "Namespace".to_owned(),
@@ -335,7 +334,7 @@ impl Inventory {
     }
 
     /// An object of the same kind and name in another namespace, or in none, and its place.
-    pub fn namesake(&self, name: &ObjectName) -> Option<(ObjectName, Place)> {
+    pub(crate) fn namesake(&self, name: &ObjectName) -> Option<(ObjectName, Place)> {
         namesake_in(&self.data, name).or_else(|| self.index.as_ref()?.namesake(name))
     }
 }

@@ -118,12 +118,12 @@ impl Options {
     }
 
     /// Whether the record of a workload goes into an annotation. `is_annotated`: its earlier record is in one.
-    pub fn annotates(&self, is_annotated: bool) -> bool {
+    pub(crate) fn annotates(&self, is_annotated: bool) -> bool {
         self.record || is_annotated && !self.lock
     }
 
     /// The namespace of objects that state none in a file.
-    pub fn namespace_in(&self, file: &str) -> Option<&str> {
+    pub(crate) fn namespace_in(&self, file: &str) -> Option<&str> {
         let of_folder = self
             .namespaces
             .as_ref()
@@ -240,7 +240,7 @@ impl ImageEnv {
     }
 
     /// Marks it as met if the container has this name.
-    pub fn match_container(&self, container: &str) {
+    pub(crate) fn match_container(&self, container: &str) {
         if self.container == container {
             self.is_met.store(true, Ordering::Relaxed);
         }

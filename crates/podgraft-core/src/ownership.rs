@@ -101,7 +101,7 @@ impl Effects {
     }
 
     /// Whether values were replaced or removed that only the record has.
-    pub fn has_originals(&self) -> bool {
+    pub(crate) fn has_originals(&self) -> bool {
         !self.replaced.is_empty() || !self.removed.is_empty()
     }
 

@@ -24,7 +24,7 @@ use crate::outcome::{Skip, SkipCause};
 use crate::policy::expression::EvaluationCache;
 use crate::policy::{Hooks, Injection, MetadataKey, Policy, Rule};
 use crate::yaml::tree::NodeId;
-pub use containers::choose_containers;
+pub(crate) use containers::choose_containers;
 use namespaces::{NamespaceUncertainty, does_not_hold};
 pub use scope::WorkloadFacts;
 
@@ -185,7 +185,7 @@ fn check(
 ///
 /// # Errors
 /// The first reason why not. Warnings go to `warnings`.
-pub fn select_rule(
+pub(crate) fn select_rule(
     policy: &Policy,
     rule: &Rule,
     workload: &Workload<'_>,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The folder part of a file name as the user wrote it, with `/` as separator; empty if there is none.
-pub fn folder_of(file: &str) -> String {
+pub(crate) fn folder_of(file: &str) -> String {
     let file = file.strip_prefix("./").unwrap_or(file);
     let folder = file
         .rsplit_once(['/', '\\'])
@@ -41,7 +41,7 @@ impl<'a> Source<'a> {
 
     /// Like [`Source::place`], but counts lines from a place that is known. `counted` holds a byte offset and the
     /// number of line ends before it, and is updated.
-    pub fn place_near(&self, span: Range<usize>, counted: &Cell<(usize, usize)>) -> Place {
+    pub(crate) fn place_near(&self, span: Range<usize>, counted: &Cell<(usize, usize)>) -> Place {
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(span.start)).max(start);
         let (counted_to, lines) = counted.get();
@@ -91,7 +91,7 @@ impl<'a> LineCounter<'a> {
     }
 
     /// The line number of a byte offset.
-    pub fn line_at(&mut self, offset: usize) -> usize {
+    pub(crate) fn line_at(&mut self, offset: usize) -> usize {
         let between = self.counted.min(offset)..self.counted.max(offset);
         let count = memchr::memchr_iter(b'\n', &self.text[between]).count();
         self.line = if offset < self.counted {

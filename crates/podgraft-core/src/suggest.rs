@@ -37,7 +37,7 @@ const ANY: &[&str] = &[];
 pub const INSTRUMENTATION: &str = "Instrumentation";
 
 /// The policies that can be suggested, each with its rules: built-in ones by name, resources of operators by kind.
-pub const RULES: &[(&str, &[SuggestionRule])] = &[
+pub(crate) const RULES: &[(&str, &[SuggestionRule])] = &[
     ("aws-irsa", &[Key("eks.amazonaws.com/role-arn", ANY)]),
     (
         "aws-pod-identity",

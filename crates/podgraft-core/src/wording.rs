@@ -42,7 +42,7 @@ fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// Disarms commands of CI systems: `escape` rewrites one character of each.
-pub fn without_marks(text: String, escape: impl Fn(char) -> String) -> String {
+pub(crate) fn without_marks(text: String, escape: impl Fn(char) -> String) -> String {
     if !text.contains("##") && !text.contains("section_") {
         return text;
     }
@@ -187,7 +187,7 @@ pub enum Paint {
 
 impl Paint {
     /// Wraps a text in the ANSI codes of a style (`1`, `32`) if colours are on.
-    pub fn wrap(self, style: &str, text: &str) -> String {
+    pub(crate) fn wrap(self, style: &str, text: &str) -> String {
         match self {
             Paint::Plain => text.to_owned(),
             Paint::Colours => format!("\u{1b}[{style}m{text}\u{1b}[0m"),

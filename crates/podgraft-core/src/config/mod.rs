@@ -21,7 +21,8 @@ use crate::source::Place;
 pub use acknowledge::unused;
 pub use overlay::PolicyUse;
 pub use params::{PolicySource, choose};
-pub use read::{FUNCTION_KIND, read, read_application, read_function};
+pub(crate) use read::FUNCTION_KIND;
+pub use read::{read, read_application, read_function};
 pub use require::CoverageRequirement;
 pub use types::{FunctionMode, RecordMode};
 

@@ -27,7 +27,7 @@ use crate::yaml::value::Path;
 const API_VERSION: &str = "podgraft.dev/v1alpha1";
 const KIND: &str = "Config";
 /// The kind of the functionConfig that `podgraft fn` reads.
-pub const FUNCTION_KIND: &str = "PodgraftFunction";
+pub(crate) const FUNCTION_KIND: &str = "PodgraftFunction";
 
 static CONFIG: Schema = Schema::Stored(&stored_schemas::CONFIG, "Config");
 static FUNCTION: Schema = Schema::Stored(&stored_schemas::FUNCTION, "PodgraftFunction");

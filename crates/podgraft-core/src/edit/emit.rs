@@ -36,7 +36,7 @@ const ONE_LINE: usize = 100;
 
 /// The text of a value behind `key:`, with what separates it from the colon: `" scalar"`, or a line end and lines.
 /// `column` is the column of the key.
-pub fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
+pub(crate) fn block_value(value: &Value, column: usize, style: BlockStyle) -> String {
     let mut text = String::new();
     write_value(&mut text, value, column, style);
     text
@@ -76,7 +76,7 @@ fn write_map(text: &mut String, map: &Map<String, Value>, column: usize, style: 
 
 /// One item of a list from its dash on, without the last line end. `column` is the column of the dash, `width` the
 /// number of columns from the dash to the content.
-pub fn block_item(value: &Value, column: usize, width: usize, style: BlockStyle) -> String {
+pub(crate) fn block_item(value: &Value, column: usize, width: usize, style: BlockStyle) -> String {
     let mut text = String::with_capacity(ROOM);
     write_item(&mut text, value, column, width, style);
     text
@@ -105,7 +105,12 @@ fn write_item(text: &mut String, value: &Value, column: usize, width: usize, sty
 }
 
 /// Several items of a list. The first has no indentation, and the last no line end.
-pub fn block_items(items: &[Value], column: usize, width: usize, style: BlockStyle) -> String {
+pub(crate) fn block_items(
+    items: &[Value],
+    column: usize,
+    width: usize,
+    style: BlockStyle,
+) -> String {
     let mut text = String::with_capacity(ROOM);
     write_items(&mut text, items, column, width, style);
     text
@@ -155,12 +160,12 @@ fn fits_on_one_line(items: &[Value], column: usize) -> bool {
 }
 
 /// Whether the text of a value ends in a block scalar whose last line end is part of its value.
-pub fn needs_line_end(value: &Value) -> bool {
+pub(crate) fn needs_line_end(value: &Value) -> bool {
     block_at_end(value).is_some_and(|text| text.ends_with('\n'))
 }
 
 /// The string that is written as a block scalar at the very end of a value's text; `None` if there is none.
-pub fn block_at_end(value: &Value) -> Option<&str> {
+pub(crate) fn block_at_end(value: &Value) -> Option<&str> {
     match value {
         Value::Object(map) => block_at_end(map.values().next_back()?),
         Value::Array(items) => block_at_end(items.last()?),
@@ -239,7 +244,7 @@ fn is_record(string: &str) -> bool {
 
 impl FlowStyle {
     /// The style of short lists and empty collections within block style.
-    pub fn in_block() -> Self {
+    pub(crate) fn in_block() -> Self {
         FlowStyle {
             is_json: false,
             colon_space: true,
@@ -272,12 +277,12 @@ impl FlowStyle {
 }
 
 /// `key: value` in flow style on one line.
-pub fn flow_field(key: &str, value: &Value, style: &FlowStyle) -> String {
+pub(crate) fn flow_field(key: &str, value: &Value, style: &FlowStyle) -> String {
     style.field(key, &flow_value(value, style))
 }
 
 /// A value in flow style on one line.
-pub fn flow_value(value: &Value, style: &FlowStyle) -> String {
+pub(crate) fn flow_value(value: &Value, style: &FlowStyle) -> String {
     let brace = if style.brace_space { " " } else { "" };
     match value {
         Value::Null => "null".to_owned(),
@@ -301,7 +306,7 @@ pub fn flow_value(value: &Value, style: &FlowStyle) -> String {
 
 /// A value in flow style over several lines, like pretty-printed JSON. `indent` is the indentation of the line on which
 /// the value begins, `unit` that of one more level.
-pub fn flow_lines(
+pub(crate) fn flow_lines(
     value: &Value,
     indent: &str,
     unit: &str,

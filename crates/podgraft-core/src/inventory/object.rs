@@ -120,7 +120,7 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
 }
 
 /// The identity of an object in a file. `None` if it lacks `apiVersion`, `kind` or `metadata.name`.
-pub fn name_in(object: &Value, file: &str, options: &Options) -> Option<ObjectName> {
+pub(crate) fn name_in(object: &Value, file: &str, options: &Options) -> Option<ObjectName> {
     let mut name = name_of(object, options.namespace_in(file))?;
     name.folder = name.namespace.is_none().then(|| folder_of(file));
     Some(name)
@@ -153,7 +153,7 @@ fn filled(value: &Value) -> Option<&str> {
 }
 
 /// The name of an object in records. It has only what the object states, so it does not depend on the run's namespace.
-pub fn written_name(object: &Value) -> String {
+pub(crate) fn written_name(object: &Value) -> String {
     name_of(object, None)
         .map(|name| name.to_string())
         .unwrap_or_default()
@@ -166,7 +166,7 @@ pub(super) fn data_of(name: &ObjectName, object: &Value) -> Option<Result<DataEn
 }
 
 /// Returns what an API server would refuse in the data of a ConfigMap or Secret. `None` for right data and other kinds.
-pub fn data_fault(name: &ObjectName, object: &Value) -> Option<String> {
+pub(crate) fn data_fault(name: &ObjectName, object: &Value) -> Option<String> {
     let fault = |key: &String| {
         let rule = check_config_key(key).err()?;
         Some(format!("the key `{key}` of its data {rule}"))

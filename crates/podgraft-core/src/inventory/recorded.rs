@@ -49,7 +49,7 @@ impl RecordedObjects {
 
 impl Inventory {
     /// The policies that generated an object with this content, as the records of all workloads say.
-    pub fn recorded_policies(
+    pub(crate) fn recorded_policies(
         &self,
         name: &str,
         digest: &str,

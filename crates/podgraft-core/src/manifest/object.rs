@@ -23,7 +23,7 @@ pub struct Object {
 
 impl Object {
     /// A text of its metadata; `None` if it is empty.
-    pub fn metadata_text<'t>(&self, tree: &'t Tree<'_>, key: &str) -> Option<&'t str> {
+    pub(crate) fn metadata_text<'t>(&self, tree: &'t Tree<'_>, key: &str) -> Option<&'t str> {
         let metadata = tree.get(self.node, "metadata")?;
         let text = tree.string(tree.get(metadata, key)?);
         text.filter(|text| !text.is_empty())
@@ -142,7 +142,7 @@ fn as_object(tree: &Tree<'_>, node: NodeId) -> Option<Object> {
 
 /// Searches an object of an unknown kind for something like a pod template: a mapping with `spec.containers` whose
 /// items have a name and an image. Returns the keys that lead to it.
-pub fn find_pod_template(tree: &Tree<'_>, object: NodeId) -> Option<Vec<String>> {
+pub(crate) fn find_pod_template(tree: &Tree<'_>, object: NodeId) -> Option<Vec<String>> {
     let mut path = Vec::new();
     search(tree, object, &mut path).then_some(path)
 }
@@ -183,7 +183,7 @@ fn is_pod_template(tree: &Tree<'_>, node: NodeId) -> bool {
 static BRACES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"{{"));
 
 /// Finds an unrendered template in a parsed document: `key: {{ value }}` parses as a mapping in a mapping.
-pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
+pub(crate) fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
     // The parser of plain YAML does not accept a mapping as a key.
     if tree.is_plain() {
         return None;
@@ -194,7 +194,7 @@ pub fn find_template_braces(tree: &Tree<'_>, within: NodeId) -> Option<NodeId> {
 }
 
 /// Finds the first `{{` that begins a line or a value, as in an unrendered template.
-pub fn find_template_line(text: &str) -> Option<Range<usize>> {
+pub(crate) fn find_template_line(text: &str) -> Option<Range<usize>> {
     let mut places = text.match_indices("{{").map(|(at, _)| at..at + 2);
     places.find(|place| {
         let line = text[..place.start].rfind('\n').map_or(0, |at| at + 1);

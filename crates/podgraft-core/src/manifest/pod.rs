@@ -125,7 +125,7 @@ impl<'t> Container<'t> {
     }
 
     /// Its node, unless a policy of this run adds the container.
-    pub fn input_node(&self) -> Option<NodeId> {
+    pub(crate) fn input_node(&self) -> Option<NodeId> {
         self.added.is_none().then_some(self.node)
     }
 }
@@ -186,7 +186,7 @@ impl<'t> Workload<'t> {
     }
 
     /// The namespace that the manifest states; empty if it states none.
-    pub fn stated_namespace(&self) -> &'t str {
+    pub(crate) fn stated_namespace(&self) -> &'t str {
         let stated = self.object.metadata_text(self.tree, "namespace");
         stated.unwrap_or_default()
     }
@@ -217,12 +217,12 @@ impl<'t> Workload<'t> {
     }
 
     /// The place of a byte range of the document.
-    pub fn place_of(&self, span: Range<usize>) -> Place {
+    pub(crate) fn place_of(&self, span: Range<usize>) -> Place {
         self.source.place_near(span, &self.lines)
     }
 
     /// The place of the object's name, or else of its kind.
-    pub fn name_place(&self) -> Place {
+    pub(crate) fn name_place(&self) -> Place {
         let metadata = self.metadata();
         let name = metadata.and_then(|metadata| self.tree.get(metadata, "name"));
         let node = name
@@ -232,7 +232,7 @@ impl<'t> Workload<'t> {
     }
 
     /// The pod template's metadata.
-    pub fn pod_metadata(&self) -> Option<NodeId> {
+    pub(crate) fn pod_metadata(&self) -> Option<NodeId> {
         self.tree.get(self.template, "metadata")
     }
 
@@ -242,13 +242,13 @@ impl<'t> Workload<'t> {
     }
 
     /// An annotation of the workload itself.
-    pub fn workload_annotation(&self, key: &str) -> Option<NodeId> {
+    pub(crate) fn workload_annotation(&self, key: &str) -> Option<NodeId> {
         let annotations = self.tree.get(self.metadata()?, "annotations")?;
         self.tree.get(annotations, key)
     }
 
     /// Whether the pod template or the workload has an annotation.
-    pub fn has_annotation(&self, key: &str) -> bool {
+    pub(crate) fn has_annotation(&self, key: &str) -> bool {
         let holders = [self.pod_metadata(), self.metadata()].into_iter().flatten();
         let mut annotations = holders.filter_map(|metadata| self.tree.get(metadata, "annotations"));
         annotations.any(|annotations| self.tree.get(annotations, key).is_some())
@@ -256,7 +256,7 @@ impl<'t> Workload<'t> {
 
     /// The first label or annotation of the workload or its pod template whose value is neither a string nor null, with
     /// `labels` or `annotations`.
-    pub fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
+    pub(crate) fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
         let holders = [self.metadata(), self.pod_metadata()].into_iter().flatten();
         let fields = |metadata| ["labels", "annotations"].map(|field| (metadata, field));
         for (metadata, field) in holders.flat_map(fields) {
@@ -282,7 +282,7 @@ impl<'t> Workload<'t> {
     }
 
     /// The value of a container list that is not a list, or an item of it that is not a mapping.
-    pub fn malformed_containers(&self) -> Option<NodeId> {
+    pub(crate) fn malformed_containers(&self) -> Option<NodeId> {
         let tree = self.tree;
         let lists = ContainerListKey::ALL.map(|list| tree.get(self.pod_spec, list.key()));
         let lists = lists.into_iter().flatten();
@@ -295,7 +295,7 @@ impl<'t> Workload<'t> {
     }
 
     /// The second of two equal keys in the mappings that selection reads: those above the pod's `spec`, and metadata.
-    pub fn duplicate_key(&self) -> Option<NodeId> {
+    pub(crate) fn duplicate_key(&self) -> Option<NodeId> {
         let tree = self.tree;
         let mut mappings = vec![self.object.node];
         for key in &self.pod_kind.path {
@@ -315,7 +315,7 @@ impl<'t> Workload<'t> {
     }
 
     /// The second of two equal keys in the pod's `spec` or in a container, which edits may have to go through.
-    pub fn duplicate_key_in_pod(&self) -> Option<NodeId> {
+    pub(crate) fn duplicate_key_in_pod(&self) -> Option<NodeId> {
         let containers = self.containers().iter().map(|container| container.node);
         std::iter::once(self.pod_spec)
             .chain(containers)

@@ -54,7 +54,7 @@ impl<'a> DocumentScanner<'a> {
     }
 
     /// Like [`classify`], for the chunk that starts here. Returns its end, too. `None` if only the parser can tell.
-    pub fn classify_at(
+    pub(crate) fn classify_at(
         &mut self,
         start: usize,
         kinds: &PodKinds,

@@ -119,7 +119,7 @@ impl PodKinds {
     }
 
     /// Whether any API group has a kind of this name.
-    pub fn has_kind(&self, kind: impl AsRef<[u8]>) -> bool {
+    pub(crate) fn has_kind(&self, kind: impl AsRef<[u8]>) -> bool {
         self.of_name(kind.as_ref()).next().is_some()
     }
 
@@ -146,7 +146,7 @@ impl PodKinds {
 }
 
 /// `apps` of `apps/v1`; empty for `v1`.
-pub fn group_of(api_version: &str) -> &str {
+pub(crate) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 

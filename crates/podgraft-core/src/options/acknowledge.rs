@@ -58,7 +58,7 @@ impl Acknowledgement {
     }
 
     /// Whether it has covered a finding.
-    pub fn is_used(&self) -> bool {
+    pub(crate) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)
     }
 }

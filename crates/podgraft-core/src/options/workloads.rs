@@ -85,7 +85,7 @@ impl WorkloadPattern {
     }
 
     /// Whether the pattern matches a workload with this title (`Deployment shop/orders`).
-    pub fn fits_title(&self, title: &str) -> bool {
+    pub(crate) fn fits_title(&self, title: &str) -> bool {
         let (kind, rest) = title.split_once(' ').unwrap_or((title, ""));
         match rest.split_once('/') {
             Some((namespace, name)) => self.matches(kind, Some(namespace), name),

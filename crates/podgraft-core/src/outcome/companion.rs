@@ -26,7 +26,7 @@ pub struct ObjectName {
 
 impl ObjectName {
     /// Whether both have the same group, kind, namespace and name.
-    pub fn is_same_except_folder(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_except_folder(&self, other: &Self) -> bool {
         let Self {
             group,
             kind,

@@ -60,7 +60,7 @@ pub struct FileReport {
 
 impl FileReport {
     /// Returns a report with problems only.
-    pub fn of_problems(problems: Vec<Diagnostic>) -> Self {
+    pub(crate) fn of_problems(problems: Vec<Diagnostic>) -> Self {
         FileReport {
             diagnostics: problems,
             ..FileReport::default()
@@ -73,7 +73,7 @@ impl FileReport {
     }
 
     /// The workloads of the input, without generated objects.
-    pub fn input_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
+    pub(crate) fn input_workloads(&self) -> impl Iterator<Item = &WorkloadReport> + Clone {
         self.workloads
             .iter()
             .filter(|workload| !workload.is_generated)
@@ -254,7 +254,7 @@ impl PolicyReport {
 
     /// Adds that an object was generated, unless the changes name the object already. A change since an earlier run has
     /// the name of the record, which lacks the namespace of the run.
-    pub fn add_object(&mut self, name: String, name_in_record: String) {
+    pub(crate) fn add_object(&mut self, name: String, name_in_record: String) {
         let target = ChangeTarget::Object(name);
         let recorded = ChangeTarget::Object(name_in_record);
         let is_named = |changes: &[Change]| {
@@ -360,19 +360,19 @@ impl Skip {
     }
 
     /// Sets the place of the condition in the policy's file.
-    pub fn wanted_at(mut self, at: Range<usize>) -> Self {
+    pub(crate) fn wanted_at(mut self, at: Range<usize>) -> Self {
         self.in_policy = Some(at);
         self
     }
 
     /// Sets the place in the document that does not match it.
-    pub fn found_at(mut self, at: Option<Range<usize>>) -> Self {
+    pub(crate) fn found_at(mut self, at: Option<Range<usize>>) -> Self {
         self.in_manifest = at;
         self
     }
 
     /// Adds a suggestion, if there is one, and marks the skip as a near miss. An earlier suggestion stays.
-    pub fn hint(mut self, hint: Option<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: Option<String>) -> Self {
         self.is_near_miss |= hint.is_some();
         self.hint = self.hint.or(hint);
         self

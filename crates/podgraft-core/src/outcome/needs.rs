@@ -25,7 +25,7 @@ pub enum NeedKind {
 
 impl NeedKind {
     /// The kind of need that an object of the core group meets. Pods refer to such objects by name, in their namespace.
-    pub fn of_object(kind: &str) -> Option<Self> {
+    pub(crate) fn of_object(kind: &str) -> Option<Self> {
         match kind {
             "Secret" => Some(NeedKind::Secret),
             "ConfigMap" => Some(NeedKind::ConfigMap),

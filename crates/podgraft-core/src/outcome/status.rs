@@ -24,7 +24,7 @@ pub enum WorkloadStatus {
 
 impl WorkloadStatus {
     /// Whether something of the workload changes.
-    pub fn is_change(self) -> bool {
+    pub(crate) fn is_change(self) -> bool {
         match self {
             WorkloadStatus::Injected | WorkloadStatus::TakenOut | WorkloadStatus::Adopted => true,
             WorkloadStatus::Unchanged | WorkloadStatus::Failed | WorkloadStatus::NotSelected => {

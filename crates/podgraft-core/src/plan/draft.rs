@@ -169,14 +169,14 @@ impl<'t> Draft<'t> {
     }
 
     /// Whether a null of the input was opened and nothing was put into it, so that it stays null.
-    pub fn stays_null(&self, id: OpenId) -> bool {
+    pub(crate) fn stays_null(&self, id: OpenId) -> bool {
         let opened = self.opened(id);
         let is_null = |node| self.tree.is_null(node) && !self.replaced_nulls.contains(&node);
         opened.len() == 0 && opened.origin().is_some_and(is_null)
     }
 
     /// The value at a path of keys.
-    pub fn get_in(&self, part: &DraftValue, path: &[&str]) -> Option<DraftValue> {
+    pub(crate) fn get_in(&self, part: &DraftValue, path: &[&str]) -> Option<DraftValue> {
         let mut keys = path.iter();
         keys.try_fold(part.clone(), |part, key| self.get(&part, key))
     }
@@ -235,7 +235,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The key as [`Draft::value`] has it: the key of `y: 1` is "true", since `y` is a YAML 1.1 boolean.
-    pub fn key_in_value(&self, key: &DraftKey) -> Option<String> {
+    pub(crate) fn key_in_value(&self, key: &DraftKey) -> Option<String> {
         match key {
             DraftKey::Node(node) => key_text(self.tree, *node),
             DraftKey::New(text) => Some(text.to_string()),
@@ -252,7 +252,7 @@ impl<'t> Draft<'t> {
     }
 
     /// Whether the value is a mapping.
-    pub fn is_mapping(&self, part: &DraftValue) -> bool {
+    pub(crate) fn is_mapping(&self, part: &DraftValue) -> bool {
         match part {
             DraftValue::Node(node) => self.tree.kind(self.tree.follow(*node)).is_mapping(),
             DraftValue::New(value) | DraftValue::Instead { value, .. } => value.is_object(),
@@ -270,7 +270,7 @@ impl<'t> Draft<'t> {
     }
 
     /// Whether the value is a string, a number or a boolean; null is none of them.
-    pub fn is_scalar(&self, part: &DraftValue) -> bool {
+    pub(crate) fn is_scalar(&self, part: &DraftValue) -> bool {
         match part {
             DraftValue::Node(node) => {
                 let node = self.tree.follow(*node);
@@ -284,7 +284,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The items of an opened list; aliases are not followed.
-    pub fn raw_items(&self, list: OpenId) -> &[DraftValue] {
+    pub(crate) fn raw_items(&self, list: OpenId) -> &[DraftValue] {
         match self.opened(list) {
             OpenedCollection::List { items, .. } => items,
             OpenedCollection::Mapping { .. } => &[],
@@ -367,7 +367,7 @@ impl<'t> Draft<'t> {
     }
 
     /// Like [`Draft::value`], but shares a new value instead of copying it.
-    pub fn shared_value(&self, part: &DraftValue) -> Option<Arc<Value>> {
+    pub(crate) fn shared_value(&self, part: &DraftValue) -> Option<Arc<Value>> {
         match part {
             DraftValue::New(value) | DraftValue::Instead { value, .. } => Some(Arc::clone(value)),
             DraftValue::Node(_) | DraftValue::Open(_) => self.value(part).map(Arc::new),

@@ -139,7 +139,7 @@ fn invalid_before(workload: &Workload<'_>, fault: &ApiFault) -> Diagnostic {
 }
 
 /// Whether the object's annotations are too long together only because of this run, with marker and record.
-pub fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
+pub(crate) fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
     let annotations = |draft: &Draft<'_>| {
         let metadata = draft.get(&draft.root(), "metadata")?;
         draft.get(&metadata, "annotations")

@@ -15,7 +15,7 @@ use super::recording::{EarlierRun, kept};
 
 /// Returns faults that only kept policies cause: neither the manifest without injections has them, nor the workload
 /// before the run. Faults that are in `reported` already are left out.
-pub fn faults_of_kept(
+pub(crate) fn faults_of_kept(
     base: &Workload<'_>,
     result: &Draft<'_>,
     earlier: &EarlierRun<'_>,

@@ -68,15 +68,15 @@ use replay::Replay;
 
 use apply::{PolicyDetails, RuleContext, apply, failed};
 use draft::{Draft, Refusal};
-pub use faults::are_annotations_too_long;
-pub use kept_policies::faults_of_kept;
+pub(crate) use faults::are_annotations_too_long;
+pub(crate) use kept_policies::faults_of_kept;
 use marks::{mark, stale_marks};
 pub use planner::explain as explain_refusal;
 use recording::{
     EarlierRun, FoldStep, Recording, RuleNotes, SatisfiedChange, idle_policies, policy_order,
 };
 use since::SinceEarlier;
-pub use skips::left_alone;
+pub(crate) use skips::left_alone;
 
 pub use crate::record::MARKER;
 
@@ -165,7 +165,7 @@ pub fn plan<'t>(
 
 /// Returns the objects that policies generate beside a workload. Checksums are left out: they may be of objects that
 /// are generated for other workloads.
-pub fn planned_companions(
+pub(crate) fn planned_companions(
     workload: &Workload<'_>,
     policies: &[Policy],
     options: &Options,
@@ -443,7 +443,7 @@ fn drop_reverted_changes(planned: &mut WorkloadPlan<'_>) {
 }
 
 /// Returns the diagnostic for a place of a workload that cannot be edited.
-pub fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
+pub(crate) fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
     let (code, explanation, help) = planner::explain(refusal.reason);
     let message = format!("{} cannot be edited here: {explanation}", workload.title());
     let code = match code {

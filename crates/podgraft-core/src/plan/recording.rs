@@ -40,7 +40,7 @@ pub struct EarlierRun<'r> {
 
 impl EarlierRun<'_> {
     /// Whether this run applies a given policy to the workload.
-    pub fn evaluates(&self, policy: &str) -> bool {
+    pub(crate) fn evaluates(&self, policy: &str) -> bool {
         let adopting = self.adopting.as_ref();
         adopting.is_none_or(|adopted| adopted.iter().any(|identity| identity == policy))
     }

@@ -14,7 +14,7 @@ use super::marks::marked;
 
 /// Returns the reports of [`super::plan`] without planning, if no policy selects the workload. `None` if one does or
 /// may, or if there are diagnostics.
-pub fn left_alone(
+pub(crate) fn left_alone(
     workload: &Workload<'_>,
     policies: &[Policy],
     inventory: &Inventory,

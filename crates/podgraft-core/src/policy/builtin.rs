@@ -88,7 +88,7 @@ pub fn kinds_of_resources() -> impl Iterator<Item = (&'static str, &'static str)
 }
 
 /// The built-in policy for resources of a group and kind.
-pub fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
+pub(crate) fn for_resources(group: &str, kind: &str) -> Option<&'static Builtin> {
     let mut builtins = BUILTINS.iter();
     builtins.find(|builtin| builtin.source == Some((group, kind)))
 }

@@ -20,7 +20,7 @@ pub struct ConditionWord {
 
 impl ConditionWord {
     /// What the condition wants of a name, as far as it is another thing than globs: `` deployment wants `cart` in``.
-    pub fn wanted_part(&self) -> Option<String> {
+    pub(crate) fn wanted_part(&self) -> Option<String> {
         let part = self.part.as_ref()?;
         Some(format!("{} wants `{part}` in", self.field))
     }

@@ -90,7 +90,7 @@ pub fn literal(text: &str) -> String {
 }
 
 /// Escapes all texts of a value.
-pub fn literals(value: &Value) -> Value {
+pub(crate) fn literals(value: &Value) -> Value {
     let mut escaped = value.clone();
     each_text(&mut escaped, &mut |text| *text = literal(text));
     escaped

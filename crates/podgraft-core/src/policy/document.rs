@@ -145,7 +145,7 @@ impl Document<'_> {
     }
 
     /// The place of the key at the end of a path.
-    pub fn key_place(&self, path: &Path) -> Place {
+    pub(crate) fn key_place(&self, path: &Path) -> Place {
         let found = self.places.find(path);
         self.file.place(found.key.unwrap_or(found.value))
     }
@@ -168,7 +168,12 @@ impl Document<'_> {
     }
 
     /// An error at a key.
-    pub fn key_error(&self, code: Code, path: &Path, message: impl Into<String>) -> Diagnostic {
+    pub(crate) fn key_error(
+        &self,
+        code: Code,
+        path: &Path,
+        message: impl Into<String>,
+    ) -> Diagnostic {
         Diagnostic::error(code, message).at(self.key_place(path), "here")
     }
 
@@ -179,7 +184,7 @@ impl Document<'_> {
     }
 
     /// The error for a value that no API server takes. The label says the value if the file has an expression for it.
-    pub fn invalid_value(&self, path: &Path, message: impl Into<String>) -> Diagnostic {
+    pub(crate) fn invalid_value(&self, path: &Path, message: impl Into<String>) -> Diagnostic {
         let place = self.place(path);
         let is_expression = has_expression(&place.excerpt[place.start..place.end]);
         let text = path.get(&self.value).and_then(Value::as_str);

@@ -70,7 +70,7 @@ pub struct Expression {
 
 impl Expression {
     /// Whether it reads parameters, which can differ between runs.
-    pub fn reads_params(&self) -> bool {
+    pub(crate) fn reads_params(&self) -> bool {
         let mut references = self.parsed.references.iter();
         references.any(|(root, _)| root == "params")
     }
@@ -233,7 +233,7 @@ impl Expression {
     }
 
     /// Whether it names more than parameters, variables and the resource.
-    pub fn names_workload(&self) -> bool {
+    pub(crate) fn names_workload(&self) -> bool {
         let known = ["params", "variables", "source", "sources"];
         let mut roots = self.parsed.references.iter().map(|(root, _)| root.as_str());
         self.parsed.looks_up()

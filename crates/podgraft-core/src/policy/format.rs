@@ -50,7 +50,7 @@ pub fn is_policy(api_version: &str, kind: &str) -> bool {
 }
 
 /// A list of all formats and of the resources of built-in policies, for messages.
-pub fn understood() -> String {
+pub(crate) fn understood() -> String {
     let read = FORMATS.iter();
     let formats = read.map(|format| format!("`{} {}`", format.api_version, format.kind));
     let of_builtins = builtin::kinds_of_resources();

@@ -59,7 +59,7 @@ impl ImageMirror {
 }
 
 /// Replaces the images of injected containers and image volumes.
-pub fn mirror_images(inject: &mut Injection, mirrors: &[ImageMirror]) {
+pub(crate) fn mirror_images(inject: &mut Injection, mirrors: &[ImageMirror]) {
     if mirrors.is_empty() {
         return;
     }

@@ -324,7 +324,7 @@ impl Rule {
     }
 
     /// Whether it changes variables other than by setting or removing them.
-    pub fn joins_env(&self) -> bool {
+    pub(crate) fn joins_env(&self) -> bool {
         let joins = |op: EnvOp| !matches!(op, EnvOp::Set | EnvOp::Remove);
         self.has("env", |inject| {
             inject.env.iter().any(|change| joins(change.op))

@@ -113,7 +113,7 @@ impl Remark {
     }
 
     /// Sets the byte range in the policy's file.
-    pub fn in_policy(mut self, at: Range<usize>) -> Self {
+    pub(crate) fn in_policy(mut self, at: Range<usize>) -> Self {
         self.in_policy = Some(at);
         self
     }

@@ -42,7 +42,7 @@ pub struct DeclaredParams {
 
 /// The settings for each declared policy, in the order of `declared`, and errors for settings that match no policy, or
 /// several.
-pub fn assign<'s>(
+pub(crate) fn assign<'s>(
     settings: &'s [ParamSetting],
     declared: &[DeclaredParams],
 ) -> (Vec<Vec<&'s ParamSetting>>, Vec<Diagnostic>) {

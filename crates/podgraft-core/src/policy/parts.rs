@@ -14,7 +14,7 @@ impl Injection {
     }
 
     /// The parts that are written into a workload. Ephemeral containers are for running pods only.
-    pub fn parts_of_workload(&self) -> Vec<PolicyValue> {
+    pub(crate) fn parts_of_workload(&self) -> Vec<PolicyValue> {
         let init = self.init_containers.iter().map(|(item, _)| item);
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
         let volumes = self.volumes.iter().map(|(item, _)| item);

@@ -167,7 +167,7 @@ impl Places<'_> {
 
     /// The field of the resource that a part of the policy reads. `None` if it reads none, or if the user has the
     /// policy's file.
-    pub fn field_of_resource(&self, path: &Path) -> Option<String> {
+    pub(crate) fn field_of_resource(&self, path: &Path) -> Option<String> {
         match self {
             Places::OfResource(resource) => resource.field_within(path).map(|field| field.name()),
             _ => None,
@@ -175,7 +175,7 @@ impl Places<'_> {
     }
 
     /// The kind of the resource, if the user does not have the policy's file.
-    pub fn kind_of_resource(&self) -> Option<&str> {
+    pub(crate) fn kind_of_resource(&self) -> Option<&str> {
         match self {
             Places::OfResource(resource) => resource.value.get("kind")?.as_str(),
             _ => None,

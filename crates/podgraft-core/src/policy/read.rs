@@ -17,7 +17,7 @@ use super::native::source::PolicyInstance;
 use super::opentelemetry;
 pub use super::params::ParamSetting;
 use super::params::{self, DeclaredParams};
-pub use super::unread::not_yaml;
+pub(crate) use super::unread::not_yaml;
 use crate::diagnostic::Diagnostic;
 use crate::yaml::value::Path;
 
@@ -43,7 +43,7 @@ pub fn read_as(
 }
 
 /// The resources of other operators, converted, in the order of the files; and all problems.
-pub fn convert_all(
+pub(crate) fn convert_all(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
     reading: ReadOptions,
@@ -340,7 +340,7 @@ fn check_without_resources(
 }
 
 /// The annotation with the earlier name of a policy.
-pub const RENAMED_FROM: &str = "podgraft.dev/renamed-from";
+pub(crate) const RENAMED_FROM: &str = "podgraft.dev/renamed-from";
 
 /// The error for an earlier name that no policy can have had, such as a list of names.
 fn invalid_former_name(found: &FoundDocument<'_>) -> Option<Diagnostic> {

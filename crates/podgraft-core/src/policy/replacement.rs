@@ -24,7 +24,7 @@ impl ItemMoves {
     }
 
     /// The new paths of an old path. There are several if it was spliced, and none if it was left out.
-    pub fn new_paths(&self, old: &Path) -> Vec<Path> {
+    pub(crate) fn new_paths(&self, old: &Path) -> Vec<Path> {
         let mut paths = vec![Path::default()];
         for (at, step) in old.0.iter().enumerate() {
             let spliced = self.lists.get(&old.0[..at]);
@@ -48,7 +48,7 @@ impl ItemMoves {
     }
 
     /// The new paths of all old paths.
-    pub fn all_new_paths(&self, old: &[Path]) -> Vec<Path> {
+    pub(crate) fn all_new_paths(&self, old: &[Path]) -> Vec<Path> {
         if self.is_empty() {
             return old.to_vec();
         }
@@ -56,7 +56,7 @@ impl ItemMoves {
     }
 
     /// The old path of a new path. For a part of a spliced item, the path of its expression.
-    pub fn old_path(&self, new: &Path) -> Path {
+    pub(crate) fn old_path(&self, new: &Path) -> Path {
         let mut old = Path::default();
         for step in &new.0 {
             let Step::Index(wanted) = step else {

@@ -34,7 +34,8 @@ impl Definition {
 /// The definitions of `podgraft.yaml`.
 pub static CONFIG: Definitions = Definitions::new(include_str!("stored/Config.json"));
 /// The definitions of `PodgraftFunction`.
-pub static FUNCTION: Definitions = Definitions::new(include_str!("stored/PodgraftFunction.json"));
+pub(crate) static FUNCTION: Definitions =
+    Definitions::new(include_str!("stored/PodgraftFunction.json"));
 /// The definitions of `InjectionPolicy`.
 pub static INJECTION_POLICY: Definitions =
     Definitions::new(include_str!("stored/InjectionPolicy.json"));
@@ -42,9 +43,11 @@ pub static INJECTION_POLICY: Definitions =
 pub static INSTRUMENTATION: Definitions =
     Definitions::new(include_str!("stored/Instrumentation.json"));
 /// The definitions of the Kubernetes types.
-pub static KUBERNETES: Definitions = Definitions::new(include_str!("stored/Kubernetes.json"));
+pub(crate) static KUBERNETES: Definitions =
+    Definitions::new(include_str!("stored/Kubernetes.json"));
 /// The definitions of `PolicyTest`.
-pub static POLICY_TEST: Definitions = Definitions::new(include_str!("stored/PolicyTest.json"));
+pub(crate) static POLICY_TEST: Definitions =
+    Definitions::new(include_str!("stored/PolicyTest.json"));
 
 impl Definitions {
     /// The definitions in a text. Nothing is parsed yet.

@@ -171,7 +171,10 @@ impl Template {
     ///
     /// # Errors
     /// The error of the first expression that has no value.
-    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<ExpressionResult, TemplateError> {
+    pub(crate) fn evaluate(
+        &self,
+        evaluator: &Evaluator<'_>,
+    ) -> Result<ExpressionResult, TemplateError> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -242,7 +245,7 @@ impl ValueTemplate {
     ///
     /// # Errors
     /// The error of the first template that has no value.
-    pub fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Value, TemplateError> {
+    pub(crate) fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Value, TemplateError> {
         let evaluated = evaluate_all(&self.texts, |template| template.evaluate(evaluator));
         let outcomes = evaluated.map_err(|mut faults| faults.remove(0))?;
         let mut value = self.value.clone();

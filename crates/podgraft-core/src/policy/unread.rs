@@ -20,7 +20,7 @@ fn not_rendered(place: &Place) -> Option<Diagnostic> {
 }
 
 /// The diagnostic for a text that cannot be parsed. `file_kind` is its name in messages.
-pub fn not_yaml(file: &PolicyFile, error: ParseError, file_kind: &str) -> Diagnostic {
+pub(crate) fn not_yaml(file: &PolicyFile, error: ParseError, file_kind: &str) -> Diagnostic {
     if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
         return diagnostic;
     }

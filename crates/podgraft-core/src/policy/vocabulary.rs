@@ -136,7 +136,7 @@ impl ExpressionUses {
 
 /// How an expression accesses a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldAccess {
+pub(crate) enum FieldAccess {
     /// `a.b`: an absent field is an error.
     Required,
     /// `has(a.b)` or `a.?b`: the field may be absent.
@@ -145,13 +145,13 @@ pub enum FieldAccess {
 
 impl Vocabulary {
     /// Adds kinds of objects that an expression looks up.
-    pub fn note_kinds(&self, kinds: impl IntoIterator<Item = (String, String)>) {
+    pub(crate) fn note_kinds(&self, kinds: impl IntoIterator<Item = (String, String)>) {
         let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         known.extend(kinds);
     }
 
     /// The kinds of objects that the expressions look up.
-    pub fn looked_up(&self) -> ObjectKinds {
+    pub(crate) fn looked_up(&self) -> ObjectKinds {
         let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         known.clone()
     }
@@ -162,7 +162,7 @@ impl Vocabulary {
     }
 
     /// Checks a root name that no comprehension binds.
-    pub fn check_root(&self, name: &str) -> Result<(), TemplateError> {
+    pub(crate) fn check_root(&self, name: &str) -> Result<(), TemplateError> {
         if matches!(name, "source" | "sources") && self.source == SourceState::NoSource {
             let help = "state with `spec.source` the kind of the resources that the policy is for";
             let message = format!("this policy is for no resources, so there is no `{name}`");
@@ -180,7 +180,7 @@ impl Vocabulary {
     }
 
     /// Checks a field of a root name.
-    pub fn check_field(
+    pub(crate) fn check_field(
         &self,
         root: &str,
         field: &str,

@@ -19,7 +19,7 @@ pub struct JoinHint {
 pub(crate) const ORIGINAL: &str = "PODGRAFT_ORIG_";
 
 /// Whether the text contains `part` as a token between separators, so that it need not be joined again.
-pub fn has_token(text: &str, part: &str, separator: &str) -> bool {
+pub(crate) fn has_token(text: &str, part: &str, separator: &str) -> bool {
     let is_separator = |char: char| separator == " " && char.is_whitespace();
     let ends = |before: &str| {
         before.is_empty() || before.ends_with(separator) || before.ends_with(is_separator)

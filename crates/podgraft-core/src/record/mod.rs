@@ -14,14 +14,16 @@ mod recorded_value;
 mod renamed;
 pub(crate) mod words;
 
-pub use joined_text::{JoinHint, has_token};
+pub use joined_text::JoinHint;
+pub(crate) use joined_text::has_token;
 pub(crate) use joined_text::{ORIGINAL, without};
-pub use order::{note_order, restore_order};
+pub(crate) use order::{note_order, restore_order};
+pub(crate) use path::is_aligned;
 pub(crate) use path::{
     NamePlaces, as_stated, below, escape, identity_of_item, identity_of_name, is_escaped,
     name_field, numbered, numbered_identities, split_last, split_number,
 };
-pub use path::{RecordPaths, identities, is_aligned};
+pub use path::{RecordPaths, identities};
 pub use recorded_value::RecordedValue;
 
 pub use crate::ownership::{
@@ -101,7 +103,7 @@ impl Record {
     }
 
     /// The other policies that inject something that a policy injects, too.
-    pub fn owners_of(&self, policy: &PolicyRecord) -> Vec<String> {
+    pub(crate) fn owners_of(&self, policy: &PolicyRecord) -> Vec<String> {
         let others = self.policies.iter();
         let others = others.filter(|other| other.policy != policy.policy && policy.shares(other));
         others.map(|other| other.policy.clone()).collect()
@@ -197,7 +199,7 @@ pub fn digest(value: &Value) -> String {
 }
 
 /// Like [`digest`], for bytes.
-pub fn digest_of_bytes(bytes: &[u8]) -> String {
+pub(crate) fn digest_of_bytes(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     let first = hash
         .iter()

@@ -12,7 +12,7 @@ use super::{Record, digest};
 
 /// Puts list items in the order of `current`. Items that are not in `current` keep their positions among the others.
 /// Also keeps what an API server filled in.
-pub fn restore_order(target: &mut Value, current: &Value) {
+pub(crate) fn restore_order(target: &mut Value, current: &Value) {
     arrange_under("", target, current);
     if is_live(current) {
         adopt_live(target, current);
@@ -21,7 +21,7 @@ pub fn restore_order(target: &mut Value, current: &Value) {
 
 /// Notes in the record the lists of variables that it has as a whole, as they are `written`: in the order of what was
 /// there, and not as they were `planned`.
-pub fn note_order<'w>(
+pub(crate) fn note_order<'w>(
     record: &mut Record,
     paths: &RecordPaths,
     planned: impl FnOnce() -> Option<Value>,

@@ -40,7 +40,7 @@ const OTHERS: &[&str] = &[
 const DIGEST: &str = "~=";
 
 /// Whether the items of a list under this key have identities. Any other list is treated as one value.
-pub fn is_aligned(key: &str) -> bool {
+pub(crate) fn is_aligned(key: &str) -> bool {
     OTHERS.contains(&key) || NAMED.iter().any(|(list, _)| *list == key)
 }
 
@@ -284,12 +284,12 @@ impl RecordPaths {
     }
 
     /// Formats a path below the pod template from keys and names, which are escaped here.
-    pub fn in_pod(&self, segments: &[&str]) -> String {
+    pub(crate) fn in_pod(&self, segments: &[&str]) -> String {
         format!("pod/{}", escaped(segments).join("/"))
     }
 
     /// Formats a path below the object from keys, which are escaped here.
-    pub fn in_object(&self, segments: &[&str]) -> String {
+    pub(crate) fn in_object(&self, segments: &[&str]) -> String {
         self.write(&escaped(segments))
     }
 

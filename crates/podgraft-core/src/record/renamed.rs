@@ -16,7 +16,7 @@ impl Record {
     /// Renames containers in the paths of the record. A container that is gone gets the name of the only unrecorded
     /// container that has all its injected content, else of the only one that has most of it: somebody may have changed
     /// the rest.
-    pub fn follow_renames(&mut self, object: &RecordedValue<'_>) {
+    pub(crate) fn follow_renames(&mut self, object: &RecordedValue<'_>) {
         let paths = self.paths();
         let has_all = LISTS.into_iter().all(|list| {
             let names = object.container_names(&paths, list);

@@ -52,7 +52,7 @@ struct ReportTotals {
 }
 
 /// The workloads that serve metrics, in the order of the files.
-pub fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
+pub(crate) fn metrics_endpoints(files: &[ReportedFile<'_>]) -> Vec<MetricsEndpoint> {
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
     workloads.filter_map(endpoint).collect()
 }

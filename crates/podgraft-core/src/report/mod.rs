@@ -48,7 +48,7 @@ fn without_record(line: &str) -> Cow<'_, str> {
 /// Bytes of a record, with its key, that are shown.
 const MAX_RECORD: usize = 60;
 
-/// Merges diagnostics that many files have alike ([`Diagnostic::is_reported_once`]): the first one stays, and counts the
+/// Merges diagnostics that many files have alike (`Diagnostic::is_reported_once`): the first one stays, and counts the
 /// others in its help.
 pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut counted: Vec<(Diagnostic, usize)> = Vec::with_capacity(diagnostics.len());

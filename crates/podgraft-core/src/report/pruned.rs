@@ -18,7 +18,7 @@ impl FileReport {
 
 impl FileReport {
     /// Replaces the edits of the text, and gives each workload those new edits that lie where its old edits were.
-    pub fn set_edits(&mut self, edits: Vec<Edit>) {
+    pub(crate) fn set_edits(&mut self, edits: Vec<Edit>) {
         let old = std::mem::replace(&mut self.edits, edits);
         let mut first = 0;
         for workload in &mut self.workloads {

@@ -279,7 +279,7 @@ fn unlisted(files: &[ReportedFile<'_>], status: WorkloadStatus) -> usize {
 }
 
 /// The number of objects that are no workloads. The items of a List count, and the List itself does not.
-pub fn other_objects(files: &[ReportedFile<'_>]) -> usize {
+pub(crate) fn other_objects(files: &[ReportedFile<'_>]) -> usize {
     let workloads = |report: &FileReport| {
         report.input_workloads().count() + report.unlisted.values().sum::<usize>()
     };

@@ -32,7 +32,7 @@ const FOREIGN_CONTAINERS: &[&str] = &[
 ///
 /// # Errors
 /// When a condition or a computed name cannot be evaluated.
-pub fn choose_containers<'t>(
+pub(crate) fn choose_containers<'t>(
     policy: &Policy,
     choice: &ContainerChoice,
     workload: &Workload<'t>,

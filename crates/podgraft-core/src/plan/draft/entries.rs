@@ -40,7 +40,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The key of the field at an index, as [`Draft::value`] has it.
-    pub fn key_at(&self, part: &DraftValue, index: usize) -> Option<String> {
+    pub(crate) fn key_at(&self, part: &DraftValue, index: usize) -> Option<String> {
         match part {
             DraftValue::Node(node) => {
                 let mut entries = self.tree.entries(self.tree.follow(*node));
@@ -59,7 +59,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The value of the field at an index, or the item at an index. Aliases are followed.
-    pub fn part_at(&self, part: &DraftValue, index: usize) -> Option<DraftValue> {
+    pub(crate) fn part_at(&self, part: &DraftValue, index: usize) -> Option<DraftValue> {
         match part {
             DraftValue::Node(node) => {
                 let node = self.tree.follow(*node);
@@ -88,7 +88,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The string under a key. `None` if the value is no string.
-    pub fn string_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
+    pub(crate) fn string_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
         match self.get(part, key)? {
             DraftValue::Node(node) => {
                 let text = self.tree.scalar(node)?;
@@ -142,7 +142,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The first item of a list that is meant, with its index. Aliases are followed.
-    pub fn find_item(
+    pub(crate) fn find_item(
         &self,
         list: &DraftValue,
         is_meant: impl Fn(&DraftValue) -> bool,

@@ -16,7 +16,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_root(&mut self) -> Result<OpenId, Refusal> {
+    pub(crate) fn open_root(&mut self) -> Result<OpenId, Refusal> {
         let id = self.open(self.root.clone(), CollectionKind::Mapping)?;
         self.root = DraftValue::Open(id);
         Ok(id)
@@ -26,7 +26,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_path(&mut self, keys: &[String]) -> Result<OpenId, Refusal> {
+    pub(crate) fn open_path(&mut self, keys: &[String]) -> Result<OpenId, Refusal> {
         let root = self.open_root()?;
         let mut keys = keys.iter();
         keys.try_fold(root, |id, key| self.open_mapping(id, key, order::OBJECT))
@@ -36,7 +36,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_mapping(
+    pub(crate) fn open_mapping(
         &mut self,
         within: OpenId,
         key: &str,
@@ -49,7 +49,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_list(
+    pub(crate) fn open_list(
         &mut self,
         within: OpenId,
         key: &str,
@@ -62,7 +62,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_item(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
+    pub(crate) fn open_item(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
         self.open_entry(list, index, CollectionKind::Mapping)
     }
 
@@ -70,7 +70,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_item_list(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
+    pub(crate) fn open_item_list(&mut self, list: OpenId, index: usize) -> Result<OpenId, Refusal> {
         self.open_entry(list, index, CollectionKind::List)
     }
 
@@ -78,7 +78,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When it may not be edited.
-    pub fn open_at(&mut self, within: OpenId, index: usize) -> Result<OpenId, Refusal> {
+    pub(crate) fn open_at(&mut self, within: OpenId, index: usize) -> Result<OpenId, Refusal> {
         let shape = match self.is_list(self.entry(within, index)) {
             true => CollectionKind::List,
             false => CollectionKind::Mapping,
@@ -297,7 +297,7 @@ impl Draft<'_> {
     }
 
     /// Inserts a new field into an opened mapping, behind the key `after`, or first.
-    pub fn insert_field(
+    pub(crate) fn insert_field(
         &mut self,
         within: OpenId,
         after: Option<&str>,
@@ -309,7 +309,7 @@ impl Draft<'_> {
     }
 
     /// Inserts a new field into an opened mapping, at an index.
-    pub fn insert_field_at(
+    pub(crate) fn insert_field_at(
         &mut self,
         within: OpenId,
         index: usize,
@@ -374,7 +374,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// When an alias elsewhere refers to it, or a merge key brings the same key.
-    pub fn remove_field(&mut self, within: OpenId, key: &str) -> Result<(), Refusal> {
+    pub(crate) fn remove_field(&mut self, within: OpenId, key: &str) -> Result<(), Refusal> {
         let OpenedCollection::Mapping { fields, origin } = self.opened(within) else {
             return Ok(());
         };

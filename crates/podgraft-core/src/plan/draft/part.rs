@@ -15,7 +15,7 @@ use super::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
 impl<'t> Draft<'t> {
     /// Returns the effects that make this draft of `earlier`, from which it was made. `None` if a part that differs
     /// has no value that all readers agree on.
-    pub fn effects_since(
+    pub(crate) fn effects_since(
         &self,
         earlier: &Draft<'t>,
         paths: &RecordPaths,

@@ -7,7 +7,7 @@ use crate::yaml::value::{key_text, to_value};
 
 impl Draft<'_> {
     /// Replaces planned values that equal the input's by the input's nodes, so that no edit rewrites them.
-    pub fn restore_unchanged(&mut self) {
+    pub(crate) fn restore_unchanged(&mut self) {
         if !self.has_removals {
             return;
         }

@@ -8,7 +8,12 @@ use super::{Draft, DraftValue, member};
 
 impl<'t> Draft<'t> {
     /// The indexes of the items that have this text under a key.
-    pub fn positions_by(&self, list: &DraftValue, key: &'static str, text: &str) -> Vec<usize> {
+    pub(crate) fn positions_by(
+        &self,
+        list: &DraftValue,
+        key: &'static str,
+        text: &str,
+    ) -> Vec<usize> {
         match list {
             DraftValue::Node(node) => places(self.tree.items(*node), |item| {
                 self.is_text_at(&DraftValue::Node(*item), key, text)
@@ -29,7 +34,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The first item that has this path under a key, with its index. Slashes at the end of a path do not count.
-    pub fn find_path(
+    pub(crate) fn find_path(
         &self,
         list: &DraftValue,
         key: &'static str,
@@ -52,7 +57,7 @@ impl<'t> Draft<'t> {
     }
 
     /// Whether the value under a key is a scalar with this text.
-    pub fn is_text_at(&self, part: &DraftValue, key: &str, text: &str) -> bool {
+    pub(crate) fn is_text_at(&self, part: &DraftValue, key: &str, text: &str) -> bool {
         match part {
             DraftValue::Node(node) => {
                 let value = self.tree.get(*node, key);
@@ -67,7 +72,7 @@ impl<'t> Draft<'t> {
     }
 
     /// Whether the value under a key is a scalar whose text is meant.
-    pub fn is_text_where(
+    pub(crate) fn is_text_where(
         &self,
         part: &DraftValue,
         key: &str,
@@ -95,7 +100,7 @@ impl<'t> Draft<'t> {
     }
 
     /// The text of the scalar under a key.
-    pub fn text_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
+    pub(crate) fn text_at(&self, part: &DraftValue, key: &str) -> Option<Cow<'t, str>> {
         match part {
             DraftValue::New(value) | DraftValue::Instead { value, .. } => {
                 text_of_value(member(value, key)?)

@@ -52,7 +52,7 @@ pub struct EvaluationCache {
 
 impl EvaluationCache {
     /// The cache for another container of the same workload.
-    pub fn of_another_container(&self) -> Self {
+    pub(crate) fn of_another_container(&self) -> Self {
         EvaluationCache {
             of_container: Rc::default(),
             ..self.clone()
@@ -87,7 +87,7 @@ impl<'e> Evaluator<'e> {
     }
 
     /// Uses the cache of other evaluators over the same facts.
-    pub fn with_memory(self, memory: EvaluationCache) -> Self {
+    pub(crate) fn with_memory(self, memory: EvaluationCache) -> Self {
         Evaluator { memory, ..self }
     }
 
@@ -95,7 +95,10 @@ impl<'e> Evaluator<'e> {
     ///
     /// # Errors
     /// Why the expression has no value.
-    pub fn evaluate(&self, expression: &Expression) -> Result<ExpressionResult, TemplateError> {
+    pub(crate) fn evaluate(
+        &self,
+        expression: &Expression,
+    ) -> Result<ExpressionResult, TemplateError> {
         let found = self.found(expression)?;
         // The key order of the JSON depends on the policy's variables, so they are a part of the key, by their address.
         let arranged = std::ptr::from_ref(self.variables).addr();

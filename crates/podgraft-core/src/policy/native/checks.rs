@@ -10,7 +10,7 @@ use crate::yaml::value::Path;
 use crate::yaml::view::View;
 
 /// Fields of a pod spec that have their own key in `inject`, each with the help text that names this key.
-pub const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
+pub(crate) const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
     ("containers", "use `sidecars` with `type: Container`"),
     (
         "initContainers",

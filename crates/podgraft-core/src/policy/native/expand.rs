@@ -118,7 +118,7 @@ impl PolicyReader<'_, '_> {
 
 impl InjectionTemplate {
     /// All parts that it injects, with their expressions unevaluated.
-    pub fn unevaluated(&self) -> Vec<PolicyValue> {
+    pub(crate) fn unevaluated(&self) -> Vec<PolicyValue> {
         let lists = self.inject.value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
         for (key, value) in
@@ -153,7 +153,10 @@ impl InjectionTemplate {
     ///
     /// # Errors
     /// All problems, with their places in the policy.
-    pub fn expand_pod(&self, evaluators: &[Evaluator<'_>]) -> Result<Injection, Vec<Diagnostic>> {
+    pub(crate) fn expand_pod(
+        &self,
+        evaluators: &[Evaluator<'_>],
+    ) -> Result<Injection, Vec<Diagnostic>> {
         let level = if self.container.is_empty() {
             TemplateScope::Both
         } else {
@@ -168,7 +171,7 @@ impl InjectionTemplate {
     ///
     /// # Errors
     /// All problems, with their places in the policy.
-    pub fn expand_container(
+    pub(crate) fn expand_container(
         &self,
         evaluator: &Evaluator<'_>,
     ) -> Result<Option<Injection>, Vec<Diagnostic>> {
@@ -184,7 +187,7 @@ impl InjectionTemplate {
     /// The place of an item that could change what the policy itself reads, so that a second run would compute another
     /// value: the first patch, or the first evaluated variable, label or annotation that the policy reads. `reads` is
     /// asked about a field, or a field and a key.
-    pub fn self_reference(
+    pub(crate) fn self_reference(
         &self,
         reads: impl Fn(&str, Option<&str>) -> bool,
     ) -> Option<Range<usize>> {

@@ -31,7 +31,7 @@ pub struct ResourceTemplate {
 
 impl ResourceTemplate {
     /// The object with `${...}` that depend on the workload unevaluated.
-    pub fn unevaluated(&self) -> &Value {
+    pub(crate) fn unevaluated(&self) -> &Value {
         &self.object.value
     }
 }
@@ -141,7 +141,7 @@ impl PolicyReader<'_, '_> {
 
 impl ResourceTemplate {
     /// `apiVersion` and `kind`, such as `v1` and `ConfigMap`.
-    pub fn type_of(&self) -> (&str, &str) {
+    pub(crate) fn type_of(&self) -> (&str, &str) {
         let text = |key: &str| self.object.value[key].as_str().unwrap_or_default();
         (text("apiVersion"), text("kind"))
     }

@@ -44,7 +44,7 @@ use source::PolicyInstance;
 use types::{InjectionPolicy, Param};
 
 /// The schema of an `InjectionPolicy`.
-pub static SCHEMA: Schema = Schema::Stored(&INJECTION_POLICY, "InjectionPolicy");
+pub(crate) static SCHEMA: Schema = Schema::Stored(&INJECTION_POLICY, "InjectionPolicy");
 
 /// The names of the parameters that a policy declares. Works for an invalid policy too.
 pub fn declared(document: &Document<'_>) -> Vec<String> {
@@ -73,7 +73,7 @@ struct PreparedPolicy<'t> {
 
 /// Translates a policy, for a resource if it has `source`. Returns no policy if it has `source` and `instance` is
 /// `None`: then it is only checked. The second value has warnings.
-pub fn translate(
+pub(crate) fn translate(
     document: Document<'_>,
     given: &ConversionContext<'_>,
     instance: Option<&PolicyInstance<'_, '_>>,

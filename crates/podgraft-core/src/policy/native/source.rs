@@ -33,7 +33,7 @@ pub struct PolicyInstance<'i, 't> {
 }
 
 /// The group and kind of the resources that a policy is for; `None` without `source`.
-pub fn kind_of(policy: &Value) -> Option<(&str, &str)> {
+pub(crate) fn kind_of(policy: &Value) -> Option<(&str, &str)> {
     let source = policy.pointer("/spec/source")?;
     let text = |key: &str| source.get(key).and_then(Value::as_str);
     Some((group_of(text("apiVersion")?), text("kind")?))
@@ -88,7 +88,7 @@ impl<'i, 't> PolicyInstance<'i, 't> {
 
     /// Sets `sources` to the resources of the policy: all of them, or those of this namespace if the policy is
     /// namespaced.
-    pub fn with_siblings(mut self, siblings: &[&Self], policy: &Document<'_>) -> Self {
+    pub(crate) fn with_siblings(mut self, siblings: &[&Self], policy: &Document<'_>) -> Self {
         let meets = |instance: &&Self| {
             !is_namespaced(&policy.value) || instance.namespace() == self.namespace()
         };
@@ -240,7 +240,7 @@ fn read_path(text: &str) -> Path {
 }
 
 /// The schema with the fields that every object has.
-pub fn with_metadata(schema: &Value) -> Value {
+pub(crate) fn with_metadata(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let properties = schema
         .as_object_mut()

@@ -53,7 +53,7 @@ impl Language {
     }
 
     /// The languages that have an image: all but the SDK.
-    pub fn with_images() -> impl Iterator<Item = Self> {
+    pub(crate) fn with_images() -> impl Iterator<Item = Self> {
         let mut languages = Self::ALL.into_iter();
         languages.next_back();
         languages
@@ -87,12 +87,12 @@ impl Language {
     }
 
     /// The annotation that requests the language.
-    pub fn inject_key(self) -> String {
+    pub(crate) fn inject_key(self) -> String {
         annotation(&format!("inject-{}", self.word()))
     }
 
     /// The annotation that names the containers. nginx deviates from the pattern.
-    pub fn containers_key(self) -> String {
+    pub(crate) fn containers_key(self) -> String {
         match self {
             Language::Nginx => annotation("inject-nginx-container-names"),
             _ => annotation(&format!("{}-container-names", self.word())),
@@ -100,12 +100,12 @@ impl Language {
     }
 
     /// The name of the init container that copies the agent, and of its volume.
-    pub fn agent_name(self) -> String {
+    pub(crate) fn agent_name(self) -> String {
         format!("opentelemetry-auto-instrumentation-{}", self.word())
     }
 
     /// The mount path of the agent's volume.
-    pub fn agent_path(self) -> String {
+    pub(crate) fn agent_path(self) -> String {
         format!("/otel-auto-instrumentation-{}", self.word())
     }
 }
@@ -125,7 +125,7 @@ pub fn annotation(word: &str) -> String {
 
 /// For an annotation with the operator's prefix that the operator does not know: the known annotation that was probably
 /// meant, if any. `None` for every other annotation.
-pub fn is_unknown(key: &str) -> Option<Option<String>> {
+pub(crate) fn is_unknown(key: &str) -> Option<Option<String>> {
     key.strip_prefix(PREFIX)?;
     let suffixes = [
         "container-names",

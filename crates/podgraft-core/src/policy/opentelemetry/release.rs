@@ -15,7 +15,7 @@ pub struct Release {
 
 /// The releases whose behaviour is implemented, newest first. Images are from `versions.txt` of each release in
 /// <https://github.com/open-telemetry/opentelemetry-operator>.
-pub const RELEASES: &[Release] = &[Release {
+pub(crate) const RELEASES: &[Release] = &[Release {
     version: "0.158.0",
     images: [
         "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0",
@@ -132,7 +132,7 @@ impl OperatorSettings {
     }
 
     /// Whether a language is enabled.
-    pub fn is_on(&self, language: Language) -> bool {
+    pub(crate) fn is_on(&self, language: Language) -> bool {
         self.languages[language.index()]
     }
 

@@ -31,7 +31,7 @@ impl LockSet {
     }
 
     /// Whether a file that the lock file of `file` names is gone.
-    pub fn is_gone_beside(&self, file: &str, other: &str) -> bool {
+    pub(crate) fn is_gone_beside(&self, file: &str, other: &str) -> bool {
         let lock = self.files.get(file).map(|(lock, _)| *lock);
         lock.is_some_and(|lock| self.gone.contains(&(lock, other.to_owned())))
     }
@@ -61,7 +61,7 @@ impl LockSet {
 
     /// Returns the generated objects that workloads of other files need than those named here. Files that are gone
     /// need nothing.
-    pub fn generated_elsewhere<'n>(
+    pub(crate) fn generated_elsewhere<'n>(
         &self,
         files: impl Iterator<Item = &'n str>,
     ) -> Vec<LockedObject> {
@@ -81,12 +81,12 @@ impl LockSet {
     }
 
     /// Whether a lock file covers the file.
-    pub fn is_for(&self, file: &str) -> bool {
+    pub(crate) fn is_for(&self, file: &str) -> bool {
         self.files.contains_key(file)
     }
 
     /// Whether a workload of the file is recorded.
-    pub fn has_file(&self, file: &str) -> bool {
+    pub(crate) fn has_file(&self, file: &str) -> bool {
         let Some((lock, file)) = self.of_file(file) else {
             return false;
         };
