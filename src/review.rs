@@ -38,12 +38,14 @@ fn purpose(args: &args::DiffArgs) -> &'static Purpose {
     }
 }
 
-/// Moves the findings about workloads out of the problems. The errors that stay end the run.
+/// Moves the findings about workloads out of the problems. The errors that stay end the run. Where no file was looked at,
+/// they are about the policies or the configuration, and all stay.
 fn take_findings(grafted: &mut GraftOutcome) -> Vec<Diagnostic> {
     let problems = std::mem::take(&mut grafted.problems);
+    let has_files = !grafted.files.is_empty();
     let (findings, problems) = problems
         .into_iter()
-        .partition(|problem| !problem.is_error() || problem.code.is_finding());
+        .partition(|problem| !problem.is_error() || has_files && problem.code.is_finding());
     grafted.problems = problems;
     findings
 }

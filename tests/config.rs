@@ -204,6 +204,27 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
 }
 
 #[test]
+fn a_mistake_of_the_configuration_or_a_policy_is_no_finding() {
+    let twice = "policies: [agents/policy.yaml]\nparams: {agent: {port: 1}, agent: {port: 2}}\n";
+    let other = "policies: [agents/other.yaml]\n";
+    for (config, policy) in [
+        (twice, OTHER.to_owned()),
+        (other, OTHER.replace("{name: other}", "{name: Other}")),
+        (other, OTHER.replace("'yes'", "${nope.x}")),
+    ] {
+        let repository = Repository::new(config);
+        repository.write("agents/other.yaml", &policy);
+        for command in ["check", "explain"] {
+            let refused = refusal(&repository.0.run(&[command, "apps"]));
+            assert!(
+                refused.contains("1 error; nothing was written"),
+                "{refused}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_value_that_a_policy_does_not_accept_is_shown_in_the_configuration() {
     let narrow = POLICY.replace("default: '9000'", "default: '9000', pattern: '\\d+'");
     for (config, place) in [
