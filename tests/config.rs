@@ -152,18 +152,33 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
     assert!(stdout(&repository.apply_with("", &["apps"], named)).contains("other"));
 }
 
+/// What a run says about a configuration that it refuses.
+fn wrong(config: &str) -> String {
+    refusal(&Repository::new(config).apply("", &["apps"]))
+}
+
 #[test]
 fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
-    let wrong = |config: &str| refusal(&Repository::new(config).apply("", &["apps"]));
     assert!(wrong("polices: [agents]\n").contains("podgraft.yaml:3:1"));
-    let stray = wrong("policies: [agents]\nparams:\n  agnt: {port: 1}\n");
+    let stray = wrong("policies: [agents]\nparams:\n  agnt: {port: 1, path: /}\n");
     assert!(
-        stray.contains("podgraft.yaml:5:10") && stray.contains("did you mean `agent`?"),
+        stray.contains("podgraft.yaml:5:3]")
+            && stray.contains("did you mean `agent`?")
+            && stray.contains("1 error"),
         "{stray}"
     );
     let stray = wrong("policies: [agents]\nparams:\n  agent: {prot: 1}\n");
     assert!(stray.contains("did you mean `port`?"), "{stray}");
+}
+
+#[test]
+fn each_mistake_is_shown_at_its_entry() {
     for (config, place, message) in [
+        (
+            "policies: [{{ .Values.policies }}]",
+            "3:13",
+            "the configuration is a template",
+        ),
         ("policies: [nowhere.yaml]", "3:12", "nowhere.yaml"),
         (
             "policies: ['builtin:jmx-exportr']",
@@ -187,6 +202,11 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
             "policies: [agents/other.yaml, ./agents/other.yaml]",
             "3:31",
             "`agents/other.yaml` is given twice",
+        ),
+        (
+            "policies: [agents]\n---\n# for the others\nparams: {}",
+            "6:1",
+            "must hold one document, and holds 2",
         ),
         (
             "policies: [agents/othre.yaml]",

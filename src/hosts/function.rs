@@ -179,5 +179,6 @@ pub fn unplaced(policy: Option<String>, name: String, value: String, origin: &st
             at: Some(at.clone()),
         },
         at,
+        policy_at: None,
     }
 }

@@ -79,6 +79,8 @@ pub struct ConfigParam {
     pub setting: ParamSetting,
     /// The place of the name; that of the value is in `setting`.
     pub at: Place,
+    /// The place of the policy's name, where there is one.
+    pub policy_at: Option<Place>,
 }
 
 /// Checks the name of a Namespace: an RFC 1123 label.

@@ -5,6 +5,7 @@ use super::ConfigParam;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::params::{DeclaredParams, ParamSetting};
 use crate::policy::schema::{did_you_mean, nearest};
+use crate::source::Place;
 
 /// Whether the policies of a run come from the configuration that sets the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,6 +45,8 @@ pub fn choose(
             }
         }
     }
+    // Each parameter of an unknown policy has the problem of the policy.
+    problems.dedup();
     (settings, problems)
 }
 
@@ -74,7 +77,8 @@ fn owner<'d>(
         let identities: Vec<&str> = declared.iter().map(|known| &*known.identity).collect();
         let message = format!("no given policy is called `{policy}`");
         let code = Code::UnknownPolicy;
-        let problem = unknown_param(param, code, message, &policy, &identities);
+        let at = param.policy_at.as_ref().unwrap_or(&param.at);
+        let problem = unknown_name(at, code, message, &policy, &identities);
         return Err(UnmatchedParam::Policy(problem));
     }
     let names: Vec<&str> = scope
@@ -84,7 +88,7 @@ fn owner<'d>(
         true => format!("no given policy has a parameter `{name}`"),
         false => format!("the policy `{policy}` has no parameter `{name}`"),
     };
-    let problem = unknown_param(param, Code::UnknownParam, message, name, &names);
+    let problem = unknown_name(&param.at, Code::UnknownParam, message, name, &names);
     Err(UnmatchedParam::Param(problem))
 }
 
@@ -100,14 +104,14 @@ fn ambiguous(param: &ConfigParam, owners: &[&DeclaredParams]) -> Diagnostic {
     problem.help(format!("say which: {}", names.join(" or ")))
 }
 
-fn unknown_param(
-    param: &ConfigParam,
+fn unknown_name(
+    at: &Place,
     code: Code,
     message: String,
     name: &str,
     known: &[&str],
 ) -> Box<Diagnostic> {
-    let problem = Diagnostic::error(code, message).at(param.at.clone(), "here");
+    let problem = Diagnostic::error(code, message).at(at.clone(), "here");
     Box::new(match nearest(name, known.iter().copied()) {
         Some(near) => problem.help(did_you_mean(near)),
         None if known.is_empty() => problem,

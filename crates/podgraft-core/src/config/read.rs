@@ -12,7 +12,7 @@ use crate::dangers::Danger;
 use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::glob::{self, GlobSubject};
 use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
-use crate::policy::document::Document;
+use crate::policy::document::{Document, about};
 use crate::policy::images::ImageMirror;
 use crate::policy::opentelemetry::language::Language;
 use crate::policy::opentelemetry::release::{self, OperatorFeature, Release};
@@ -134,11 +134,14 @@ fn with_document<T>(
             file.name,
             tree.roots().len()
         );
-        return Err(vec![
-            Diagnostic::error(Code::BadPolicy, message).at(file.place(0..0), "in this file"),
-        ]);
+        let problem = Diagnostic::error(Code::BadPolicy, message);
+        return Err(vec![match tree.roots().get(1) {
+            Some(&second) => problem.at(file.place(tree.span(second)), "the second one"),
+            None => problem.at(file.place(0..0), "in this file"),
+        }]);
     };
-    let document = Document::of(&file, &tree, root).map_err(|problem| vec![*problem])?;
+    let document = Document::of(&file, &tree, root)
+        .map_err(|problem| vec![about(*problem, "the configuration")])?;
     read(&document)
 }
 
@@ -161,18 +164,10 @@ fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>
 fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>> {
     let found = schema.check(&document.value, TemplateMode::Filled);
     let problems = document.problems(&found).into_iter();
-    let problems: Vec<Diagnostic> = problems.map(of_config).collect();
+    let problems: Vec<Diagnostic> = problems
+        .map(|problem| about(problem, "the configuration"))
+        .collect();
     unless(problems, ())
-}
-
-/// Schema problems name their subject as in a policy; here it is the configuration.
-fn of_config(problem: Diagnostic) -> Diagnostic {
-    let message = ["the policy ", "the object "]
-        .iter()
-        .fold(problem.message, |message, owner| {
-            message.replace(owner, "the configuration ")
-        });
-    Diagnostic { message, ..problem }
 }
 
 fn typed<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, Vec<Diagnostic>> {
@@ -270,7 +265,11 @@ impl ConfigReader<'_, '_> {
         let mut params = Vec::new();
         for (policy, values) in &settings.params {
             for name in values.keys() {
-                params.push(self.param(Some(policy), name, &at.key(policy).key(name)));
+                let param = self.param(Some(policy), name, &at.key(policy).key(name));
+                params.push(ConfigParam {
+                    policy_at: Some(self.document.key_place(&at.key(policy))),
+                    ..param
+                });
             }
         }
         params
@@ -285,6 +284,7 @@ impl ConfigReader<'_, '_> {
                 at: Some(self.document.place(path)),
             },
             at: self.document.key_place(path),
+            policy_at: None,
         }
     }
 

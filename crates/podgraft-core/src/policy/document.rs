@@ -49,6 +49,15 @@ impl<'t> Document<'t> {
     }
 }
 
+/// The problem of a document that is no policy. Its message names the subject as in a policy.
+pub(crate) fn about(problem: Diagnostic, subject: &str) -> Diagnostic {
+    let words = ["the policy ", "the object "];
+    let message = words.iter().fold(problem.message, |message, owner| {
+        message.replace(owner, &format!("{subject} "))
+    });
+    Diagnostic { message, ..problem }
+}
+
 /// A value of a policy and its places, kept after the tree of the file is gone.
 #[derive(Debug)]
 pub struct KeptValue {

@@ -7,11 +7,9 @@ use crate::yaml::parse::{ParseError, ParseErrorKind};
 use crate::yaml::value::{ValueError, ValueErrorKind};
 
 /// The diagnostic for a Helm template: the line with the error contains `{{`.
-fn not_rendered(place: &Place) -> Option<Diagnostic> {
-    let diagnostic = Diagnostic::error(
-        Code::NotRendered,
-        "the policy is a template that has not been rendered",
-    );
+fn not_rendered(place: &Place, file_kind: &str) -> Option<Diagnostic> {
+    let message = format!("{file_kind} is a template that has not been rendered");
+    let diagnostic = Diagnostic::error(Code::NotRendered, message);
     let help = "render it first (`helm template`), then give podgraft the result";
     place
         .excerpt
@@ -21,7 +19,7 @@ fn not_rendered(place: &Place) -> Option<Diagnostic> {
 
 /// The diagnostic for a text that cannot be parsed. `file_kind` is its name in messages.
 pub(crate) fn not_yaml(file: &PolicyFile, error: ParseError, file_kind: &str) -> Diagnostic {
-    if let Some(diagnostic) = not_rendered(&file.place(error.at.clone())) {
+    if let Some(diagnostic) = not_rendered(&file.place(error.at.clone()), file_kind) {
         return diagnostic;
     }
     let (code, message) = match error.kind {
@@ -42,7 +40,9 @@ pub(crate) fn not_yaml(file: &PolicyFile, error: ParseError, file_kind: &str) ->
 /// The diagnostic for a node that has no JSON value.
 pub(super) fn not_a_value(file: &PolicyFile, error: ValueError) -> Diagnostic {
     let place = file.place(error.at);
-    if let (ValueErrorKind::BadKey, Some(diagnostic)) = (&error.kind, not_rendered(&place)) {
+    if let (ValueErrorKind::BadKey, Some(diagnostic)) =
+        (&error.kind, not_rendered(&place, "the policy"))
+    {
         return diagnostic;
     }
     let (code, message) = match error.kind {
