@@ -46,7 +46,13 @@ pub fn test(args: &TestArgs) -> Exit {
                 let verdicts = judge(&test.spec, &test_result, expected.as_deref());
                 judged.push(TestResult { test, verdicts });
             }
-            Err(found) => problems.extend(found),
+            Err(found) => {
+                let placed = |problem: Diagnostic| match problem.labels.is_empty() {
+                    true => problem.at(test.at.clone(), "in this test"),
+                    false => problem,
+                };
+                problems.extend(found.into_iter().map(placed));
+            }
         }
     }
     let console = Console::plain(args.color);

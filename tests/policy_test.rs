@@ -235,15 +235,42 @@ fn what_cannot_be_run_exits_2() {
             "{code:?}: {wanted} is not in\n{run_tests}"
         );
     }
-    for (from, message) in [
-        ("policies: [policy.yaml]", "the test has no policy"),
-        ("inputs: [input.yaml]", "the test has no manifests"),
+    let nothing = TempDir::new().expect("a folder");
+    fs::write(nothing.path().join("a.yaml"), INPUT).expect("the folder is writable");
+    let output = run(nothing.path(), &["."]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no test in"));
+}
+
+#[test]
+fn what_a_test_lacks_is_said_with_its_place() {
+    for (from, to, message) in [
+        (
+            "policies: [policy.yaml]",
+            "policies: []",
+            "the test has no policy",
+        ),
+        (
+            "inputs: [input.yaml]",
+            "inputs: []",
+            "the test has no manifests",
+        ),
+        (
+            "policies: [policy.yaml]",
+            "policies: [gone.yaml]",
+            "`gone.yaml` cannot",
+        ),
+        (
+            "inputs: [input.yaml]",
+            "inputs: [gone.yaml]",
+            "`gone.yaml` cannot",
+        ),
+        ("spec:", "sepc:", "the test has no field `sepc`"),
     ] {
         let folder = folder("  expect: {warnings: []}\n");
         let path = folder.path().join("test.yaml");
         let test = fs::read_to_string(&path).expect("it is there");
-        let key = from.split(':').next().unwrap_or_default();
-        fs::write(&path, test.replace(from, &format!("{key}: []"))).expect("it is writable");
+        fs::write(&path, test.replace(from, to)).expect("it is writable");
         let output = run(folder.path(), &["test.yaml"]);
         let run_tests = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{run_tests}");
@@ -252,11 +279,6 @@ fn what_cannot_be_run_exits_2() {
             "{run_tests}"
         );
     }
-    let nothing = TempDir::new().expect("a folder");
-    fs::write(nothing.path().join("a.yaml"), INPUT).expect("the folder is writable");
-    let output = run(nothing.path(), &["."]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no test in"));
 }
 
 #[test]

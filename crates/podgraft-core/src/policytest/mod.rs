@@ -14,6 +14,7 @@ use crate::change::Change;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::glob::{self, GlobSubject};
 use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
+use crate::source::Place;
 
 pub use read::{KIND, read};
 use types::{Expect, ExpectedOutcome, ExpectedResult, PolicyTestSpec};
@@ -25,6 +26,8 @@ pub struct PolicyTest {
     pub name: String,
     /// The file of the test, as named by the user.
     pub file: Arc<str>,
+    /// The place of the test in the file.
+    pub at: Place,
     /// What to run, and the expectations.
     pub spec: PolicyTestSpec,
 }

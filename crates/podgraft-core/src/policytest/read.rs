@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::PolicyTest;
 use super::types::{PolicyTestFile, PolicyTestSpec};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::document::Document;
+use crate::policy::document::{Document, about};
 use crate::policy::read::{PolicyFile, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, meant_code};
 use crate::policy::stored_schemas::POLICY_TEST;
@@ -43,14 +43,17 @@ fn read_one(
     tree: &Tree<'_>,
     root: NodeId,
 ) -> Result<PolicyTest, Vec<Diagnostic>> {
-    let document = Document::of(file, tree, root).map_err(|problem| vec![*problem])?;
+    let document =
+        Document::of(file, tree, root).map_err(|problem| vec![about(*problem, "the test")])?;
     if document.text(&["apiVersion"]) != Some(API_VERSION) {
         let message = format!("a test begins with `apiVersion: {API_VERSION}` and `kind: {KIND}`");
         let at = Path::of(&["apiVersion"]);
         return Err(vec![document.error(Code::BadPolicy, &at, message)]);
     }
     let found = SCHEMA.check(&document.value, TemplateMode::Filled);
-    let mut problems = document.problems(&found);
+    let problems = document.problems(&found).into_iter();
+    let mut problems: Vec<Diagnostic> =
+        problems.map(|problem| about(problem, "the test")).collect();
     problems.extend(unknown_codes(&document));
     if !problems.is_empty() {
         return Err(problems);
@@ -67,6 +70,7 @@ fn read_one(
     Ok(PolicyTest {
         name,
         file: Arc::clone(&file.name),
+        at: document.place(&Path::default()),
         spec: test.spec,
     })
 }
