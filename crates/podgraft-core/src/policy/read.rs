@@ -1,6 +1,6 @@
 //! Reads policies from files: finds them in all documents, assigns parameters and sorts by weight.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::Policy;
@@ -85,6 +85,9 @@ fn read_each(
     }
     made.problems
         .extend(found.iter().filter_map(invalid_former_name));
+    // Rules that share an `inject` by an alias have the same problems at the same places.
+    let mut seen = HashSet::new();
+    made.problems.retain(|problem| seen.insert(problem.clone()));
     let renamed: BTreeMap<String, String> = found.iter().filter_map(renamed_from).collect();
     for policy in &mut made.policies {
         policy.renamed_from = renamed.get(&policy.identity).cloned();
