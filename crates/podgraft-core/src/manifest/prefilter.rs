@@ -61,6 +61,10 @@ impl<'a> DocumentScanner<'a> {
     ) -> Option<(DocumentScan<'a>, usize)> {
         let text = self.text;
         let mut root = RootFields::default();
+        let start = match start {
+            0 => mark_length(text),
+            start => start,
+        };
         let mut at = start + behind_separator(&text[start..])?;
         loop {
             match text.get(at) {
@@ -190,7 +194,8 @@ pub struct ScannedDocuments<'a, 'k> {
 impl<'a, 'k> ScannedDocuments<'a, 'k> {
     /// Returns the chunks of a text.
     pub fn of(text: &'a [u8], kinds: &'k PodKinds) -> Self {
-        let classifier = (!has_odd_breaks(text)).then(|| DocumentScanner::of(text));
+        let is_odd = has_odd_breaks(&text[mark_length(text)..]);
+        let classifier = (!is_odd).then(|| DocumentScanner::of(text));
         ScannedDocuments {
             chunks: chunks(text),
             classifier,
@@ -221,6 +226,16 @@ impl<'a> Iterator for ScannedDocuments<'a, '_> {
                 None => (self.chunks.next()?, DocumentScan::Parse),
             },
         )
+    }
+}
+
+/// The length of the byte order mark with which a file may begin.
+fn mark_length(text: &[u8]) -> usize {
+    let mark = "\u{feff}".as_bytes();
+    if text.starts_with(mark) {
+        mark.len()
+    } else {
+        0
     }
 }
 
