@@ -15,9 +15,8 @@ use podgraft_core::policy::read::PolicyFile;
 use podgraft_core::source::Place;
 
 use crate::args;
-use crate::problems::not_read;
 use crate::repository::root_of;
-use crate::walk::real;
+use crate::walk::{real, unreadable};
 
 /// Names the configuration file; how operators set one for hosts.
 const CONFIG: &str = "PODGRAFT_CONFIG";
@@ -216,7 +215,7 @@ fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnosti
 
 fn read_text(path: &Path) -> Result<PolicyFile, Vec<Diagnostic>> {
     let name = path.to_string_lossy();
-    let bytes = fs::read(path).map_err(|error| vec![not_read(&name, error)])?;
+    let bytes = fs::read(path).map_err(|error| vec![unreadable(&name, &error)])?;
     let text = String::from_utf8(bytes).map_err(|_| {
         vec![Diagnostic::error(
             Code::NotUtf8,

@@ -384,9 +384,11 @@ fn walk_problem(
     {
         return None;
     }
-    let reason = error.io_error();
-    let reason = reason.map_or_else(|| error.to_string(), io::Error::to_string);
-    Some(not_read(path.display(), reason))
+    let name = path.to_string_lossy();
+    Some(match error.io_error() {
+        Some(reason) => unreadable(&name, reason),
+        None => not_read(name, error),
+    })
 }
 
 /// The error for a file that cannot be read. If it is not there, a file or folder beside it with a similar name is
@@ -395,6 +397,9 @@ pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
     let problem = not_read(name, error);
     if error.kind() != io::ErrorKind::NotFound {
         return problem;
+    }
+    if Path::new(name).is_symlink() {
+        return not_read(name, "it is a symbolic link whose target does not exist");
     }
     match similar_path(Path::new(name)) {
         Some(path) => problem.help(did_you_mean(&path.to_string_lossy())),

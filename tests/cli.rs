@@ -561,6 +561,28 @@ fn links_are_followed_only_inside_the_named_folder() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_said_to_be_one() {
+    use std::os::unix::fs::symlink;
+    let place = Place::with_policy(POLICY);
+    place.write("m/a.yaml", deployment("a", "go"));
+    symlink("gone.yaml", place.path("m/b.yaml")).unwrap();
+    for args in [
+        &["apply", "-p", "policy.yaml", "m"][..],
+        &["apply", "-p", "policy.yaml", "m/b.yaml"],
+        &["apply", "-p", "m/b.yaml", "m/a.yaml"],
+        &["apply", "--config", "m/b.yaml", "m/a.yaml"],
+    ] {
+        let output = place.run(args);
+        assert_refused(
+            &output,
+            "`m/b.yaml` cannot be read: it is a symbolic link whose target does not exist",
+        );
+        assert!(!stderr(&output).contains("did you mean"));
+    }
+}
+
 #[test]
 fn the_program_explains_itself() {
     let place = Place::with_policy(POLICY);
