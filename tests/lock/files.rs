@@ -89,6 +89,28 @@ fn what_an_editor_puts_before_and_behind_lines_is_no_record() {
 }
 
 #[test]
+fn a_file_without_a_last_line_end_is_given_back_with_the_line_ends_of_another_system() {
+    let to_windows = |text: String| text.replace('\n', "\r\n");
+    let from_windows = |text: String| text.replace("\r\n", "\n");
+    let unended = DEPLOYMENT.trim_end().to_owned();
+    let conversions: [(String, &dyn Fn(String) -> String); 2] = [
+        (unended.clone(), &to_windows),
+        (to_windows(unended), &from_windows),
+    ];
+    for (text, convert) in conversions {
+        let place = empty_repository();
+        place.write("policy.yaml", policy("agent", 1));
+        place.write("orders.yaml", &text);
+        succeeded(&place, &["apply", "-i", "-p", "policy.yaml", "orders.yaml"]);
+        for name in ["orders.yaml", "podgraft.lock"] {
+            place.write(name, convert(place.read(name)));
+        }
+        succeeded(&place, &["undo", "-i", "orders.yaml"]);
+        assert_eq!(place.read("orders.yaml"), convert(text));
+    }
+}
+
+#[test]
 fn a_lost_line_comes_back_as_the_message_says() {
     let place = applied();
     let lock = place.read("podgraft.lock");

@@ -2,6 +2,7 @@
 //! record is written, and restored by undo.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::edit::scalar::changed_piece;
@@ -128,10 +129,20 @@ pub(super) fn edits_of(
         let (Some(region), Some(texts)) = (regions.get(*at), &record.text) else {
             continue;
         };
-        let region_text = region.whole;
-        let is_as_it_was = [region.object, region_text]
-            .iter()
-            .any(|candidate| digest_of_bytes(candidate.as_bytes()) == texts.of);
+        let candidates = [region.object, region.whole];
+        let is_noted = |text: &str| digest_of_bytes(text.as_bytes()) == texts.of;
+        let is_unchanged = candidates.into_iter().any(is_noted);
+        let was_converted =
+            !is_unchanged && candidates.iter().any(|text| is_noted(&converted(text)));
+        let region_text = &*match was_converted {
+            true => Cow::from(converted(region.whole)),
+            false => Cow::from(region.whole),
+        };
+        let as_it_is = |noted: &str| match was_converted {
+            true => converted(noted),
+            false => noted.to_owned(),
+        };
+        let is_as_it_was = is_unchanged || was_converted;
         are_as_they_were &= is_as_it_was;
         // If all noted texts are still at their places, somebody changed something else.
         let has_text = texts.places.iter().any(|place| !place.2.is_empty());
@@ -145,10 +156,10 @@ pub(super) fn edits_of(
             };
             has_lost |= found.is_none();
             edits.extend(found.map(|offset| {
-                let start = region.start + offset;
+                let start = region.start + as_it_is(&region_text[..offset]).len();
                 Edit {
-                    at: start..start + place.2.len(),
-                    text: place.3.as_str().into(),
+                    at: start..start + as_it_is(&place.2).len(),
+                    text: as_it_is(&place.3).into(),
                 }
             }));
         }
@@ -186,6 +197,14 @@ pub(super) fn keep_line_end(text: &str, edits: &mut Vec<Edit>) -> bool {
         false => last.text = kept.into(),
     }
     true
+}
+
+/// The text with the line ends of the other kind of systems, as git and editors convert them.
+fn converted(text: &str) -> String {
+    match text.contains("\r\n") {
+        true => text.replace("\r\n", "\n"),
+        false => text.replace('\n', "\r\n"),
+    }
 }
 
 fn offset_of(text: &str, (line, column, old, _): &TextDifference) -> Option<usize> {
