@@ -20,7 +20,7 @@ use crate::outcome::ObjectName;
 use crate::source::{LineCounter, Place};
 use quick_name::plain_name;
 
-mod quick_name;
+pub(super) mod quick_name;
 
 /// The number of cached answers. The workloads of a chart look up the same objects one after another.
 const KEPT_ANSWERS: usize = 256;

@@ -1,9 +1,11 @@
 //! Reads the needed objects of a text. Documents that cannot hold such an object are not parsed.
 
 use memchr::memmem::{self, Finder};
+use serde_json::json;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::index::quick_name::{PlainName, plain_name};
 use super::object::data_of;
 use super::{Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, add, name_in};
 use crate::diagnostic::{Code, Diagnostic};
@@ -170,15 +172,35 @@ impl<'r> InventoryReader<'r> {
             .any(|wanted| wanted.as_bytes() == kind.as_ref())
     }
 
-    /// Notes an unreadable document: it may hold an object that a policy needs, so it cannot be skipped silently. A
-    /// template of a kind that policies only generate is skipped: no earlier run wrote it.
+    /// Notes an unreadable document: it may hold an object that a policy needs, so it cannot be skipped silently. Of a
+    /// template of a kind that policies only generate, the name is all that matters: no earlier run wrote it.
     fn refuse(&mut self, source: &Source<'_>, at: Range<usize>, kind: Option<&[u8]>) {
         let template = find_template_line(source.text);
         let mut kinds_of_facts = self.needs.kinds_of_facts();
         let may_be_read =
             kind.is_none_or(|kind| kinds_of_facts.any(|wanted| wanted.as_bytes() == kind));
-        if may_be_read || template.is_none() {
-            self.unreadable.push(source.place(template.unwrap_or(at)));
+        match template {
+            Some(template) if !may_be_read => self.template(source, template),
+            template => self.unreadable.push(source.place(template.unwrap_or(at))),
+        }
+    }
+
+    /// Adds what a template states of its object, if it states the name.
+    fn template(&mut self, source: &Source<'_>, place: Range<usize>) {
+        let word = |key: &str| {
+            let mut lines = source.text.lines();
+            lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+        };
+        let Some(PlainName { name, namespace }) = plain_name(source.text.as_bytes()) else {
+            return;
+        };
+        let metadata = json!({"name": name, "namespace": namespace});
+        let object =
+            json!({"apiVersion": word("apiVersion"), "kind": word("kind"), "metadata": metadata});
+        let name = name_in(&object, &source.name, self.options);
+        if let Some(name) = name.filter(|_| self.standing != SourceRole::Context) {
+            let known = KnownObject::new(self.standing, Arc::new(object), source.place(place));
+            add(&mut self.found.objects, name, known);
         }
     }
 

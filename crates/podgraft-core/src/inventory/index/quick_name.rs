@@ -2,7 +2,7 @@
 
 /// `metadata.name` and `metadata.namespace`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PlainName<'t> {
+pub(in crate::inventory) struct PlainName<'t> {
     /// `metadata.name`.
     pub name: &'t str,
     /// `metadata.namespace`, if it is stated.
@@ -19,7 +19,7 @@ fn metadata_block(text: &str) -> Option<&str> {
 
 /// Returns the name of the object in a document whose root is a block mapping with plain keys. `None` if only the
 /// parser can tell: no line of `metadata` may depend on other lines, as in a quoted text of several lines.
-pub(super) fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
+pub(in crate::inventory) fn plain_name(document: &[u8]) -> Option<PlainName<'_>> {
     let block = metadata_block(std::str::from_utf8(document).ok()?)?;
     let (mut indent, mut name, mut namespace) = (None, None, None);
     let mut may_go_on = false;
