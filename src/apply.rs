@@ -10,7 +10,7 @@ use podgraft_core::report::text;
 use crate::args::{self, ApplyFormat};
 use crate::diagnostics::Console;
 use crate::kustomization;
-use crate::output::{GraftedFile, OutputTarget, print, write_component};
+use crate::output::{GraftedFile, OutputTarget, absolute, print, write_component};
 use crate::pipeline::OutputTiming;
 use crate::run::{
     Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all, refuse, usage,
@@ -43,8 +43,20 @@ fn check_format(args: &args::ApplyArgs) -> Result<(), clap::Error> {
             ErrorKind::MissingRequiredArgument,
             "-o kustomize needs a folder: add --output-dir DIR",
         )),
+        (ApplyFormat::Kustomize, Some(folder)) if is_report_in(folder, &args.run.output) => {
+            conflict("--report names a file of the Component: give it another one")
+        }
         (ApplyFormat::JsonPatch, None) | (ApplyFormat::Kustomize, Some(_)) => Ok(()),
     }
+}
+
+/// Whether the report would go into a file of the Component in the folder, or into a kustomization beside it.
+fn is_report_in(folder: &Path, output: &args::OutputArgs) -> bool {
+    let report = output.report.as_deref().and_then(absolute);
+    let mut names = kustomization::NAMES.into_iter().chain([GENERATED]);
+    report.is_some_and(|report| {
+        names.any(|name| absolute(&folder.join(name)) == Some(report.clone()))
+    })
 }
 
 fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {

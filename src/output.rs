@@ -245,7 +245,7 @@ pub fn check_apart(
 }
 
 /// The path with its folder resolved: canonical if the folder exists, else absolute.
-fn absolute(path: &Path) -> Option<PathBuf> {
+pub fn absolute(path: &Path) -> Option<PathBuf> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())

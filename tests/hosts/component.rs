@@ -281,6 +281,24 @@ fn a_component_takes_the_place_of_its_earlier_version_alone() {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         std::fs::remove_file(path).unwrap();
         succeeded(&component());
+        let before = std::fs::read_to_string(place.path().join("out/kustomization.yaml")).unwrap();
+        let args = [
+            "-o",
+            "kustomize",
+            "--output-dir",
+            "out",
+            "input.yaml",
+            "--report",
+        ];
+        let report = format!("./out/{name}");
+        let args = [&["apply", "-p", "agent.yaml"], &args[..], &[&report]].concat();
+        let refused = failed(&place.podgraft(&args).output().unwrap());
+        assert!(
+            refused.contains("--report names a file of the Component"),
+            "{refused}"
+        );
+        let after = std::fs::read_to_string(place.path().join("out/kustomization.yaml")).unwrap();
+        assert_eq!(after, before);
         succeeded(&component());
     }
 }
