@@ -12,7 +12,7 @@ use podgraft_core::outcome::FileReport;
 use super::announce::announce;
 use super::function::unplaced;
 use super::parameters::ApplicationParameters;
-use super::{TO_STDOUT, complete, fail, local_config_warnings};
+use super::{TO_STDOUT, complete, fail, local_config_warnings, no_policy_given};
 use crate::args::{self, ArgocdCommand, ColorWhen, DiagnosticsFormat, PluginKind};
 use crate::diagnostics::{Console, log_to_file};
 use crate::kustomization;
@@ -92,7 +92,7 @@ fn prepare(
     run.output.strict |= parameters.strict;
     let offered = choose_offered(&args.offered, &parameters.policies)?;
     let mut run = match args.offered.is_empty() {
-        true => complete(run)?,
+        true => complete(run, no_policy_given())?,
         // An operator who offers policies need not prescribe one, so none may be chosen.
         false => crate::settings::complete(run, crate::settings::Caller::Host)?,
     };

@@ -13,7 +13,7 @@ use podgraft_core::policy::schema::{did_you_mean, nearest};
 use podgraft_core::source::Place;
 use podgraft_core::yaml::splice::{Edit, splice};
 
-use super::{complete, fail, read_stdin};
+use super::{complete, fail, no_policy_given, read_stdin};
 use crate::args;
 use crate::diagnostics::{Console, log_to_file};
 use crate::output::print;
@@ -43,6 +43,17 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
         }
         Err(problems) => GraftOutcome::refused(&args.run(), problems),
     };
+    // What runs a function rarely passes flags on.
+    for help in grafted
+        .problems
+        .iter_mut()
+        .filter_map(|problem| problem.help.as_mut())
+    {
+        *help = help.replace(
+            "say so: --image-env ",
+            "say so under `imageEnv` in the podgraft.yaml that PODGRAFT_CONFIG names: ",
+        );
+    }
     // A ResourceList without items is no error.
     grafted
         .problems
@@ -56,7 +67,7 @@ fn configure(
     list: &ResourceList<'_>,
 ) -> Result<(args::RunArgs, FunctionMode), Vec<Diagnostic>> {
     let mut mode = FunctionMode::default();
-    let mut misspelt = None;
+    let mut without_policy = no_policy_given();
     match list.function_config().map_err(|problem| vec![*problem])? {
         FunctionConfig::Absent => {}
         FunctionConfig::Policy(file) => run.policies.configured.inline.push(file),
@@ -65,12 +76,9 @@ fn configure(
             add(&mut run, config, Path::new(""));
             mode = wanted;
         }
-        FunctionConfig::Values(values) => misspelt = add_values(&mut run, values),
+        FunctionConfig::Values(values) => without_policy = add_values(&mut run, values),
     }
-    let mut run = complete(&run).map_err(|problems| match misspelt {
-        Some(problem) => vec![problem],
-        None => problems,
-    })?;
+    let mut run = complete(&run, without_policy)?;
     // `@input` means the items of the list. The list itself is no policy file, so its policies are read here.
     let asked = run.policies.given.len();
     run.policies
@@ -109,14 +117,16 @@ fn not_up_to_date(list: &ResourceList<'_>, workload: &WorkloadReport) -> Diagnos
 const POLICY_KEY: &str = "policy";
 
 /// Adds the values of kpt's `-- key=value`: `policy` is a list of policies, any other key a parameter. Returns the error
-/// for a key that was probably meant as `policy`, for a run without a policy.
-fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> Option<Diagnostic> {
-    let mut misspelt = None;
+/// for a run without a policy, at a key that was probably meant as `policy`.
+fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> Diagnostic {
+    let mut without_policy = no_policy_given().help(format!(
+        "name policies in the `data` of the ConfigMap, under the key `{POLICY_KEY}`: builtin:NAME, or a file"
+    ));
     for (key, value, at) in values {
         if nearest(&key, [POLICY_KEY].into_iter()).is_some() {
             let message = format!("no policy is given, and `{key}` is taken for a parameter");
             let problem = Diagnostic::error(Code::BadPolicy, message).at(at.clone(), "here");
-            misspelt = Some(problem.help(did_you_mean(POLICY_KEY)));
+            without_policy = problem.help(did_you_mean(POLICY_KEY));
         }
         if key == POLICY_KEY {
             run.policies.given.extend(policies_in_list(&value));
@@ -135,7 +145,7 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> 
             run.policies.params.insert(0, setting);
         }
     }
-    misspelt
+    without_policy
 }
 
 /// Prints the list with its results. On failure the items are unchanged, but the list is printed all the same:

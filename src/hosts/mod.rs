@@ -41,23 +41,30 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
         print(&text).map_err(|problem| vec![problem])?;
         return Ok(Exit::Done);
     }
-    let run = complete(&args.run())?;
+    let run = complete(&args.run(), no_policy_given())?;
     let mut grafted = graft_read(&run, input, text);
     let evasions = local_config_warnings(&grafted);
     grafted.problems.extend(evasions);
     Ok(conclude(grafted, &args.output, TO_STDOUT))
 }
 
-/// Completes the flags by the environment and the operator's configuration. Without a policy, this is an error.
-fn complete(run: &args::RunArgs) -> Result<args::RunArgs, Vec<Diagnostic>> {
+/// Completes the flags by the environment and the operator's configuration. Without a policy, this is the given error.
+fn complete(
+    run: &args::RunArgs,
+    without_policy: Diagnostic,
+) -> Result<args::RunArgs, Vec<Diagnostic>> {
     let run = settings::complete(run, Caller::Host)?;
     let policies = &run.policies;
     if policies.given.is_empty() && policies.configured.inline.is_empty() {
-        let problem = Diagnostic::error(Code::BadPolicy, "no policy is given");
-        let help = "name policies with -p or PODGRAFT_POLICY, or a podgraft.yaml with --config or PODGRAFT_CONFIG";
-        return Err(vec![problem.help(help)]);
+        return Err(vec![without_policy]);
     }
     Ok(run)
+}
+
+fn no_policy_given() -> Diagnostic {
+    Diagnostic::error(Code::BadPolicy, "no policy is given").help(
+        "name policies with -p or PODGRAFT_POLICY, or a podgraft.yaml with --config or PODGRAFT_CONFIG",
+    )
 }
 
 fn fail(problems: &[Diagnostic], console: Console) -> Exit {

@@ -153,6 +153,20 @@ fn kpts_config_map_names_policies_and_parameters() {
         output.contains("agent.jar=7") && output.contains("image: a:2"),
         "{output}"
     );
+    let without = deployment().replace("JAVA_TOOL_OPTIONS", "OTHER");
+    let warned = stderr_of(&function(&place, &list(&[&without], config)));
+    assert!(
+        warned.contains("under `imageEnv`") && !warned.contains("--image-env"),
+        "{warned}"
+    );
+    for data in ["", "data: {port: '7'}\n"] {
+        let config = format!("apiVersion: v1\nkind: ConfigMap\n{data}");
+        let refused = failed(&function(&place, &list(&[&deployment()], &config)));
+        assert!(
+            refused.contains("no policy is given") && refused.contains("under the key `policy`"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]
