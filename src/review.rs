@@ -1,7 +1,9 @@
 //! `diff`, `explain`, `inspect`, `check` and `debug`: print what the pipeline found in the requested format.
 
+use std::path::PathBuf;
+
 use clap::error::ErrorKind;
-use podgraft_core::diagnostic::{Diagnostic, Severity};
+use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
 use podgraft_core::edit::yaml_document;
 use podgraft_core::outcome::{FileReport, ReportedFile};
 use podgraft_core::report::check::CheckedRun;
@@ -135,6 +137,14 @@ fn reader(program: DiffAudience) -> DiffAudience {
 
 /// `podgraft explain -p POLICY`.
 pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
+    let code = |path: &PathBuf| Code::find(path.to_str()?).filter(|_| !path.exists());
+    if let Some(code) = args.run.paths.iter().find_map(code) {
+        let name = code.name();
+        let message = format!(
+            "`{name}` is a diagnostic code, and there is no such file: `podgraft explain {name}` alone prints its page"
+        );
+        return Err(usage(ErrorKind::ArgumentConflict, message));
+    }
     let mut request = RunRequest::of(&Purpose::Elsewhere);
     request.options.places = true;
     let mut grafted = graft_all(&args.run, request)?;

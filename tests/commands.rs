@@ -31,6 +31,14 @@ fn a_code_is_explained_by_its_name_and_every_diagnostic_names_the_command() {
         unlike_any.contains("`nope-code` is neither a diagnostic code nor a file"),
         "{unlike_any}"
     );
+    for args in [
+        &["explain", "-p", "policy.yaml", "hidden-env"][..],
+        &["explain", "hidden-env", "-p", "policy.yaml", "apps"],
+    ] {
+        let mixed = failed(&place.run(args));
+        let wanted = "`hidden-env` is a diagnostic code, and there is no such file";
+        assert!(mixed.contains(wanted), "{mixed}");
+    }
     for form in ["text", "short"] {
         let output = place.run(&[
             "apply",
