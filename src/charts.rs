@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::graft::RENDER_FIRST;
-use podgraft_core::wording::shell_word;
+use podgraft_core::wording::{shell_path, shell_word};
 
 /// Rewrites the help of problems with unrendered templates: it names the chart and the whole command to run.
 pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
@@ -35,7 +35,7 @@ pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
             };
             let absolute = folder.canonicalize().unwrap_or_default();
             let name = absolute.file_name().unwrap_or_default().to_string_lossy();
-            (shell_word(&name), shell_word(&folder.to_string_lossy()))
+            (shell_word(&name), shell_path(&folder.to_string_lossy()))
         }
         None => ("RELEASE".to_owned(), "CHART".to_owned()),
     };

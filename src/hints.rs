@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use podgraft_core::diagnostic::Diagnostic;
-use podgraft_core::wording::shell_word;
+use podgraft_core::wording::shell_path;
 
 use crate::run::reads_stdin;
 
@@ -38,6 +38,6 @@ pub fn name_paths<'d>(
 
 /// Paths as words of a command line.
 pub fn words_of(paths: &[PathBuf]) -> String {
-    let words = paths.iter().map(|path| shell_word(&path.to_string_lossy()));
+    let words = paths.iter().map(|path| shell_path(&path.to_string_lossy()));
     words.collect::<Vec<_>>().join(" ")
 }

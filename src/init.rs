@@ -8,7 +8,7 @@ use podgraft_core::config::FILE_NAME;
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::edit::emit::plain_or_quoted;
 use podgraft_core::policy::read::{PolicyFile, read};
-use podgraft_core::wording::shell_word;
+use podgraft_core::wording::{shell_path, shell_word};
 
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
 use crate::args::{ColorWhen, PolicyArgs};
@@ -17,6 +17,7 @@ use crate::policies::load_to_look_at;
 use crate::problems::not_written;
 use crate::run::Exit;
 use crate::settings::from_folder;
+use crate::walk::real;
 
 /// The folder that `init` creates for a policy.
 const FOLDER: &str = "podgraft";
@@ -50,7 +51,13 @@ fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
         }
     };
     write_new(&config, &configuration(&used))?;
-    inform("next: podgraft diff PATH, with the folder of your rendered manifests as PATH\n");
+    let flag = match real(&args.folder) == real(Path::new(".")) {
+        true => String::new(),
+        false => format!("--config {} ", shell_path(&config.to_string_lossy())),
+    };
+    inform(&format!(
+        "next: podgraft diff {flag}PATH, with the folder of your rendered manifests as PATH\n"
+    ));
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use podgraft_core::policy::params::ParamSetting;
 use podgraft_core::policy::read::{PolicyFile, read};
 use podgraft_core::policytest::{self, KIND, PolicyTest, TestResult, TestRun, judge, junit, table};
 use podgraft_core::report::merge_repeated;
-use podgraft_core::wording::shell_word;
+use podgraft_core::wording::shell_path;
 use podgraft_core::yaml::splice::splice;
 
 use crate::args::parse_param;
@@ -290,7 +290,7 @@ impl Updates {
 
 fn read_expected(path: &Path, test: &PolicyTest) -> Result<String, Vec<Diagnostic>> {
     std::fs::read_to_string(path).map_err(|error| {
-        let file = shell_word(&test.file);
+        let file = shell_path(&test.file);
         let unreadable = unreadable(&path.display().to_string(), &error);
         let help = format!("`podgraft policy test --update {file}` writes what comes out into it");
         vec![unreadable.help(help)]

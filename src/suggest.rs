@@ -10,7 +10,7 @@ use podgraft_core::policy::conversion::ReadOptions;
 use podgraft_core::policy::format::FORMATS;
 use podgraft_core::policy::read::read_as;
 use podgraft_core::suggest::{Suggestion, read};
-use podgraft_core::wording::{lines, shell_word};
+use podgraft_core::wording::{lines, shell_path};
 
 use crate::args::ColorWhen;
 use crate::diagnostics::Console;
@@ -113,7 +113,7 @@ fn with_resource(kind: &str, suggestions: &[Suggestion], paths: &str) -> String 
         );
     }
     let files = files.into_iter().take(SHOWN);
-    let given = files.map(|file| format!("-p {} ", shell_word(file)));
+    let given = files.map(|file| format!("-p {} ", shell_path(file)));
     format!("podgraft diff {}{paths}", given.collect::<String>())
 }
 

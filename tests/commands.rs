@@ -271,6 +271,23 @@ fn a_first_policy_is_written_from_answers_and_works() {
 }
 
 #[test]
+fn commands_that_are_proposed_work_with_every_name_of_a_file() {
+    let place = place();
+    place.write("my apps/orders.yaml", deployment("orders"));
+    let init = place.run(&["init", "--use", "../policy.yaml", "my apps"]);
+    succeeded(&init);
+    let next = "next: podgraft diff --config 'my apps/podgraft.yaml' PATH";
+    assert!(stderr_of(&init).contains(next), "{}", stderr_of(&init));
+    place.write("-a b.yaml", deployment("orders"));
+    let check = place.run(&["check", "-p", "policy.yaml", "--", "-a b.yaml"]);
+    let findings = stdout_of(&check);
+    assert!(
+        findings.contains("`podgraft diff './-a b.yaml'`"),
+        "{findings}"
+    );
+}
+
+#[test]
 fn a_configuration_is_not_written_for_a_policy_that_cannot_be_used() {
     for (used, problem) in [
         ("builtin:nope", "`nope`"),

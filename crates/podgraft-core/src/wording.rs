@@ -98,6 +98,14 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", one_line(word).replace('\'', r"'\''"))
 }
 
+/// Quotes a path for a POSIX shell, so that no command takes it for a flag.
+pub fn shell_path(path: &str) -> String {
+    match path.starts_with('-') && path != "-" {
+        true => shell_word(&format!("./{path}")),
+        false => shell_word(path),
+    }
+}
+
 fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     let is_printable = |byte: u8| match byte {
         b' '..=b'~' => true,

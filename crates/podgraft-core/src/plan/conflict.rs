@@ -8,6 +8,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyValue;
 use crate::record::RECORD;
 use crate::record::words::{forced_undo_command, undo_command};
+use crate::wording::shell_path;
 
 use super::draft::DraftValue;
 use super::draft_paths::RecordedPlaces;
@@ -172,7 +173,7 @@ impl Planner<'_, '_> {
             Some(kind) => format!(
                 "make both the same, or take one out; a {kind} cannot win over what is there: an InjectionPolicy with \
                  `onConflict: Replace` can (`podgraft policy convert {}` makes one of it)",
-                self.policy.text.name
+                shell_path(&self.policy.text.name)
             ),
         }
     }

@@ -1,7 +1,7 @@
 //! Describes record paths in words, as reports do, and formats the undo command.
 
 use crate::change::ChangeTarget;
-use crate::wording::shell_word;
+use crate::wording::{shell_path, shell_word};
 
 /// Describes a record path: `pod/spec/containers/app/env/X` as `app: env X`, `pod/spec/volumes/agent` as `volume
 /// agent`.
@@ -24,7 +24,7 @@ fn format_undo(options: &str, file: &str) -> String {
         "<stdin>" => format!("podgraft undo --only {options}"),
         _ => format!(
             "podgraft undo --only {options} --in-place {}",
-            shell_word(file)
+            shell_path(file)
         ),
     }
 }
