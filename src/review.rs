@@ -198,12 +198,12 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     grafted.keep_wanted(&args.run.manifests.workloads);
     let reported = grafted.reported();
     findings.extend(grafted.missed(&reported));
-    // A run over a part of the workloads or policies tells nothing about coverage, or about acknowledgements without a
+    // A run over a part of the workloads or policies, or one that failed, tells nothing about acknowledgements without a
     // finding.
     let mut checked = CheckedRun::new(&reported, &findings);
     let acknowledged = &grafted.run.policies.configured.acknowledged;
     checked.accept(|found| acknowledged.iter().any(|entry| entry.covers(found)));
-    if grafted.is_whole() {
+    if grafted.is_whole() && !checked.is_partial() {
         checked.add(&config::unused(acknowledged));
     }
     let findings = checked.findings.iter_mut();

@@ -341,6 +341,23 @@ fn a_finding_is_acknowledged_with_a_reason() {
 }
 
 #[test]
+fn a_workload_with_an_error_neither_misses_a_requirement_nor_leaves_an_acknowledgement_unused() {
+    let place = configured(
+        "policies: [policy.yaml]\nrequire:\n- {policy: agent, atLeast: 1}\n- policy: agent\n  selector: {matchLabels: {runtime: java}}\n\
+         acknowledge: [{code: hidden-env, workload: deploy/orders, reason: x}]\n",
+    );
+    let orders = deployment("shop", "orders", "java");
+    let orders = orders.replace("    spec:", "      annotations: {agent: 'off'}\n    spec:");
+    place.write("apps/orders.yaml", orders);
+    let (status, shown) = check(&place, &["apps"]);
+    assert_eq!(status, Some(1), "{shown}");
+    assert!(
+        shown.contains("error[conflict]") && shown.contains(": 1 error\n"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_finding_of_check_is_acknowledged() {
     let place = configured(
         "policies: [policy.yaml]\nacknowledge: [{code: out-of-date, policy: agent, workload: deploy/orders, reason: x}]\n",

@@ -110,13 +110,14 @@ impl CoverageRequirement {
         }
     }
 
-    /// Whether the policy is in the workload, from this run or an earlier one.
+    /// Whether the policy is in the workload, from this run or an earlier one. Where it could not be put there, that is
+    /// an error itself.
     fn is_met(&self, workload: &WorkloadReport) -> bool {
         workload.policies.iter().any(|policy_report| {
             *policy_report.policy == *self.policy
                 && matches!(
                     policy_report.outcome,
-                    Outcome::Injected(_) | Outcome::UpToDate
+                    Outcome::Injected(_) | Outcome::UpToDate | Outcome::Failed
                 )
         })
     }

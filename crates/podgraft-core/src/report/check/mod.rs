@@ -82,6 +82,13 @@ impl<'a> CheckedRun<'a> {
         });
     }
 
+    /// Whether an error that stops `apply` may hide other findings.
+    pub fn is_partial(&self) -> bool {
+        self.findings
+            .iter()
+            .any(|finding| finding.diagnostic.is_error() && !may_be_accepted(&finding.diagnostic))
+    }
+
     /// Adds findings that are not about a manifest.
     pub fn add(&mut self, diagnostics: &[Diagnostic]) {
         let findings = diagnostics.iter().map(|diagnostic| Finding {
