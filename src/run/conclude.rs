@@ -34,11 +34,12 @@ pub fn conclude(
     target: OutputTarget<'_>,
 ) -> Exit {
     let console = Console::new(output);
-    grafted.problems.extend(check_apart(
-        target,
-        output.report.as_deref(),
-        &grafted.files,
-    ));
+    let collision = check_apart(target, output.report.as_deref(), &grafted.files);
+    let mut output = output.clone();
+    // A refused run writes its report, too; here it would replace the result of an earlier run.
+    output.report = output.report.filter(|_| collision.is_none());
+    let output = &output;
+    grafted.problems.extend(collision);
     if let Some(exit) = refuse(&grafted, output, console) {
         return exit;
     }

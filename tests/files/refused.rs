@@ -317,6 +317,7 @@ fn a_report_takes_the_place_of_an_earlier_one_and_of_no_result() {
             "the report and `m/a.yaml` would both be written to",
         );
         fs::create_dir_all(place.path("out")).unwrap();
+        assert!(!place.path("out/a.yaml").exists());
     }
 }
 
