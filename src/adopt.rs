@@ -5,10 +5,13 @@ use podgraft_core::outcome::Outcome;
 use podgraft_core::report::text;
 
 use crate::args;
+use crate::conclude::{conclude, refuse};
 use crate::diagnostics::Console;
+use crate::exit::Exit;
 use crate::hints::name_paths;
 use crate::output::OutputTarget;
-use crate::run::{Exit, Purpose, RunRequest, check_target, conclude, graft_all, refuse};
+use crate::output::check_target;
+use crate::run::{Purpose, RunRequest, graft_all};
 
 /// `podgraft adopt`.
 pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {

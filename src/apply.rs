@@ -7,14 +7,19 @@ use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 use podgraft_core::patches::{self, COMPONENT, COMPONENT_HEADER, GENERATED};
 use podgraft_core::report::text;
 
+use crate::args::relevant_flags::usage;
 use crate::args::{self, ApplyFormat};
+use crate::conclude::{conclude, refuse};
 use crate::diagnostics::Console;
+use crate::exit::Exit;
+use crate::grafted_file::GraftedFile;
 use crate::kustomization;
-use crate::output::{GraftedFile, OutputTarget, absolute, print, write_component};
+use crate::output::check_target;
+use crate::output::{OutputTarget, write_component};
+use crate::paths::absolute;
 use crate::pipeline::OutputTiming;
-use crate::run::{
-    Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all, refuse, usage,
-};
+use crate::run::{GraftOutcome, Purpose, RunRequest, graft_all};
+use crate::stdout::print;
 
 /// `podgraft apply`.
 pub fn apply(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {

@@ -4,8 +4,6 @@ use std::io::{self, Read};
 
 use podgraft_core::yaml::stream::last_boundary;
 
-use crate::reread::fill;
-
 /// Bytes of a block: long enough that handing it to a thread costs nothing, short enough to stay in the cache and to
 /// keep all threads busy.
 const LENGTH: usize = 256 << 10;
@@ -88,6 +86,20 @@ impl<R: Read> DocumentBlocks<R> {
         self.next.first_line += lines;
         Ok(Some(block))
     }
+}
+
+/// Reads until the buffer is full or the reader ends. Returns the number of bytes read.
+pub fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match reader.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use podgraft_core::wording::{
 use textwrap::{WordSeparator, WordSplitter};
 
 use crate::args;
-use crate::output::print;
-use crate::run::Exit;
+use crate::exit::Exit;
+use crate::stdout::print;
 use excerpts::DiagnosticView;
 
 /// The most diagnostics of one code that are shown to people; the others are counted.

@@ -7,7 +7,7 @@ use podgraft_core::options::{ImageEnv, Options, WorkloadPattern};
 use podgraft_core::outcome::WorkloadReport;
 use podgraft_core::policy::schema::nearest;
 
-use crate::output::GraftedFile;
+use crate::grafted_file::GraftedFile;
 use crate::walk::{InputPlace, no_manifest};
 
 /// Errors for the `--workload` patterns that match nothing: a misspelt name must not look like success.

@@ -15,9 +15,10 @@ use podgraft_core::policy::Policy;
 use podgraft_core::policy::read::PolicyFile;
 
 use crate::locks::LockFiles;
+use crate::problems::unreadable;
 use crate::texts::InputBytes;
 use crate::threads::{map_in_order, number};
-use crate::walk::{FileWalk, Input, unreadable};
+use crate::walk::{FileWalk, Input};
 
 /// The texts that may hold what policies look up.
 pub struct FactSources<'s> {

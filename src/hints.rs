@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::wording::shell_path;
 
-use crate::run::reads_stdin;
+use crate::walk::reads_stdin;
 
 /// Commands that the library names without the paths, which it does not know.
 const COMMANDS: [&str; 4] = ["diff", "explain", "apply --in-place", "adopt --in-place"];

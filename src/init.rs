@@ -13,11 +13,11 @@ use podgraft_core::wording::{shell_path, shell_word};
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
 use crate::args::{ColorWhen, PolicyArgs};
 use crate::diagnostics::{Console, inform};
+use crate::exit::Exit;
+use crate::paths::real;
 use crate::policies::load_to_look_at;
 use crate::problems::not_written;
-use crate::run::Exit;
 use crate::settings::from_folder;
-use crate::walk::real;
 
 /// The folder that `init` creates for a policy.
 const FOLDER: &str = "podgraft";

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use crate::args::tools::{ImagesArgs, LintArgs, LintFormat};
 use crate::args::{ColorWhen, PolicyArgs, RunArgs};
 use crate::diagnostics::Console;
+use crate::exit::Exit;
 use crate::policies::load_to_look_at;
-use crate::run::Exit;
 use crate::settings::{Caller, complete};
 
 /// `podgraft policy lint`.

@@ -16,12 +16,14 @@ use podgraft_core::ownership::RecordedWorkload;
 use podgraft_core::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
 use podgraft_core::record::{MARKER, RECORD};
 
-use crate::output::GraftedFile;
+use crate::file_identity::{FileIdentity, identity_of};
+use crate::grafted_file::GraftedFile;
+use crate::paths::real;
 use crate::problems::{not_read, not_written};
 use crate::repository::{is_sparse_checkout, root_of};
 use crate::texts::InputBytes;
-use crate::walk::{Input, InputPlace, real};
-use crate::write::{FileIdentity, FileReplacement, identity_of};
+use crate::walk::{Input, InputPlace};
+use crate::write::FileReplacement;
 
 /// The lock files of a run.
 #[derive(Debug, Default)]

@@ -5,10 +5,14 @@ mod apply;
 mod args;
 mod blocks;
 mod charts;
+mod conclude;
 mod diagnostics;
 mod edits;
+mod exit;
+mod file_identity;
 mod findings;
 mod gather_inventory;
+mod grafted_file;
 mod grafting;
 mod hints;
 mod hosts;
@@ -21,6 +25,7 @@ mod output;
 mod owners;
 mod pages;
 mod path_filter;
+mod paths;
 mod pipeline;
 mod policies;
 mod policy_diff;
@@ -36,6 +41,7 @@ mod run;
 mod settings;
 mod shard;
 mod spool;
+mod stdout;
 mod stream;
 mod suggest;
 mod texts;
@@ -49,7 +55,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use args::Command;
-use run::Exit;
+use exit::Exit;
 
 /// Grafting a document of a few kilobytes makes hundreds of small, short-lived allocations. The allocator of the C
 /// library spent a tenth of the run time on them.

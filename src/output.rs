@@ -1,44 +1,26 @@
 //! Writes the result of a run: to stdout, over the files, or into a folder.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, BufWriter, Write};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use clap::error::ErrorKind;
 use podgraft_core::diagnostic::{Code, Diagnostic, unless};
-use podgraft_core::outcome::FileReport;
 use podgraft_core::patches::{COMPONENT, Component, GENERATED};
-use podgraft_core::yaml::splice::{Edit, splice, splice_part, write_spliced};
+use podgraft_core::yaml::splice::write_spliced;
 
+use crate::args::relevant_flags::usage;
+use crate::grafted_file::GraftedFile;
 use crate::locks::NewLock;
+use crate::paths::absolute;
 use crate::protected_inputs::{InputFiles, inputs_of_all_shards};
 use crate::run::GraftOutcome;
+use crate::stdout::{print, print_with};
 use crate::stream::join;
-use crate::walk::{Input, InputPlace};
+use crate::walk::{InputPlace, reads_stdin};
 use crate::write::{
     FileReplacement, NewFile, WriteFailure, both_written, create, lock_folders, remove_leftovers,
     replace,
 };
-
-/// Bytes of the buffer of stdout.
-const BLOCK: usize = 256 << 10;
-
-/// One file with its result.
-pub struct GraftedFile {
-    /// Where the file was found.
-    pub input: Input,
-    /// Its name in a patch, as bytes: a path need not be UTF-8.
-    pub path: Vec<u8>,
-    /// The text as it was read.
-    pub text: Arc<Vec<u8>>,
-    /// The edits, and what was done to each workload.
-    pub report: FileReport,
-    /// The byte ranges of its manifests, which go into a stream of documents. A file that was named is one range; in a
-    /// file found in a folder, other documents are left out.
-    pub parts: Vec<Range<usize>>,
-}
 
 /// The files or the stream to which the result is written.
 #[derive(Debug, Clone, Copy)]
@@ -49,41 +31,16 @@ pub struct OutputTarget<'a> {
     pub output_dir: Option<&'a Path>,
 }
 
-/// Prints a result on stdout.
-pub fn print(result: &[u8]) -> Result<(), Diagnostic> {
-    print_with(|stdout| stdout.write_all(result))
-}
-
-/// Stdout without a buffer, for writes in large pieces.
-#[cfg(unix)]
-pub fn unbuffered() -> io::Result<std::fs::File> {
-    use std::os::fd::AsFd;
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
-}
-
-/// Stdout, for writes in large pieces.
-#[cfg(not(unix))]
-pub fn unbuffered() -> io::Result<io::Stdout> {
-    Ok(io::stdout())
-}
-
-fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Diagnostic> {
-    let mut stdout = BufWriter::with_capacity(BLOCK, io::stdout().lock());
-    ignore_broken_pipe(write(&mut stdout).and_then(|()| stdout.flush()))
-        .map_err(|error| stdout_problem(&error))
-}
-
-/// A reader that closes the pipe early (`| head`) is no error.
-pub fn ignore_broken_pipe(written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+/// Refuses `--in-place` together with stdin, which cannot be replaced.
+pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
+    let reads_stdin = reads_stdin(paths);
+    if target.in_place && reads_stdin {
+        return Err(usage(
+            ErrorKind::ArgumentConflict,
+            "--in-place needs files or folders: stdin cannot be replaced",
+        ));
     }
-}
-
-/// The error for a result that cannot be printed.
-pub fn stdout_problem(error: &io::Error) -> Diagnostic {
-    Diagnostic::error(Code::File, format!("stdout cannot be written: {error}"))
+    Ok(())
 }
 
 /// Writes the results to the target. Writes no file if a problem shows before the first rename. Returns the lock files
@@ -114,40 +71,6 @@ fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
             print_with(|stdout| write_spliced(&only.text, &only.report.edits, stdout))
         }
         _ => print(&join(files.iter().map(GraftedFile::stream_text).collect())),
-    }
-}
-
-impl GraftedFile {
-    /// Whether the whole text goes into a stream.
-    fn is_whole(&self) -> bool {
-        matches!(&self.parts[..], [only] if *only == (0..self.text.len()))
-    }
-
-    fn spliced(&self) -> Vec<u8> {
-        splice(&self.text, &self.report.edits)
-    }
-
-    /// The manifests of the text with their edits applied.
-    fn stream_text(&self) -> Vec<u8> {
-        if self.is_whole() {
-            return self.spliced();
-        }
-        let mut stream = Vec::new();
-        for part in &self.parts {
-            let edits = self.report.edits.iter();
-            let edits: Vec<&Edit> = edits.filter(|edit| is_inside(edit, part)).collect();
-            stream.extend(splice_part(&self.text, part, &edits));
-        }
-        stream
-    }
-}
-
-/// Whether the edit belongs to the part. An insertion at the boundary of two documents belongs to the first: nothing is
-/// inserted before a `---` line.
-fn is_inside(edit: &Edit, part: &Range<usize>) -> bool {
-    match edit.at.start {
-        start if !edit.at.is_empty() || start == 0 => part.contains(&start),
-        start => part.start < start && start <= part.end,
     }
 }
 
@@ -242,18 +165,6 @@ pub fn check_apart(
         report.display()
     );
     Some(Diagnostic::error(Code::File, message).help("give --report another file"))
-}
-
-/// The path with its folder resolved: canonical if the folder exists, else absolute.
-pub fn absolute(path: &Path) -> Option<PathBuf> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let folder = fs::canonicalize(folder)
-        .or_else(|_| std::path::absolute(folder))
-        .ok()?;
-    Some(folder.join(path.file_name()?))
 }
 
 /// Writes a kustomize Component into its folder.

@@ -14,11 +14,11 @@ use podgraft_core::publish::schema::{KINDS, find as find_schema, of_resources};
 use crate::args::tools::CrdScopeArg;
 use crate::args::{ColorWhen, ConvertArgs, ExplainArgs, PolicyCommand, relevant_flags};
 use crate::diagnostics::Console;
+use crate::exit::Exit;
 use crate::init;
 use crate::lint;
 use crate::policies::{offered_files, reading};
 use crate::policy_test;
-use crate::run::Exit;
 use crate::suggest;
 
 /// `podgraft policy`.

@@ -9,7 +9,7 @@ use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
 use podgraft_core::glob::{self, GlobSubject};
 
 use crate::args;
-use crate::walk::real;
+use crate::paths::real;
 
 /// `--include` and `--exclude`.
 #[derive(Debug, Default)]

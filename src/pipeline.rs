@@ -20,11 +20,12 @@ use podgraft_core::yaml::splice::write_spliced_part;
 
 use crate::blocks::{DocumentBlock, DocumentBlocks};
 use crate::edits::SpooledEdits;
-use crate::output::{ignore_broken_pipe, stdout_problem, unbuffered};
+use crate::problems::unreadable;
 use crate::progress;
 use crate::reread::{FileReader, OriginalFile, PIECE, write_edited, write_edited_file};
 use crate::spool::{Spool, temporary_file_problem_or};
-use crate::walk::{Input, unreadable};
+use crate::stdout::{ignore_broken_pipe, stdout_problem, unbuffered};
+use crate::walk::Input;
 use crate::write::changed_meanwhile;
 
 /// Stack size of a worker in bytes, that of the main thread on most systems: the parser recurses as deep as the text

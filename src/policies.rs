@@ -15,10 +15,11 @@ use podgraft_core::source::Place;
 use crate::args;
 use crate::manifests::policies_in;
 use crate::path_filter::PathFilter;
+use crate::paths::is_same_path;
 use crate::problems::collect_all;
 use crate::settings::at_entry;
 use crate::texts::InputBytes;
-use crate::walk::{Input, is_same_path, walk};
+use crate::walk::{Input, walk};
 
 /// The policies that were loaded for a run.
 #[derive(Default)]

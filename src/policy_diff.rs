@@ -12,9 +12,10 @@ use podgraft_core::policy::read::declared;
 use podgraft_core::yaml::splice::splice;
 
 use crate::args;
-use crate::output::GraftedFile;
+use crate::args::relevant_flags::usage;
+use crate::grafted_file::GraftedFile;
 use crate::policies::offered_files;
-use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given, usage};
+use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given};
 use crate::settings::{self, Caller};
 use crate::texts::read_texts;
 use crate::walk::walk;

@@ -22,17 +22,19 @@ use podgraft_core::yaml::splice::splice;
 use crate::args::parse_param;
 use crate::args::tools::{TestArgs, TestFormat};
 use crate::diagnostics::{Console, inform};
+use crate::exit::Exit;
 use crate::gather_inventory::{FactSources, gather};
 use crate::locks::LockFiles;
-use crate::output::print;
 use crate::path_filter::PathFilter;
+use crate::paths::real;
 use crate::policies::{files_of, no_policy};
 use crate::problems::not_written;
+use crate::problems::unreadable;
 use crate::protected_inputs::{InputFiles, overwrites};
-use crate::run::Exit;
+use crate::stdout::print;
 use crate::stream::join;
 use crate::texts::{InputBytes, source_text};
-use crate::walk::{FileWalk, Input, real, unreadable, walk};
+use crate::walk::{FileWalk, Input, walk};
 use crate::write::write_whole;
 
 /// `podgraft policy test PATH...`.

@@ -12,10 +12,11 @@ use podgraft_core::record::lock::LOCK_FILE;
 use podgraft_core::report::json::HEADER;
 
 use crate::args;
+use crate::file_identity::{FileIdentity, identity_of};
 use crate::path_filter::PathFilter;
+use crate::paths::real;
 use crate::settings::{Caller, find_file};
-use crate::walk::{Input, real, walk};
-use crate::write::{FileIdentity, identity_of};
+use crate::walk::{Input, walk};
 
 /// The input files by real path and by file identity, so that links are found.
 #[derive(Debug, Default)]

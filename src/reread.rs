@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use podgraft_core::inventory::{SourceText, TextPart, TextParts};
 use podgraft_core::yaml::splice::Edit;
 
-use crate::blocks::DocumentBlocks;
+use crate::blocks::{DocumentBlocks, fill};
 use crate::edits::SpooledEdits;
 
 /// Bytes of a piece in which a text is read and written: small enough to stay in the cache in between.
@@ -302,20 +302,6 @@ impl<R: Read, E: Iterator<Item = io::Result<Edit>>> PiecewiseSplice<R, E> {
         }
         Ok(!is_last)
     }
-}
-
-/// Reads until the buffer is full or the reader ends. Returns the number of bytes read.
-pub fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut length = 0;
-    while length < buffer.len() {
-        match reader.read(&mut buffer[length..]) {
-            Ok(0) => break,
-            Ok(read) => length += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(length)
 }
 
 #[cfg(test)]

@@ -17,14 +17,18 @@ use podgraft_core::wording::Paint;
 use podgraft_core::{config, debug, wording};
 use serde_json::Value;
 
+use crate::args::relevant_flags::usage;
 use crate::args::{self, CheckFormat, DebugFormat, DiffFormat, ExplainFormat, InspectFormat};
+use crate::conclude::refuse;
 use crate::diagnostics::{Console, stdout_columns};
+use crate::exit::Exit;
 use crate::hints::name_paths;
-use crate::output::print;
 use crate::owners;
 use crate::policy_diff::graft_against;
 use crate::repository::repository;
-use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, graft_all, reads_stdin, refuse, usage};
+use crate::run::{GraftOutcome, Purpose, RunRequest, graft_all};
+use crate::stdout::print;
+use crate::walk::reads_stdin;
 
 /// The exact formats show what `apply --in-place` does to files: there, records go into lock files and not into
 /// annotations.

@@ -1,10 +1,8 @@
 //! The run that all commands over manifests share: paths and policies in; a result, a report and an exit status out.
 
-mod conclude;
 mod grafted;
 mod request;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
@@ -21,12 +19,12 @@ use podgraft_core::report::merge_repeated;
 use podgraft_core::select::kinds::unknown_kinds;
 
 use crate::args;
-pub use crate::args::relevant_flags::usage;
+use crate::args::relevant_flags::usage;
 use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
 use crate::gather_inventory::{FactSources, Writers, gather};
+use crate::grafted_file::GraftedFile;
 use crate::grafting::{GraftedText, Grafting};
 use crate::locks::LockFiles;
-use crate::output::{GraftedFile, OutputTarget};
 use crate::path_filter::PathFilter;
 use crate::pipeline::{OpenedInput, OutputTiming, PipedText};
 use crate::policies::{self, LoadedPolicies, stdin_readers};
@@ -36,26 +34,9 @@ use crate::texts::{InputBytes, open_pipe, read_texts, source_text, texts_of};
 use crate::walk::{Input, reads_terminal, walk, walk_context};
 use crate::{charts, hints, progress};
 
-pub use conclude::{Exit, conclude, refuse};
 pub use grafted::GraftOutcome;
 use request::options_of;
 pub use request::{Purpose, RunRequest};
-
-/// Refuses `--in-place` together with stdin, which cannot be replaced.
-pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
-    let reads_stdin = reads_stdin(paths);
-    if target.in_place && reads_stdin {
-        return Err(usage(
-            ErrorKind::ArgumentConflict,
-            "--in-place needs files or folders: stdin cannot be replaced",
-        ));
-    }
-    Ok(())
-}
-
-pub fn reads_stdin(paths: &[PathBuf]) -> bool {
-    paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-")
-}
 
 pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter, clap::Error> {
     let needs_none = matches!(purpose, Purpose::TakeOut { .. } | Purpose::Read);

@@ -15,8 +15,9 @@ use podgraft_core::policy::read::PolicyFile;
 use podgraft_core::source::Place;
 
 use crate::args;
+use crate::paths::real;
+use crate::problems::unreadable;
 use crate::repository::root_of;
-use crate::walk::{real, unreadable};
 
 /// Names the configuration file; how operators set one for hosts.
 const CONFIG: &str = "PODGRAFT_CONFIG";

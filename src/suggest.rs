@@ -14,10 +14,10 @@ use podgraft_core::wording::{lines, shell_path};
 
 use crate::args::ColorWhen;
 use crate::diagnostics::Console;
+use crate::exit::Exit;
 use crate::hints::words_of;
-use crate::output::print;
 use crate::path_filter::PathFilter;
-use crate::run::Exit;
+use crate::stdout::print;
 use crate::walk::walk;
 
 /// The most objects, or files, that are named for each policy.

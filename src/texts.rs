@@ -10,12 +10,13 @@ use podgraft_core::inventory::{InMemoryText, InventoryNeeds, SourceText};
 use podgraft_core::policy::Policy;
 
 use crate::args;
+use crate::args::relevant_flags::usage;
 use crate::pipeline::{IN_MEMORY, OpenedInput, OutputTiming, open};
+use crate::problems::unreadable;
 use crate::reread::OriginalFile;
-use crate::run::usage;
 use crate::spool::{Spool, temporary_file_problem_or};
 use crate::threads::map_in_order;
-use crate::walk::{Input, unreadable};
+use crate::walk::Input;
 
 /// An input file and its bytes.
 pub type InputBytes = (Input, Arc<Vec<u8>>);

@@ -6,8 +6,11 @@ use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::outcome::Outcome;
 
 use crate::args;
+use crate::conclude::conclude;
+use crate::exit::Exit;
 use crate::output::OutputTarget;
-use crate::run::{Exit, GraftOutcome, Purpose, RunRequest, check_target, conclude, graft_all};
+use crate::output::check_target;
+use crate::run::{GraftOutcome, Purpose, RunRequest, graft_all};
 
 /// `podgraft undo`.
 pub fn undo(args: &args::UndoArgs) -> Result<Exit, clap::Error> {

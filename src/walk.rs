@@ -2,27 +2,21 @@
 //! here.
 
 use std::collections::HashSet;
-use std::env;
-use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
-use podgraft_core::policy::schema::{did_you_mean, nearest};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::args;
 use crate::charts::command_with_chart;
 use crate::kustomization;
 use crate::path_filter::PathFilter;
-use crate::problems::not_read;
+use crate::paths::{is_kustomization, is_manifest_name, real};
+use crate::problems::{not_read, unreadable};
 use crate::settings::at_entry;
-
-/// Files that kustomize, kpt and Helm keep beside manifests.
-const HOST_FILES: &[&str] = &["Kptfile", "Chart.yaml", "values.yaml"];
-const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 
 /// One file to read.
 #[derive(Debug, Clone)]
@@ -195,18 +189,6 @@ impl FileWalk {
     }
 }
 
-/// The path without links. The path itself where there is none, as for a file that was removed meanwhile.
-pub fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// The path as the current folder shows it, if it is below.
-pub fn from_current_folder(path: &Path) -> PathBuf {
-    let current_folder = real(&env::current_dir().unwrap_or_default());
-    let below = path.strip_prefix(current_folder);
-    below.unwrap_or(path).to_path_buf()
-}
-
 /// The error for a folder without manifests.
 pub fn no_manifest(folder: &Path) -> Diagnostic {
     Diagnostic::error(Code::NoManifests, format!("there is no manifest in the folder `{}`", folder.display()))
@@ -282,21 +264,6 @@ fn keep_each_file_once(found: &mut Vec<PathBuf>, folder: &Path, root: &Path) {
 
 fn is_hidden(entry: &DirEntry) -> bool {
     entry.file_name().as_encoded_bytes().starts_with(b".")
-}
-
-fn is_manifest_name(path: &Path) -> bool {
-    let is_in = |word: Option<&OsStr>, list: &[&str]| {
-        let word = word.and_then(OsStr::to_str);
-        word.is_some_and(|word| list.contains(&word))
-    };
-    is_in(path.extension(), EXTENSIONS)
-        && !is_in(path.file_name(), HOST_FILES)
-        && !is_kustomization(path)
-}
-
-fn is_kustomization(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str);
-    name.is_some_and(|name| kustomization::NAMES.contains(&name))
 }
 
 /// Drops the files that kustomizations name as patches, with a note for each.
@@ -391,41 +358,6 @@ fn walk_problem(
     })
 }
 
-/// The error for a file that cannot be read. If it is not there, a file or folder beside it with a similar name is
-/// proposed.
-pub fn unreadable(name: &str, error: &io::Error) -> Diagnostic {
-    let problem = not_read(name, error);
-    if error.kind() != io::ErrorKind::NotFound {
-        return problem;
-    }
-    if Path::new(name).is_symlink() {
-        return not_read(name, "it is a symbolic link whose target does not exist");
-    }
-    match similar_path(Path::new(name)) {
-        Some(path) => problem.help(did_you_mean(&path.to_string_lossy())),
-        None => problem,
-    }
-}
-
-/// The folder, or the file with the name of a manifest, whose name is most like that of a path which is not there.
-fn similar_path(path: &Path) -> Option<PathBuf> {
-    let folder = path.parent()?;
-    let entries = fs::read_dir(Path::new(".").join(folder)).ok()?.flatten();
-    let mut names: Vec<PathBuf> = entries
-        .filter(|entry| entry.path().is_dir() || is_manifest_name(&entry.path()))
-        .map(|entry| PathBuf::from(entry.file_name()))
-        .collect();
-    names.sort();
-    let stem = |path: &Path| Some(path.file_stem()?.to_string_lossy().into_owned());
-    let stems: Vec<String> = names.iter().filter_map(|name| stem(name)).collect();
-    let near = nearest(&stem(path)?, stems.iter().map(String::as_str))?;
-    let index = stems.iter().position(|stem| stem == near)?;
-    Some(folder.join(&names[index]))
-}
-
-/// Whether two names are one path, perhaps with `./` in front of it.
-pub fn is_same_path(name: &str, other: &str) -> bool {
-    let is_named = |part: &Component<'_>| *part != Component::CurDir;
-    let (parts, others) = (Path::new(name).components(), Path::new(other).components());
-    parts.filter(is_named).eq(others.filter(is_named))
+pub fn reads_stdin(paths: &[PathBuf]) -> bool {
+    paths.is_empty() || paths.iter().any(|path| path.as_os_str() == "-")
 }

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
 
+use crate::file_identity::{FileIdentity, identity};
+use crate::paths::real;
 use crate::problems::{collect_all, not_written};
 use crate::protected_inputs::{InputFiles, overwrites};
-use crate::walk::real;
 use failure::collect_by_cause;
-use system::{identity, keep_owner, restrict};
+use system::{keep_owner, restrict};
 
 pub use failure::WriteFailure;
-pub use system::{FileIdentity, identity_of};
 
 mod failure;
 mod system;

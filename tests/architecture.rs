@@ -1,5 +1,6 @@
 //! Data flows one way: a module of the library imports only what comes before it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -75,10 +76,11 @@ fn yaml_files() -> Vec<PathBuf> {
     files
 }
 
-fn module_of(path: &Path) -> String {
+/// The module of a file in the `src` of a crate.
+fn module_of(path: &Path, source: &str) -> String {
     let inside = path
-        .strip_prefix(LIBRARY)
-        .expect("it is a file of the library");
+        .strip_prefix(source)
+        .expect("it is a file of the crate");
     let first = inside
         .components()
         .next()
@@ -103,22 +105,47 @@ fn a_module_imports_only_what_comes_before_it() {
         .iter()
         .filter(|path| !path.ends_with("lib.rs"))
     {
-        let importer = module_of(path);
-        let text = fs::read_to_string(path).expect("the file is readable");
-        for (_, rest) in text
-            .match_indices("crate::")
-            .map(|(at, found)| text.split_at(at + found.len()))
-        {
-            let module: String = rest
-                .chars()
-                .take_while(|char| char.is_alphanumeric() || *char == '_')
-                .collect();
+        let importer = module_of(path, LIBRARY);
+        for module in imports_of(path) {
             if rank(&module) > rank(&importer) {
                 wrong.push(format!("{} imports {module}", path.display()));
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The modules of its own crate that a file names.
+fn imports_of(path: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(path).expect("the file is readable");
+    let names = text.split("crate::").skip(1).map(|rest| {
+        let name = rest
+            .chars()
+            .take_while(|char| char.is_alphanumeric() || *char == '_');
+        name.collect()
+    });
+    names.collect()
+}
+
+#[test]
+fn the_modules_of_the_program_have_no_cycles() {
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in rust_files(Path::new("src")) {
+        let module = module_of(&path, "src");
+        let mut named = imports_of(&path);
+        named.remove(&module);
+        imports.entry(module).or_default().extend(named);
+    }
+    assert!(imports.len() > 40, "{imports:#?}");
+    // What imports nothing that is left is in no cycle.
+    loop {
+        let left: BTreeSet<String> = imports.keys().cloned().collect();
+        imports.retain(|_, named| !named.is_disjoint(&left));
+        if imports.len() == left.len() {
+            break;
+        }
+    }
+    assert!(imports.is_empty(), "{imports:#?}");
 }
 
 #[test]

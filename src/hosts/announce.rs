@@ -8,10 +8,10 @@ use super::fail;
 use super::parameters::{PARAMS, POLICIES};
 use crate::args;
 use crate::diagnostics::Console;
-use crate::output::print;
+use crate::exit::Exit;
 use crate::policies::{checked_offers, offered_files};
-use crate::run::Exit;
 use crate::settings::{Caller, complete};
+use crate::stdout::print;
 
 /// Prints the announcement: the offered policies, and the parameters that an Application may set with their defaults.
 pub fn announce(args: &args::ParametersArgs) -> Exit {

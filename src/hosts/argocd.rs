@@ -14,13 +14,15 @@ use super::function::unplaced;
 use super::parameters::ApplicationParameters;
 use super::{TO_STDOUT, complete, fail, local_config_warnings, no_policy_given};
 use crate::args::{self, ArgocdCommand, ColorWhen, DiagnosticsFormat, PluginKind};
+use crate::conclude::conclude;
 use crate::diagnostics::{Console, log_to_file};
+use crate::exit::Exit;
 use crate::kustomization;
 use crate::manifests::manifests_of;
 use crate::path_filter::PathFilter;
 use crate::policies::choose_offered;
 use crate::problems::not_read;
-use crate::run::{Exit, conclude, graft_host};
+use crate::run::graft_host;
 use crate::walk::walk;
 
 /// `podgraft argocd ...`.

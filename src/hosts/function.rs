@@ -15,11 +15,13 @@ use podgraft_core::yaml::splice::{Edit, splice};
 
 use super::{complete, fail, no_policy_given, read_stdin};
 use crate::args;
+use crate::conclude::refuse;
 use crate::diagnostics::{Console, log_to_file};
-use crate::output::print;
+use crate::exit::Exit;
 use crate::policies::no_policy;
-use crate::run::{Exit, GraftOutcome, graft_read, refuse};
+use crate::run::{GraftOutcome, graft_read};
 use crate::settings::{add, policies_in_list};
+use crate::stdout::print;
 use crate::walk::Input;
 
 /// `podgraft fn`.

@@ -12,11 +12,14 @@ use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::outcome::{Outcome, SkipCause};
 
 use crate::args;
+use crate::conclude::conclude;
 use crate::diagnostics::{Console, log_to_file};
+use crate::exit::Exit;
 use crate::manifests::is_blank;
-use crate::output::{OutputTarget, print};
-use crate::run::{Exit, GraftOutcome, conclude, graft_read};
+use crate::output::OutputTarget;
+use crate::run::{GraftOutcome, graft_read};
 use crate::settings::{self, Caller};
+use crate::stdout::print;
 use crate::walk::Input;
 
 /// Hosts read the result from stdout.

@@ -11,12 +11,12 @@ use podgraft_core::source::Source;
 use podgraft_core::wording::one_line;
 
 use crate::args;
+use crate::grafted_file::GraftedFile;
 use crate::locks::{LockFiles, NewLock};
-use crate::output::GraftedFile;
+use crate::paths::from_current_folder;
 use crate::pipeline::PipedText;
 use crate::protected_inputs::InputFiles;
 use crate::repository::Repository;
-use crate::walk::from_current_folder;
 
 /// The grafted files of a run, and all its problems.
 pub struct GraftOutcome {
@@ -31,7 +31,7 @@ pub struct GraftOutcome {
     /// Files that were read beside those that `run` names.
     pub more_reads: Vec<PathBuf>,
     /// The result of a run whose single text was piped instead of kept.
-    pub(super) piped: Option<PipedText>,
+    pub piped: Option<PipedText>,
     /// The lock files beside the inputs: what earlier runs injected.
     pub lock_files: LockFiles,
 }

@@ -1,7 +1,6 @@
 //! Owners, modes and identities of files, which each system has in its own way.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::path::Path;
+use std::fs::{File, Metadata, OpenOptions};
 
 /// Gives a file the owner and group of its target, as far as the system allows it.
 #[cfg(unix)]
@@ -33,30 +32,3 @@ pub(super) fn restrict(options: &mut OpenOptions, previous: Option<&Metadata>) {
 /// Other systems have no such modes.
 #[cfg(not(unix))]
 pub(super) fn restrict(_options: &mut OpenOptions, _previous: Option<&Metadata>) {}
-
-/// The device and inode of a file.
-#[cfg(unix)]
-pub type FileIdentity = (u64, u64);
-
-/// The identity of the file that has this metadata.
-#[cfg(unix)]
-pub(super) fn identity(metadata: &Metadata) -> FileIdentity {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
-}
-
-/// Other systems offer no such numbers, so only the path counts.
-#[cfg(not(unix))]
-pub type FileIdentity = ();
-
-/// The identity of the file at a path, the same for all its hard links. `None` if there is no file, or the system has
-/// no identities.
-pub fn identity_of(path: &Path) -> Option<FileIdentity> {
-    cfg!(unix)
-        .then(|| fs::metadata(path).ok().map(|metadata| identity(&metadata)))
-        .flatten()
-}
-
-/// See [`FileIdentity`].
-#[cfg(not(unix))]
-pub(super) fn identity(_metadata: &Metadata) -> FileIdentity {}

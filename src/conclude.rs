@@ -4,28 +4,16 @@ use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
 use podgraft_core::report::json::RunVerdict;
 use podgraft_core::report::{json, text};
 
-use super::GraftOutcome;
 use crate::args;
 use crate::diagnostics::Console;
+use crate::exit::Exit;
 use crate::output::{OutputTarget, check_apart, write_result};
+use crate::paths::from_current_folder;
 use crate::pipeline::PipedText;
 use crate::problems::not_written;
+use crate::run::GraftOutcome;
 use crate::threads::number;
-use crate::walk::from_current_folder;
 use crate::write::{WriteFailure, write_whole};
-
-/// The exit status of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// The command succeeded, and `diff` found no differences.
-    Done = 0,
-    /// `diff` found differences, or `check`, `policy lint` or `policy test` has findings.
-    Differences = 1,
-    /// Refused or failed; nothing was written.
-    Refused = 2,
-    /// A bug of podgraft; nothing was written.
-    Internal = 70,
-}
 
 /// Writes the result and the reports, or shows why there is no result.
 pub fn conclude(

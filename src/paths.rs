@@ -1,0 +1,59 @@
+//! Paths: as the file system has them, and what their names say.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+use std::{env, fs};
+
+use crate::kustomization;
+
+/// Files that kustomize, kpt and Helm keep beside manifests.
+const HOST_FILES: &[&str] = &["Kptfile", "Chart.yaml", "values.yaml"];
+const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
+
+/// The path without links. The path itself where there is none, as for a file that was removed meanwhile.
+pub fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// The path as the current folder shows it, if it is below.
+pub fn from_current_folder(path: &Path) -> PathBuf {
+    let current_folder = real(&env::current_dir().unwrap_or_default());
+    let below = path.strip_prefix(current_folder);
+    below.unwrap_or(path).to_path_buf()
+}
+
+/// The path with its folder resolved: canonical if the folder exists, else absolute.
+pub fn absolute(path: &Path) -> Option<PathBuf> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder)
+        .or_else(|_| std::path::absolute(folder))
+        .ok()?;
+    Some(folder.join(path.file_name()?))
+}
+
+/// Whether two names are one path, perhaps with `./` in front of it.
+pub fn is_same_path(name: &str, other: &str) -> bool {
+    let is_named = |part: &Component<'_>| *part != Component::CurDir;
+    let (parts, others) = (Path::new(name).components(), Path::new(other).components());
+    parts.filter(is_named).eq(others.filter(is_named))
+}
+
+/// Whether a file in a folder may hold manifests.
+pub fn is_manifest_name(path: &Path) -> bool {
+    let is_in = |word: Option<&OsStr>, list: &[&str]| {
+        let word = word.and_then(OsStr::to_str);
+        word.is_some_and(|word| list.contains(&word))
+    };
+    is_in(path.extension(), EXTENSIONS)
+        && !is_in(path.file_name(), HOST_FILES)
+        && !is_kustomization(path)
+}
+
+/// Whether it is the name of a kustomization.
+pub fn is_kustomization(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| kustomization::NAMES.contains(&name))
+}
