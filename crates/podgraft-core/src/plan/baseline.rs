@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
+use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::template::has_expression;
-use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
+use crate::policy::{Injection, Policy, PolicyValue, Rule};
 use crate::select::{Baseline, choose_containers};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{field, to_value};
@@ -180,56 +181,8 @@ fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static
     ]
 }
 
-/// Lists of a PodSpec, other than containers, that policies add items to.
-const POD_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
-/// Lists of a container that policies add items to.
-const CONTAINER_LISTS: [&str; 4] = ["env", "volumeMounts", "ports", "envFrom"];
-
-/// The items of `inject` for each of [`POD_LISTS`] and each of [`CONTAINER_LISTS`]. All fields are named here, so that the
-/// compiler asks whether a new one is such a list: if it is left out, a second run takes its items for the user's.
-fn items_of_lists(inject: &Injection) -> ([Vec<&PolicyValue>; 2], [Vec<&PolicyValue>; 4]) {
-    let Injection {
-        volumes,
-        image_pull_secrets,
-        env,
-        volume_mounts,
-        ports,
-        env_from,
-        // Containers, by `leave_out_containers`.
-        init_containers: _,
-        sidecars: _,
-        // Labels and annotations, by `leave_out_texts`.
-        pod_annotations: _,
-        pod_labels: _,
-        annotations: _,
-        labels: _,
-        // No items of lists, or none that are written into a workload.
-        ephemeral_containers: _,
-        text_changes: _,
-        pod_spec: _,
-        pod_spec_places: _,
-        container_defaults: _,
-        pod_security_context: _,
-        checksums: _,
-        patches: _,
-    } = inject;
-    let env = env.iter().filter(|change| change.op != EnvOp::Remove);
-    (
-        [
-            volumes.iter().map(|(item, _)| item).collect(),
-            image_pull_secrets.iter().collect(),
-        ],
-        [
-            env.map(|change| &change.item).collect(),
-            volume_mounts.iter().collect(),
-            ports.iter().collect(),
-            env_from.iter().collect(),
-        ],
-    )
-}
-
 fn leave_out_pod_items(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
-    let (of_pod, _) = items_of_lists(inject);
+    let (of_pod, _) = inject.items_of_lists();
     for (list, items) in POD_LISTS.iter().zip(of_pod) {
         leave_out_items(workload, workload.pod_spec, list, &items, base);
     }
@@ -241,7 +194,7 @@ fn leave_out_container_items(
     inject: &Injection,
     base: &mut Baseline,
 ) {
-    let (_, of_container) = items_of_lists(inject);
+    let (_, of_container) = inject.items_of_lists();
     for (list, items) in CONTAINER_LISTS.iter().zip(of_container) {
         leave_out_items(workload, container.node, list, &items, base);
     }

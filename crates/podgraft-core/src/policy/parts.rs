@@ -1,10 +1,15 @@
-//! Lists the parts that an `inject` adds, as Kubernetes values.
+//! Lists the parts that an `inject` adds, as Kubernetes values, and the lists of a pod that it adds items to.
 
 use json_patch::PatchOperation;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-use super::{Injection, PolicyValue};
+use super::{EnvOp, Injection, PolicyValue};
+
+/// Lists of a PodSpec, other than containers, that policies add items to.
+pub(crate) const POD_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
+/// Lists of a container that policies add items to.
+pub(crate) const CONTAINER_LISTS: [&str; 4] = ["envFrom", "ports", "env", "volumeMounts"];
 
 impl Injection {
     /// All injected parts except labels and annotations.
@@ -17,27 +22,25 @@ impl Injection {
     pub(crate) fn parts_of_workload(&self) -> Vec<PolicyValue> {
         let init = self.init_containers.iter().map(|(item, _)| item);
         let sidecars = self.sidecars.iter().map(|(item, ..)| item);
-        let volumes = self.volumes.iter().map(|(item, _)| item);
-        let lists = [&self.env_from, &self.ports];
-        let env = self.env.iter().map(|change| &change.item);
+        let mut parts: Vec<PolicyValue> = init.chain(sidecars).cloned().collect();
+        let (of_pod, of_container) = self.items_of_lists();
+        let of_pod = POD_LISTS.iter().zip(of_pod);
+        for (list, items) in of_pod.chain(CONTAINER_LISTS.iter().zip(of_container)) {
+            parts.extend(items.into_iter().map(|item| match *list {
+                // Only the key says that such an item is the name of a Secret.
+                "imagePullSecrets" => PolicyValue {
+                    value: Arc::new(json!({*list: [&*item.value]})),
+                    at: item.at.clone(),
+                },
+                _ => item.clone(),
+            }));
+        }
         let single = [
             &self.pod_spec,
             &self.container_defaults,
             &self.pod_security_context,
         ];
-        let items = init
-            .chain(sidecars)
-            .chain(volumes)
-            .chain(lists.into_iter().flatten())
-            .chain(env)
-            .chain(single.into_iter().flatten());
-        let mut parts: Vec<PolicyValue> = items.cloned().collect();
-        for item in &self.image_pull_secrets {
-            parts.push(PolicyValue {
-                value: Arc::new(json!({"imagePullSecrets": [&*item.value]})),
-                at: item.at.clone(),
-            });
-        }
+        parts.extend(single.into_iter().flatten().cloned());
         for entry in &self.patches {
             for operation in &entry.patch.0 {
                 if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {
@@ -49,6 +52,50 @@ impl Injection {
             }
         }
         parts
+    }
+
+    /// The items for each of [`POD_LISTS`] and each of [`CONTAINER_LISTS`]. All fields are named here, so that the compiler
+    /// asks whether a new one is such a list: if it is left out, a second run takes its items for the user's, `--forbid`
+    /// and `policy lint` do not see them, and expressions in them do not know `container`.
+    pub(crate) fn items_of_lists(&self) -> ([Vec<&PolicyValue>; 2], [Vec<&PolicyValue>; 4]) {
+        let Injection {
+            volumes,
+            image_pull_secrets,
+            env,
+            volume_mounts,
+            ports,
+            env_from,
+            // Containers.
+            init_containers: _,
+            sidecars: _,
+            // Labels and annotations.
+            pod_annotations: _,
+            pod_labels: _,
+            annotations: _,
+            labels: _,
+            // No items of lists, or none that are written into a workload.
+            ephemeral_containers: _,
+            text_changes: _,
+            pod_spec: _,
+            pod_spec_places: _,
+            container_defaults: _,
+            pod_security_context: _,
+            checksums: _,
+            patches: _,
+        } = self;
+        let env = env.iter().filter(|change| change.op != EnvOp::Remove);
+        (
+            [
+                volumes.iter().map(|(item, _)| item).collect(),
+                image_pull_secrets.iter().collect(),
+            ],
+            [
+                env_from.iter().collect(),
+                ports.iter().collect(),
+                env.map(|change| &change.item).collect(),
+                volume_mounts.iter().collect(),
+            ],
+        )
     }
 }
 

@@ -10,6 +10,7 @@ use super::patches;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, ExpressionResult};
+use crate::policy::parts::CONTAINER_LISTS;
 use crate::policy::schema::Schema;
 use crate::policy::stored_schemas::INJECTION_POLICY;
 use crate::policy::template::{Template, TemplateError, evaluate_all};
@@ -19,8 +20,7 @@ use crate::yaml::value::{Path, Step};
 
 static INJECT: Schema = Schema::Stored(&INJECTION_POLICY, "Inject");
 
-/// Keys whose items go into each chosen container. `podSecurityContext` of `defaults` goes into the pod.
-const IN_CONTAINERS: [&str; 5] = ["volumeMounts", "env", "envFrom", "ports", DEFAULTS];
+/// Goes into each chosen container, like [`CONTAINER_LISTS`], except for [`OF_POD`].
 const DEFAULTS: &str = "defaults";
 const OF_POD: &str = "podSecurityContext";
 
@@ -49,10 +49,12 @@ impl TemplateScope {
     fn has_field(self, key: &str) -> bool {
         match self {
             TemplateScope::Both => true,
-            TemplateScope::Pod => key == DEFAULTS || !IN_CONTAINERS.contains(&key),
+            TemplateScope::Pod => !CONTAINER_LISTS.contains(&key),
             // Patches keep their indexes in the list, which templates refer to; `expand` drops those of the other
             // scope.
-            TemplateScope::Container => key == "patches" || IN_CONTAINERS.contains(&key),
+            TemplateScope::Container => {
+                key == "patches" || key == DEFAULTS || CONTAINER_LISTS.contains(&key)
+            }
         }
     }
 }
@@ -77,7 +79,7 @@ fn is_in_containers(document: &Value, path: &Path, inject: &Path) -> bool {
     }
     match &path.0[inject.0.len()..] {
         [Step::Key(key), Step::Key(inner), ..] if key == DEFAULTS => inner != OF_POD,
-        [Step::Key(key), ..] => IN_CONTAINERS.contains(&key.as_str()),
+        [Step::Key(key), ..] => key == DEFAULTS || CONTAINER_LISTS.contains(&key.as_str()),
         _ => false,
     }
 }
