@@ -8,6 +8,7 @@ use crate::change::{ChangeTarget, ContainerItem, Operation, PodItem};
 use crate::diagnostic::Code;
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{PolicyValue, Position, SidecarType};
+use crate::record::name_field;
 use crate::yaml::value::field;
 
 use super::draft::DraftValue;
@@ -114,9 +115,9 @@ impl<'t> Planner<'_, 't> {
 
     /// The item of a list of the pod that has this name, with its index.
     pub(super) fn item_called(&self, list: &str, name: &str) -> Option<(usize, DraftValue)> {
-        let list = self.list_part(ListPlace::OfPod(list))?;
-        let at = self.position_by(Some(&list), "name", name)?;
-        Some((at, self.draft.item(&list, at)?))
+        let part = self.list_part(ListPlace::OfPod(list))?;
+        let at = self.position_by(Some(&part), name_field(list).unwrap_or("name"), name)?;
+        Some((at, self.draft.item(&part, at)?))
     }
 
     /// Adds an item to a list, unless one of the same identity was found there.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Deref;
 
-use crate::change::{Change, ChangeTarget, Operation};
+use crate::change::{Change, ChangeTarget, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{Injection, OnConflict, PolicyValue, Position, Rule};
@@ -123,7 +123,8 @@ impl<'c, 't> Planner<'c, 't> {
             self.attempt(|planner| planner.sidecar(item, *kind, position));
         }
         for item in &inject.image_pull_secrets {
-            self.attempt(|planner| planner.image_pull_secret(item));
+            let (kind, list) = (PodItem::ImagePullSecret, "imagePullSecrets");
+            self.attempt(|planner| planner.pod_item(kind, list, item, &Position::Last));
         }
         for (container, inject) in self.chosen.clone().iter().zip(self.container_injects()) {
             self.container_level(container, inject);

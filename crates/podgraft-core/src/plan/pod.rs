@@ -1,4 +1,4 @@
-//! Plans volumes and image pull secrets of the pod, and labels and annotations of the pod and the workload.
+//! Plans volumes and other items of the pod's lists, and labels and annotations of the pod and the workload.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::change::{ChangeTarget, MetadataOwner, Operation, PodItem};
 use crate::diagnostic::Code;
 use crate::policy::{EnvOp, PolicyValue, Position, TextChange};
+use crate::record::name_field;
 
 use super::containers::{DesiredItem, ListPlace, items_of, text_of};
 use super::draft::DraftValue;
@@ -52,27 +53,26 @@ impl<'t> Planner<'_, 't> {
             let kept = self.kept_or_conflict(&claim.0, description, item);
             return kept.map_err(|error| error.help(help));
         }
-        let found = self.item_called("volumes", name);
-        let wanted = DesiredItem {
-            item,
-            description,
-            list: ListPlace::OfPod("volumes"),
-        };
-        self.list_item(wanted, position, found, || {
-            ChangeTarget::PodItem(PodItem::Volume, name.to_owned())
-        })
+        self.pod_item(PodItem::Volume, "volumes", item, position)
     }
 
-    pub(super) fn image_pull_secret(&mut self, item: &PolicyValue) -> PlanResult {
-        let name = text_of(item, "name");
-        let found = self.item_called("imagePullSecrets", name);
+    /// Adds an item to a list of the pod, unless one of its name is there.
+    pub(super) fn pod_item(
+        &mut self,
+        kind: PodItem,
+        list: &'static str,
+        item: &PolicyValue,
+        position: &Position,
+    ) -> PlanResult {
+        let name = text_of(item, name_field(list).unwrap_or("name"));
+        let found = self.item_called(list, name);
         let wanted = DesiredItem {
             item,
-            description: format_args!("the image pull secret `{name}`"),
-            list: ListPlace::OfPod("imagePullSecrets"),
+            description: format_args!("the {kind} `{name}`"),
+            list: ListPlace::OfPod(list),
         };
-        self.list_item(wanted, &Position::Last, found, || {
-            ChangeTarget::PodItem(PodItem::ImagePullSecret, name.to_owned())
+        self.list_item(wanted, position, found, || {
+            ChangeTarget::PodItem(kind, name.to_owned())
         })
     }
 
