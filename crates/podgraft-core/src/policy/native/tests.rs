@@ -1,5 +1,7 @@
 use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::native::checks::NOT_IN_POD_SPEC;
 use crate::policy::read::{PolicyFile, read};
+use crate::policy::stored_schemas::INJECTION_POLICY;
 
 /// The problems of a policy with this spec.
 fn problems(spec: &str) -> Vec<Diagnostic> {
@@ -222,6 +224,17 @@ fn a_pod_spec_part_names_the_key_to_use_instead() {
     let found = problems("  inject:\n    podSpec: {volumes: [], hostNetwork: true}\n");
     assert_eq!(found[0].help.as_deref(), Some("use `volumes` of `inject`"));
     assert_eq!(inject("podSpec: {hostNetwork: true}"), []);
+}
+
+#[test]
+fn a_field_of_the_pod_spec_that_is_a_word_of_inject_is_refused_in_pod_spec() {
+    let fields = |name| INJECTION_POLICY.get(name)["properties"].as_object();
+    let of_pod = fields("PartOfPodSpec").expect("it has fields");
+    let words = fields("Inject").expect("it has fields").keys();
+    for word in words.filter(|word| of_pod.contains_key(*word)) {
+        let mut refused = NOT_IN_POD_SPEC.iter().map(|(field, _)| field);
+        assert!(refused.any(|field| field == word), "{word}");
+    }
 }
 
 #[test]
