@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::{AGENT, Place, stdout_of};
+use crate::program::{AGENT, Place, formats, stdout_of};
 
 fn diff(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
@@ -41,11 +41,31 @@ fn many(number: usize) -> tempfile::TempDir {
     folder
 }
 
+fn formats_but_the_patch() -> Vec<String> {
+    let mut formats = formats("diff");
+    formats.retain(|format| format != "unified");
+    formats
+}
+
+#[test]
+fn each_format_has_a_folder_that_shows_it() {
+    let folders = fs::read_dir("testdata/review").expect("it is readable");
+    let command = |folder: std::io::Result<fs::DirEntry>| {
+        fs::read_to_string(folder.ok()?.path().join("command")).ok()
+    };
+    let commands: Vec<String> = folders.filter_map(command).collect();
+    for format in formats("diff") {
+        let start = format!("-o {format} ");
+        let is_shown = |line: &String| line.starts_with("diff ") && line.contains(&start);
+        assert!(commands.iter().any(is_shown), "{format}");
+    }
+}
+
 #[test]
 fn only_a_patch_shows_secrets() {
     let folder = many(3);
-    for format in ["summary", "stat", "json", "markdown", "html", "sarif"] {
-        let shown = diff(folder.path(), &["-p", POLICIES, "-o", format, "many.yaml"]);
+    for format in formats_but_the_patch() {
+        let shown = diff(folder.path(), &["-p", POLICIES, "-o", &format, "many.yaml"]);
         assert!(!shown.contains("not-for-everybody"), "{format}");
     }
     assert!(diff(folder.path(), &["-p", POLICIES, "many.yaml"]).contains("not-for-everybody"));
@@ -75,10 +95,10 @@ fn only_a_patch_shows_secrets_of_annotations_and_labels() {
     let folder = many(1);
     fs::write(folder.path().join(POLICIES), SECRET_METADATA).expect("the folder is writable");
     fs::write(folder.path().join("flow.yaml"), IN_FLOW).expect("the folder is writable");
-    for format in ["summary", "stat", "json", "markdown", "html", "sarif"] {
-        let shown = diff(folder.path(), &["-p", POLICIES, "-o", format, "."]);
+    for format in formats_but_the_patch() {
+        let shown = diff(folder.path(), &["-p", POLICIES, "-o", &format, "."]);
         assert!(!shown.contains("not-for-everybody"), "{format}: {shown}");
-        let has_lines = ["json", "markdown", "html"].contains(&format);
+        let has_lines = ["json", "markdown", "html"].contains(&format.as_str());
         assert_eq!(shown.contains("plain-port"), has_lines, "{format}");
     }
     assert!(diff(folder.path(), &["-p", POLICIES, "."]).contains("not-for-everybody"));

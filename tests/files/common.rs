@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-pub use crate::program::{Place, assert_exit, assert_refused, stderr_of as stderr};
+pub use crate::program::{Place, assert_exit, assert_refused, formats, stderr_of as stderr};
 
 pub const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1

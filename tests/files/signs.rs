@@ -1,7 +1,7 @@
 //! What a terminal obeys, what turns the direction of a line, and what ends a line for some readers: in every form for people
 //! an escape, in JSON one of JSON's.
 
-use super::common::{POLICY, Place, assert_exit, deployment, stderr};
+use super::common::{POLICY, Place, assert_exit, deployment, formats, stderr};
 
 /// As it stands in a manifest, in double quotes.
 const ODD: &str = r"\e]0;t\a\u009b31m\u202e\u2066\u061c\u200e\u200f\u2028\u2029\N\u200b\u2060\u00ad ##[error]x ##vso[a]y section_start:1:z \r\n::error::x";
@@ -75,34 +75,33 @@ fn assert_safe(shown: &str, command: &[&str]) {
 #[test]
 fn no_form_for_people_has_what_a_terminal_obeys() {
     let place = place();
-    let forms: [&[&str]; 17] = [
-        &["apply"],
-        &["apply", "--diagnostics", "short"],
-        &["apply", "--diagnostics", "json"],
-        &["diff", "-o", "summary"],
-        &["diff", "-o", "stat"],
-        &["diff", "-o", "markdown"],
-        &["diff", "-o", "json"],
-        &["diff", "-o", "sarif"],
-        &["diff", "-o", "html"],
-        &["check"],
-        &["check", "-o", "json"],
-        &["check", "-o", "junit"],
-        &["check", "-o", "sarif"],
-        &["explain"],
-        &["explain", "-o", "json"],
-        &["check", "--diagnostics", "short"],
-        &["debug", "-o", "json"],
+    let others = [
+        "apply",
+        "apply --diagnostics short",
+        "apply --diagnostics json",
+        "check",
+        "check -o json",
+        "check -o junit",
+        "check -o sarif",
+        "explain",
+        "explain -o json",
+        "check --diagnostics short",
+        "debug -o json",
     ];
+    let mut forms = others.map(str::to_owned).to_vec();
+    // A patch has the bytes of the file.
+    let formats = formats("diff").into_iter();
+    let formats = formats.filter(|format| format != "unified");
+    forms.extend(formats.map(|format| format!("diff -o {format}")));
     let mut has_escape = 0;
     for policy in ["policy.yaml", "choosy.yaml"] {
         for file in ["changed.yaml", "wrong.yaml", "unknown.yaml", "missed.yaml"] {
-            for form in forms {
-                let args = [form, &["-p", policy, file]].concat();
+            for form in &forms {
+                let args: Vec<&str> = form.split(' ').chain(["-p", policy, file]).collect();
                 let output = place.run(&args);
                 assert!(matches!(output.status.code(), Some(0..=2)), "{output:?}");
                 let stdout = String::from_utf8(output.stdout.clone()).unwrap();
-                if form[0] != "apply" {
+                if args[0] != "apply" {
                     // The page's own script has tabs.
                     assert_safe(&stdout.replace('\t', ""), &args);
                 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Output, Stdio};
 
-use super::common::{POLICY, Place, assert_exit, deployment, stderr};
+use super::common::{POLICY, Place, assert_exit, deployment, formats, stderr};
 
 /// Nobody reads more than this, and terminals and logs choke on more.
 const MOST_STDERR: usize = 256 << 10;
@@ -91,18 +91,6 @@ const COMMANDS: &[&str] = &[
     "apply",
     "apply --stream",
     "apply -o json-patch",
-    "diff",
-    "diff -o summary",
-    "diff -o stat",
-    "diff -o json",
-    "diff -o markdown",
-    "diff -o html",
-    "diff -o sarif",
-    "check",
-    "check -o json",
-    "check -o junit",
-    "check -o github",
-    "check -o sarif",
     "explain",
     "explain -o json",
     "debug",
@@ -113,6 +101,16 @@ const COMMANDS: &[&str] = &[
     "fn",
     "post-render",
 ];
+
+/// [`COMMANDS`], and the reviews in each of their formats.
+fn commands() -> Vec<String> {
+    let mut commands: Vec<String> = COMMANDS.iter().map(ToString::to_string).collect();
+    for review in ["diff", "check"] {
+        let formats = formats(review).into_iter();
+        commands.extend(formats.map(|format| format!("{review} -o {format}")));
+    }
+    commands
+}
 
 fn is_host(command: &str) -> bool {
     matches!(command, "fn" | "post-render")
@@ -180,7 +178,7 @@ fn stdout_is_empty_under_every_error_of_every_command() {
         ),
         ("too deep", format!("{good}x: {}\n", "[".repeat(300)).into()),
     ];
-    for command in COMMANDS {
+    for command in &commands() {
         let refused = |input: &str, output: Output| assert_only_stderr(command, input, &output);
         for (input, text) in &texts {
             place.write("a.yaml", text);
@@ -192,7 +190,7 @@ fn stdout_is_empty_under_every_error_of_every_command() {
                 run_over(&place, command, "policy.yaml", "not-there.yaml"),
             );
         }
-        if takes_policy(command) || *command == "post-render" {
+        if takes_policy(command) || command == "post-render" {
             refused(
                 "a bad policy",
                 run_over(&place, command, "bad-policy.yaml", "good.yaml"),

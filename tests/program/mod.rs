@@ -119,6 +119,16 @@ pub fn with_stdin(mut command: Command, text: &str) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
+/// The formats of a command, as the program lists them to somebody who asks for one that is not there.
+pub fn formats(command: &str) -> Vec<String> {
+    let said = stderr_of(&Place::new().run(&[command, "-o", "none"]));
+    let (_, listed) = said
+        .split_once("[possible values: ")
+        .expect("they are listed");
+    let (listed, _) = listed.split_once(']').expect("the list ends");
+    listed.split(", ").map(str::to_owned).collect()
+}
+
 /// Its standard output.
 pub fn stdout_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
