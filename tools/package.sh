@@ -9,7 +9,7 @@
 # CARGO_BUILD=dev takes the profile for development: packages as they are, of a program that is built in less time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${CARGO_BUILD:-release}
+build=${CARGO_BUILD:-dist}
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 
 # flags TARGET: what rustc is told for a release.
@@ -28,13 +28,17 @@ profile() {
   [ -n "$tool" ] || { echo "llvm-profdata is missing: the program is built without a profile" >&2; return 0; }
   rm -rf "$folder" && mkdir -p "$folder"
   RUSTFLAGS="$(flags "$1") -C profile-generate=$folder" CARGO_TARGET_DIR=target/instrumented \
-    cargo build --locked --release --quiet --target "$1" --bin podgraft >&2
-  local kind program=target/instrumented/$1/release/podgraft
+    cargo build --locked --profile dist --quiet --target "$1" --bin podgraft >&2
+  local kind program=target/instrumented/$1/dist/podgraft
   for kind in none mixed fleet changed; do
     python3 benches/streams.py "$kind" 4 "$folder/$kind.yaml" >&2
     "$program" apply -q --no-config -p benches/policy.yaml "$folder/$kind.yaml" >"$folder/out.yaml"
     "$program" diff -q --no-config -p benches/policy.yaml "$folder/$kind.yaml" >"$folder/out.diff" || [ $? -eq 1 ]
   done
+  local placed=$folder/changed.yaml
+  "$program" apply --no-config -i -p benches/policy.yaml "$placed" 2>"$folder/report.txt"
+  "$program" check --no-config -p benches/policy.yaml "$placed" >"$folder/check.txt"
+  "$program" undo -q --no-config -i "$placed"
   "$tool" merge -o "$folder/merged.profdata" "$folder"/*.profraw
   echo "$folder/merged.profdata"
 }
