@@ -149,7 +149,8 @@ impl Blame {
         if range.is_empty() {
             return None;
         }
-        let line_of = |at: usize| first[..at].matches('\n').count();
+        // Bytes, because the last one may be inside of a character.
+        let line_of = |at: usize| memchr::memchr_iter(b'\n', &first.as_bytes()[..at]).count();
         let lines = line_of(range.start)..=line_of(range.end - 1);
         let mut policies: Vec<usize> = lines
             .filter_map(|line| self.removed_by.get(line))
