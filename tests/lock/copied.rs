@@ -340,3 +340,33 @@ fn a_copy_of_which_only_the_name_was_changed_gets_what_its_name_needs() {
     let carts = DEPLOYMENT.replace("name: orders   #", "name: carts   #");
     assert_eq!(place.read("apps/b.yaml"), carts);
 }
+
+#[test]
+fn a_workload_that_is_never_recorded_is_no_copy_of_one_that_is() {
+    let container = "  - {name: b, image: 'example.com/b:1'}\n";
+    let pod = |name: &str, containers: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\nspec:\n  containers:\n{containers}"
+        )
+    };
+    let twins = pod("twins", &container.repeat(2));
+    let policy = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: data}
+spec:
+  inject:
+    volumes: [{name: data, emptyDir: {}}]
+    volumeMounts: [{name: data, mountPath: /data}]
+";
+    let single = pod("single", container);
+    let place = injected(policy, &format!("{twins}---\n{single}"));
+    let after = place.read(FILE);
+    let again = apply(&place);
+    assert!(again.contains("2 unchanged"), "{again}");
+    assert_eq!(place.read(FILE), after);
+    // What was recorded is taken out, and the other stays as it is.
+    let undone = place.run(&["undo", "-i", "apps"]);
+    assert!(stderr_of(&undone).contains("has no record of it"));
+    let (of_twins, _) = after.split_once("---\n").unwrap();
+    assert_eq!(place.read(FILE), format!("{of_twins}---\n{single}"));
+}

@@ -22,6 +22,8 @@ impl Lock {
         let moved = workload.earlier_places(self, search.is_present);
         let key = if !moved.is_empty() {
             workload.choose_candidate(moved)?
+        } else if workload.has_twin_containers() {
+            None
         } else if let Some(is_gone) = search.is_gone
             && let Some(copied) = workload.copied_record(self, is_gone)?
         {
