@@ -52,7 +52,11 @@ struct AskedResources {
 impl AskedResources {
     fn of(resources: &View<'_>) -> Self {
         let stated = |of: &str, resource: &str| {
-            let quantity = quantity::of_view(resources.get(of)?.get(resource)?)?;
+            let amount = resources.get(of)?.get(resource)?;
+            Some(amount).filter(|amount| !amount.is_null())
+        };
+        let counted = |of: &str, resource: &str| {
+            let quantity = quantity::of_view(stated(of, resource)?)?;
             (quantity > 0).then_some(quantity)
         };
         let mut asked = AskedResources {
@@ -60,10 +64,11 @@ impl AskedResources {
             are_bounded: true,
         };
         for resource in ["cpu", "memory"] {
-            let (limit, request) = (stated("limits", resource), stated("requests", resource));
+            let (limit, request) = (counted("limits", resource), counted("requests", resource));
             asked.has_any |= limit.or(request).is_some();
-            // A limit without a request is also the request.
-            asked.are_bounded &= limit.is_some() && (request.is_none() || request == limit);
+            // A limit without a request is also the request. A request of 0 is one, and does not count.
+            let is_request = stated("requests", resource).is_none() || request == limit;
+            asked.are_bounded &= limit.is_some() && is_request;
         }
         asked
     }
@@ -87,8 +92,11 @@ mod tests {
         let same = json!({"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": "1000m", "memory": "1024Mi"}});
         let less = json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1m"}});
         let none = json!({"requests": {"cpu": "0", "ephemeral-storage": "1Gi"}});
+        let zero =
+            json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": 0}});
         assert_eq!(class(&[both.clone(), same.clone()]), Some("Guaranteed"));
         assert_eq!(class(&[both.clone(), less]), Some("Burstable"));
+        assert_eq!(class(&[zero]), Some("Burstable"));
         assert_eq!(class(&[same, none.clone()]), Some("Burstable"));
         assert_eq!(class(&[none, json!(null)]), Some("BestEffort"));
     }
