@@ -9,14 +9,14 @@ use podgraft_core::report::text;
 
 use crate::args::relevant_flags::usage;
 use crate::args::{self, ApplyFormat};
-use crate::conclude::{conclude, refuse};
+use crate::conclude::{conclude, refuse, show_failure};
 use crate::diagnostics::Console;
 use crate::exit::Exit;
 use crate::grafted_file::GraftedFile;
 use crate::kustomization;
 use crate::output::check_target;
 use crate::output::{OutputTarget, write_component};
-use crate::paths::absolute;
+use crate::paths::is_in_the_way;
 use crate::pipeline::OutputTiming;
 use crate::run::{GraftOutcome, Purpose, RunRequest, graft_all};
 use crate::stdout::print;
@@ -57,11 +57,9 @@ fn check_format(args: &args::ApplyArgs) -> Result<(), clap::Error> {
 
 /// Whether the report would go into a file of the Component in the folder, or into a kustomization beside it.
 fn is_report_in(folder: &Path, output: &args::OutputArgs) -> bool {
-    let report = output.report.as_deref().and_then(absolute);
     let mut names = kustomization::NAMES.into_iter().chain([GENERATED]);
-    report.is_some_and(|report| {
-        names.any(|name| absolute(&folder.join(name)) == Some(report.clone()))
-    })
+    let report = output.report.as_deref();
+    report.is_some_and(|report| names.any(|name| is_in_the_way(report, &folder.join(name))))
 }
 
 fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
@@ -104,8 +102,7 @@ fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Err
         return Ok(exit);
     }
     if let Err(problems) = write(args, &grafted) {
-        console.show(&problems);
-        console.conclude(&problems, "nothing was written");
+        show_failure(problems.into(), &args.run.output, &grafted, console);
         return Ok(Exit::Refused);
     }
     console.show(&grafted.problems);

@@ -56,7 +56,8 @@ pub fn conclude(
     Exit::Done
 }
 
-fn show_failure(
+/// Shows why nothing, or not all, could be written, and says so in the report.
+pub fn show_failure(
     failure: WriteFailure,
     output: &args::OutputArgs,
     grafted: &GraftOutcome,

@@ -11,7 +11,7 @@ use podgraft_core::yaml::splice::write_spliced;
 use crate::args::relevant_flags::usage;
 use crate::grafted_file::GraftedFile;
 use crate::locks::NewLock;
-use crate::paths::absolute;
+use crate::paths::is_in_the_way;
 use crate::protected_inputs::{InputFiles, inputs_of_all_shards};
 use crate::run::GraftOutcome;
 use crate::stdout::{print, print_with};
@@ -154,10 +154,9 @@ pub fn check_apart(
     report: Option<&Path>,
     files: &[GraftedFile],
 ) -> Option<Diagnostic> {
-    let (folder, report) = (target.output_dir?, absolute(report?)?);
-    let is_report = |file: &&GraftedFile| {
-        absolute(&folder.join(mirrored(&file.input.place))).as_ref() == Some(&report)
-    };
+    let (folder, report) = (target.output_dir?, report?);
+    let is_report =
+        |file: &&GraftedFile| is_in_the_way(report, &folder.join(mirrored(&file.input.place)));
     let file = files.iter().find(is_report)?;
     let message = format!(
         "the report and `{}` would both be written to `{}`",

@@ -322,6 +322,36 @@ fn a_report_takes_the_place_of_an_earlier_one_and_of_no_result() {
 }
 
 #[test]
+fn a_report_takes_the_place_of_no_result_by_a_link_or_as_a_folder() {
+    let place = Place::with_policy(POLICY);
+    place.write("m/a.yaml", deployment("a"));
+    let into = |folder, more: &[&str]| {
+        let run = ["apply", "-q", "-p", "policy.yaml", "--output-dir", folder];
+        place.run(&[&run, more, &["m"]].concat())
+    };
+    assert_exit(&into("out", &[]), 0);
+    let result = place.read("out/a.yaml");
+    symlink("out/a.yaml", place.path("link")).unwrap();
+    for (folder, report) in [("out", "link"), ("out", "out"), ("new/below", "new")] {
+        let refused = into(folder, &["--report", report]);
+        assert_refused(&refused, "would both be written to");
+        assert_eq!(place.read("out/a.yaml"), result);
+        assert!(!place.path("new").exists());
+    }
+}
+
+#[test]
+fn a_report_of_a_component_that_is_not_written_says_so() {
+    let place = Place::with_policy(POLICY);
+    place.write("m/a.yaml", deployment("a"));
+    place.write("k/kustomization.yaml", "resources: []\n");
+    let args = "apply -p policy.yaml -o kustomize --output-dir k --report r.json m";
+    let refused = place.run(&args.split(' ').collect::<Vec<_>>());
+    assert_refused(&refused, "`k/kustomization.yaml` was not made by");
+    assert!(place.read("r.json").contains("\"verdict\": \"refused\""));
+}
+
+#[test]
 fn a_report_takes_the_place_of_no_record() {
     let place = Place::with_policy(POLICY);
     place.write("m/a.yaml", deployment("a"));
