@@ -125,12 +125,13 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> 
         "name policies in the `data` of the ConfigMap, under the key `{POLICY_KEY}`: builtin:NAME, or a file"
     ));
     for (key, value, at) in values {
-        if nearest(&key, [POLICY_KEY].into_iter()).is_some() {
+        let is_key = key == POLICY_KEY;
+        if !is_key && nearest(&key, [POLICY_KEY].into_iter()).is_some() {
             let message = format!("no policy is given, and `{key}` is taken for a parameter");
             let problem = Diagnostic::error(Code::BadPolicy, message).at(at.clone(), "here");
             without_policy = problem.help(did_you_mean(POLICY_KEY));
         }
-        if key == POLICY_KEY {
+        if is_key {
             run.policies.given.extend(policies_in_list(&value));
         } else {
             let (policy, name) = match key.rsplit_once(':') {

@@ -12,6 +12,7 @@ use crate::policy::document::{Document, Places};
 use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts, PolicyVariable};
 use crate::policy::template::{Template, TemplateError, as_text};
 use crate::policy::vocabulary::Vocabulary;
+use crate::wording::shell_word;
 use crate::yaml::value::Path;
 
 /// The context in which the validations of a policy are evaluated.
@@ -123,11 +124,15 @@ impl ValidationContext<'_, '_, '_> {
         is_reported: bool,
     ) -> Result<Option<Diagnostic>, Vec<Diagnostic>> {
         let Some(known) = code.map_or(Some(Code::Invalid), Code::find) else {
-            let message = format!("there is no code `{}`", code.unwrap_or_default());
+            let code = code.unwrap_or_default();
+            let message = format!("there is no code `{code}`");
             let problem = self
                 .document
                 .error(Code::BadPolicy, &at.key("code"), message);
-            return Err(vec![problem.help("`podgraft explain` lists the codes")]);
+            return Err(vec![problem.help(format!(
+                "`podgraft explain {}` lists the codes",
+                shell_word(code)
+            ))]);
         };
         let mut filled = [None, None];
         for (index, key) in ["message", "help"].into_iter().enumerate() {
