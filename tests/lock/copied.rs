@@ -370,3 +370,17 @@ spec:
     let (of_twins, _) = after.split_once("---\n").unwrap();
     assert_eq!(place.read(FILE), format!("{of_twins}---\n{single}"));
 }
+
+#[test]
+fn a_workload_that_nobody_recorded_keeps_no_other_from_being_undone() {
+    let odd = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: odd\nspec:\n  containers:\n  - {name: b, image: !x 'b:1'}\n";
+    let place = injected(NAMED, &traced());
+    place.write("apps/odd.yaml", odd);
+    apply(&place);
+    let after = place.read("apps/odd.yaml");
+    assert_ne!(after, odd);
+    let messages = stderr_of(&succeeded(&place, &["undo", "-i", "apps"]));
+    assert!(messages.contains("has no record of it"), "{messages}");
+    assert_eq!(place.read(FILE), traced());
+    assert_eq!(place.read("apps/odd.yaml"), after);
+}

@@ -216,7 +216,11 @@ impl<'a> DocumentTask<'a> {
         pair: &RecordedDocument<'t>,
     ) -> PendingWorkload<'t> {
         if self.setting.options.take_out.is_undo() {
-            let problems = without_record(&workload, self.setting.options);
+            let problems = without_record(
+                &workload,
+                self.setting.options,
+                self.may_be_locked(&workload),
+            );
             return PendingWorkload {
                 problems: problems.into_iter().collect(),
                 ..PendingWorkload::unchanged(workload, Vec::new())

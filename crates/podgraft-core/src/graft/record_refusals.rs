@@ -151,7 +151,13 @@ pub(super) fn copied_originals(from: &WorkloadKey) -> Diagnostic {
     )
 }
 
-pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {
+/// Warns in an undo of a marked workload that has no record, or refuses one whose record cannot be looked up.
+/// `may_be_locked`: the lock file may have one.
+pub(super) fn without_record(
+    workload: &Workload<'_>,
+    options: &Options,
+    may_be_locked: bool,
+) -> Option<Diagnostic> {
     let marker = workload.workload_annotation(MARKER)?;
     let names: Vec<&str> = workload
         .tree
@@ -168,7 +174,7 @@ pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Opti
     if !is_meant {
         return None;
     }
-    if let Some(problem) = refuse_ambiguous(workload, marker) {
+    if may_be_locked && let Some(problem) = refuse_ambiguous(workload, marker) {
         return Some(problem);
     }
     let message = format!(

@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::record::lock::RecordSearch;
 use crate::record::{MARKER, Record, RecordError};
 use crate::source::Source;
-use crate::undo::{RecordedObject, locked_record, read_record};
+use crate::undo::{RecordedObject, key_in_lock, locked_record, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
@@ -108,8 +108,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         workload: &Workload<'t>,
     ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
-        let marked = self.setting.marked;
-        let is_present = |key: &WorkloadKey| marked.is_none_or(|marked| marked.contains(key));
+        let is_present = |key: &WorkloadKey| self.is_present(key);
         let (locks, options) = (self.setting.inventory.locks(), self.setting.options);
         let is_gone = |file: &str| locks.is_gone_beside(&workload.source.name, file);
         // Undo takes out what is recorded, and adoption takes what is there.
@@ -123,6 +122,20 @@ impl<'a> DocumentTask<'a> {
             true => Ok(None),
             false => Err(error),
         })
+    }
+
+    /// Whether the lock file may have a record of a workload, under its current or an earlier name.
+    pub(super) fn may_be_locked(&self, workload: &Workload<'_>) -> bool {
+        let lock = self.setting.inventory.locks().of_file(self.setting.name);
+        lock.is_some_and(|(lock, file)| {
+            lock.may_name(&key_in_lock(workload, file), &|key| self.is_present(key))
+        })
+    }
+
+    /// Whether the file still has a recorded workload of it.
+    fn is_present(&self, key: &WorkloadKey) -> bool {
+        let marked = self.setting.marked;
+        marked.is_none_or(|marked| marked.contains(key))
     }
 
     /// Renames policies in a record: what a policy did under its earlier name is its own. Returns the earlier names, by

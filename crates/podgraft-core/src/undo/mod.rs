@@ -141,12 +141,7 @@ pub(crate) fn locked_record<'t>(
     let Some((lock, file)) = locks.of_file(&workload.source.name) else {
         return Ok(None);
     };
-    let key = WorkloadKey {
-        file: file.to_owned(),
-        kind: workload.object.kind.clone(),
-        namespace: workload.stated_namespace().to_owned(),
-        name: workload.name.clone(),
-    };
+    let key = key_in_lock(workload, file);
     let marked: Vec<&str> = marked.split(',').map(str::trim).collect();
     let paths = RecordPaths::of(&workload.pod_kind.path);
     let places = RecordedPlaces::of(tree, node, paths.clone());
@@ -169,6 +164,16 @@ pub(crate) fn locked_record<'t>(
         is_copied: found.is_copied,
         ..RecordedObject::of(at, found.record, value)
     }))
+}
+
+/// The key of a workload in the lock file. `file` is the path of its file from there.
+pub(crate) fn key_in_lock(workload: &Workload<'_>, file: &str) -> WorkloadKey {
+    WorkloadKey {
+        file: file.to_owned(),
+        kind: workload.object.kind.clone(),
+        namespace: workload.stated_namespace().to_owned(),
+        name: workload.name.clone(),
+    }
 }
 
 /// The objects of a document, in order.

@@ -19,7 +19,7 @@ impl Lock {
         if self.workloads.contains_key(workload.key) {
             return self.record_at(workload.key, workload);
         }
-        let moved = workload.earlier_places(self, search.is_present);
+        let moved = self.earlier_places(workload.key, search.is_present);
         let key = if !moved.is_empty() {
             workload.choose_candidate(moved)?
         } else if workload.has_twin_containers() {
@@ -104,27 +104,37 @@ pub(super) fn prefer<C>(found: &mut Vec<C>, rules: &[&dyn Fn(&C) -> bool]) {
 /// A recorded workload that it may have been.
 type Candidate<'l> = (&'l WorkloadKey, &'l LockedWorkload);
 
-impl MarkedWorkload<'_> {
-    /// Returns the recorded workloads that it may have been before it was moved or renamed: those of the same kind,
-    /// namespace and name in other files, else those of its own file that are gone.
-    fn earlier_places<'l>(
+impl Lock {
+    /// Whether something is recorded of a workload, under its name or one that it may have had.
+    pub(crate) fn may_name(
         &self,
-        lock: &'l Lock,
+        key: &WorkloadKey,
         is_present: &dyn Fn(&WorkloadKey) -> bool,
-    ) -> Vec<Candidate<'l>> {
-        let key = self.key;
-        let namesakes = lock.candidates(&|candidate| {
+    ) -> bool {
+        self.workloads.contains_key(key) || !self.earlier_places(key, is_present).is_empty()
+    }
+
+    /// Returns the recorded workloads that one may have been before it was moved or renamed: those of the same kind,
+    /// namespace and name in other files, else those of its own file that are gone.
+    fn earlier_places(
+        &self,
+        key: &WorkloadKey,
+        is_present: &dyn Fn(&WorkloadKey) -> bool,
+    ) -> Vec<Candidate<'_>> {
+        let namesakes = self.candidates(&|candidate| {
             (&candidate.kind, &candidate.namespace, &candidate.name)
                 == (&key.kind, &key.namespace, &key.name)
         });
         match namesakes.is_empty() {
             true => {
-                lock.candidates(&|candidate| candidate.file == key.file && !is_present(candidate))
+                self.candidates(&|candidate| candidate.file == key.file && !is_present(candidate))
             }
             false => namesakes,
         }
     }
+}
 
+impl MarkedWorkload<'_> {
     /// Returns the one that is meant. Among several, prefers the same kind, the same name, a name that contains the
     /// other, and all injected content in place, in this order.
     ///
