@@ -10,12 +10,11 @@ pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
     let tail = &old[body.len()..];
     let separator = &change.separator;
     // Blanks alone are not a flag: no later run could find them again.
-    if addition.trim().is_empty() || body.is_empty() {
-        return if body.is_empty() {
-            addition.to_owned()
-        } else {
-            old.to_owned()
-        };
+    if addition.trim().is_empty() {
+        return old.to_owned();
+    }
+    if body.is_empty() {
+        return addition.to_owned();
     }
     match change.op {
         EnvOp::MergeKeys => merged(body, addition, separator) + tail,
@@ -92,6 +91,7 @@ mod tests {
         assert_eq!(joined("-Da\n-Db\n", "-Da\n-Db\n", &append), "-Da\n-Db\n");
         assert_eq!(joined("", "-Da", &append), "-Da");
         assert_eq!(joined("-Da", "  ", &append), "-Da");
+        assert_eq!(joined("\n", "\n", &append), "\n");
         assert_eq!(
             joined("/bin", "/opt/bin", &change(EnvOp::Prepend, ":")),
             "/opt/bin:/bin"
