@@ -384,3 +384,23 @@ fn a_workload_that_nobody_recorded_keeps_no_other_from_being_undone() {
     assert_eq!(place.read(FILE), traced());
     assert_eq!(place.read("apps/odd.yaml"), after);
 }
+
+#[test]
+fn a_container_without_a_name_makes_a_workload_no_copy_either() {
+    let pod = |name: &str, container: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\nspec:\n  containers:\n  - {{{container}image: 'example.com/b:1'}}\n"
+        )
+    };
+    let policy = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: label}
+spec:
+  inject:
+    podLabels: {team: shop}
+";
+    let both = format!("{}---\n{}", pod("unnamed", ""), pod("single", "name: b, "));
+    let place = injected(policy, &both);
+    let again = apply(&place);
+    assert!(again.contains("2 unchanged"), "{again}");
+}

@@ -10,10 +10,9 @@ use crate::policy::Policy;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
     Effects, JoinHint, JoinedText, MARKER, PolicyRecord, RECORD, Record, RecordPaths,
-    RecordedValue, ReplacedValue, VERSION, digest,
+    RecordedValue, ReplacedValue, VERSION, digest, has_twins,
 };
-use crate::yaml::tree::{NodeId, Tree};
-use crate::yaml::value::{has_value, to_value};
+use crate::yaml::value::has_value;
 
 use super::PlanContext;
 use super::draft::{Draft, Refusal};
@@ -275,17 +274,6 @@ pub(crate) fn has_twin_containers(workload: &Workload<'_>) -> bool {
         .into_iter()
         .filter_map(|list| tree.get(pod_spec, list))
         .any(|list| has_twins(tree, list))
-}
-
-fn has_twins(tree: &Tree<'_>, list: NodeId) -> bool {
-    let mut seen = BTreeSet::new();
-    tree.items(list).any(|item| {
-        let name = tree.get(item, "name");
-        match name.map(|name| to_value(tree, name)) {
-            Some(Ok(Value::String(name))) => !seen.insert(name),
-            _ => true,
-        }
-    })
 }
 
 /// Why changes cannot be recorded.

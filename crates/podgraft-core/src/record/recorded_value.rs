@@ -3,8 +3,10 @@
 
 use serde_json::Value;
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use super::path::RecordPaths;
+use super::renamed::LISTS;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{has_value, to_value};
 
@@ -42,11 +44,35 @@ impl<'t> RecordedValue<'t> {
     /// The names of the containers in a list of the pod.
     pub(super) fn container_names(&self, paths: &RecordPaths, list: &str) -> Vec<&'t str> {
         let tree = self.tree;
-        let mut keys = paths.template_keys().chain(["spec", list]);
-        let found = keys.try_fold(self.node, |node, key| tree.get(node, key));
-        let containers = found.into_iter().flat_map(|list| tree.items(list));
+        let list = self.pod_list(paths, list);
+        let containers = list.into_iter().flat_map(|list| tree.items(list));
         containers
             .filter_map(|container| tree.string(tree.get(container, "name")?))
             .collect()
     }
+
+    /// Whether containers have no name, or the same: what is injected into such an object is never recorded.
+    pub(super) fn has_twin_containers(&self, paths: &RecordPaths) -> bool {
+        let lists = LISTS.into_iter();
+        lists
+            .filter_map(|list| self.pod_list(paths, list))
+            .any(|list| has_twins(self.tree, list))
+    }
+
+    fn pod_list(&self, paths: &RecordPaths, list: &str) -> Option<NodeId> {
+        let mut keys = paths.template_keys().chain(["spec", list]);
+        keys.try_fold(self.node, |node, key| self.tree.get(node, key))
+    }
+}
+
+/// Whether items of a list have no name, or the same, so that none can be found again.
+pub(crate) fn has_twins(tree: &Tree<'_>, list: NodeId) -> bool {
+    let mut seen = BTreeSet::new();
+    tree.items(list).any(|item| {
+        let name = tree.get(item, "name");
+        match name.map(|name| to_value(tree, name)) {
+            Some(Ok(Value::String(name))) => !seen.insert(name),
+            _ => true,
+        }
+    })
 }

@@ -1,7 +1,7 @@
 //! Finds the record of the workload that another one was copied from.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::moved::prefer;
@@ -89,15 +89,6 @@ impl MarkedWorkload<'_> {
             }
         }
         found
-    }
-
-    /// Whether two containers of a list have one name. What is injected into such a workload is never recorded.
-    pub(super) fn has_twin_containers(&self) -> bool {
-        LISTS.into_iter().any(|list| {
-            let names = self.value.container_names(self.paths, list);
-            let distinct: BTreeSet<&str> = names.iter().copied().collect();
-            distinct.len() < names.len()
-        })
     }
 
     /// Whether one of the names contains the other.

@@ -22,7 +22,7 @@ impl Lock {
         let moved = self.earlier_places(workload.key, search.is_present);
         let key = if !moved.is_empty() {
             workload.choose_candidate(moved)?
-        } else if workload.has_twin_containers() {
+        } else if workload.value.has_twin_containers(workload.paths) {
             None
         } else if let Some(is_gone) = search.is_gone
             && let Some(copied) = workload.copied_record(self, is_gone)?
