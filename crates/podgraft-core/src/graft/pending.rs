@@ -216,11 +216,8 @@ impl<'a> DocumentTask<'a> {
         pair: &RecordedDocument<'t>,
     ) -> PendingWorkload<'t> {
         if self.setting.options.take_out.is_undo() {
-            let problems = without_record(
-                &workload,
-                self.setting.options,
-                self.may_be_locked(&workload),
-            );
+            let may_be_locked = || self.may_be_locked(&workload);
+            let problems = without_record(&workload, self.setting.options, may_be_locked);
             return PendingWorkload {
                 problems: problems.into_iter().collect(),
                 ..PendingWorkload::unchanged(workload, Vec::new())

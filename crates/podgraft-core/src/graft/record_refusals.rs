@@ -152,11 +152,11 @@ pub(super) fn copied_originals(from: &WorkloadKey) -> Diagnostic {
 }
 
 /// Warns in an undo of a marked workload that has no record, or refuses one whose record cannot be looked up.
-/// `may_be_locked`: the lock file may have one.
+/// `may_be_locked`: whether the lock file may have one.
 pub(super) fn without_record(
     workload: &Workload<'_>,
     options: &Options,
-    may_be_locked: bool,
+    may_be_locked: impl FnOnce() -> bool,
 ) -> Option<Diagnostic> {
     let marker = workload.workload_annotation(MARKER)?;
     let names: Vec<&str> = workload
@@ -174,7 +174,7 @@ pub(super) fn without_record(
     if !is_meant {
         return None;
     }
-    if may_be_locked && let Some(problem) = refuse_ambiguous(workload, marker) {
+    if let Some(problem) = refuse_ambiguous(workload, marker).filter(|_| may_be_locked()) {
         return Some(problem);
     }
     let message = format!(
