@@ -14,9 +14,8 @@ use crate::diagnostics::Console;
 use crate::exit::Exit;
 use crate::grafted_file::GraftedFile;
 use crate::kustomization;
-use crate::output::check_target;
-use crate::output::{OutputTarget, write_component};
-use crate::paths::is_in_the_way;
+use crate::output::{OutputTarget, check_target, write_component};
+use crate::paths::{is_in_the_way, resolved};
 use crate::pipeline::OutputTiming;
 use crate::run::{GraftOutcome, Purpose, RunRequest, graft_all};
 use crate::stdout::print;
@@ -58,8 +57,8 @@ fn check_format(args: &args::ApplyArgs) -> Result<(), clap::Error> {
 /// Whether the report would go into a file of the Component in the folder, or into a kustomization beside it.
 fn is_report_in(folder: &Path, output: &args::OutputArgs) -> bool {
     let mut names = kustomization::NAMES.into_iter().chain([GENERATED]);
-    let report = output.report.as_deref();
-    report.is_some_and(|report| names.any(|name| is_in_the_way(report, &folder.join(name))))
+    let report = output.report.as_deref().and_then(resolved);
+    report.is_some_and(|report| names.any(|name| is_in_the_way(&report, &folder.join(name))))
 }
 
 fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {

@@ -11,7 +11,7 @@ use podgraft_core::yaml::splice::write_spliced;
 use crate::args::relevant_flags::usage;
 use crate::grafted_file::GraftedFile;
 use crate::locks::NewLock;
-use crate::paths::is_in_the_way;
+use crate::paths::{is_in_the_way, resolved};
 use crate::protected_inputs::{InputFiles, inputs_of_all_shards};
 use crate::run::GraftOutcome;
 use crate::stdout::{print, print_with};
@@ -154,9 +154,9 @@ pub fn check_apart(
     report: Option<&Path>,
     files: &[GraftedFile],
 ) -> Option<Diagnostic> {
-    let (folder, report) = (target.output_dir?, report?);
+    let (folder, report) = (target.output_dir?, resolved(report?)?);
     let is_report =
-        |file: &&GraftedFile| is_in_the_way(report, &folder.join(mirrored(&file.input.place)));
+        |file: &&GraftedFile| is_in_the_way(&report, &folder.join(mirrored(&file.input.place)));
     let file = files.iter().find(is_report)?;
     let message = format!(
         "the report and `{}` would both be written to `{}`",

@@ -22,22 +22,21 @@ pub fn from_current_folder(path: &Path) -> PathBuf {
     below.unwrap_or(path).to_path_buf()
 }
 
-/// Whether a file would replace another one, or stand where a folder of the other one has to be.
+/// Whether a file, of which the [`resolved`] path is given, would replace another one, or stand where a folder of the
+/// other one has to be.
 pub fn is_in_the_way(file: &Path, other: &Path) -> bool {
-    let (file, other) = (absolute(file), absolute(other));
-    file.zip(other)
-        .is_some_and(|(file, other)| other.starts_with(file))
+    resolved(other).is_some_and(|other| other.starts_with(file))
 }
 
 /// The path as the system resolves it, as far as it exists.
-fn absolute(path: &Path) -> Option<PathBuf> {
+pub fn resolved(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok().or_else(|| {
         let name = path.file_name()?;
         let folder = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        Some(absolute(folder)?.join(name))
+        Some(resolved(folder)?.join(name))
     })
 }
 
