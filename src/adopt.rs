@@ -9,8 +9,7 @@ use crate::conclude::{conclude, refuse};
 use crate::diagnostics::Console;
 use crate::exit::Exit;
 use crate::hints::name_paths;
-use crate::output::OutputTarget;
-use crate::output::check_target;
+use crate::output::{OutputTarget, check_target};
 use crate::run::{Purpose, RunRequest, graft_all};
 
 /// `podgraft adopt`.

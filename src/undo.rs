@@ -8,8 +8,7 @@ use podgraft_core::outcome::Outcome;
 use crate::args;
 use crate::conclude::conclude;
 use crate::exit::Exit;
-use crate::output::OutputTarget;
-use crate::output::check_target;
+use crate::output::{OutputTarget, check_target};
 use crate::run::{GraftOutcome, Purpose, RunRequest, graft_all};
 
 /// `podgraft undo`.

@@ -4,13 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use podgraft_core::config::ConfigParam;
 use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 use podgraft_core::options::parse_kube_version;
 use podgraft_core::outcome::FileReport;
 
 use super::announce::announce;
-use super::function::unplaced;
+use super::function::{policy_and_name, unplaced};
 use super::parameters::ApplicationParameters;
 use super::{TO_STDOUT, complete, fail, local_config_warnings, no_policy_given};
 use crate::args::{self, ArgocdCommand, ColorWhen, DiagnosticsFormat, PluginKind};
@@ -121,18 +120,12 @@ fn add_params(
         return Err(vec![problem.help(help)]);
     }
     let params = parameters.params.into_iter();
-    let params = params.map(|(key, value)| application_param(&key, value));
+    let params = params.map(|(key, value)| {
+        let (policy, name) = policy_and_name(&key);
+        unplaced(policy, name, value, "ARGOCD_APP_PARAMETERS")
+    });
     configured.application_params.extend(params);
     Ok(())
-}
-
-/// A parameter of the Application: `NAME`, or `POLICY:NAME`.
-fn application_param(key: &str, value: String) -> ConfigParam {
-    let (policy, name) = match key.rsplit_once(':') {
-        Some((policy, name)) => (Some(policy.to_owned()), name),
-        None => (None, key),
-    };
-    unplaced(policy, name.to_owned(), value, "ARGOCD_APP_PARAMETERS")
 }
 
 /// Refuses paths outside of the application's folder: what lies elsewhere is not its own.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::edit::companion::ObjectPlacement;
 use crate::plan::draft::{Draft, DraftField, DraftKey, DraftValue, OpenId, OpenedCollection};
-use crate::yaml::scalar::resolve_typed;
+use crate::yaml::scalar::is_typed;
 use crate::yaml::tree::{NodeId, NodeKind, Tree, is_same_text};
 use crate::yaml::value::scalar_value;
 
@@ -271,7 +271,7 @@ impl Verifier<'_, '_> {
     /// Whether a node without a tag is a string with this text. Quicker than to build its value.
     fn is_string(&self, out: NodeId, text: &str) -> bool {
         let is_string_by_style = match self.output.kind(out) {
-            NodeKind::Plain => resolve_typed(text).is_none(),
+            NodeKind::Plain => !is_typed(text),
             NodeKind::SingleQuoted
             | NodeKind::DoubleQuoted
             | NodeKind::Literal

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::stream::mark_length;
 use super::tree::{NodeId, NodeKind, Tree};
 
 /// A place that YAML parsers read differently.
@@ -29,10 +30,9 @@ pub enum TextPosition {
 
 /// Finds the first ambiguity that the bytes alone show. The text need not be parsed or even be valid YAML.
 pub fn find_ambiguity(text: &str, place: TextPosition) -> Option<Ambiguity> {
-    let first = if place == TextPosition::Start && text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
+    let first = match place {
+        TextPosition::Start => mark_length(text.as_bytes()),
+        TextPosition::Inside => 0,
     };
     let bytes = text.as_bytes();
     let is_lone = |&at: &usize| bytes.get(at + 1) != Some(&b'\n');

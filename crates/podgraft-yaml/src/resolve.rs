@@ -193,7 +193,7 @@ impl Tree<'_> {
         self.entries(mapping).all(|(key, _)| {
             let kind = self.kind(key);
             let text = self.scalar(key).filter(|text| {
-                *text != "<<" && (kind != NodeKind::Plain || scalar::resolve_typed(text).is_none())
+                *text != "<<" && (kind != NodeKind::Plain || !scalar::is_typed(text))
             });
             kind != NodeKind::Absent && text.is_some_and(|text| seen.insert(text))
         })

@@ -27,7 +27,7 @@ pub fn resolve_typed(text: &str) -> Option<Value> {
 
 /// Whether a plain scalar is anything but a string.
 #[inline]
-pub(crate) fn is_typed(text: &str) -> bool {
+pub fn is_typed(text: &str) -> bool {
     may_be_typed(text) && resolve_typed(text).is_some()
 }
 

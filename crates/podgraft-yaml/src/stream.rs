@@ -120,6 +120,15 @@ pub fn is_separator(line: &[u8]) -> bool {
     line.starts_with(b"---") && matches!(line.get(3), None | Some(b' ' | b'\t' | b'\r' | b'\n'))
 }
 
+/// The length of the byte order mark with which a file may begin.
+pub fn mark_length(text: &[u8]) -> usize {
+    let mark = "\u{feff}".as_bytes();
+    match text.starts_with(mark) {
+        true => mark.len(),
+        false => 0,
+    }
+}
+
 fn ends_in_directive(chunk: &[u8]) -> bool {
     let lines = chunk.rsplit(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     // Directives stand before the `---` of their document; comments and empty lines may follow them.

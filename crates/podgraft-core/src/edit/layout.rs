@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::yaml::stream::mark_length;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_at_end};
@@ -69,10 +70,9 @@ pub(super) fn column(tree: &Tree<'_>, id: NodeId) -> usize {
 /// The column of an offset.
 pub(super) fn column_of(text: &str, at: usize) -> usize {
     let start = line_start(text, at);
-    let mark = if start == 0 && text.starts_with('\u{feff}') {
-        '\u{feff}'.len_utf8()
-    } else {
-        0
+    let mark = match start {
+        0 => mark_length(text.as_bytes()),
+        _ => 0,
     };
     at - start - mark.min(at - start)
 }

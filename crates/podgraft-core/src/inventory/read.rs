@@ -179,24 +179,22 @@ impl<'r> InventoryReader<'r> {
         let mut kinds_of_facts = self.needs.kinds_of_facts();
         let may_be_read =
             kind.is_none_or(|kind| kinds_of_facts.any(|wanted| wanted.as_bytes() == kind));
-        match template {
-            Some(template) if !may_be_read => self.template(source, template),
-            template => self.unreadable.push(source.place(template.unwrap_or(at))),
+        match (template, kind) {
+            (Some(template), Some(kind)) if !may_be_read => self.template(source, template, kind),
+            (template, _) => self.unreadable.push(source.place(template.unwrap_or(at))),
         }
     }
 
     /// Adds what a template states of its object, if it states the name.
-    fn template(&mut self, source: &Source<'_>, place: Range<usize>) {
-        let word = |key: &str| {
-            let mut lines = source.text.lines();
-            lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
-        };
+    fn template(&mut self, source: &Source<'_>, place: Range<usize>, kind: &[u8]) {
+        let mut lines = source.text.lines();
+        let version = lines.find_map(|line| line.strip_prefix("apiVersion: "));
+        let kind = String::from_utf8_lossy(kind);
         let Some(PlainName { name, namespace }) = plain_name(source.text.as_bytes()) else {
             return;
         };
         let metadata = json!({"name": name, "namespace": namespace});
-        let object =
-            json!({"apiVersion": word("apiVersion"), "kind": word("kind"), "metadata": metadata});
+        let object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
         let name = name_in(&object, &source.name, self.options);
         if let Some(name) = name.filter(|_| self.standing != SourceRole::Context) {
             let known = KnownObject::new(self.standing, Arc::new(object), source.place(place));

@@ -7,7 +7,7 @@
 
 use super::root_lines::RootLines;
 use super::workload::PodKinds;
-use crate::yaml::stream::{Chunk, Chunks, chunks, is_separator};
+use crate::yaml::stream::{Chunk, Chunks, chunks, is_separator, mark_length};
 
 /// The result of a scan of a document that is not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,16 +226,6 @@ impl<'a> Iterator for ScannedDocuments<'a, '_> {
                 None => (self.chunks.next()?, DocumentScan::Parse),
             },
         )
-    }
-}
-
-/// The length of the byte order mark with which a file may begin.
-fn mark_length(text: &[u8]) -> usize {
-    let mark = "\u{feff}".as_bytes();
-    if text.starts_with(mark) {
-        mark.len()
-    } else {
-        0
     }
 }
 

@@ -36,13 +36,8 @@ fn workloads<'a>(files: &'a [ReportedFile<'_>]) -> impl Iterator<Item = &'a Work
 
 /// The name of a workload: `deployment shop/orders`.
 fn name(workload: &WorkloadReport) -> String {
-    let mut name = workload.kind.to_lowercase();
-    name.push(' ');
-    if let Some(namespace) = &workload.namespace {
-        name += namespace;
-        name.push('/');
-    }
-    one_line(&(name + &workload.name))
+    let kind = workload.kind.to_lowercase();
+    one_line(&workload.title().replacen(&workload.kind, &kind, 1))
 }
 
 /// The names of workloads: `deployment shop/orders`, or `3 workloads (deployment shop/orders, ...)`.

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::yaml::scalar::resolve_typed;
+use crate::yaml::scalar::is_typed;
 use crate::yaml::tree::NodeKind;
 use crate::yaml::value::{key_text, to_value};
 
@@ -94,7 +94,7 @@ impl<'t> Draft<'t> {
                 let text = self.tree.scalar(node)?;
                 let is_string = match (self.tree.tag(node), self.tree.kind(node)) {
                     (Some(_), _) => to_value(self.tree, node).is_ok_and(|value| value.is_string()),
-                    (None, NodeKind::Plain | NodeKind::Absent) => resolve_typed(text).is_none(),
+                    (None, NodeKind::Plain | NodeKind::Absent) => !is_typed(text),
                     (None, _) => true,
                 };
                 is_string.then_some(Cow::Borrowed(text))

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 use crate::record::{Effects, JoinHint, RecordPaths};
-use crate::yaml::scalar::resolve_typed;
+use crate::yaml::scalar::is_typed;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{field, is_equal, key_text, to_value};
 use crate::yaml::view::View;
@@ -201,7 +201,7 @@ impl Draft<'_> {
         }
         // Only a number or a boolean can be written as another text, and stand there already.
         let may_have_twin = |field: &DraftField| match &field.key {
-            DraftKey::New(text) => resolve_typed(text).is_some(),
+            DraftKey::New(text) => is_typed(text),
             DraftKey::Node(_) => false,
         };
         let has_twins = fields.iter().any(may_have_twin) && has_twins(&parts);
