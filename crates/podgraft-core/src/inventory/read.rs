@@ -2,10 +2,10 @@
 
 use memchr::memmem::{self, Finder};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::index::quick_name::{PlainName, plain_name};
 use super::object::data_of;
 use super::{Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, add, name_in};
 use crate::diagnostic::{Code, Diagnostic};
@@ -56,6 +56,26 @@ pub fn read_part(
         }
     });
     (reader.found, problems.collect())
+}
+
+/// A template with nothing where a `{{ }}` has its lines for itself, and elsewhere with what no name contains.
+fn without_actions(text: &str) -> String {
+    let (mut done, mut rest) = (String::new(), text);
+    while let Some((before, (action, behind))) = rest
+        .split_once("{{")
+        .and_then(|(before, rest)| Some((before, rest.split_once("}}")?)))
+    {
+        done.push_str(before);
+        let line = &done[done.rfind('\n').map_or(0, |at| at + 1)..];
+        let end = behind.split('\n').next().unwrap_or_default();
+        if !line.trim().is_empty() || !end.trim().is_empty() {
+            done.push('_');
+        }
+        // The places of what follows stay on their lines.
+        done.extend(action.matches('\n'));
+        rest = behind;
+    }
+    done + rest
 }
 
 fn unreadable(place: Place) -> Diagnostic {
@@ -145,7 +165,7 @@ impl<'r> InventoryReader<'r> {
             }
             // The pipeline parses this document as well and reports a better error.
             Err(_) if is_read_elsewhere => {}
-            Err(error) => self.refuse(&source, error.at, kind),
+            Err(error) => self.refuse(&source, error.at, kind, None),
         }
     }
 
@@ -172,32 +192,55 @@ impl<'r> InventoryReader<'r> {
             .any(|wanted| wanted.as_bytes() == kind.as_ref())
     }
 
-    /// Notes an unreadable document: it may hold an object that a policy needs, so it cannot be skipped silently. Of a
-    /// template of a kind that policies only generate, the name is all that matters: no earlier run wrote it.
-    fn refuse(&mut self, source: &Source<'_>, at: Range<usize>, kind: Option<&[u8]>) {
+    /// Notes a document that cannot be read: it may hold an object that a policy needs, so it cannot be skipped silently.
+    /// Of a template of a kind that policies only generate, the names are all that matters: no earlier run wrote it.
+    fn refuse(
+        &mut self,
+        source: &Source<'_>,
+        at: Range<usize>,
+        kind: Option<&[u8]>,
+        object: Option<(&Object, &Tree<'_>)>,
+    ) {
         let template = find_template_line(source.text);
+        let place = source.place(template.clone().unwrap_or(at));
         let mut kinds_of_facts = self.needs.kinds_of_facts();
         let may_be_read =
             kind.is_none_or(|kind| kinds_of_facts.any(|wanted| wanted.as_bytes() == kind));
-        match (template, kind) {
-            (Some(template), Some(kind)) if !may_be_read => self.template(source, template, kind),
-            (template, _) => self.unreadable.push(source.place(template.unwrap_or(at))),
+        match (template, object) {
+            (Some(_), Some((object, tree))) if !may_be_read => self.add_name(object, tree, &place),
+            (Some(_), None) if !may_be_read => self.template(source, &place),
+            _ => self.unreadable.push(place),
         }
     }
 
-    /// Adds what a template states of its object, if it states the name.
-    fn template(&mut self, source: &Source<'_>, place: Range<usize>, kind: &[u8]) {
-        let mut lines = source.text.lines();
-        let version = lines.find_map(|line| line.strip_prefix("apiVersion: "));
-        let kind = String::from_utf8_lossy(kind);
-        let Some(PlainName { name, namespace }) = plain_name(source.text.as_bytes()) else {
+    /// Adds the names that a template states. If even without its `{{ }}` it cannot be read, it may have any name.
+    fn template(&mut self, source: &Source<'_>, place: &Place) {
+        if self.standing == SourceRole::Context {
             return;
+        }
+        let text = without_actions(source.text);
+        let Ok(tree) = parse(&text) else {
+            return self.unreadable.push(place.clone());
         };
-        let metadata = json!({"name": name, "namespace": namespace});
-        let object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
-        let name = name_in(&object, &source.name, self.options);
-        if let Some(name) = name.filter(|_| self.standing != SourceRole::Context) {
-            let known = KnownObject::new(self.standing, Arc::new(object), source.place(place));
+        for object in find_objects(&tree, &PodKinds::of(self.options))
+            .iter()
+            .filter_map(DocumentContent::as_object)
+        {
+            self.add_name(object, &tree, place);
+        }
+    }
+
+    /// Adds an object of which only the name is known.
+    fn add_name(&mut self, object: &Object, tree: &Tree<'_>, place: &Place) {
+        let metadata = ["name", "namespace"].map(|key| (key, object.metadata_text(tree, key)));
+        let stated = json!({
+            "apiVersion": object.api_version,
+            "kind": object.kind,
+            "metadata": BTreeMap::from(metadata),
+        });
+        let is_meant = self.standing != SourceRole::Context && self.asks_for(&object.kind);
+        if let Some(name) = name_in(&stated, &place.source, self.options).filter(|_| is_meant) {
+            let known = KnownObject::new(self.standing, Arc::new(stated), place.clone());
             add(&mut self.found.objects, name, known);
         }
     }
@@ -209,7 +252,10 @@ impl<'r> InventoryReader<'r> {
         let place = source.place(tree.span(name.unwrap_or(object.node)));
         let value = match to_value(tree, object.node) {
             Ok(value) => value,
-            Err(error) => return self.refuse(source, error.at, Some(object.kind.as_bytes())),
+            Err(error) => {
+                let kind = Some(object.kind.as_bytes());
+                return self.refuse(source, error.at, kind, Some((object, tree)));
+            }
         };
         let Some(name) = name_in(&value, &source.name, self.options) else {
             return;
