@@ -29,6 +29,7 @@ use object::data_of;
 pub use object::{DataEntries, DataKind, DataValue, NamespaceMeta};
 pub(crate) use object::{data_fault, name_in, written_name};
 pub use read::read_part;
+pub(crate) use read::unreadable;
 use recorded::RecordedObjects;
 pub use recorded::RecordedPolicy;
 pub use source_text::{InMemoryText, SourceText, TextPart, TextParts, map_parts};
@@ -63,7 +64,17 @@ pub struct Inventory {
     replaced: ObjectMap<Arc<Value>>,
     /// The generated objects in the records of all workloads.
     recorded: RecordedObjects,
+    /// Documents of a stream that may be ConfigMaps or Secrets and cannot be read.
+    unread: Vec<UnreadData>,
     lookups: RequestedKeys,
+}
+
+/// A document that may be a ConfigMap or Secret, and that cannot be read.
+#[derive(Debug, Clone)]
+struct UnreadData {
+    /// Its name, without a folder. `None` if only the parser could tell it.
+    name: Option<ObjectName>,
+    place: Place,
 }
 
 /// What is known of objects, by their names.
@@ -198,6 +209,19 @@ impl Inventory {
         late
     }
 
+    /// The places of unread objects of `others` that may be what an earlier lookup did not find.
+    pub(crate) fn outdated_by_unread(&self, others: &Inventory) -> Vec<Place> {
+        let is_missed = |asked: &InventoryKey, unread: &UnreadData| match asked {
+            InventoryKey::Data(asked) => {
+                unread.may_be(asked) && of_name(&self.data, asked).next().is_none()
+            }
+            _ => false,
+        };
+        let unread = others.unread.iter();
+        let late = unread.filter(|unread| self.lookups.any(|asked| is_missed(asked, unread)));
+        late.map(|unread| unread.place.clone()).collect()
+    }
+
     fn is_object_outdated(&self, asked: &InventoryKey, name: &ObjectName, others: &Self) -> bool {
         match asked {
             // An object that was generated because it was missing would now exist twice.
@@ -219,12 +243,16 @@ impl Inventory {
 
     /// Whether no needed object was found.
     pub fn is_empty(&self) -> bool {
-        self.namespaces.is_empty() && self.data.is_empty() && self.objects.is_empty()
+        self.namespaces.is_empty()
+            && self.data.is_empty()
+            && self.objects.is_empty()
+            && self.unread.is_empty()
     }
 
     /// Adds the objects of other texts.
     pub fn add(&mut self, other: Inventory) {
         self.recorded.add(other.recorded);
+        self.unread.extend(other.unread);
         add_all(&mut self.namespaces, other.namespaces);
         add_all(&mut self.data, other.data);
         add_all(&mut self.objects, other.objects);
@@ -321,7 +349,11 @@ impl Inventory {
             add(Arc::make_mut(&mut candidates), name.clone(), known.clone());
         }
         let Some(found) = nearest(name.folder.as_deref(), of_name(&candidates, name)) else {
-            return Ok(None);
+            return match self.unread.iter().find(|unread| unread.may_be(name)) {
+                None => Ok(None),
+                Some(UnreadData { name: None, place }) => Err(index::unreadable(place, name)),
+                Some(unread) => Err(index::unread(vec![unread.place.clone()], name)),
+            };
         };
         match found.agreed(|| format!("the {name}"))? {
             Ok(entries) => Ok(Some(Arc::clone(entries))),
@@ -336,6 +368,13 @@ impl Inventory {
     /// An object of the same kind and name in another namespace, or in none, and its place.
     pub(crate) fn namesake(&self, name: &ObjectName) -> Option<(ObjectName, Place)> {
         namesake_in(&self.data, name).or_else(|| self.index.as_ref()?.namesake(name))
+    }
+}
+
+impl UnreadData {
+    fn may_be(&self, name: &ObjectName) -> bool {
+        let own_name = self.name.as_ref();
+        own_name.is_none_or(|own_name| own_name.is_same_except_folder(name))
     }
 }
 

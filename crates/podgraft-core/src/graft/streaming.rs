@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::{DocumentRun, generated_companions, graft_part};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{Inventory, InventoryKey, InventoryNeeds, SourceRole, read_part};
+use crate::inventory::{
+    Inventory, InventoryKey, InventoryNeeds, SourceRole, read_part, unreadable,
+};
 use crate::options::Options;
 use crate::outcome::FileReport;
 use crate::policy::Policy;
@@ -81,6 +83,8 @@ impl<'p> StreamingGraft<'p> {
             report
                 .diagnostics
                 .extend(late.into_iter().map(|(name, place)| too_late(&name, place)));
+            let unread = self.inventory.outdated_by_unread(&found).into_iter();
+            report.diagnostics.extend(unread.map(unreadable));
             self.inventory.add(found);
         }
         report.append(self.graft_part(&run, part, run.text.len()));

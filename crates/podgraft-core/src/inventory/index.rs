@@ -235,14 +235,7 @@ impl DataIndex {
             InventoryReader::new(text.name(), SourceRole::Manifest, &needs, &self.options);
         reader.document(&bytes, document.first_line, &self.kinds);
         match reader.into_found() {
-            (_, unreadable) if !unreadable.is_empty() => Err(UnclearObject {
-                message: format!("the {name} cannot be read"),
-                places: unreadable
-                    .into_iter()
-                    .map(|place| (place, "here"))
-                    .collect(),
-                help: "mend it, or leave the file out",
-            }),
+            (_, unreadable) if !unreadable.is_empty() => Err(unread(unreadable, name)),
             (parsed, _) => Ok(parsed),
         }
     }
@@ -255,7 +248,17 @@ fn add_wanted(known: &mut DataMatches, wanted: &ObjectName, data: &DataMatches) 
     }
 }
 
-fn unreadable(place: &Place, name: &ObjectName) -> UnclearObject {
+/// An object that cannot be read.
+pub(super) fn unread(places: Vec<Place>, name: &ObjectName) -> UnclearObject {
+    UnclearObject {
+        message: format!("the {name} cannot be read"),
+        places: places.into_iter().map(|place| (place, "here")).collect(),
+        help: "mend it, or leave the file out",
+    }
+}
+
+/// What cannot be read may be an object that is nowhere else.
+pub(super) fn unreadable(place: &Place, name: &ObjectName) -> UnclearObject {
     UnclearObject {
         message: format!("the {name} was not found, and may be what cannot be read"),
         places: vec![(place.clone(), "here")],

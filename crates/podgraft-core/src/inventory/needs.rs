@@ -66,21 +66,18 @@ impl InventoryNeeds {
 
     /// The names of all kinds that are needed.
     pub(super) fn kinds(&self) -> impl Iterator<Item = &str> {
+        let data = self.data.then_some(["ConfigMap", "Secret"]);
         let generated = self.generated.iter().map(|(_, kind)| kind.as_str());
-        self.kinds_of_facts().chain(generated)
+        let kinds = self.kinds_of_whole_objects().chain(generated);
+        kinds.chain(data.into_iter().flatten())
     }
 
-    /// The names of the kinds of which policies read something. Of the kinds that they generate, only the existence of
-    /// an object matters.
-    pub(super) fn kinds_of_facts(&self) -> impl Iterator<Item = &str> {
+    /// The names of the kinds of which every object is read. Of the kinds that policies generate, only the names matter,
+    /// and the data of a ConfigMap or Secret only where it is looked up.
+    pub(super) fn kinds_of_whole_objects(&self) -> impl Iterator<Item = &str> {
         let namespaces = self.namespaces.then_some("Namespace");
-        let data = self
-            .data
-            .then_some(["ConfigMap", "Secret"])
-            .into_iter()
-            .flatten();
         let looked_up = self.looked_up.iter().map(|(_, kind)| kind.as_str());
-        namespaces.into_iter().chain(data).chain(looked_up)
+        namespaces.into_iter().chain(looked_up)
     }
 }
 

@@ -6,13 +6,18 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::index::quick_name::{PlainName, plain_name};
 use super::object::data_of;
-use super::{Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, add, name_in};
+use super::{
+    DataKind, Inventory, InventoryNeeds, KnownObject, NamespaceMeta, SourceRole, UnreadData, add,
+    name_in,
+};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{DocumentContent, Object, find_objects, find_template_line};
 use crate::manifest::prefilter::{DocumentScan, classify};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
+use crate::outcome::ObjectName;
 use crate::record::{RECORD, Record};
 use crate::source::{LineCounter, Place, Source};
 use crate::yaml::parse::parse;
@@ -78,7 +83,8 @@ fn without_actions(text: &str) -> String {
     done + rest
 }
 
-fn unreadable(place: Place) -> Diagnostic {
+/// The error for a document that may be what a policy needs.
+pub(crate) fn unreadable(place: Place) -> Diagnostic {
     let is_template = place.excerpt[place.start..].starts_with("{{");
     let (code, reason, help) = match is_template {
         true => (
@@ -127,7 +133,9 @@ impl<'r> InventoryReader<'r> {
     }
 
     /// The objects that were read, and the places of documents that may hold one and cannot be read.
-    pub(super) fn into_found(self) -> (Inventory, Vec<Place>) {
+    pub(super) fn into_found(mut self) -> (Inventory, Vec<Place>) {
+        let unread = std::mem::take(&mut self.found.unread).into_iter();
+        self.unreadable.extend(unread.map(|unread| unread.place));
         (self.found, self.unreadable)
     }
 
@@ -193,7 +201,8 @@ impl<'r> InventoryReader<'r> {
     }
 
     /// Notes a document that cannot be read: it may hold an object that a policy needs, so it cannot be skipped silently.
-    /// Of a template of a kind that policies only generate, the names are all that matters: no earlier run wrote it.
+    /// Of the data of a ConfigMap or Secret, that matters to who looks it up. Of a template of a kind that policies
+    /// generate, the names are all that matters: no earlier run wrote it.
     fn refuse(
         &mut self,
         source: &Source<'_>,
@@ -203,14 +212,40 @@ impl<'r> InventoryReader<'r> {
     ) {
         let template = find_template_line(source.text);
         let place = source.place(template.clone().unwrap_or(at));
-        let mut kinds_of_facts = self.needs.kinds_of_facts();
-        let may_be_read =
-            kind.is_none_or(|kind| kinds_of_facts.any(|wanted| wanted.as_bytes() == kind));
-        match (template, object) {
-            (Some(_), Some((object, tree))) if !may_be_read => self.add_name(object, tree, &place),
-            (Some(_), None) if !may_be_read => self.template(source, &place),
-            _ => self.unreadable.push(place),
+        let is_kind = |wanted: &str| kind.is_some_and(|kind| wanted.as_bytes() == kind);
+        let is_data = self.needs.data && kind.and_then(DataKind::of).is_some();
+        if kind.is_none()
+            || self.needs.kinds_of_whole_objects().any(is_kind)
+            || is_data && self.standing != SourceRole::Manifest
+        {
+            return self.unreadable.push(place);
         }
+        if is_data {
+            let name = self.plain_name(source, kind);
+            let place = place.clone();
+            self.found.unread.push(UnreadData { name, place });
+        }
+        let mut generated = self.needs.generated.iter();
+        if generated.any(|(_, kind)| is_kind(kind)) {
+            match (template, object) {
+                (Some(_), Some((object, tree))) => self.add_name(object, tree, &place),
+                (Some(_), None) => self.template(source, &place),
+                (None, _) => self.unreadable.push(place),
+            }
+        }
+    }
+
+    /// The name of a ConfigMap or Secret, if it is told without the parser.
+    fn plain_name(&self, source: &Source<'_>, kind: Option<&[u8]>) -> Option<ObjectName> {
+        let PlainName { name, namespace } = plain_name(source.text.as_bytes())?;
+        let namespace = namespace.or(self.options.namespace_in(&source.name));
+        Some(ObjectName {
+            group: String::new(),
+            kind: kind.and_then(DataKind::of)?.name().to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            folder: None,
+        })
     }
 
     /// Adds the names that a template states. If even without its `{{ }}` it cannot be read, it may have any name.
