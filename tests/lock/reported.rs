@@ -392,3 +392,26 @@ fn a_mark_whose_record_is_lost_is_not_dropped_in_silence() {
     assert!(messages.contains(warning), "{messages}");
     assert!(!stderr_of(&succeeded(&place, &policies)).contains("is marked as injected"));
 }
+
+#[test]
+fn a_diff_marks_policies_that_inject_the_same_as_a_run_in_place_does() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("orders"));
+    place.write("one.yaml", flagging("one", "{l: set}", "-a"));
+    place.write("label.yaml", labelling("label", "l", ""));
+    place.write("flag.yaml", flagging("flag", "{}", "-a"));
+    let run = apply(&["one.yaml", "label.yaml", "flag.yaml"]);
+    let diff = stdout_of(&place.run(&[&["diff", "-q"], &run[2..]].concat()));
+    let printed = stdout_of(&place.run(&[&["apply", "-q"], &run[2..]].concat()));
+    succeeded(&place, &run);
+    let written = place.read("apps/a.yaml");
+    let mark = "podgraft.dev/applied: \"one,label,flag\"\n";
+    assert!(written.contains(mark), "{written}");
+    assert_eq!(printed, written);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    place.write("changes.patch", diff);
+    git(&place, &["apply", "changes.patch"]);
+    assert_eq!(place.read("apps/a.yaml"), written);
+    succeeded(&place, &run);
+    assert_eq!(place.read("apps/a.yaml"), written);
+}

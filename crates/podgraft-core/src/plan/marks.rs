@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
@@ -97,14 +98,20 @@ fn stale_mark(
     Some(warning.help(help))
 }
 
-/// Adds the policies that changed the workload to its marker.
-pub(super) fn mark(workload: &Workload<'_>, planned: &mut WorkloadPlan<'_>) -> Result<(), Refusal> {
+/// Adds the policies that changed the workload to its marker, with those in `sharing` that would have.
+pub(super) fn mark(
+    workload: &Workload<'_>,
+    planned: &mut WorkloadPlan<'_>,
+    sharing: &BTreeSet<Arc<str>>,
+) -> Result<(), Refusal> {
     let marks = marked(&planned.draft);
-    let injected = planned
-        .policies
-        .iter()
-        .filter(|report| matches!(report.outcome, Outcome::Injected(_)));
-    let names = with_names(&marks, injected.map(|report| &*report.policy));
+    let is_injected = |report: &&PolicyReport| matches!(report.outcome, Outcome::Injected(_));
+    let is_changed = planned.policies.iter().any(|report| is_injected(&report));
+    let is_named = |report: &&PolicyReport| {
+        is_injected(report) || is_changed && sharing.contains(&report.policy)
+    };
+    let named = planned.policies.iter().filter(is_named);
+    let names = with_names(&marks, named.map(|report| &*report.policy));
     if names.len() == names_in(&marks).count() {
         return Ok(());
     }

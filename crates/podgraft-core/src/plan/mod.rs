@@ -204,6 +204,8 @@ struct PlanInProgress<'r, 't> {
     /// The checksums that are still to be added, with the index of their policy.
     checksums: Vec<(usize, Vec<ChecksumAnnotation>)>,
     recording: Option<Recording<'r, 't>>,
+    /// The policies that put there what another one has put there already.
+    sharing: BTreeSet<Arc<str>>,
 }
 
 /// The index of a policy, and the problems with its checksums.
@@ -227,6 +229,7 @@ impl<'r, 't> PlanContext<'r, 't> {
             planned: WorkloadPlan::from(draft),
             checksums: Vec::new(),
             recording,
+            sharing: BTreeSet::new(),
         };
         for turn in policy_order(self, without_place) {
             match turn {
@@ -279,6 +282,9 @@ impl<'r, 't> PlanContext<'r, 't> {
         let met = std::mem::take(&mut found.notes.satisfied).into_iter();
         let met = met.map(|met| (policy.identity.clone(), met));
         planned.satisfied.extend(met);
+        if found.notes.is_sharing() {
+            applying.sharing.insert(Arc::clone(&identity));
+        }
         if let Some(recording) = &mut applying.recording {
             recording.note(policy, &planned.draft, found.notes);
         }
@@ -349,7 +355,7 @@ impl<'r, 't> PlanContext<'r, 't> {
                 let finished = recording.finish(&mut planned.draft);
                 finished.map(|record| planned.record = record)
             }
-            None if self.options.marker => mark(self.workload, &mut planned),
+            None if self.options.marker => mark(self.workload, &mut planned, &applied.sharing),
             None => Ok(()),
         };
         if self.is_recording && !can_record && planned.draft.is_changed() {

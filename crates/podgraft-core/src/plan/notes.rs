@@ -1,4 +1,4 @@
-//! Notes for the record that a draft cannot show: texts that were joined, and items that were there already.
+//! Notes for the record and the marker that a draft cannot show: texts that were joined, and items that were there already.
 
 use crate::policy::EnvOp;
 use crate::record::{JoinHint, JoinedText, RecordPaths, identities};
@@ -29,13 +29,15 @@ impl Planner<'_, '_> {
 
     /// Notes that a variable has the text already: the manifest has it, or another policy has joined it.
     pub(super) fn note_twin(&mut self, change: VariableChange<'_>, variable: &DraftValue) {
-        if !self.is_recording {
-            return;
-        }
         let value = self.draft.get(variable, "value");
         let node = value.and_then(|value| self.draft.origin(&value));
         let before = node.and_then(|node| self.draft.tree.scalar(node));
         let before = before.unwrap_or_default();
+        let is_of_manifest =
+            super::joined::joined(before, change.addition(), change.entry) == before;
+        if is_of_manifest && !self.is_recording {
+            return;
+        }
         let paths = RecordPaths::of(&self.workload.pod_kind.path);
         let list = change.list().path();
         let path = paths.in_pod(&[&list[..], &[&change.entry.name]].concat());
@@ -45,7 +47,7 @@ impl Planner<'_, '_> {
             before: change.entry.op == EnvOp::Prepend,
             ..JoinedText::default()
         };
-        if super::joined::joined(before, change.addition(), change.entry) == before {
+        if is_of_manifest {
             let joined = Some(joined);
             self.notes.satisfied.push(SatisfiedChange { path, joined });
         } else {
@@ -59,7 +61,8 @@ impl Planner<'_, '_> {
 
     /// Notes that an item is there already: the manifest has it, or another policy has added it.
     pub(super) fn note_shared(&mut self, part: &DraftValue, holder: &[&str], key: Option<&str>) {
-        if !self.is_recording {
+        let is_of_manifest = self.draft.origin(part).is_some();
+        if is_of_manifest && !self.is_recording {
             return;
         }
         let Some(value) = self.draft.value(part) else {
@@ -75,12 +78,12 @@ impl Planner<'_, '_> {
                 identities(list, std::slice::from_ref(&value)).concat()
             ),
         };
-        match self.draft.origin(part) {
-            Some(_) => self
+        match is_of_manifest {
+            true => self
                 .notes
                 .satisfied
                 .push(SatisfiedChange { path, joined: None }),
-            None => self.notes.shared.push((path, value)),
+            false => self.notes.shared.push((path, value)),
         }
     }
 }

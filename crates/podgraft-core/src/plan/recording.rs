@@ -79,6 +79,11 @@ pub struct SatisfiedChange {
 }
 
 impl RuleNotes {
+    /// Whether the rule puts there what another policy of this run has put there already.
+    pub(super) fn is_sharing(&self) -> bool {
+        !self.shared.is_empty() || !self.repeated_joins.is_empty()
+    }
+
     pub(super) fn extend(&mut self, other: RuleNotes) {
         self.joins.extend(other.joins);
         self.shared.extend(other.shared);
