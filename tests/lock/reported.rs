@@ -415,3 +415,32 @@ fn a_diff_marks_policies_that_inject_the_same_as_a_run_in_place_does() {
     succeeded(&place, &run);
     assert_eq!(place.read("apps/a.yaml"), written);
 }
+
+#[test]
+fn a_value_that_is_put_back_after_a_change_by_hand_is_said() {
+    let replacing = |policy: &str| policy.replace("spec:\n", "spec:\n  onConflict: Replace\n");
+    let before = deployment("orders").replace("{app: orders}", "{app: orders, l: before}");
+    for by_hand in ["other", "before"] {
+        let place = empty_repository();
+        place.write("apps/a.yaml", &before);
+        place.write("one.yaml", replacing(&labelling("one", "l", "")));
+        succeeded(&place, &apply(&["one.yaml"]));
+        let applied = place.read("apps/a.yaml");
+        assert!(applied.contains("l: \"set\""), "{applied}");
+        place.write("apps/a.yaml", applied.replace("\"set\"", by_hand));
+        let found = stdout_of(&place.run(&["check", "-p", "one.yaml", "apps"]));
+        let wanted = "not up to date: one would change pod label l\n";
+        assert!(found.contains(wanted), "{found}");
+        assert!(
+            found.contains("the policy puts its own value there again"),
+            "{found}"
+        );
+        let diff = stdout_of(&place.run(&["diff", "-p", "one.yaml", "apps"]));
+        assert!(diff.contains(": one (pod label l updated)\n"), "{diff}");
+        let messages = stderr_of(&succeeded(&place, &apply(&["one.yaml"])));
+        let wanted = "orders: injected by one (pod label l updated)\n";
+        assert!(messages.contains(wanted), "{messages}");
+        assert_eq!(place.read("apps/a.yaml"), applied);
+        succeeded(&place, &["check", "-p", "one.yaml", "apps"]);
+    }
+}

@@ -1,5 +1,6 @@
 //! Diagnostics about records that cannot be used or undone.
 
+use crate::change::{Change, ChangeTarget};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
@@ -48,9 +49,15 @@ impl DocumentTask<'_> {
             };
             if stays {
                 let warning = problem.with_severity(Severity::Warning);
-                problems.push(warning.help(match is_gone {
-                    true => "what it was changed to stays, and is no longer recorded",
-                    false => "what it was changed to stays",
+                let target = ChangeTarget::from_path(&drift.path);
+                let is_target = |change: &Change| change.target == target;
+                let is_put_back = outcomes.iter().any(|outcome| {
+                    matches!(outcome, Outcome::Injected(changes) if changes.iter().any(is_target))
+                });
+                problems.push(warning.help(match (is_gone, is_put_back) {
+                    (true, _) => "what it was changed to stays, and is no longer recorded",
+                    (false, true) => "the policy puts its own value there again",
+                    (false, false) => "what it was changed to stays",
                 }));
             }
         }

@@ -74,8 +74,12 @@ impl<'c> SinceEarlier<'c> {
         dropped.map(report).collect()
     }
 
-    /// Whether the earlier record is of another version of the policy.
+    /// Whether the earlier record is of another version of the policy. What somebody changed makes another record, too.
     pub(super) fn is_older(self, identity: &str) -> bool {
+        let mut changed = self.earlier.taken.changed.iter();
+        if changed.any(|drift| drift.policy == identity) {
+            return false;
+        }
         let after = self.record.and_then(|record| record.policy(identity));
         let both = self.earlier.record.policy(identity).zip(after);
         both.is_some_and(|(before, after)| digest_of(before) != digest_of(after))
@@ -189,7 +193,10 @@ impl<'c> SinceEarlier<'c> {
     fn changes(self, before: &PolicyRecord, after: &PolicyRecord) -> Vec<Change> {
         let places = self.places();
         let (was, now) = (&before.effects, &after.effects);
-        let is_present = |path: &String| places.before.has(path) || now.removed.contains_key(path);
+        let is_present = |path: &String| {
+            let is_there = places.before.has(path) || now.removed.contains_key(path);
+            is_there && !stays_changed(&after.policy, path, self.earlier)
+        };
         // The common case: nothing is different. It needs no texts of the changes.
         let is_there = || self.earlier.taken.is_complete || now.changed_paths().all(is_present);
         if was == now && before.generated == after.generated && is_there() {
@@ -326,7 +333,7 @@ fn can_undo(current: &RecordedPlaces<'_>, effects: &Effects, path: &str) -> bool
     current.has(path) || effects.removed.contains_key(path) && current.has(holder)
 }
 
-/// Whether a change of a policy stays because somebody changed the value since.
+/// Whether somebody changed the value of a policy since, and the run does not take it out.
 fn stays_changed(policy: &str, path: &str, earlier: &EarlierRun<'_>) -> bool {
     earlier.taken.changed.iter().any(|drift| {
         drift.handling == DriftHandling::Leave && drift.policy == policy && drift.path == path
