@@ -299,7 +299,10 @@ fn finish(
         }
         problems.extend(find_no_object(files));
     }
-    files.retain(|file| !file.parts.is_empty() || !file.input.is_found());
+    // Of what was found in a folder, text that is no manifest stays out, but comments alone may be one that is switched off.
+    files.retain(|file| {
+        !file.parts.is_empty() || !file.input.is_found() || file.report.documents == 0
+    });
     grafted.problems = problems;
     grafted
 }

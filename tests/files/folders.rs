@@ -115,3 +115,21 @@ fn of_folders_beside_it_none_is_chosen_where_they_differ() {
     assert_eq!(output.status.code(), Some(2), "{messages}");
     assert!(messages.contains("unclear-object"), "{messages}");
 }
+
+#[test]
+fn a_file_with_comments_alone_arrives_in_the_output_folder() {
+    let place = place(CHECKSUM);
+    place.write("apps/dev/settings.yaml", config_map("settings", "dev"));
+    place.write("apps/prod/settings.yaml", config_map("settings", "prod"));
+    place.write("apps/agent.yaml", config_map("agent-config", "one"));
+    place.write("apps/off.yaml", "# apiVersion: v1\n# kind: ConfigMap\n");
+    place.write("apps/empty.yaml", "");
+    place.write("apps/values.yml", "replicas: 1\n");
+    run(&place, "apply -q -p policy.yaml --output-dir out apps");
+    assert_eq!(place.read("out/off.yaml"), place.read("apps/off.yaml"));
+    assert_eq!(place.read("out/empty.yaml"), "");
+    assert!(place.read("out/dev/a.yaml").contains("checksum/all"));
+    assert!(!place.path("out/values.yml").exists());
+    let printed = place.run(&["apply", "-q", "-p", "policy.yaml", "apps"]);
+    assert!(!String::from_utf8_lossy(&printed.stdout).contains("# kind: ConfigMap"));
+}
