@@ -38,9 +38,11 @@ fn key_of(pair: &str) -> &str {
 /// Merges `k=v` pairs; existing keys keep their values.
 fn merged(old: &str, addition: &str, separator: &str) -> String {
     let old_keys: Vec<&str> = old.split(separator).map(key_of).collect();
+    // Where the text before a pair ends like the separator begins, the split does not show the pair.
+    let is_there = |pair: &str| old_keys.contains(&key_of(pair)) || has_token(old, pair, separator);
     let added = addition
         .split(separator)
-        .filter(|pair| !pair.is_empty() && !old_keys.contains(&key_of(pair)));
+        .filter(|pair| !pair.is_empty() && !is_there(pair));
     added.fold(old.to_owned(), |text, pair| {
         if text.ends_with(separator) {
             text + pair
@@ -103,5 +105,12 @@ mod tests {
         let merge = change(EnvOp::MergeKeys, ",");
         assert_eq!(joined("a=1,b=2", "b=9,c=3", &merge), "a=1,b=2,c=3");
         assert_eq!(joined("a=1,b=2,c=3", "b=9,c=3", &merge), "a=1,b=2,c=3");
+    }
+
+    #[test]
+    fn a_pair_behind_a_text_that_ends_like_the_separator_is_merged_once() {
+        let merge = change(EnvOp::MergeKeys, "::");
+        assert_eq!(joined("a:", "b=1", &merge), "a:::b=1");
+        assert_eq!(joined("a:::b=1", "b=1", &merge), "a:::b=1");
     }
 }
