@@ -1,16 +1,19 @@
 //! `podgraft adopt`: records what stands in the manifests just as a policy would inject it, as injected by that policy.
 
+use clap::error::ErrorKind;
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::outcome::Outcome;
 use podgraft_core::report::text;
 
 use crate::args;
+use crate::args::relevant_flags::usage;
 use crate::conclude::{conclude, refuse};
 use crate::diagnostics::Console;
 use crate::exit::Exit;
-use crate::hints::name_paths;
-use crate::output::{OutputTarget, check_target};
+use crate::hints::command;
+use crate::output::OutputTarget;
 use crate::run::{Purpose, RunRequest, graft_all};
+use crate::walk::reads_stdin;
 
 /// `podgraft adopt`.
 pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
@@ -18,7 +21,10 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         in_place: true,
         output_dir: None,
     };
-    check_target(target, &args.run.paths)?;
+    if reads_stdin(&args.run.paths) {
+        let message = "adopt needs files or folders: what comes from stdin cannot be recorded";
+        return Err(usage(ErrorKind::ArgumentConflict, message));
+    }
     let mut request = RunRequest::of(&Purpose::InPlace);
     request.options.adopt = true;
     let mut grafted = graft_all(&args.run, request)?;
@@ -36,11 +42,10 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         let message =
             "there is nothing to adopt: in no workload stands all that a policy puts there";
         let problem = Diagnostic::error(Code::NoRecord, message);
-        let mut problem = problem.help(
-            "`podgraft explain` says which policies apply; `podgraft diff` shows what they would add",
-        );
-        name_paths([&mut problem], &args.run.paths);
-        grafted.problems.push(problem);
+        let [explain, diff] = ["explain", "diff"].map(|name| command(name, &args.run));
+        grafted.problems.push(problem.help(format!(
+            "{explain} says which policies apply; {diff} shows what they would add"
+        )));
     }
     if args.in_place {
         return Ok(conclude(grafted, &args.run.output, target));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::wording::shell_path;
 
+use crate::args;
 use crate::walk::reads_stdin;
 
 /// Commands that the library names without the paths, which it does not know.
@@ -34,6 +35,19 @@ pub fn name_paths<'d>(
             }
         }
     }
+}
+
+/// A command with the policies and the paths that stand on the command line of this run.
+pub fn command(name: &str, run: &args::RunArgs) -> String {
+    let policies = run.policies.given.iter().map(|policy| {
+        let policy = shell_path(&policy.to_string_lossy());
+        format!(" -p {policy}")
+    });
+    let paths = match reads_stdin(&run.paths) || run.paths.len() > MAX_PATHS {
+        true => String::new(),
+        false => format!(" {}", words_of(&run.paths)),
+    };
+    format!("`podgraft {name}{}{paths}`", policies.collect::<String>())
 }
 
 /// Paths as words of a command line.

@@ -282,3 +282,22 @@ spec:
     place.write("agents.yaml", policy("string"));
     succeeded(&place.run(&["policy", "lint", "agents.yaml"]));
 }
+
+#[test]
+fn the_commands_that_adopt_names_can_be_typed() {
+    let place = place();
+    let text = failed(&place.run(&["adopt", "--no-config", "-p", "policy.yaml", "r"]));
+    for command in ["explain", "diff"] {
+        let typed = format!("{command} -p policy.yaml r");
+        assert!(text.contains(&format!("`podgraft {typed}`")), "{text}");
+        let output = place.run(&typed.split(' ').collect::<Vec<_>>());
+        assert!(
+            stdout_of(&output).contains("agent"),
+            "{}",
+            stderr_of(&output)
+        );
+    }
+    let text = failed(&place.run(&["adopt", "-p", "policy.yaml", "-"]));
+    assert!(text.contains("adopt needs files or folders"), "{text}");
+    assert!(!text.contains("--in-place"), "{text}");
+}
