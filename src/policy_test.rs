@@ -16,6 +16,7 @@ use podgraft_core::policy::params::ParamSetting;
 use podgraft_core::policy::read::{PolicyFile, read};
 use podgraft_core::policytest::{self, KIND, PolicyTest, TestResult, TestRun, judge, junit, table};
 use podgraft_core::report::merge_repeated;
+use podgraft_core::source::Place;
 use podgraft_core::wording::shell_path;
 use podgraft_core::yaml::splice::splice;
 
@@ -299,17 +300,21 @@ fn read_expected(path: &Path, test: &PolicyTest) -> Result<String, Vec<Diagnosti
 }
 
 fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
-    let params = test.spec.params.iter();
-    params.map(|text| setting(test, text)).collect()
+    let params = test.spec.params.iter().zip(&test.params_at);
+    params.map(|(text, at)| setting(test, text, at)).collect()
 }
 
-fn setting(test: &PolicyTest, text: &str) -> Result<ParamSetting, Vec<Diagnostic>> {
-    parse_param(text).map_err(|reason| {
+fn setting(test: &PolicyTest, text: &str, at: &Place) -> Result<ParamSetting, Vec<Diagnostic>> {
+    let setting = parse_param(text).map_err(|reason| {
         let message = format!(
             "`{text}` in `params` of the test `{}` is no setting: {reason}",
             test.name
         );
-        vec![Diagnostic::error(Code::BadParam, message)]
+        vec![Diagnostic::error(Code::BadParam, message).at(at.clone(), "here")]
+    })?;
+    Ok(ParamSetting {
+        at: Some(at.clone()),
+        ..setting
     })
 }
 
@@ -318,7 +323,8 @@ fn options(test: &PolicyTest) -> Result<Options, Vec<Diagnostic>> {
         None => None,
         Some(text) => Some(parse_kube_version(text).map_err(|reason| {
             let message = format!("`kubeVersion` of the test `{}`: {reason}", test.name);
-            vec![Diagnostic::error(Code::BadParam, message)]
+            let problem = Diagnostic::error(Code::BadParam, message);
+            vec![problem.at(test.kube_version_at.clone(), "here")]
         })?),
     };
     Ok(Options {

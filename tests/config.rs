@@ -224,6 +224,19 @@ fn each_mistake_is_shown_at_its_entry() {
 }
 
 #[test]
+fn a_number_of_workloads_below_one_is_shown_at_its_place() {
+    for number in ["-1", "0"] {
+        let config = format!("require:\n- {{policy: agent, atLeast: {number}}}\n");
+        let refused = refusal(&Repository::new(&config).apply("", &["apps"]));
+        assert!(
+            refused.contains("`atLeast` must be at least 1"),
+            "{refused}"
+        );
+        assert!(refused.contains("podgraft.yaml:4:28]"), "{refused}");
+    }
+}
+
+#[test]
 fn a_mistake_of_the_configuration_or_a_policy_is_no_finding() {
     let twice = "policies: [agents/policy.yaml]\nparams: {agent: {port: 1}, agent: {port: 2}}\n";
     let other = "policies: [agents/other.yaml]\n";

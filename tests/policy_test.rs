@@ -364,3 +364,16 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
     assert!(run_tests.contains(&how), "{run_tests}");
     assert_eq!(suggest("no-such-file.yaml"), (Some(2), String::new()));
 }
+
+#[test]
+fn mistakes_in_params_and_versions_are_shown_at_their_places() {
+    for (field, place) in [
+        ("params: ['team=web', 'team']", "test.yaml:7:24"),
+        ("kubeVersion: '2.1'", "test.yaml:7:16"),
+    ] {
+        let spec = format!("  {field}\n  expect: {{output: expected.yaml}}\n");
+        let (code, said) = run_tests(&spec, &[]);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(&format!("{place}]")), "{place} in {said}");
+    }
+}

@@ -297,11 +297,13 @@ impl ConfigReader<'_, '_> {
         for (index, entry) in entries.into_iter().enumerate() {
             let at = at.index(index);
             let coverage = match (entry.at_least, entry.selector) {
-                (Some(0), None) => {
+                (Some(..1), None) => {
                     self.report_error(&at.key("atLeast"), "`atLeast` must be at least 1");
                     continue;
                 }
-                (Some(number), None) => Coverage::AtLeast(number as usize),
+                (Some(number), None) => {
+                    Coverage::AtLeast(usize::try_from(number).unwrap_or(usize::MAX))
+                }
                 (None, Some(selector)) => {
                     let text = words_of(&selector);
                     if text.is_empty() {

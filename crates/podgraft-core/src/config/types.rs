@@ -57,7 +57,8 @@ pub struct RequireEntry {
     /// The policy.
     pub policy: String,
     /// It must be for so many workloads.
-    pub at_least: Option<u32>,
+    #[cfg_attr(feature = "schemas", schemars(range(min = 1)))]
+    pub at_least: Option<i64>,
     /// It must be for all workloads whose pod template has these labels.
     pub selector: Option<LabelSelector>,
 }

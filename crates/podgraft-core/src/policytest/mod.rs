@@ -28,6 +28,10 @@ pub struct PolicyTest {
     pub file: Arc<str>,
     /// The place of the test in the file.
     pub at: Place,
+    /// The places of `params`.
+    pub params_at: Vec<Place>,
+    /// The place of `kubeVersion`.
+    pub kube_version_at: Place,
     /// What to run, and the expectations.
     pub spec: PolicyTestSpec,
 }

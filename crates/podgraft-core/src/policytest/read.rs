@@ -67,10 +67,13 @@ fn read_one(
         return Err(problems);
     }
     let name = test.metadata.name.unwrap_or_default();
+    let params = document.entries(&Path::of(&["spec", "params"]));
     Ok(PolicyTest {
         name,
         file: Arc::clone(&file.name),
         at: document.place(&Path::default()),
+        params_at: params.iter().map(|at| document.place(at)).collect(),
+        kube_version_at: document.place(&Path::of(&["spec", "kubeVersion"])),
         spec: test.spec,
     })
 }
