@@ -2,6 +2,7 @@
 //! expected.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,6 +67,9 @@ pub fn test(args: &TestArgs) -> Exit {
         && let Err(problem) = print(result.as_bytes())
     {
         problems.push(problem);
+    }
+    if let Some(updates) = updates {
+        problems.extend(updates.finish(problems.iter().any(Diagnostic::is_error)));
     }
     console.show(&problems);
     let has_failed = judged
@@ -243,6 +247,8 @@ struct Updates {
     tests: InputFiles,
     /// The outputs so far by their real paths, with the names of their tests.
     outputs: BTreeMap<PathBuf, String>,
+    /// The files that were written, each with what it was before, if it was there.
+    written: Vec<(PathBuf, Option<Vec<u8>>)>,
 }
 
 impl Updates {
@@ -250,10 +256,11 @@ impl Updates {
         Updates {
             tests: InputFiles::of(tests.iter().map(|test| PathBuf::from(&*test.file))),
             outputs: BTreeMap::new(),
+            written: Vec::new(),
         }
     }
 
-    /// Writes the output of a test to its file, unless they are equal.
+    /// Writes the output of a test to its file, unless they are equal. A later test may read it.
     ///
     /// # Errors
     /// If the file is one that the run reads, or that another test has its output in, or if it cannot be written.
@@ -264,14 +271,36 @@ impl Updates {
         output: &[u8],
         reads: &InputFiles,
     ) -> Result<(), Diagnostic> {
-        if !std::fs::read(path).is_ok_and(|existing| existing == output) {
+        let before = match std::fs::read(path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(unreadable(&path.display().to_string(), &error)),
+        };
+        if before.as_deref() != Some(output) {
             self.check(test, path, reads)?;
-            let name = path.display();
-            write_whole(path, output).map_err(|error| not_written(&name, error))?;
-            inform(&format!("wrote {name}\n"));
+            write_whole(path, output).map_err(|error| not_written(path.display(), error))?;
+            self.written.push((path.to_path_buf(), before));
         }
         self.outputs.insert(real(path), test.to_owned());
         Ok(())
+    }
+
+    /// Says what was written, or puts it back as it was if the command fails.
+    fn finish(self, has_failed: bool) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        for (path, before) in self.written {
+            let name = path.display();
+            if !has_failed {
+                inform(&format!("wrote {name}\n"));
+                continue;
+            }
+            let restored = match before {
+                Some(text) => write_whole(&path, &text),
+                None => std::fs::remove_file(&path),
+            };
+            problems.extend(restored.err().map(|error| not_written(&name, error)));
+        }
+        problems
     }
 
     fn check(&self, test: &str, path: &Path, reads: &InputFiles) -> Result<(), Diagnostic> {

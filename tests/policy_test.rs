@@ -316,8 +316,7 @@ fn two_tests_do_not_overwrite_each_others_output() {
         text.contains("the expected output of the test `t`"),
         "{text}"
     );
-    let written = fs::read_to_string(folder.path().join("out.yaml")).expect("it is there");
-    assert_eq!(written, expected());
+    assert!(!folder.path().join("out.yaml").exists());
 }
 
 #[test]
@@ -376,4 +375,30 @@ fn mistakes_in_params_and_versions_are_shown_at_their_places() {
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(&format!("{place}]")), "{place} in {said}");
     }
+}
+
+#[test]
+fn an_update_that_is_refused_writes_nothing() {
+    let folder = folder("  expect: {output: out.yaml}\n");
+    let path = folder.path().join("test.yaml");
+    let first = fs::read_to_string(&path).expect("it is there");
+    let second = first.replace("out.yaml", "expected.yaml");
+    let wrong = second.replace("[input.yaml]", "[nowhere.yaml]");
+    fs::write(&path, format!("{first}---\n{second}---\n{wrong}")).expect("it is writable");
+    fs::write(folder.path().join("expected.yaml"), "before\n").expect("it is writable");
+    let output = run(folder.path(), &["--update", "test.yaml"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(!text.contains("wrote"), "{text}");
+    assert!(!folder.path().join("out.yaml").exists());
+    let kept = fs::read_to_string(folder.path().join("expected.yaml"));
+    assert_eq!(kept.expect("it is there"), "before\n");
+    fs::write(&path, format!("{first}---\n{second}")).expect("it is writable");
+    let output = run(folder.path(), &["--update", "test.yaml"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.contains("wrote out.yaml\nwrote expected.yaml\n"),
+        "{text}"
+    );
 }
