@@ -260,3 +260,16 @@ fn a_generated_object_is_an_item_and_a_second_run_makes_no_other() {
     );
     assert_eq!(succeeded(&function(&place, &again)), again);
 }
+
+#[test]
+fn the_policies_of_a_config_map_are_a_string() {
+    let place = Place::new();
+    for value in ["1", "", "true", "null"] {
+        let config = format!("apiVersion: v1\nkind: ConfigMap\ndata:\n  policy: {value}\n");
+        let output = function(&place, &list(&[&deployment()], &config));
+        let text = failed(&output);
+        let wanted = "`policy` must be a string with the names of policies";
+        assert!(text.contains(wanted), "{text}");
+        assert!(!text.contains("explain no-manifests"), "{text}");
+    }
+}

@@ -173,6 +173,13 @@ impl<'a> ResourceList<'a> {
         let mut found = Vec::new();
         for (key, value) in tree.entries(tree.follow(values)) {
             match (tree.scalar(key), tree.scalar(value)) {
+                (Some("policy"), Some(_)) if self.value(value).is_some_and(is_no_string) => {
+                    let message = "`policy` must be a string with the names of policies";
+                    let problem = Diagnostic::error(Code::BadResourceList, message)
+                        .at(self.source.place(tree.span(value)), "this is none")
+                        .help("write builtin:NAME, or the name of a file, in quotes if it is a number");
+                    return Err(Box::new(problem));
+                }
                 (Some(name), Some(text)) => {
                     let at = tree.span(key).start..tree.span(value).end;
                     found.push((name.to_owned(), text.to_owned(), self.source.place(at)));
@@ -227,6 +234,10 @@ impl<'a> ResourceList<'a> {
     fn value(&self, node: NodeId) -> Option<Value> {
         to_value(&self.tree, node).ok()
     }
+}
+
+fn is_no_string(value: Value) -> bool {
+    !value.is_string()
 }
 
 fn not_read(message: &str, place: Place) -> Diagnostic {
