@@ -78,10 +78,16 @@ pub(crate) fn of_text(text: &str) -> Option<i128> {
         Some(rest) => split_digits(rest),
         None => ("", rest),
     };
+    let scale = Scale::of(suffix)?;
     if whole.is_empty() && fraction.is_empty() {
-        return None;
+        // Kubernetes misses the digits only where it computes with more than 64 bits.
+        let is_zero = match scale {
+            Scale::Decimal(power) => power >= -9,
+            Scale::Binary(power) => power < 50,
+        };
+        return (is_zero && !text.is_empty()).then_some(0);
     }
-    let amount = match Scale::of(suffix)? {
+    let amount = match scale {
         Scale::Decimal(power) => decimal(whole, fraction, power),
         Scale::Binary(power) => binary(whole, fraction, power).min(BINARY_LIMIT),
     };
@@ -169,8 +175,11 @@ mod tests {
             assert_eq!(parse(&left), parse(&right), "{left} {right}");
             assert!(parse(&left).is_some());
         }
+        for text in ["+", "-", ".", "Ki", "Ti", "n", "-.k", "e9", "E", "e-9"] {
+            assert_eq!(parse(&json!(text)), Some(0), "{text}");
+        }
         for text in [
-            "", "x", "1Q", ".", "1e", "1e+", "1e1k", "--1", "+-1", "1.2.3",
+            "", "x", "1Q", "1e", "1e+", "1e1k", "--1", "+-1", "1.2.3", "Pi", ".Ei", "e-10", "e",
         ] {
             assert_eq!(parse(&json!(text)), None, "{text}");
         }
