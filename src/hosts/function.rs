@@ -19,10 +19,13 @@ use crate::conclude::refuse;
 use crate::diagnostics::{Console, log_to_file};
 use crate::exit::Exit;
 use crate::policies::no_policy;
-use crate::run::{GraftOutcome, graft_read};
+use crate::run::{GraftOutcome, Purpose, RunRequest, graft_given};
 use crate::settings::{add, policies_in_list};
 use crate::stdout::print;
 use crate::walk::Input;
+
+/// What runs a function rarely passes flags on.
+const IMAGE_ENV: &str = "say so under `imageEnv` in the podgraft.yaml that PODGRAFT_CONFIG names:";
 
 /// `podgraft fn`.
 pub fn function(args: &args::HostArgs) -> Exit {
@@ -37,7 +40,10 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
     let list = ResourceList::read(Arc::clone(&input.name), &text).map_err(|problem| *problem)?;
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
-            let mut grafted = graft_read(&run, input, text.clone().into_bytes());
+            let mut request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
+            request.options.image_env_words = IMAGE_ENV;
+            let texts = vec![(input, Arc::new(text.clone().into_bytes()))];
+            let mut grafted = graft_given(&run, texts, &request, Vec::new());
             if mode == FunctionMode::Check {
                 grafted.problems.extend(out_of_date(&grafted, &list));
             }
@@ -45,17 +51,6 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
         }
         Err(problems) => GraftOutcome::refused(&args.run(), problems),
     };
-    // What runs a function rarely passes flags on.
-    for help in grafted
-        .problems
-        .iter_mut()
-        .filter_map(|problem| problem.help.as_mut())
-    {
-        *help = help.replace(
-            "say so: --image-env ",
-            "say so under `imageEnv` in the podgraft.yaml that PODGRAFT_CONFIG names: ",
-        );
-    }
     // A ResourceList without items is no error.
     grafted
         .problems

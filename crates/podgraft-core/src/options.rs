@@ -53,6 +53,8 @@ pub struct Options {
     pub ephemeral_containers: bool,
     /// `--image-env CONTAINER:NAME=VALUE`: variables that images set.
     pub image_env: Vec<ImageEnv>,
+    /// How the caller says so, before the text that `--image-env` takes.
+    pub image_env_words: &'static str,
     /// `--forbid`: what no policy may inject.
     pub forbid: Vec<Danger>,
     /// Report every workload with its changes in words, and warn of variables that may hide those of an image. Without
@@ -97,6 +99,7 @@ impl Default for Options {
             patches: false,
             ephemeral_containers: false,
             image_env: Vec::new(),
+            image_env_words: "say so: --image-env",
             forbid: Vec::new(),
             details: true,
             needs: false,

@@ -201,8 +201,8 @@ impl<'t> Planner<'_, 't> {
         let message = format!(
             "policy `{policy}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets"
         );
-        let help =
-            format!("if an image sets it, say so: --image-env {container_name}:{name}=VALUE");
+        let words = self.options.image_env_words;
+        let help = format!("if an image sets it, {words} {container_name}:{name}=VALUE");
         self.warn_of_hidden(change, message, help);
     }
 
