@@ -44,7 +44,10 @@ fn refuse_keys(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Option<Dia
 fn refuse_first_line(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Option<Diagnostic> {
     let start = tree.start(root);
     let line = source.text[..start].rfind('\n').map_or(0, |at| at + 1);
-    if !tree.kind(root).is_collection() || !source.text[line..].starts_with("---") {
+    let is_separator = source.text[line..]
+        .trim_start_matches('\u{feff}')
+        .starts_with("---");
+    if !tree.kind(root).is_collection() || !is_separator {
         return None;
     }
     let message = "a document begins on the line of its `---`, which kubectl refuses";
