@@ -122,3 +122,27 @@ fn patched_value(operation: &PatchOperation) -> Value {
             Err(_) => Value::Object(Map::from_iter([(key.clone(), inner)])),
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::ChangeTarget;
+
+    #[test]
+    fn an_item_of_each_list_is_named_by_its_path() {
+        for list in POD_LISTS {
+            let target = ChangeTarget::from_path(&format!("pod/spec/{list}/x"));
+            assert!(
+                matches!(target, ChangeTarget::PodItem(..)),
+                "{list}: {target}"
+            );
+        }
+        for list in CONTAINER_LISTS {
+            let target = ChangeTarget::from_path(&format!("pod/spec/containers/app/{list}/x"));
+            assert!(
+                matches!(target, ChangeTarget::ContainerItem(..)),
+                "{list}: {target}"
+            );
+        }
+    }
+}
