@@ -282,7 +282,7 @@ pub struct ConvertArgs {
     pub opentelemetry: OpenTelemetryArgs,
 }
 
-/// What `apply` and `diff` have in common.
+/// What the commands that inject or compare have in common.
 #[derive(Debug, Default, Clone, Args)]
 pub struct RunArgs {
     /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]

@@ -33,8 +33,7 @@ pub struct OutputTarget<'a> {
 
 /// Refuses `--in-place` together with stdin, which cannot be replaced.
 pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
-    let reads_stdin = reads_stdin(paths);
-    if target.in_place && reads_stdin {
+    if target.in_place && reads_stdin(paths) {
         return Err(usage(
             ErrorKind::ArgumentConflict,
             "--in-place needs files or folders: stdin cannot be replaced",

@@ -11,7 +11,7 @@ use podgraft_core::outcome::FileReport;
 use super::announce::announce;
 use super::function::{policy_and_name, unplaced};
 use super::parameters::ApplicationParameters;
-use super::{TO_STDOUT, complete, fail, local_config_warnings, no_policy_given};
+use super::{TO_STDOUT, complete_with_policy, fail, local_config_errors, no_policy_given};
 use crate::args::{self, ArgocdCommand, ColorWhen, DiagnosticsFormat, PluginKind};
 use crate::conclude::conclude;
 use crate::diagnostics::{Console, log_to_file};
@@ -22,6 +22,7 @@ use crate::path_filter::PathFilter;
 use crate::policies::choose_offered;
 use crate::problems::not_read;
 use crate::run::graft_host;
+use crate::settings::{Caller, complete};
 use crate::walk::walk;
 
 /// `podgraft argocd ...`.
@@ -49,7 +50,7 @@ fn generate(args: &args::GenerateArgs) -> Exit {
             return Exit::Refused;
         }
     };
-    grafted.problems.extend(local_config_warnings(&grafted));
+    grafted.problems.extend(local_config_errors(&grafted));
     if grafted.files.iter().all(|file| file.report.objects == 0)
         && !grafted.problems.iter().any(Diagnostic::is_error)
     {
@@ -93,9 +94,9 @@ fn prepare(
     run.output.strict |= parameters.strict;
     let offered = choose_offered(&args.offered, &parameters.policies)?;
     let mut run = match args.offered.is_empty() {
-        true => complete(run, no_policy_given())?,
+        true => complete_with_policy(run, no_policy_given())?,
         // An operator who offers policies need not prescribe one, so none may be chosen.
-        false => crate::settings::complete(run, crate::settings::Caller::Host)?,
+        false => complete(run, Caller::Host)?,
     };
     run.policies.given.extend(offered.files);
     run.policies.skip.extend(offered.not_chosen);

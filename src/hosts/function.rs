@@ -13,7 +13,7 @@ use podgraft_core::policy::schema::{did_you_mean, nearest};
 use podgraft_core::source::Place;
 use podgraft_core::yaml::splice::{Edit, splice};
 
-use super::{complete, fail, no_policy_given, read_stdin};
+use super::{complete_with_policy, fail, no_policy_given, read_stdin};
 use crate::args;
 use crate::conclude::refuse;
 use crate::diagnostics::{Console, log_to_file};
@@ -75,14 +75,14 @@ fn configure(
         }
         FunctionConfig::Values(values) => without_policy = add_values(&mut run, values),
     }
-    let mut run = complete(&run, without_policy)?;
+    let mut run = complete_with_policy(&run, without_policy)?;
     // `@input` means the items of the list. The list itself is no policy file, so its policies are read here.
     let asked = run.policies.given.len();
     run.policies
         .given
         .retain(|given| given.as_os_str() != "@input");
     if run.policies.given.len() < asked {
-        // `-p @input` may be the only policy given, so the check for a policy in `complete` comes before this.
+        // `-p @input` may be the only policy given, so the check for a policy in `complete_with_policy` comes before this.
         run.policies.configured.inline.extend(list.policies());
         if run.policies.given.is_empty() && run.policies.configured.inline.is_empty() {
             return Err(vec![no_policy(&[])]);

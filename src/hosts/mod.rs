@@ -44,15 +44,15 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
         print(&text).map_err(|problem| vec![problem])?;
         return Ok(Exit::Done);
     }
-    let run = complete(&args.run(), no_policy_given())?;
+    let run = complete_with_policy(&args.run(), no_policy_given())?;
     let mut grafted = graft_read(&run, input, text);
-    let evasions = local_config_warnings(&grafted);
+    let evasions = local_config_errors(&grafted);
     grafted.problems.extend(evasions);
     Ok(conclude(grafted, &args.output, TO_STDOUT))
 }
 
 /// Completes the flags by the environment and the operator's configuration. Without a policy, this is the given error.
-fn complete(
+fn complete_with_policy(
     run: &args::RunArgs,
     without_policy: Diagnostic,
 ) -> Result<args::RunArgs, Vec<Diagnostic>> {
@@ -78,7 +78,7 @@ fn fail(problems: &[Diagnostic], console: Console) -> Exit {
 
 /// Errors for workloads annotated `config.kubernetes.io/local-config`. Policies skip these, so they would be deployed
 /// without injection. kustomize and kpt leave such objects out of their output; Helm and Argo CD do not.
-fn local_config_warnings(grafted: &GraftOutcome) -> Vec<Diagnostic> {
+fn local_config_errors(grafted: &GraftOutcome) -> Vec<Diagnostic> {
     let is_evasion = |outcome: &Outcome| matches!(outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig);
     let reports = grafted.files.iter().map(|file| &file.report);
     let workloads = reports.flat_map(|report| &report.workloads);

@@ -122,6 +122,18 @@ pub struct Place {
 }
 
 impl Place {
+    /// A whole line. Its text is not known, which the empty excerpt shows.
+    pub(crate) fn of_line(source: &str, line: usize) -> Self {
+        Place {
+            source: source.into(),
+            line,
+            column: 1,
+            excerpt: String::new(),
+            start: 0,
+            end: 0,
+        }
+    }
+
     /// `file:line:column`, the form that editors and terminals turn into a link.
     pub fn link(&self) -> String {
         format!("{}:{}:{}", self.source, self.line, self.column)

@@ -171,14 +171,7 @@ impl CoverageRequirement {
             "policy `{}` must be for all workloads with {selector}, and is not for {title}{reason}",
             self.policy
         );
-        let place = Place {
-            source: file.into(),
-            line: workload.line,
-            column: 1,
-            excerpt: String::new(),
-            start: 0,
-            end: 0,
-        };
+        let place = Place::of_line(file, workload.line);
         let help =
             "change the policy's `match` or the workload so that it applies, or the requirement";
         self.problem(message, Some(place), help).of_workload(title)

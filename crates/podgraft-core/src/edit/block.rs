@@ -65,7 +65,7 @@ impl Lowering<'_, '_> {
         let width = dashes
             .first()
             .map_or(2, |&(dash, node)| self.item_width(dash, node));
-        let kept = items.iter().filter_map(|item| self.item_node(item));
+        let kept = items.iter().filter_map(|item| self.draft.origin(item));
         // In the common case all items are kept, in order.
         if !kept.clone().eq(dashes.iter().map(|&(_, node)| node)) {
             let kept: HashSet<NodeId> = kept.collect();
@@ -77,7 +77,7 @@ impl Lowering<'_, '_> {
         let mut previous: Option<NodeId> = None;
         let mut new = NewLines::default();
         for item in items {
-            match self.item_node(item) {
+            match self.draft.origin(item) {
                 None => {
                     let value = self.value_of(item, origin)?;
                     self.begin_entry(&mut new, column);
@@ -248,11 +248,6 @@ impl Lowering<'_, '_> {
             false => Edit::insertion(at, [lines, eol, &pad].concat()),
         });
         Ok(())
-    }
-
-    /// The item of the input that an item of the draft is or replaces. Aliases are not followed.
-    fn item_node(&self, item: &DraftValue) -> Option<NodeId> {
-        self.draft.origin(item)
     }
 
     /// The offset of each item's dash, and the item.

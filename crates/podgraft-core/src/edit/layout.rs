@@ -201,15 +201,7 @@ pub(super) fn line_end_at(text: &str, at: usize) -> &'static str {
     let behind = memchr::memchr(b'\n', &text.as_bytes()[at..]).map(|found| at + found);
     match behind.or_else(|| memchr::memrchr(b'\n', &text.as_bytes()[..at])) {
         Some(end) if end > 0 && text.as_bytes()[end - 1] == b'\r' => "\r\n",
-        Some(_) => "\n",
-        None => line_end_of(text),
-    }
-}
-
-fn line_end_of(text: &str) -> &'static str {
-    match memchr::memchr(b'\n', text.as_bytes()) {
-        Some(at) if at > 0 && text.as_bytes()[at - 1] == b'\r' => "\r\n",
-        _ => "\n",
+        Some(_) | None => "\n",
     }
 }
 

@@ -12,10 +12,11 @@ use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
 use crate::plan::draft_paths::RecordedPlaces;
-use crate::plan::recording::{EarlierRun, has_twin_containers};
+use crate::plan::recording::EarlierRun;
 use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, plan};
 use crate::record::ORIGINAL;
+use crate::record::has_twin_containers;
 use crate::record::{
     Effects, JoinedText, MARKER, PolicyRecord, Record, RecordPaths, RecordedValue, VERSION, digest,
     restore_order,
@@ -72,7 +73,7 @@ impl<'a> DocumentTask<'a> {
             return None;
         }
         let value = RecordedValue::of(tree, object.node)?;
-        if has_twin_containers(&workload) {
+        if has_twin_containers(workload.tree, workload.pod_spec) {
             return None;
         }
         let policies = self.adopted_policies(&workload);

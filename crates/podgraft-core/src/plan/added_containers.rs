@@ -45,10 +45,7 @@ pub(super) fn containers(subject: RuleContext<'_, '_>, draft: &Draft<'_>) -> Vec
         return Vec::new();
     }
     let mut found = Vec::new();
-    for list in [
-        ContainerListKey::InitContainers,
-        ContainerListKey::Containers,
-    ] {
+    for list in ContainerListKey::ALL {
         for (index, item) in items(draft, workload, list).iter().enumerate() {
             let known = match draft.origin(item).map(|node| workload.tree.follow(node)) {
                 None => draft

@@ -79,12 +79,9 @@ impl<'s, 't> RuleContext<'s, 't> {
         problem.at(self.policy.text.place(item.at.clone()), label)
     }
 
-    /// The pod template in a draft. Missing keys of the path to it are passed over.
+    /// The pod template in a draft.
     pub(super) fn template_in(&self, draft: &Draft<'_>) -> DraftValue {
-        let path = &self.workload.pod_kind.path;
-        path.iter().fold(draft.root(), |part, key| {
-            draft.get(&part, key).unwrap_or(part)
-        })
+        draft.template(&self.workload.pod_kind.path)
     }
 }
 

@@ -241,12 +241,12 @@ impl<'c> Planner<'c, '_> {
             ContainerListKey::Containers,
             ContainerListKey::InitContainers,
         ] {
-            for (sibling, name) in self.pod_items(list.key(), "name") {
+            for (sibling, name) in self.pod_items(list.key()) {
                 let runs_beside = list == ContainerListKey::Containers
                     || self.draft.is_text_at(&sibling, "restartPolicy", "Always");
                 if runs_beside && name.as_deref() != Some(text_of(item, "name")) {
                     let sibling_ports =
-                        self.items_by(self.draft.get(&sibling, "ports").as_ref(), "name");
+                        self.named_items(self.draft.get(&sibling, "ports").as_ref());
                     ports
                         .iter()
                         .try_for_each(|port| self.check_port_beside(port, &sibling_ports, item))?;

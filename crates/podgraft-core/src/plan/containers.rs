@@ -249,11 +249,11 @@ impl<'t> Planner<'_, 't> {
             ContainerListKey::Containers,
             ContainerListKey::InitContainers,
         ] {
-            for (sibling, _) in self.pod_items(list.key(), "name") {
+            for (sibling, _) in self.pod_items(list.key()) {
                 // The containers of a pod share one network namespace, so two of them cannot listen on the same port.
                 let is_chosen_container = self.is_container(&sibling, container);
                 let ports = self.draft.get(&sibling, "ports");
-                for (port, port_name) in self.items_by(ports.as_ref(), "name") {
+                for (port, port_name) in self.named_items(ports.as_ref()) {
                     let is_same_number = self.port_identity(&port) == wanted;
                     let is_same_name = name.is_some() && port_name.as_deref() == name;
                     let is_same_port = is_chosen_container && is_same_number;

@@ -181,6 +181,13 @@ impl<'t> Draft<'t> {
         keys.try_fold(part.clone(), |part, key| self.get(&part, key))
     }
 
+    /// The pod template, to which the path leads. Missing keys of the path are passed over.
+    pub(crate) fn template(&self, path: &[String]) -> DraftValue {
+        path.iter().fold(self.root(), |part, key| {
+            self.get(&part, key).unwrap_or(part)
+        })
+    }
+
     /// The value under a key. Aliases and merge keys of the input are followed.
     pub fn get(&self, part: &DraftValue, key: &str) -> Option<DraftValue> {
         match part {

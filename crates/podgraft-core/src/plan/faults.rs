@@ -117,10 +117,7 @@ pub(super) fn of_input(
 
 /// The faults of a manifest.
 fn of_draft(draft: &Draft<'_>, kind: &PodKind) -> Vec<ApiFault> {
-    let keys = kind.path.iter();
-    let template = keys.fold(draft.root(), |part, key| {
-        draft.get(&part, key).unwrap_or(part)
-    });
+    let template = draft.template(&kind.path);
     faults(draft, &template, kind, FaultOrigin::Manifest)
 }
 

@@ -7,6 +7,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PatchEntry;
 use crate::policy::objects::schema_of;
 use crate::policy::schema::{POD_TEMPLATE, TemplateMode};
+use crate::record::RECORD;
 use crate::yaml::tree::NodeId;
 
 use super::draft::DraftValue;
@@ -28,7 +29,7 @@ const TEXTS: [&[&str]; 7] = [
     &["metadata", "generateName"],
     &["metadata", "namespace"],
     &["metadata", "annotations", super::MARKER],
-    &["metadata", "annotations", "podgraft.dev/record"],
+    &["metadata", "annotations", RECORD],
 ];
 
 /// The parts of a workload that a patch must not change.
@@ -48,7 +49,7 @@ struct ProtectedItem {
 impl<'t> Planner<'_, 't> {
     pub(super) fn identity(&self) -> ProtectedParts {
         let items = LISTS.map(|(list, _)| {
-            let items = self.pod_items(list, "name").into_iter();
+            let items = self.pod_items(list).into_iter();
             items
                 .map(|(part, name)| self.protected(&part, name))
                 .collect()

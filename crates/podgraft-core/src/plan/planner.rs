@@ -294,26 +294,22 @@ impl<'c, 't> Planner<'c, 't> {
         self.draft.positions_by(list?, key, text).first().copied()
     }
 
-    /// The items of a list of the pod spec, each with the text under `key`.
-    pub(super) fn pod_items(
-        &self,
-        list: &str,
-        key: &str,
-    ) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
+    /// The items of a list of the pod spec, each with its name.
+    pub(super) fn pod_items(&self, list: &str) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         let list = self.list_part(ListPlace::OfPod(list));
-        self.items_by(list.as_ref(), key)
+        self.named_items(list.as_ref())
     }
 
-    pub(super) fn items_by(
+    /// The items of a list, each with its name.
+    pub(super) fn named_items(
         &self,
         list: Option<&DraftValue>,
-        key: &str,
     ) -> Vec<(DraftValue, Option<Cow<'t, str>>)> {
         let items = list.map(|list| self.draft.items(list)).unwrap_or_default();
         items
             .into_iter()
             .map(|item| {
-                let text = self.draft.text_at(&item, key);
+                let text = self.draft.text_at(&item, "name");
                 (item, text)
             })
             .collect()

@@ -10,7 +10,7 @@ use crate::policy::Policy;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
     Effects, JoinHint, JoinedText, MARKER, PolicyRecord, RECORD, Record, RecordPaths,
-    RecordedValue, ReplacedValue, VERSION, digest, has_twins,
+    RecordedValue, ReplacedValue, VERSION, digest, has_twin_containers,
 };
 use crate::yaml::value::has_value;
 
@@ -100,7 +100,7 @@ impl<'r, 't> Recording<'r, 't> {
         let paths = RecordPaths::of(&workload.pod_kind.path);
         // What has a record has a value, also without the changes that it names.
         let has_value = plan.earlier.is_some() || has_value(workload.tree, workload.object.node);
-        if has_twin_containers(workload) || !has_value {
+        if has_twin_containers(workload.tree, workload.pod_spec) || !has_value {
             return None;
         }
         let record = Record {
@@ -270,15 +270,6 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
     }
     draft.insert_field(annotations, Some(MARKER), RECORD, text);
     Ok(())
-}
-
-/// Whether a list has containers without a name, or two of one name. Later, nobody could tell what went into which.
-pub(crate) fn has_twin_containers(workload: &Workload<'_>) -> bool {
-    let Workload { tree, pod_spec, .. } = *workload;
-    ["initContainers", "containers"]
-        .into_iter()
-        .filter_map(|list| tree.get(pod_spec, list))
-        .any(|list| has_twins(tree, list))
 }
 
 /// Why changes cannot be recorded.

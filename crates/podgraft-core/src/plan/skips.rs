@@ -1,7 +1,5 @@
 //! The reasons why a policy changes nothing: it does not select the workload, or no rule or container is chosen.
 
-use std::sync::Arc;
-
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
@@ -27,12 +25,9 @@ pub(crate) fn left_alone(
     let mut reports = Vec::with_capacity(policies.len());
     for policy in policies {
         match select(policy, workload, &base, inventory, &mut warnings) {
-            Err(NotApplied::Skip(skip)) => reports.push(PolicyReport {
-                policy: Arc::from(policy.identity.as_str()),
-                outcome: Outcome::Skipped(*skip),
-                rules: Vec::new(),
-                is_older: false,
-            }),
+            Err(NotApplied::Skip(skip)) => {
+                reports.push(PolicyReport::of(&policy.identity, Outcome::Skipped(*skip)));
+            }
             Ok(()) | Err(NotApplied::Undecided(_)) => return None,
         }
     }

@@ -40,14 +40,14 @@ pub(crate) fn default_pull_policy(image: &str) -> &'static str {
     }
 }
 
-fn split_digest(image: &str) -> (&str, Option<&str>) {
+pub(super) fn split_digest(image: &str) -> (&str, Option<&str>) {
     image
         .split_once('@')
         .map_or((image, None), |(named, digest)| (named, Some(digest)))
 }
 
 /// Splits name and tag. A colon before the last slash belongs to the port of the registry.
-fn split_tag(named: &str) -> (&str, Option<&str>) {
+pub(super) fn split_tag(named: &str) -> (&str, Option<&str>) {
     match named.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
         _ => (named, None),

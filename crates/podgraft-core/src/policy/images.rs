@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
+use super::functions::{split_digest, split_tag};
 use super::{Injection, PolicyValue};
 
 // The fields are those of <https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/>.
@@ -30,12 +31,8 @@ pub struct ImageMirror {
 impl ImageMirror {
     /// The replaced image; `None` if the name does not match.
     pub fn rewrite(&self, image: &str) -> Option<String> {
-        let (rest, digest) = image
-            .split_once('@')
-            .map_or((image, None), |(rest, digest)| (rest, Some(digest)));
-        // A colon before the last slash belongs to the port of the registry.
-        let colon = rest.rfind(':').filter(|&at| !rest[at..].contains('/'));
-        let (name, tag) = colon.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
+        let (named, digest) = split_digest(image);
+        let (name, tag) = split_tag(named);
         if name != self.name {
             return None;
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::TestResult;
-use crate::wording::{Paint, lines, one_line};
+use crate::wording::{Paint, count, lines, one_line};
 
 /// The table of all tests, with one line for each expectation.
 pub fn render(judged: &[TestResult], paint: Paint) -> String {
@@ -72,10 +72,9 @@ fn totals(judged: &[TestResult]) -> String {
         verdicts.any(|verdict| verdict.failure.is_some())
     };
     let failed = judged.iter().filter(fails).count();
-    let plural = if judged.len() == 1 { "" } else { "s" };
+    let tests = count(judged.len(), "test");
     format!(
-        "{} test{plural}: {} passed, {failed} failed\n",
-        judged.len(),
+        "{tests}: {} passed, {failed} failed\n",
         judged.len() - failed
     )
 }

@@ -25,7 +25,7 @@ pub(crate) use path::{
 };
 pub use path::{RecordPaths, identities};
 pub use recorded_value::RecordedValue;
-pub(crate) use recorded_value::has_twins;
+pub(crate) use recorded_value::has_twin_containers;
 
 pub use crate::ownership::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference,

@@ -44,29 +44,36 @@ impl<'t> RecordedValue<'t> {
     /// The names of the containers in a list of the pod.
     pub(super) fn container_names(&self, paths: &RecordPaths, list: &str) -> Vec<&'t str> {
         let tree = self.tree;
-        let list = self.pod_list(paths, list);
+        let list = self.pod_spec(paths).and_then(|spec| tree.get(spec, list));
         let containers = list.into_iter().flat_map(|list| tree.items(list));
         containers
             .filter_map(|container| tree.string(tree.get(container, "name")?))
             .collect()
     }
 
-    /// Whether containers have no name, or the same: what is injected into such an object is never recorded.
+    /// See [`has_twin_containers`].
     pub(super) fn has_twin_containers(&self, paths: &RecordPaths) -> bool {
-        let lists = LISTS.into_iter();
-        lists
-            .filter_map(|list| self.pod_list(paths, list))
-            .any(|list| has_twins(self.tree, list))
+        let pod_spec = self.pod_spec(paths);
+        pod_spec.is_some_and(|pod_spec| has_twin_containers(self.tree, pod_spec))
     }
 
-    fn pod_list(&self, paths: &RecordPaths, list: &str) -> Option<NodeId> {
-        let mut keys = paths.template_keys().chain(["spec", list]);
+    fn pod_spec(&self, paths: &RecordPaths) -> Option<NodeId> {
+        let mut keys = paths.template_keys().chain(["spec"]);
         keys.try_fold(self.node, |node, key| self.tree.get(node, key))
     }
 }
 
+/// Whether a list of a pod has containers without a name, or two of one name: later, nobody could tell what went into
+/// which, so what is injected into such an object is never recorded.
+pub(crate) fn has_twin_containers(tree: &Tree<'_>, pod_spec: NodeId) -> bool {
+    let mut lists = LISTS
+        .into_iter()
+        .filter_map(|list| tree.get(pod_spec, list));
+    lists.any(|list| has_twins(tree, list))
+}
+
 /// Whether items of a list have no name, or the same, so that none can be found again.
-pub(crate) fn has_twins(tree: &Tree<'_>, list: NodeId) -> bool {
+fn has_twins(tree: &Tree<'_>, list: NodeId) -> bool {
     let mut seen = BTreeSet::new();
     tree.items(list).any(|item| {
         let name = tree.get(item, "name");

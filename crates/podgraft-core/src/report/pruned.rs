@@ -14,9 +14,7 @@ impl FileReport {
             .filter(|generated| !needed.contains(&generated.key()))
             .collect()
     }
-}
 
-impl FileReport {
     /// Replaces the edits of the text, and gives each workload those new edits that lie where its old edits were.
     pub(crate) fn set_edits(&mut self, edits: Vec<Edit>) {
         let old = std::mem::replace(&mut self.edits, edits);

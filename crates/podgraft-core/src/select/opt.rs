@@ -15,14 +15,14 @@ use super::{NotApplied, WorkloadFacts};
 const NEGATIVE_VALUES: &[&str] = &["false", "disabled", "no", "off", "0"];
 
 impl WorkloadFacts<'_, '_> {
-    /// Whether a policy applies according to the marks. If both `optIn` and `optOut` hold, the one nearer to the pod
-    /// wins, and at the same place `optOut`.
     fn opted_out(&self, opt: &OptRule, from: OptFrom, value: &str) -> Skip {
         let holder = holder_name(from);
         let reason = format!("opted out: {holder} has {}: {value}", key_of(opt));
         Skip::because(SkipCause::OptedOut, reason).found_at(self.mark_span(from, &opt.mark))
     }
 
+    /// Whether a policy applies according to the marks. If both `optIn` and `optOut` hold, the one nearer to the pod
+    /// wins, and at the same place `optOut`.
     pub(super) fn check_opts(
         &self,
         policy: &Policy,

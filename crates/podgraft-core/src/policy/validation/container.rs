@@ -76,7 +76,7 @@ const FIELDS: [&str; 9] = [
 /// Native resources of a container, besides devices and huge pages.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const LARGE_PAGES: &str = "hugepages-";
-const MAX_USER_ID: i64 = i32::MAX as i64;
+pub(super) const MAX_USER_ID: i64 = i32::MAX as i64;
 
 /// Whether a resource cannot be overcommitted (`IsOvercommitAllowed`): huge pages and devices, which are extended
 /// resources outside of `kubernetes.io/`.

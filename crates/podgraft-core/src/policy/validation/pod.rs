@@ -2,11 +2,11 @@
 
 use core::net::IpAddr;
 
+use super::container::MAX_USER_ID;
 use super::{Checker, is_stated, text_at};
 use crate::policy::names;
 use crate::yaml::view::View;
 
-const MAX_USER_ID: i64 = i32::MAX as i64;
 const MAX_NAMESERVERS: usize = 3;
 const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];

@@ -235,16 +235,9 @@ fn near_miss(title: &str, policy: &str, skip: &Skip) -> Diagnostic {
     }
 }
 
-/// The first line of the object. An empty excerpt means that the column is unknown.
+/// The first line of the object.
 fn first_line(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
-    Place {
-        source: file.name.into(),
-        line: workload.line,
-        column: 1,
-        excerpt: String::new(),
-        start: 0,
-        end: 0,
-    }
+    Place::of_line(file.name, workload.line)
 }
 
 /// Converts a diagnostic to a finding. An injection by another version of a policy is out of date in any case, so it is
