@@ -65,6 +65,14 @@ impl Comparison<'_> {
         self.paths.write(&self.path)
     }
 
+    /// The path of an entry of the current part.
+    fn path_to(&mut self, segment: String) -> String {
+        self.path.push(segment);
+        let path = self.path();
+        self.path.pop();
+        path
+    }
+
     /// The key of the current part.
     fn key(&self) -> &str {
         self.path.last().map_or("", String::as_str)
@@ -175,10 +183,9 @@ impl Comparison<'_> {
             was: old_value.value()?.into_owned(),
             after: Some(previous),
         };
-        self.within(segment, |inner| {
-            inner.effects.removed.insert(inner.path(), removed);
-            Some(())
-        })
+        let path = self.path_to(segment);
+        self.effects.removed.insert(path, removed);
+        Some(())
     }
 
     /// Records a new field. If it is a mapping or an aligned list, it is recorded as `made` and its contents as
@@ -232,10 +239,8 @@ impl Comparison<'_> {
         for ((name, value), is_new) in identities.new.iter().zip(new).zip(is_new) {
             if is_new && !is_joined(name) {
                 let digest = digest(&*value.value()?);
-                self.within(name.clone(), |inner| {
-                    inner.effects.added.insert(inner.path(), digest);
-                    Some(())
-                })?;
+                let path = self.path_to(name.clone());
+                self.effects.added.insert(path, digest);
             }
         }
         Some(())
