@@ -2,6 +2,7 @@
 
 use foldhash::HashSet;
 use serde_json::Value;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::plan::draft::{DraftField, DraftKey, DraftValue, OpenedCollection};
@@ -200,7 +201,8 @@ impl Lowering<'_, '_> {
         };
         let at = behind_attached_comments(text, at, column);
         let last = new.last.as_deref();
-        let at = last.map_or(at, |value| behind_blanks(text, at, column, value));
+        let behind = last.map_or(at, |value| behind_blanks(text, at, column, value));
+        let at = self.behind_skipped_blanks(at..behind);
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         let pad = " ".repeat(column);
         let lines = if at == text.len() && !text.ends_with('\n') {
@@ -214,6 +216,21 @@ impl Lowering<'_, '_> {
             [&pad, &new.text, eol].concat()
         };
         self.edits.push(Edit::insertion(at, lines));
+    }
+
+    /// The offset for new entries that belong at the start of a range and must be written at its end or behind it.
+    fn behind_skipped_blanks(&mut self, blanks: Range<usize>) -> usize {
+        let known = &self.skipped_blanks;
+        let is_among = known.contains(&blanks.start);
+        let end = if is_among {
+            known.end.max(blanks.end)
+        } else {
+            blanks.end
+        };
+        if end > blanks.start {
+            self.skipped_blanks = blanks.start..end;
+        }
+        end
     }
 
     /// Whether the last lines of the text are removed and nothing is inserted behind them yet. New text then begins a

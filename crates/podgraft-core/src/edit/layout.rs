@@ -145,6 +145,14 @@ pub(super) fn behind_attached_comments(text: &str, from: usize, column: usize) -
     at
 }
 
+/// Whether the next line that is not blank is a comment that is indented deeper than `column`.
+pub(super) fn has_deeper_comment(text: &str, from: usize, column: usize) -> bool {
+    let lines = text[from..].lines();
+    let mut lines = lines.skip_while(|line| line.trim_matches([' ', '\t']).is_empty());
+    let comment = lines.next().and_then(|line| comment_at(line, 0));
+    comment.is_some_and(|(indent, _)| indent > column)
+}
+
 /// The offset behind the last commented-out item and its lines, in the block of comment lines that begins here.
 fn behind_commented_items(text: &str, from: usize, column: usize) -> Option<usize> {
     let (mut cursor, mut dash, mut end) = (from, None, None);

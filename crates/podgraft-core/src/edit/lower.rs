@@ -1,14 +1,19 @@
 //! Turns a draft into edits of the input's text: walks the opened collections and writes each new or changed part.
 
 use serde_json::Value;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::plan::draft::{Draft, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
-use super::emit::{BlockStyle, FlowStyle, block_item, block_value, flow_value, needs_line_end};
-use super::layout::{behind_blanks, block_style, column, column_of, line_end, next_line};
+use super::emit::{
+    BlockStyle, FlowStyle, block_at_end, block_item, block_value, flow_value, needs_line_end,
+};
+use super::layout::{
+    behind_blanks, block_style, column, column_of, has_deeper_comment, line_end, next_line,
+};
 use super::text_cache::TextCache;
 use super::{flow, scalar};
 
@@ -44,6 +49,7 @@ pub(super) fn lower_in(
         tree: draft.tree,
         style,
         edits: Vec::with_capacity(8),
+        skipped_blanks: 0..0,
         texts,
     };
     lowering.lower_part(&draft.root(), ParentContext::Root)?;
@@ -103,6 +109,9 @@ pub(super) struct Lowering<'d, 't> {
     pub tree: &'t Tree<'t>,
     pub style: BlockStyle,
     pub edits: Vec<Edit>,
+    /// The blank lines before the last entry that had to be written behind them. What would come before them, but
+    /// behind this entry, goes behind them, too.
+    pub skipped_blanks: Range<usize>,
     pub texts: &'d mut TextCache,
 }
 
@@ -212,7 +221,7 @@ impl Lowering<'_, '_> {
             ParentContext::Flow => self.write_inside_brackets(node, value),
             ParentContext::BlockField(key) => {
                 let start_column = column(self.tree, key);
-                let text = match self.takes_blanks(end, start_column, value) {
+                let text = match self.takes_lines_behind(end, start_column, value) {
                     true => format!(" {}", flow_value(value, &FlowStyle::in_block())),
                     false => block_value(value, start_column, style),
                 };
@@ -226,7 +235,7 @@ impl Lowering<'_, '_> {
             ParentContext::BlockItem(dash) => {
                 let width = self.item_width(dash, node);
                 let start_column = column_of(self.tree.text(), dash);
-                let text = match self.takes_blanks(end, start_column, value) {
+                let text = match self.takes_lines_behind(end, start_column, value) {
                     true => {
                         let value = flow_value(value, &FlowStyle::in_block());
                         format!("-{}{value}", " ".repeat(width - 1))
@@ -255,10 +264,12 @@ impl Lowering<'_, '_> {
         Ok(())
     }
 
-    /// Whether a value that ends in a block scalar would make blank lines behind it part of its content.
-    fn takes_blanks(&self, end: usize, column: usize, value: &Value) -> bool {
-        let from = next_line(self.tree.text(), end);
-        behind_blanks(self.tree.text(), from, column, value) > from
+    /// Whether a value that ends in a block scalar would make blank lines or comments behind it part of its content.
+    fn takes_lines_behind(&self, end: usize, column: usize, value: &Value) -> bool {
+        let text = self.tree.text();
+        let from = next_line(text, end);
+        behind_blanks(text, from, column, value) > from
+            || block_at_end(value).is_some() && has_deeper_comment(text, from, column)
     }
 
     /// The text between a key and a value written in place of an absent one: a blank for `{env:}`, none for `{env: }`.
