@@ -52,11 +52,8 @@ impl Lowering<'_, '_> {
         let [(first, _), ..] = run else { return Ok(()) };
         let text = self.tree.text();
         let start = self.tree.start_with_properties(*first);
-        if text[start..].starts_with('?') {
-            return Err(LoweringError {
-                node: *first,
-                reason: "is not written as `key: value`",
-            });
+        if text[start..].starts_with('?') || is_behind_question_mark(text, start) {
+            return Err(not_key_and_value(*first));
         }
         let line = line_start(text, start);
         if text[line..start].bytes().all(|byte| byte == b' ') {
@@ -75,6 +72,9 @@ impl Lowering<'_, '_> {
             return Err(LoweringError { node, reason });
         };
         let to = self.tree.start_with_properties(next);
+        if is_behind_question_mark(text, to) {
+            return Err(not_key_and_value(next));
+        }
         let last = run
             .last()
             .map_or(start, |&(_, value)| self.tree.span(value).end);
@@ -164,4 +164,20 @@ impl Lowering<'_, '_> {
             .all(is_comment)
             .then_some(end)
     }
+}
+
+fn not_key_and_value(key: NodeId) -> LoweringError {
+    LoweringError {
+        node: key,
+        reason: "is not written as `key: value`",
+    }
+}
+
+/// Whether a key stands behind a `?`, on its line or on the line above.
+fn is_behind_question_mark(text: &str, key: usize) -> bool {
+    let before = text[..key].trim_end().strip_suffix('?');
+    before.is_some_and(|before| {
+        let line = &before[line_start(before, before.len())..];
+        line.bytes().all(|byte| matches!(byte, b' ' | b'-'))
+    })
 }
