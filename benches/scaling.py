@@ -189,6 +189,7 @@ CASES = {
     "diff-json-compact": (150, simple(lambda size: json_list(size, separators=(",", ":"))), DIFF, []),
     "diff-env": (250, simple(lambda size: workload(0, env=size)), DIFF, []),
     "check": (80, simple(workloads), ["check", "-p", "agent.yaml", "in.yaml"], []),
+    "check-junit": (500, simple(workloads), ["check", "-o", "junit", "-p", "agent.yaml", "in.yaml"], []),
     "explain": (200, simple(workloads), ["explain", "-p", "agent.yaml", "in.yaml"], []),
     "inspect": (200, simple(workloads), ["inspect", "in.yaml"], []),
     "fn": (150, lambda size: {"in.yaml": function(size)}, ["fn"], []),

@@ -1,28 +1,34 @@
 //! The findings as JUnit XML: a test suite for each file, a test case for each workload.
 //! Source: the format as its readers accept it, <https://github.com/testmoapp/junitxml>
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::{CheckedRun, Finding};
+use super::{CheckedRun, Finding, Subject};
 use crate::diagnostic::Severity;
 use crate::outcome::ReportedFile;
 use crate::wording::{is_unsafe, without_marks};
 
+/// The findings by what they are about. Each finding is in one group.
+type Groups<'f> = HashMap<Subject, Vec<&'f Finding>>;
+
 /// Renders the whole document.
 pub fn render(checked: &CheckedRun<'_>) -> String {
+    let mut groups: Groups<'_> = HashMap::new();
+    for finding in &checked.findings {
+        groups.entry(finding.subject).or_default().push(finding);
+    }
     let mut suites = String::new();
     let (mut tests, mut failures) = (0, 0);
-    for file in checked.files {
-        let (suite, (cases, failed)) = suite(file, checked);
+    for (index, file) in checked.files.iter().enumerate() {
+        let (suite, (cases, failed)) = suite(file, index, &groups);
         suites.push_str(&suite);
         tests += cases;
         failures += failed;
     }
-    let is_elsewhere = |finding: &&Finding| !checked.files.iter().any(|file| is_of(finding, file));
-    let unplaced: Vec<&Finding> = checked.findings.iter().filter(is_elsewhere).collect();
-    if !unplaced.is_empty() {
-        let failed = usize::from(unplaced.iter().any(|finding| is_failure(finding)));
-        let case = case("run", "podgraft", &unplaced);
+    if let Some(unplaced) = groups.get(&Subject::Run) {
+        let failed = usize::from(has_failed(unplaced));
+        let case = case("run", "podgraft", unplaced);
         let _ = write!(
             suites,
             "  <testsuite name=\"podgraft\" tests=\"1\" failures=\"{failed}\" errors=\"0\">\n{case}  </testsuite>\n"
@@ -36,49 +42,30 @@ pub fn render(checked: &CheckedRun<'_>) -> String {
     )
 }
 
-fn is_of(finding: &Finding, file: &ReportedFile<'_>) -> bool {
-    finding
-        .place()
-        .is_some_and(|place| *place.source == *file.name)
-}
-
 fn is_failure(finding: &Finding) -> bool {
     finding.diagnostic.severity == Severity::Error
 }
 
-fn about<'f>(findings: &[&'f Finding], workload: Option<&String>) -> Vec<&'f Finding> {
-    let findings = findings.iter().copied();
-    let same = findings.filter(|finding| finding.workload.as_ref() == workload);
-    same.collect()
+fn has_failed(findings: &[&Finding]) -> bool {
+    findings.iter().any(|finding| is_failure(finding))
 }
 
 /// The suite of a file, with the number of its cases and of its failed cases.
-fn suite(file: &ReportedFile<'_>, checked: &CheckedRun<'_>) -> (String, (usize, usize)) {
-    let findings: Vec<&Finding> = checked
-        .findings
-        .iter()
-        .filter(|finding| is_of(finding, file))
-        .collect();
-    let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
-    for workload in &file.report.workloads {
-        let title = workload.title();
-        let of_workload = about(&findings, Some(&title));
-        groups.push((title, of_workload));
+fn suite(file: &ReportedFile<'_>, index: usize, groups: &Groups<'_>) -> (String, (usize, usize)) {
+    let (mut cases, mut number, mut failed) = (String::new(), 0, 0);
+    let mut add = |name: &str, findings: &[&Finding]| {
+        cases += &case(name, file.name, findings);
+        number += 1;
+        failed += usize::from(has_failed(findings));
+    };
+    for (at, workload) in file.report.workloads.iter().enumerate() {
+        let findings = groups.get(&Subject::Workload(index, at));
+        add(&workload.title(), findings.map_or(&[], Vec::as_slice));
     }
-    let rest = about(&findings, None);
-    if !rest.is_empty() {
-        groups.push(("other objects".to_owned(), rest));
+    if let Some(rest) = groups.get(&Subject::OtherObject(index)) {
+        add("other objects", rest);
     }
-    let cases = groups
-        .iter()
-        .map(|(name, findings)| case(name, file.name, findings));
-    let cases: String = cases.collect();
-    let has_failed = |findings: &[&Finding]| findings.iter().any(|finding| is_failure(finding));
-    let failed = groups
-        .iter()
-        .filter(|(_, findings)| has_failed(findings))
-        .count();
-    let (name, number) = (escape(file.name), groups.len());
+    let name = escape(file.name);
     let suite = format!(
         "  <testsuite name=\"{name}\" tests=\"{number}\" failures=\"{failed}\" errors=\"0\">\n{cases}  </testsuite>\n"
     );

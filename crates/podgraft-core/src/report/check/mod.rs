@@ -5,6 +5,7 @@ pub mod github;
 pub mod json;
 pub mod junit;
 pub mod sarif;
+mod subject;
 pub mod text;
 
 use super::statuses;
@@ -13,6 +14,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
+use subject::{Subject, Subjects};
 
 /// The findings of a run, by file and line.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Finding {
     pub diagnostic: Diagnostic,
     /// The title of the workload (`Deployment shop/orders`); `None` if it is about none.
     pub workload: Option<String>,
+    /// What it is about.
+    subject: Subject,
 }
 
 impl Finding {
@@ -42,15 +46,16 @@ impl Finding {
 impl<'a> CheckedRun<'a> {
     /// Collects the findings of the files and of the run's diagnostics.
     pub fn new(files: &'a [ReportedFile<'a>], diagnostics: &[Diagnostic]) -> Self {
+        let subjects = Subjects::of(files);
         let mut findings: Vec<Finding> = Vec::new();
-        for file in files {
-            for workload in &file.report.workloads {
-                findings.extend(of_workload(file, workload));
+        for (index, file) in files.iter().enumerate() {
+            for (at, workload) in file.report.workloads.iter().enumerate() {
+                findings.extend(of_workload(file, workload, Subject::Workload(index, at)));
             }
         }
         let reported: Vec<Finding> = diagnostics
             .iter()
-            .map(|diagnostic| of_diagnostic(diagnostic, files))
+            .map(|diagnostic| of_diagnostic(diagnostic, &subjects))
             .collect();
         // An error about a workload says more than that a policy left it alone.
         findings.retain(|finding| {
@@ -71,7 +76,7 @@ impl<'a> CheckedRun<'a> {
                 })
         });
         findings.extend(reported);
-        findings.sort_by_cached_key(|finding| position_of(finding, files));
+        findings.sort_by_cached_key(|finding| position_of(finding, &subjects));
         CheckedRun { files, findings }
     }
 
@@ -91,9 +96,11 @@ impl<'a> CheckedRun<'a> {
 
     /// Adds findings that are not about a manifest.
     pub fn add(&mut self, diagnostics: &[Diagnostic]) {
+        let subjects = Subjects::of(self.files);
         let findings = diagnostics.iter().map(|diagnostic| Finding {
             diagnostic: diagnostic.clone(),
             workload: None,
+            subject: subjects.other(diagnostic),
         });
         self.findings.extend(findings);
     }
@@ -125,16 +132,20 @@ fn may_be_accepted(found: &Diagnostic) -> bool {
 }
 
 /// The index of the file that a finding is in, and the line; findings without a place come last.
-fn position_of(finding: &Finding, files: &[ReportedFile<'_>]) -> (usize, usize) {
+fn position_of(finding: &Finding, subjects: &Subjects<'_>) -> (usize, usize) {
     let place = finding.place();
-    let file = place.and_then(|place| files.iter().position(|file| *file.name == *place.source));
+    let file = place.and_then(|place| subjects.file(place));
     (
         file.unwrap_or(usize::MAX),
         place.map_or(0, |place| place.line),
     )
 }
 
-fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Finding> {
+fn of_workload(
+    file: &ReportedFile<'_>,
+    workload: &WorkloadReport,
+    subject: Subject,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     let title = workload.title();
     if workload.is_changed() {
@@ -171,6 +182,7 @@ fn of_workload(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Vec<Findin
         .map(|diagnostic| Finding {
             diagnostic: place(diagnostic).of_workload(title.clone()),
             workload: Some(title.clone()),
+            subject,
         })
         .collect()
 }
@@ -242,34 +254,16 @@ fn first_line(file: &ReportedFile<'_>, workload: &WorkloadReport) -> Place {
 
 /// Converts a diagnostic to a finding. An injection by another version of a policy is out of date in any case, so it is
 /// an error.
-fn of_diagnostic(diagnostic: &Diagnostic, files: &[ReportedFile<'_>]) -> Finding {
+fn of_diagnostic(diagnostic: &Diagnostic, subjects: &Subjects<'_>) -> Finding {
     let severity = match diagnostic.code {
         Code::AppliedBefore => Severity::Error,
         _ => diagnostic.severity,
     };
-    let diagnostic = diagnostic.clone().with_severity(severity);
-    let owners = diagnostic
-        .labels
-        .iter()
-        .filter_map(|label| owner(&label.place, files));
-    let owner = || owners.into_iter().next().map(WorkloadReport::title);
-    let workload = diagnostic
-        .workload
-        .as_deref()
-        .map(str::to_owned)
-        .or_else(owner);
+    let subject = subjects.about(diagnostic);
+    let named = diagnostic.workload.as_deref().map(str::to_owned);
     Finding {
-        workload,
-        diagnostic,
+        diagnostic: diagnostic.clone().with_severity(severity),
+        workload: named.or_else(|| subjects.workload(subject).map(WorkloadReport::title)),
+        subject,
     }
-}
-
-/// The workload that holds a place: the last one of the file that begins at or before its line.
-fn owner<'a>(place: &Place, files: &'a [ReportedFile<'_>]) -> Option<&'a WorkloadReport> {
-    let file = files.iter().find(|file| *file.name == *place.source)?;
-    let at = file
-        .report
-        .workloads
-        .partition_point(|workload| workload.line <= place.line);
-    file.report.workloads.get(at.checked_sub(1)?)
 }
