@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::outcome::{ReportedFile, WorkloadReport};
+use crate::report::lines::LineIndex;
 use crate::source::Place;
 
 /// What a finding is about. Workloads of one title are told apart by their indices.
@@ -24,6 +25,7 @@ pub(super) struct Subjects<'a> {
     by_name: HashMap<&'a str, usize>,
     /// The workloads of each title, in order.
     by_title: OnceCell<HashMap<String, Vec<(usize, usize)>>>,
+    lines: Vec<OnceCell<LineIndex<'a>>>,
 }
 
 impl<'a> Subjects<'a> {
@@ -34,6 +36,7 @@ impl<'a> Subjects<'a> {
             files,
             by_name: names.map(|(index, file)| (file.name, index)).collect(),
             by_title: OnceCell::new(),
+            lines: files.iter().map(|_| OnceCell::new()).collect(),
         }
     }
 
@@ -91,12 +94,15 @@ impl<'a> Subjects<'a> {
         in_file.or(all.first()).copied()
     }
 
-    /// The workload that holds a place: the last one of the file that begins at or before its line.
+    /// The workload that holds a place: the last one that begins at or before its line, if it does not end before.
     fn holding(&self, place: &Place) -> Option<(usize, usize)> {
         let index = self.file(place)?;
-        let workloads = &self.files[index].report.workloads;
+        let file = &self.files[index];
+        let workloads = &file.report.workloads;
         let at = workloads.partition_point(|workload| workload.line <= place.line);
-        Some((index, at.checked_sub(1)?))
+        let at = at.checked_sub(1)?;
+        let lines = self.lines[index].get_or_init(|| LineIndex::of(file.text));
+        (lines.start(place.line - 1) < workloads[at].extent.end).then_some((index, at))
     }
 }
 
