@@ -177,10 +177,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         .configured
         .require
         .extend(args.require.iter().cloned());
-    if run.manifests.shard.is_some() && !args.require.is_empty() {
-        let message = "--require is about all workloads, and --shard looks at some of them";
-        return Err(usage(ErrorKind::ArgumentConflict, message));
-    }
+    require_of_all(args)?;
     let mut request = RunRequest::of(&Purpose::Elsewhere);
     request.report_orphans = true;
     request.options.places = true;
@@ -221,6 +218,26 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
         || grafted.is_strict() && checked.number(Severity::Warning) > 0;
     let exit = if fails { Exit::Differences } else { Exit::Done };
     Ok(console.print(shown.as_bytes(), exit))
+}
+
+/// What `--require` asks for is not checked in a part of the workloads or policies: the run would look like a success.
+fn require_of_all(args: &args::CheckArgs) -> Result<(), clap::Error> {
+    let (manifests, policies) = (&args.run.manifests, &args.run.policies);
+    let parts = [
+        ("--shard", manifests.shard.is_some(), "workloads"),
+        ("--workload", !manifests.workloads.is_empty(), "workloads"),
+        ("--only", !policies.only.is_empty(), "policies"),
+        ("--skip", !policies.skip.is_empty(), "policies"),
+    ];
+    let mut given = parts.into_iter().filter(|(_, is_given, _)| *is_given);
+    match given.next() {
+        Some((flag, _, all)) if !args.require.is_empty() => {
+            let message =
+                format!("--require is about all {all}, and {flag} leaves some of them out");
+            Err(usage(ErrorKind::ArgumentConflict, message))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Names the paths of the run in help, and in formats that other programs show beside the code the files from the root
