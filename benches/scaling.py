@@ -190,6 +190,7 @@ CASES = {
     "diff-env": (250, simple(lambda size: workload(0, env=size)), DIFF, []),
     "check": (80, simple(workloads), ["check", "-p", "agent.yaml", "in.yaml"], []),
     "check-junit": (500, simple(workloads), ["check", "-o", "junit", "-p", "agent.yaml", "in.yaml"], []),
+    "check-lock": (500, simple(workloads), ["check", "-p", "agent.yaml", "in.yaml"], RECORDED),
     "explain": (200, simple(workloads), ["explain", "-p", "agent.yaml", "in.yaml"], []),
     "inspect": (200, simple(workloads), ["inspect", "in.yaml"], []),
     "fn": (150, lambda size: {"in.yaml": function(size)}, ["fn"], []),

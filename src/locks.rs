@@ -182,26 +182,34 @@ impl LockFiles {
 
 /// The policies whose items are in marked workloads of a file that have no record.
 fn unrecorded(file: &GraftedFile) -> impl Iterator<Item = &str> {
+    let records = file.report.records.iter();
+    let recorded: HashSet<RecordKey<'_>> = records.map(key_of_record).collect();
     let workloads = file.report.workloads.iter();
-    let marked = workloads.filter(|workload| {
+    let marked = workloads.filter(move |workload| {
         let text = &file.text[workload.extent.clone()];
         let has = |annotation: &str| memmem::find(text, annotation.as_bytes()).is_some();
-        has(MARKER) && !has(RECORD) && !is_recorded(workload, &file.report.records)
+        has(MARKER) && !has(RECORD) && !recorded.contains(&key_in_records(workload))
     });
     let reports = marked.flat_map(|workload| &workload.policies);
     let settled = reports.filter(|report| report.outcome == Outcome::UpToDate);
     settled.map(|report| &*report.policy)
 }
 
-fn is_recorded(workload: &WorkloadReport, records: &[RecordedWorkload]) -> bool {
+/// Kind, namespace and name of a workload, as records have them.
+type RecordKey<'a> = (&'a str, &'a str, &'a str);
+
+fn key_of_record(record: &RecordedWorkload) -> RecordKey<'_> {
+    (&record.kind, &record.namespace, &record.name)
+}
+
+fn key_in_records(workload: &WorkloadReport) -> RecordKey<'_> {
     let namespace = workload.namespace.as_deref();
     let namespace = namespace.filter(|_| workload.states_namespace);
-    let namespace = namespace.unwrap_or_default();
-    records.iter().any(|record| {
-        record.kind == workload.kind
-            && record.namespace == namespace
-            && record.name == workload.name
-    })
+    (
+        &workload.kind,
+        namespace.unwrap_or_default(),
+        &workload.name,
+    )
 }
 
 /// Whether something in a text may be called this: the name is the value of a field whose key ends with `name`, or no
