@@ -16,7 +16,7 @@ use crate::args;
 use crate::manifests::policies_in;
 use crate::path_filter::PathFilter;
 use crate::paths::is_same_path;
-use crate::problems::collect_all;
+use crate::problems::{collect_all, not_utf8};
 use crate::settings::at_entry;
 use crate::texts::InputBytes;
 use crate::walk::{Input, walk};
@@ -341,10 +341,7 @@ fn hint_at_builtin(problem: Diagnostic, given: &str) -> Diagnostic {
 }
 
 fn read_file(input: &Input) -> Result<PolicyFile, Diagnostic> {
-    let text = String::from_utf8(input.read()?).map_err(|_| {
-        Diagnostic::error(Code::NotUtf8, format!("`{}` is not UTF-8", input.name))
-            .help("convert it to UTF-8 first")
-    })?;
+    let text = String::from_utf8(input.read()?).map_err(|_| not_utf8(&input.name))?;
     Ok(PolicyFile {
         name: Arc::clone(&input.name),
         text,

@@ -30,7 +30,7 @@ use crate::locks::LockFiles;
 use crate::path_filter::PathFilter;
 use crate::paths::real;
 use crate::policies::{files_of, no_policy};
-use crate::problems::{not_written, unreadable};
+use crate::problems::{not_utf8, not_written, unreadable};
 use crate::protected_inputs::{InputFiles, overwrites};
 use crate::stdout::print;
 use crate::stream::join;
@@ -88,21 +88,12 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
     let walked = walk(paths, &PathFilter::default());
     let (mut tests, mut problems) = (Vec::new(), walked.problems);
     for input in &walked.inputs {
-        let text = match input.read() {
-            Ok(text) => String::from_utf8(text).unwrap_or_default(),
-            Err(problem) => {
-                problems.push(problem);
-                continue;
+        match read_tests(input) {
+            Ok((found, test_problems)) => {
+                tests.extend(found);
+                problems.extend(test_problems);
             }
-        };
-        // Manifests and policies may be in the same folder. Only files with tests are parsed here.
-        if text.contains(KIND) {
-            let (found, test_problems) = policytest::read(PolicyFile {
-                name: Arc::clone(&input.name),
-                text,
-            });
-            tests.extend(found);
-            problems.extend(test_problems);
+            Err(problem) => problems.push(problem),
         }
     }
     if tests.is_empty() && !problems.iter().any(Diagnostic::is_error) {
@@ -115,6 +106,23 @@ fn find(paths: &[PathBuf]) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
         problems.push(Diagnostic::error(Code::NoManifests, message).help(help));
     }
     (tests, problems)
+}
+
+/// Reads the tests of a file, with their problems. Manifests and policies may be in the same folder: only files that name
+/// the kind are parsed here.
+fn read_tests(input: &Input) -> Result<(Vec<PolicyTest>, Vec<Diagnostic>), Diagnostic> {
+    let name = Arc::clone(&input.name);
+    match String::from_utf8(input.read()?) {
+        Ok(text) if text.contains(KIND) => Ok(policytest::read(PolicyFile { name, text })),
+        Err(error) if names_kind(error.as_bytes()) => Err(not_utf8(&name)),
+        Ok(_) | Err(_) => Ok(Default::default()),
+    }
+}
+
+/// Whether bytes that are not UTF-8 name the kind. In UTF-16, each of its signs has a zero beside it.
+fn names_kind(bytes: &[u8]) -> bool {
+    let signs: Vec<u8> = bytes.iter().copied().filter(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&signs).contains(KIND)
 }
 
 /// Runs a test, and reads its expected output unless that is to be updated.

@@ -19,6 +19,12 @@ pub fn not_written(name: impl Display, reason: impl Display) -> Diagnostic {
     Diagnostic::error(Code::File, format!("`{name}` cannot be written: {reason}"))
 }
 
+/// The error for a file that cannot be taken for a text.
+pub fn not_utf8(name: impl Display) -> Diagnostic {
+    Diagnostic::error(Code::NotUtf8, format!("`{name}` is not UTF-8"))
+        .help("convert it to UTF-8 first")
+}
+
 /// Collects all values, or all problems: unlike `Result::from_iter`, it does not stop at the first one.
 pub fn collect_all<T>(
     results: impl IntoIterator<Item = Result<T, Diagnostic>>,

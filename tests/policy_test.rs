@@ -402,3 +402,25 @@ fn an_update_that_is_refused_writes_nothing() {
         "{text}"
     );
 }
+
+#[test]
+fn a_test_that_is_not_utf8_is_an_error() {
+    let folder = folder("  expect: {output: expected.yaml}\n");
+    let text = fs::read_to_string(folder.path().join("test.yaml")).expect("it is there");
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(folder.path().join(name), bytes).expect("the folder is writable")
+    };
+    write("other.bin.yaml", b"\xff\x00 is no test");
+    let output = run(folder.path(), &["."]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let latin1 = [b"# B\xfcro\n", text.as_bytes()].concat();
+    let utf16 = text.encode_utf16().flat_map(u16::to_le_bytes);
+    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(utf16).collect();
+    for bytes in [latin1, utf16] {
+        write("second.yaml", &bytes);
+        let output = run(folder.path(), &["."]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("second.yaml` is not UTF-8"), "{said}");
+    }
+}
