@@ -171,6 +171,29 @@ fn what_contradicts_itself_never_matches() {
 }
 
 #[test]
+fn a_rule_behind_one_with_a_condition_can_match() {
+    for (of_workload, of_containers) in [
+        ("namespaceSelector: {matchLabels: {a: b}}", ""),
+        (
+            "",
+            "matchConditions: [{name: j, expression: \"container.image.contains('java')\"}]",
+        ),
+        ("", "names: ['${workload.name}']"),
+        ("", "excludeNames: ['${workload.name}']"),
+    ] {
+        let (codes, status) = lint(&format!(
+            "  applyRules: One\n  rules:\n  - {{name: first, match: {{{of_workload}}}, containers: {{{of_containers}}}, \
+             inject: {{env: [{{name: A, value: x}}]}}}}\n  - {{name: late, inject: {{env: [{{name: B, value: x}}]}}}}\n"
+        ));
+        assert_eq!(
+            (codes, status),
+            (vec![], Some(0)),
+            "{of_workload} {of_containers}"
+        );
+    }
+}
+
+#[test]
 fn a_patch_that_repeats_itself_is_named() {
     let patch = |operations: &str| {
         format!(

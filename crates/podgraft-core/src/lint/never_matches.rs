@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts};
 use crate::policy::{
-    ApplyRules, ContainerChoice, LabelSelector, MatchCondition, Policy, Rule, SelectorOperator,
-    SelectorRequirement, WorkloadFilter,
+    ApplyRules, ContainerChoice, ContainerMode, LabelSelector, MatchCondition, Policy, Rule,
+    SelectorOperator, SelectorRequirement, WorkloadFilter,
 };
 
 use super::ParamOrigin;
@@ -202,29 +202,55 @@ fn shadowed(policy: &Policy, index: usize) -> Option<String> {
     ))
 }
 
+/// Whether a filter has no condition. Each field is named, so that the compiler asks about a new one.
 fn is_open(filter: &WorkloadFilter) -> bool {
-    let globs = [&filter.names, &filter.namespaces, &filter.images];
-    globs.into_iter().all(Vec::is_empty)
-        && filter.kinds.is_empty()
-        && filter.annotations.is_empty()
-        && filter.any.is_empty()
-        && filter.selector.is_none()
-        && filter.workload_selector.is_none()
-        && filter.sample.is_none()
-        && filter.hooks.is_none()
+    let WorkloadFilter {
+        at: _,
+        kinds,
+        names,
+        namespaces,
+        selector,
+        workload_selector,
+        namespace_selector,
+        annotations,
+        images,
+        hooks,
+        sample,
+        any,
+        words: _,
+    } = filter;
+    let selectors = [selector, workload_selector, namespace_selector];
+    [names, namespaces, images].into_iter().all(Vec::is_empty)
+        && selectors.into_iter().all(Option::is_none)
+        && kinds.is_empty()
+        && annotations.is_empty()
+        && any.is_empty()
+        && sample.is_none()
+        && hooks.is_none()
 }
 
+/// Whether a choice has no condition, and looks into the same lists as another one. Each field is named here, too.
 fn takes_all(choice: &ContainerChoice, other: &ContainerChoice) -> bool {
-    let lists = [
-        &choice.names,
-        &choice.images,
-        &choice.exclude_names,
-        &choice.exclude_images,
-    ];
+    let ContainerChoice {
+        names,
+        names_word: _,
+        images,
+        exclude_names,
+        exclude_images,
+        with_env,
+        without_env,
+        computed_names,
+        match_conditions,
+        names_from_annotation,
+        include,
+        mode,
+    } = choice;
+    let lists = [names, images, exclude_names, exclude_images];
     lists.into_iter().all(Vec::is_empty)
-        && choice.with_env.is_empty()
-        && choice.without_env.is_empty()
-        && choice.names_from_annotation.is_none()
-        && choice.mode == crate::policy::ContainerMode::All
-        && choice.include == other.include
+        && [with_env, without_env].into_iter().all(Vec::is_empty)
+        && computed_names.iter().all(Option::is_none)
+        && match_conditions.is_empty()
+        && names_from_annotation.is_none()
+        && *mode == ContainerMode::All
+        && *include == other.include
 }
