@@ -201,6 +201,15 @@ fn images_of(policy: &Policy) -> impl Iterator<Item = String> {
         .map(|need| need.name)
 }
 
+/// Whether an image with expressions reads a parameter, and not only one whose name begins with the same.
+fn reads(image: &str, param: &str) -> bool {
+    let reading = format!("params.{param}");
+    let mut behind = image
+        .match_indices(&reading)
+        .map(|(at, _)| &image[at + reading.len()..]);
+    behind.any(|rest| !rest.starts_with(|char: char| char.is_ascii_alphanumeric() || char == '_'))
+}
+
 /// Errors for parameters without a value on which the name of an image depends.
 fn missing_params(policy: &Policy) -> Vec<Diagnostic> {
     let images: Vec<String> = images_of(policy)
@@ -208,8 +217,7 @@ fn missing_params(policy: &Policy) -> Vec<Diagnostic> {
         .collect();
     let mut missing = Vec::new();
     for name in &policy.open_params {
-        let reading = format!("params.{name}");
-        if images.iter().any(|image| image.contains(&reading)) {
+        if images.iter().any(|image| reads(image, name)) {
             let message = format!(
                 "an image of policy `{}` depends on the parameter `{name}`, which has no value",
                 policy.identity

@@ -335,6 +335,20 @@ fn images_ask_for_the_parameters_that_they_depend_on() {
 }
 
 #[test]
+fn images_ask_for_no_parameter_whose_name_another_begins_with() {
+    let spec = "  params: [{name: tag, required: true}, {name: tagSuffix, default: x}]\n  inject:\n    \
+         podAnnotations: {tag: '${params.tag}'}\n    \
+         initContainers: [{name: a, image: 'reg/${workload.name}:${params.tagSuffix + workload.name}'}]\n";
+    let output = run(&["images"], spec);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = run(
+        &["images"],
+        &spec.replace("params.tagSuffix +", "params.tag +"),
+    );
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
 fn what_is_forbidden_is_an_error() {
     let spec = "  inject: {volumes: [{name: a, hostPath: {path: /}}]}\n";
     let output = run(&["lint", "--forbid", "host-path"], spec);
