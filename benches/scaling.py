@@ -192,6 +192,7 @@ CASES = {
     "check-junit": (500, simple(workloads), ["check", "-o", "junit", "-p", "agent.yaml", "in.yaml"], []),
     "check-lock": (500, simple(workloads), ["check", "-p", "agent.yaml", "in.yaml"], RECORDED),
     "explain": (200, simple(workloads), ["explain", "-p", "agent.yaml", "in.yaml"], []),
+    "explain-reasons": (500, simple(workloads, policy(match="{names: [other]}")), ["explain", "-p", "agent.yaml", "in.yaml"], []),
     "inspect": (200, simple(workloads), ["inspect", "in.yaml"], []),
     "fn": (150, lambda size: {"in.yaml": function(size)}, ["fn"], []),
     "files": (100, lambda size: {**folder(size), "agent.yaml": AGENT}, ["apply", "-q", "-p", "agent.yaml", "--output-dir", "out", "manifests"], []),

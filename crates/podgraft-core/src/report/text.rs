@@ -1,6 +1,9 @@
 //! The report for people: which workloads changed by which policy, which did not and why, and the totals.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
+use std::hash::Hash;
 
 use super::needs;
 use crate::change::{Change, list, list_removed};
@@ -165,37 +168,43 @@ fn place(files: &[ReportedFile<'_>], file: &ReportedFile<'_>, workload: &Workloa
 pub fn skipped(files: &[ReportedFile<'_>]) -> String {
     let mut lines = String::new();
     for policy in policies(files) {
-        let mut near: Vec<(String, Vec<&WorkloadReport>)> = Vec::new();
-        let mut reasons: Vec<(&str, Vec<&WorkloadReport>)> = Vec::new();
+        let (mut near, mut reasons) = (Alike::default(), Alike::default());
         for (workload, skip) in skips(files, policy) {
             if !skip.is_near_miss {
-                add(&mut reasons, &*skip.reason, workload);
+                reasons.add(&*skip.reason, workload);
                 continue;
             }
             let hint = skip.hint.as_ref();
             let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
             let reason = wording::brief(&format!("{}{hint}", skip.reason)).into_owned();
-            add(&mut near, one_line(&reason), workload);
+            near.add(one_line(&reason), workload);
         }
         let mut near_lines = LimitedLines::default();
-        for (reason, group) in &near {
+        for (reason, group) in &near.groups {
             near_lines.add(|| format!("{}: not injected by {policy}: {reason}", names(group)));
         }
         lines += &near_lines.finish(&format!("not injected by {policy}"));
-        render_reasons(policy, &reasons, &mut lines);
+        render_reasons(policy, &reasons.groups, &mut lines);
     }
     lines + &left_alone(files)
 }
 
-/// Adds a workload to those with the same reason.
-fn add<'w, R: PartialEq>(
-    groups: &mut Vec<(R, Vec<&'w WorkloadReport>)>,
-    reason: R,
-    workload: &'w WorkloadReport,
-) {
-    match groups.iter_mut().find(|(known, _)| *known == reason) {
-        Some((_, group)) => group.push(workload),
-        None => groups.push((reason, vec![workload])),
+/// The workloads by reason, in the order of the first of each.
+#[derive(Default)]
+struct Alike<'w, R> {
+    groups: Vec<(R, Vec<&'w WorkloadReport>)>,
+    index: HashMap<R, usize>,
+}
+
+impl<'w, R: Clone + Eq + Hash> Alike<'w, R> {
+    fn add(&mut self, reason: R, workload: &'w WorkloadReport) {
+        match self.index.entry(reason) {
+            Entry::Occupied(known) => self.groups[*known.get()].1.push(workload),
+            Entry::Vacant(free) => {
+                self.groups.push((free.key().clone(), vec![workload]));
+                free.insert(self.groups.len() - 1);
+            }
+        }
     }
 }
 
