@@ -206,13 +206,22 @@ pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnosti
 /// The files that cannot be read, and what is wrong with their policies: an offer is checked before somebody chooses it.
 pub fn checked_offers(offers: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let files = offered_files(offers)?;
+    check_policies(&files)?;
+    Ok(files)
+}
+
+/// Checks policies that this run does not apply.
+///
+/// # Errors
+/// What is wrong with them. A parameter without a value is no error.
+pub fn check_policies(files: &[PolicyFile]) -> Result<(), Vec<Diagnostic>> {
     let reading = ReadOptions {
         params_stay_open: true,
         ..ReadOptions::default()
     };
-    let (_, mut problems) = read_as(files.clone(), &[], reading);
+    let (_, mut problems) = read_as(files.to_vec(), &[], reading);
     problems.retain(Diagnostic::is_error);
-    unless(problems, files)
+    unless(problems, ())
 }
 
 /// The policies that an Argo CD Application has chosen among those that the operator offers.

@@ -14,7 +14,7 @@ use podgraft_core::yaml::splice::splice;
 use crate::args;
 use crate::args::relevant_flags::usage;
 use crate::grafted_file::GraftedFile;
-use crate::policies::offered_files;
+use crate::policies::{check_policies, offered_files};
 use crate::run::{GraftOutcome, Purpose, RunRequest, check_usage, graft_given};
 use crate::settings::{self, Caller};
 use crate::texts::read_texts;
@@ -86,7 +86,8 @@ fn refused(run: &args::RunArgs, old: &[PathBuf], problems: Vec<Diagnostic>) -> G
 
 /// The run with other policies. Parameters, `--only` and `--skip` that these do not know are dropped.
 fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs, Vec<Diagnostic>> {
-    let known: Vec<DeclaredParams> = declared(&offered_files(given)?);
+    let files = offered_files(given)?;
+    let known: Vec<DeclaredParams> = declared(&files);
     let mut run = run.clone();
     let policies = &mut run.policies;
     policies.given = given.to_vec();
@@ -99,11 +100,11 @@ fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs
     let is_known = |name: &String| known.iter().any(|policy| policy.identity == *name);
     policies.only.retain(is_known);
     policies.skip.retain(is_known);
-    // A comparison with nothing: all that the new policies do is new.
-    if known
-        .iter()
-        .all(|policy| policies.skip.contains(&policy.identity))
-    {
+    let is_skipped = |policy: &DeclaredParams| policies.skip.contains(&policy.identity);
+    // A comparison with nothing: all that the new policies do is new. Files without a policy are refused when they are
+    // loaded.
+    if !known.is_empty() && known.iter().all(is_skipped) {
+        check_policies(&files)?;
         policies.given.clear();
         policies.skip.clear();
     }
