@@ -1,7 +1,7 @@
 //! Loads the policies that `-p`, `--param`, `--only` and `--skip` name.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use podgraft_core::config::{ConfigParam, PolicySource, PolicyUse, choose};
 use podgraft_core::diagnostic::{Code, Diagnostic, unless};
@@ -19,7 +19,10 @@ use crate::paths::is_same_path;
 use crate::problems::{collect_all, not_utf8};
 use crate::settings::at_entry;
 use crate::texts::InputBytes;
-use crate::walk::{Input, walk};
+use crate::walk::{Input, InputPlace, walk};
+
+/// The policies on stdin. They are read for their parameters, too, and for each version that `--against-policy` compares.
+static STDIN: OnceLock<Result<Vec<u8>, Diagnostic>> = OnceLock::new();
 
 /// The policies that were loaded for a run.
 #[derive(Default)]
@@ -350,7 +353,11 @@ fn hint_at_builtin(problem: Diagnostic, given: &str) -> Diagnostic {
 }
 
 fn read_file(input: &Input) -> Result<PolicyFile, Diagnostic> {
-    let text = String::from_utf8(input.read()?).map_err(|_| not_utf8(&input.name))?;
+    let bytes = match input.place {
+        InputPlace::Stdin => STDIN.get_or_init(|| input.read()).clone()?,
+        InputPlace::Named(_) | InputPlace::Found { .. } => input.read()?,
+    };
+    let text = String::from_utf8(bytes).map_err(|_| not_utf8(&input.name))?;
     Ok(PolicyFile {
         name: Arc::clone(&input.name),
         text,

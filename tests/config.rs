@@ -424,6 +424,21 @@ fn globs_of_paths_count_from_the_folder_of_the_file() {
 }
 
 #[test]
+fn a_policy_on_stdin_has_its_parameters_and_its_versions() {
+    let config = "policies: [{use: '-', params: {port: 1}}]\n";
+    let repository = Repository::new(config);
+    let run = |args: &[&str]| stdout_of(&repository.0.run_with_stdin(args, POLICY));
+    let applied = run(&["apply", "apps"]);
+    assert!(applied.contains("port: \"1\""), "{applied}");
+    repository.write("old.yaml", &POLICY.replace("agent:1", "agent:0"));
+    let upgrade = run(&["diff", "--against-policy", "old.yaml", "apps"]);
+    assert!(
+        upgrade.contains("init container agent updated"),
+        "{upgrade}"
+    );
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_not_passed_over() {
     let repository = Repository::new("forbid: [privileged]\n");
     fs::remove_file(repository.0.path("podgraft.yaml")).unwrap();
