@@ -75,7 +75,8 @@ pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
         policies.record = config.record == Some(RecordMode::Always);
         policies.no_record = config.record == Some(RecordMode::Never);
     }
-    policies.opentelemetry.configured = std::mem::take(&mut config.opentelemetry);
+    let opentelemetry = &mut policies.opentelemetry.configured;
+    opentelemetry.complete(&config.opentelemetry);
     policies.forbid.append(&mut config.forbid);
     run.output.strict |= config.strict;
     let configured = &mut policies.configured;

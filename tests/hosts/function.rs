@@ -111,6 +111,37 @@ fn an_error_is_among_the_results_on_stderr_and_in_the_exit_status() {
 }
 
 #[test]
+fn what_a_function_says_of_opentelemetry_wins_over_the_operators_file() {
+    let place = Place::new();
+    place.write(
+        "instrumentation.yaml",
+        "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\n\
+                 metadata: {name: agents, namespace: shop}\nspec: {}\n",
+    );
+    place.write(
+        "operator.yaml",
+        "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n\
+                 openTelemetry: {enable: [go], images: {java: 'registry.example.com/theirs:1'}}\n",
+    );
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: shop\n  annotations:\n    \
+               instrumentation.opentelemetry.io/inject-java: 'true'\nspec:\n  containers:\n  - {name: app, image: a}\n";
+    let config = "apiVersion: podgraft.dev/v1alpha1\nkind: PodgraftFunction\nmetadata: {name: f}\n\
+                  spec:\n  policies: [instrumentation.yaml]\n  \
+                  openTelemetry: {images: {java: 'registry.example.com/ours:1'}}\n";
+    let mut command = place.podgraft(&["fn"]);
+    command.env("PODGRAFT_CONFIG", "operator.yaml");
+    let output = succeeded(&with_stdin(command, &list(&[pod], config)));
+    assert!(
+        output.contains("image: registry.example.com/ours:1"),
+        "{output}"
+    );
+    assert!(
+        output.contains("OpenTelemetry Operator 0.158.0, go on"),
+        "{output}"
+    );
+}
+
+#[test]
 fn a_podgraft_function_names_policies_and_their_parameters() {
     let place = Place::new();
     let config = |spec: &str| {

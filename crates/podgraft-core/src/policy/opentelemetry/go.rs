@@ -40,7 +40,7 @@ impl Injector<'_> {
                 "the agent has to see the processes of the other containers",
             );
         }
-        let key = match self.settings.is_multi {
+        let key = match self.settings.is_multi() {
             true => Language::Go.containers_key(),
             false => annotation("container-names"),
         };

@@ -24,7 +24,7 @@ impl InstrumentationMutation {
             return Ok(Vec::new());
         }
         let common = names(annotations, &common_containers())?;
-        if !self.catalog.settings.is_multi {
+        if !self.catalog.settings.is_multi() {
             return Ok(vec![common; chosen.len()]);
         }
         let mut by_language = BTreeMap::new();

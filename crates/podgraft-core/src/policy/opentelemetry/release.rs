@@ -77,34 +77,31 @@ impl OperatorFeature {
     }
 }
 
-/// The settings of the operator: its release, images and flags.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The settings of the operator: its release, images and flags. What is not stated is as in the operator.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct OperatorSettings {
-    release: &'static Release,
+    release: Option<&'static Release>,
     images: [Option<Arc<str>>; 7],
-    languages: [bool; 8],
-    /// Multi-instrumentation: pods may name the containers of each language, and must if they request several
-    /// languages.
-    pub is_multi: bool,
-}
-
-impl Default for OperatorSettings {
-    /// The newest release. Go and nginx are disabled, as in the operator.
-    fn default() -> Self {
-        OperatorSettings {
-            release: &RELEASES[0],
-            images: Default::default(),
-            languages: Language::ALL
-                .map(|language| !matches!(language, Language::Go | Language::Nginx)),
-            is_multi: true,
-        }
-    }
+    languages: [Option<bool>; 8],
+    multi: Option<bool>,
 }
 
 impl OperatorSettings {
+    /// Takes from `others` what is not stated here.
+    pub fn complete(&mut self, others: &OperatorSettings) {
+        self.release = self.release.or(others.release);
+        self.multi = self.multi.or(others.multi);
+        for (language, other) in self.languages.iter_mut().zip(others.languages) {
+            *language = language.or(other);
+        }
+        for (image, other) in self.images.iter_mut().zip(&others.images) {
+            *image = image.take().or_else(|| other.clone());
+        }
+    }
+
     /// Uses the images of a release.
     pub fn set_release(&mut self, release: &'static Release) {
-        self.release = release;
+        self.release = Some(release);
     }
 
     /// Replaces the image of a language. Does nothing for the SDK.
@@ -116,24 +113,36 @@ impl OperatorSettings {
 
     /// Enables a feature.
     pub fn enable(&mut self, feature: OperatorFeature) {
-        *self.switch(feature) = true;
+        *self.switch(feature) = Some(true);
     }
 
     /// Disables a feature.
     pub fn disable(&mut self, feature: OperatorFeature) {
-        *self.switch(feature) = false;
+        *self.switch(feature) = Some(false);
     }
 
-    fn switch(&mut self, feature: OperatorFeature) -> &mut bool {
+    fn switch(&mut self, feature: OperatorFeature) -> &mut Option<bool> {
         match feature {
             OperatorFeature::Language(language) => &mut self.languages[language.index()],
-            OperatorFeature::MultiInstrumentation => &mut self.is_multi,
+            OperatorFeature::MultiInstrumentation => &mut self.multi,
         }
     }
 
-    /// Whether a language is enabled.
+    /// Whether a language is enabled. Go and nginx are disabled by default.
     pub(crate) fn is_on(&self, language: Language) -> bool {
-        self.languages[language.index()]
+        let standard = !matches!(language, Language::Go | Language::Nginx);
+        self.languages[language.index()].unwrap_or(standard)
+    }
+
+    /// Multi-instrumentation: pods may name the containers of each language, and must if they request several
+    /// languages.
+    pub(crate) fn is_multi(&self) -> bool {
+        self.multi.unwrap_or(true)
+    }
+
+    /// The newest release by default.
+    fn release(&self) -> &'static Release {
+        self.release.unwrap_or(&RELEASES[0])
     }
 
     /// The image of a language if the resource states none.
@@ -141,13 +150,13 @@ impl OperatorSettings {
         let at = language.index();
         let configured = self.images.get(at).and_then(Option::as_deref);
         configured
-            .or_else(|| self.release.images.get(at).copied())
+            .or_else(|| self.release().images.get(at).copied())
             .unwrap_or_default()
     }
 
     /// The release, and the settings that differ from its defaults, for messages.
     pub fn title(&self) -> String {
-        let mut title = format!("OpenTelemetry Operator {}", self.release.version);
+        let mut title = format!("OpenTelemetry Operator {}", self.release().version);
         let standard = OperatorSettings::default();
         for (is_on, state) in [(true, "on"), (false, "off")] {
             let differs = |language: &Language| {
@@ -159,7 +168,7 @@ impl OperatorSettings {
                 title.push_str(&format!(", {} {state}", words.join(" and ")));
             }
         }
-        if !self.is_multi {
+        if !self.is_multi() {
             title.push_str(", multi-instrumentation off");
         }
         title
