@@ -670,3 +670,23 @@ spec:
         );
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn too_little_memory_for_the_parser_of_expressions_is_an_error() {
+    let folder = TempDir::new().expect("there is a folder for temporary files");
+    let policy = POLICY.replace("value: 'on'", "value: \"${workload.name + 'a'}\"");
+    fs::write(folder.path().join("policy.yaml"), policy).expect("it can be written");
+    fs::write(folder.path().join("input.yaml"), deployment("a", "")).expect("it can be written");
+    for command in ["diff", "check"] {
+        let limited = format!("ulimit -v 400000; exec \"$0\" {command} -p policy.yaml input.yaml");
+        let output = Command::new("sh")
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_podgraft")])
+            .current_dir(folder.path())
+            .output()
+            .expect("the program runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("the system refuses a thread"), "{text}");
+    }
+}

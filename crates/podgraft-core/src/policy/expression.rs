@@ -211,8 +211,9 @@ impl Expression {
             let parse = || Self::parse(text, vocabulary);
             let thread = std::thread::Builder::new()
                 .stack_size(PARSER_STACK)
-                .spawn_scoped(scope, parse);
-            let parsed = thread.expect("the system gives a thread").join();
+                .spawn_scoped(scope, parse)
+                .map_err(|error| vec![no_stack(text, &error)])?;
+            let parsed = thread.join();
             parsed.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
@@ -244,6 +245,16 @@ impl Expression {
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// The error for a system that refuses the parser its thread, usually by a limit of memory.
+#[cfg(not(target_family = "wasm"))]
+fn no_stack(text: &str, error: &std::io::Error) -> TemplateError {
+    let size = PARSER_STACK >> 20;
+    let message =
+        format!("`{text}` cannot be read, as the system refuses a thread with {size} MiB: {error}");
+    let help = "allow more address space (`ulimit -v`) or more threads (`ulimit -u`)";
+    TemplateError::new(Code::TooLong, message, help)
 }
 
 fn syntax_error(text: &str, errors: &ParseErrors) -> TemplateError {
