@@ -227,6 +227,13 @@ pub fn check_policies(files: &[PolicyFile]) -> Result<(), Vec<Diagnostic>> {
     unless(problems, ())
 }
 
+/// The policies of offered files that can be chosen: of those with `source`, their resources are.
+pub fn choices(offered: &[PolicyFile]) -> impl Iterator<Item = String> {
+    let declared = declared(offered).into_iter();
+    let choices = declared.filter(|policy| !policy.is_for_resources);
+    choices.map(|policy| policy.identity)
+}
+
 /// The policies that an Argo CD Application has chosen among those that the operator offers.
 #[derive(Default)]
 pub struct OfferedPolicies {
@@ -248,12 +255,9 @@ pub fn choose_offered(
     checked_offers(offers)?;
     let mut known: Vec<String> = Vec::new();
     for offer in offers {
-        let names = declared(&offered_files(std::slice::from_ref(offer))?)
-            .into_iter()
-            .filter(|policy| !policy.is_for_resources)
-            .map(|policy| policy.identity);
+        let files = offered_files(std::slice::from_ref(offer))?;
         let (chosen_names, other_names): (Vec<String>, Vec<String>) =
-            names.partition(|name| chosen.contains(name));
+            choices(&files).partition(|name| chosen.contains(name));
         known.extend(chosen_names.iter().chain(&other_names).cloned());
         if !chosen_names.is_empty() {
             offered.files.push(offer.clone());

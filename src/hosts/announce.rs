@@ -9,7 +9,7 @@ use super::parameters::{PARAMS, POLICIES};
 use crate::args;
 use crate::diagnostics::Console;
 use crate::exit::Exit;
-use crate::policies::{checked_offers, offered_files};
+use crate::policies::{checked_offers, choices, offered_files};
 use crate::settings::{Caller, complete};
 use crate::stdout::print;
 
@@ -32,8 +32,7 @@ fn announcement(
     let run = complete(run, Caller::Host)?;
     let mut files = offered_files(&run.policies.given)?;
     let offered = checked_offers(&args.offered)?;
-    let choice = declared(&offered).into_iter().map(|policy| policy.identity);
-    let choice: Vec<String> = choice.collect();
+    let choice: Vec<String> = choices(&offered).collect();
     files.extend(offered);
     let mut announced = Vec::new();
     if !choice.is_empty() {

@@ -245,6 +245,19 @@ fn announced_are_offered_policies_and_parameters_that_an_application_may_set() {
         (&offered[0]["name"], &offered[0]["collectionType"]),
         (&"policies".into(), &"array".into())
     );
+    // Chosen are the resources of a policy with `source`.
+    let source = "  source: {apiVersion: example.com/v1, kind: Agent}\n  match:\n";
+    let source = POLICY.replace("  match:\n", source);
+    site.place.write("source.yaml", &source);
+    let offers = ["--offer", "../agent.yaml", "--offer", "../source.yaml"];
+    site.place
+        .write("agent.yaml", &POLICY.replace("agent\nspec", "plain\nspec"));
+    let tooltip = announced(&offers, &[])[0]["tooltip"].clone();
+    assert!(
+        tooltip.as_str().unwrap().starts_with("Of plain, those"),
+        "{tooltip}"
+    );
+    site.place.write("agent.yaml", POLICY);
     site.place.write(
         "op.yaml",
         "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [agent.yaml]\nallowApplicationConfig: true\n",
