@@ -272,6 +272,8 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     let mut request = RunRequest::of(&Purpose::Read);
     request.options.views = true;
     let mut grafted = graft_all(&args.run(), request)?;
+    // `strict: true` of podgraft.yaml is for what is written or judged.
+    grafted.run.output.strict = false;
     let console = Console::new(&args.output);
     if let Some(exit) = refuse(&grafted, &args.output, console) {
         return Ok(exit);
