@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::hints::words_of;
 use crate::path_filter::PathFilter;
 use crate::stdout::print;
-use crate::walk::walk;
+use crate::walk::{Input, walk};
 
 /// The most objects, or files, that are named for each policy.
 const SHOWN: usize = 3;
@@ -112,8 +112,12 @@ fn with_resource(kind: &str, suggestions: &[Suggestion], paths: &str) -> String 
             "kubectl get {kind} --all-namespaces -o yaml > {kind}.yaml\n  podgraft diff -p {kind}.yaml {paths}"
         );
     }
-    let files = files.into_iter().take(SHOWN);
-    let given = files.map(|file| format!("-p {} ", shell_path(file)));
+    // All of them are among the manifests. Stdin has no other name, and a long list is hard to read.
+    if files.len() > SHOWN || files.contains(&*Input::stdin().name) {
+        return format!("podgraft diff -p @input {paths}");
+    }
+    let given = files.into_iter();
+    let given = given.map(|file| format!("-p {} ", shell_path(file)));
     format!("podgraft diff {}{paths}", given.collect::<String>())
 }
 

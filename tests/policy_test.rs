@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::program::{Place, stdout_of};
+
 const POLICY: &str = "apiVersion: podgraft.dev/v1alpha1
 kind: InjectionPolicy
 metadata: {name: agent}
@@ -362,6 +364,33 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
     let how = format!("  podgraft diff -p {resources} {resources}\n");
     assert!(run_tests.contains(&how), "{run_tests}");
     assert_eq!(suggest("no-such-file.yaml"), (Some(2), String::new()));
+}
+
+#[test]
+fn the_commands_that_suggest_names_can_be_typed() {
+    let place = Place::new();
+    let resource = |name: &str| {
+        format!(
+            "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\n\
+             metadata: {{name: {name}, namespace: shop}}\nspec: {{}}\n"
+        )
+    };
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  namespace: shop\n  annotations:\n    \
+               instrumentation.opentelemetry.io/inject-java: d\nspec:\n  containers:\n  - {name: app, image: a}\n";
+    for name in ["a", "b", "c", "d"] {
+        place.write(format!("m/{name}.yaml"), resource(name));
+    }
+    place.write("m/pod.yaml", pod);
+    let all = format!("{}---\n{pod}", resource("d"));
+    for paths in ["-", "m"] {
+        let asked = place.run_with_stdin(&["policy", "suggest", paths], &all);
+        let command = format!("diff -p @input {paths}");
+        let said = stdout_of(&asked);
+        assert!(said.contains(&format!("  podgraft {command}\n")), "{said}");
+        let words: Vec<&str> = command.split(' ').collect();
+        let shown = stdout_of(&place.run_with_stdin(&words, &all));
+        assert!(shown.contains("autoinstrumentation-java"), "{shown}");
+    }
 }
 
 #[test]
