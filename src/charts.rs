@@ -1,10 +1,13 @@
 //! Help for templates of Helm charts: the command that renders them first.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::graft::RENDER_FIRST;
 use podgraft_core::wording::{shell_path, shell_word};
+
+use crate::args::relevant_flags::command;
 
 /// Rewrites the help of problems with unrendered templates: it names the chart and the whole command to run.
 pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
@@ -45,9 +48,7 @@ pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
         .filter(|word| word != "-i" && word != "--in-place")
         .collect();
     for path in paths {
-        let path = path.to_string_lossy();
-        // The last occurrence: an equal word before it may be the value of a flag.
-        if let Some(index) = words.iter().rposition(|word| *word == path) {
+        if let Some(index) = index_of_path(&words, &path.to_string_lossy()) {
             words.remove(index);
         }
     }
@@ -60,4 +61,28 @@ pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
         "helm template {release} {folder} | podgraft {}",
         words.join(" ")
     )
+}
+
+/// Where a path stands on a command line. An equal word may be the value of a flag.
+fn index_of_path(words: &[String], path: &str) -> Option<usize> {
+    let given = paths_among(words);
+    let is_path = |index: &usize| {
+        let mut others = words.to_vec();
+        others[*index] = "-".to_owned();
+        words[*index] == path && paths_among(&others).is_some_and(|paths| Some(paths) != given)
+    };
+    (0..words.len()).find(is_path)
+}
+
+/// The paths that a command line names; `None` where it is none.
+fn paths_among(words: &[String]) -> Option<Vec<OsString>> {
+    let words = words.iter().map(String::as_str);
+    let matches = command().try_get_matches_from(["podgraft"].into_iter().chain(words));
+    let matches = matches.ok()?;
+    let mut inner = &matches;
+    while let Some((_, matches)) = inner.subcommand() {
+        inner = matches;
+    }
+    let paths = inner.try_get_raw("paths").ok()??;
+    Some(paths.map(OsStr::to_owned).collect())
 }

@@ -53,6 +53,29 @@ fn a_post_renderer_is_not_advised_to_take_a_path() {
 }
 
 #[test]
+fn the_command_that_renders_a_chart_keeps_the_values_of_flags() {
+    let place = place();
+    place.write("shop/Chart.yaml", "name: shop\n");
+    let template = DEPLOYMENT.replace("x/y:1", "{{ .Values.image }}");
+    place.write("shop/templates/a.yaml", template);
+    for (typed, advised) in [
+        (
+            "diff shop -p policy.yaml -n shop",
+            "diff -p policy.yaml -n shop -",
+        ),
+        (
+            "diff -p policy.yaml -n shop shop r",
+            "diff -p policy.yaml -n shop r -",
+        ),
+    ] {
+        let output = place.run(&typed.split(' ').collect::<Vec<_>>());
+        let advice = format!("helm template shop shop | podgraft {advised}");
+        let text = stderr_of(&output).replace("\n        ", " ");
+        assert!(text.contains(&advice), "{text}");
+    }
+}
+
+#[test]
 fn a_requirement_for_a_policy_that_is_not_given_names_the_one_that_is() {
     let place = place();
     let output = place.run(&["check", "--require", "agnt=1", "-p", "policy.yaml", "r"]);
