@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use podgraft_core::diagnostic::Diagnostic;
-use podgraft_core::wording::shell_path;
+use podgraft_core::wording::{shell_path, shell_word};
 
 use crate::args;
 use crate::walk::reads_stdin;
@@ -37,17 +37,23 @@ pub fn name_paths<'d>(
     }
 }
 
-/// A command with the policies and the paths that stand on the command line of this run.
+/// A command with the policies, their parameters and the paths that stand on the command line of this run.
 pub fn command(name: &str, run: &args::RunArgs) -> String {
-    let policies = run.policies.given.iter().map(|policy| {
-        let policy = shell_path(&policy.to_string_lossy());
-        format!(" -p {policy}")
-    });
+    let policies = &run.policies;
+    let config = policies.configuration.config.iter();
+    let flags = config.map(|path| ("--config", shell_path(&path.to_string_lossy())));
+    let given = policies.given.iter();
+    let flags = flags.chain(given.map(|path| ("-p", shell_path(&path.to_string_lossy()))));
+    let params = policies.params.iter();
+    let flags = flags.chain(params.map(|param| ("--param", shell_word(&param.to_string()))));
+    let flags: String = flags
+        .map(|(flag, value)| format!(" {flag} {value}"))
+        .collect();
     let paths = match reads_stdin(&run.paths) || run.paths.len() > MAX_PATHS {
         true => String::new(),
         false => format!(" {}", words_of(&run.paths)),
     };
-    format!("`podgraft {name}{}{paths}`", policies.collect::<String>())
+    format!("`podgraft {name}{flags}{paths}`")
 }
 
 /// Paths as words of a command line.

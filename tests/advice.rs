@@ -320,6 +320,12 @@ fn the_commands_that_adopt_names_can_be_typed() {
             stderr_of(&output)
         );
     }
+    let param = POLICY.replace("spec: {", "spec: {params: [{name: team, required: true}], ");
+    place.write("param.yaml", param);
+    let given = ["-p", "param.yaml", "--param", "agent:team=a b", "r"];
+    let text = failed(&place.run(&[&["adopt", "--no-config"], &given[..]].concat()));
+    let typed = "`podgraft diff -p param.yaml --param 'agent:team=a b' r`";
+    assert!(text.replace("\n        ", " ").contains(typed), "{text}");
     let text = failed(&place.run(&["adopt", "-p", "policy.yaml", "-"]));
     assert!(text.contains("adopt needs files or folders"), "{text}");
     assert!(!text.contains("--in-place"), "{text}");

@@ -93,6 +93,11 @@ pub(super) fn changed_form(has_left: bool) -> Diagnostic {
         .help("the quotes, the order of keys or the place of a comment may be others than before the injection")
 }
 
+/// What to do where a workload is not in podgraft.lock under its name.
+const AFTER_A_RENAME: &str = "after a rename, write the new name into the lines of podgraft.lock; after a copy, add lines \
+                              with it; to keep the values as they are, take off the annotation podgraft.dev/applied, or \
+                              run `podgraft adopt --in-place` with the same policies";
+
 pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
     let label = match error {
         RecordError::Locked(_) => "injected by these",
@@ -137,8 +142,7 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
                 "podgraft.lock does not name this workload, and it may have been any of these: {}",
                 some_of(names)
             ),
-            "after a rename, write the new name into the lines of podgraft.lock; after a copy, add lines with it; to \
-             keep the values as they are, take off the annotation podgraft.dev/applied, or run `podgraft adopt --in-place`",
+            AFTER_A_RENAME,
         ),
     };
     Diagnostic::error(Code::BadRecord, message)

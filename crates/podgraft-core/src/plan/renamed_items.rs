@@ -52,6 +52,7 @@ fn unclear(workload: &Workload<'_>, policy: &str, path: &str, gone: &str) -> Dia
     Diagnostic::warning(Code::NoRecord, message)
         .at(workload.name_place(), "this workload")
         .help(
-            "if a patch of `podgraft diff` did, take the patch back and run `podgraft apply --in-place`, which records it",
+            "if a patch of `podgraft diff` did, take the patch back and run `podgraft apply --in-place` with the same \
+             policies, which records it",
         )
 }

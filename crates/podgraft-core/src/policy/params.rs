@@ -2,6 +2,7 @@
 
 use regex_lite::Regex;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::conversion::ConversionContext;
 use super::document::Document;
@@ -23,6 +24,15 @@ pub struct ParamSetting {
     pub value: String,
     /// The place of the value in a configuration; `None` for a flag.
     pub at: Option<Place>,
+}
+
+impl fmt::Display for ParamSetting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(policy) = &self.policy {
+            write!(formatter, "{policy}:")?;
+        }
+        write!(formatter, "{}={}", self.name, self.value)
+    }
 }
 
 /// A policy and the parameters that it declares.
