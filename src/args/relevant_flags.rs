@@ -24,6 +24,10 @@ const UNUSED_FLAGS: &[(&str, &str)] = &[
     ("undo", "image_env context kube_version"),
     ("inspect", "image_env context kube_version strict"),
     ("debug", "record no_record"),
+    (
+        "argocd parameters",
+        "params only skip debug_mode release enable disable images no_marker record no_record set prune forbid",
+    ),
 ];
 
 /// What the short help shows; `--help` shows all.
