@@ -207,6 +207,10 @@ fn junit_names_what_fails() {
         run_tests.matches("<testcase").count(),
         run_tests.matches("</testcase>").count() + run_tests.matches("\"/>").count()
     );
+    // What XML cannot hold is shown as its code.
+    let spec = "  params: [\"b\\x1b=1\"]\n  expect: {warnings: []}\n";
+    let (_, run_tests) = self::run_tests(spec, &["-o", "junit"]);
+    assert!(run_tests.contains("a parameter `b\\u{1b}`"), "{run_tests}");
 }
 
 #[test]

@@ -56,6 +56,27 @@ pub(crate) fn without_marks(text: String, escape: impl Fn(char) -> String) -> St
     escaped
 }
 
+/// Escapes a text for an element or a quoted attribute. Characters that XML 1.0 does not allow are written as Rust
+/// escapes (`\u{1b}`).
+pub(crate) fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push_str("&#10;"),
+            '\t' => escaped.push_str("&#9;"),
+            c if is_unsafe(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
+                escaped.extend(c.escape_default())
+            }
+            c => escaped.push(c),
+        }
+    }
+    without_marks(escaped, |sign| format!("&#{};", u32::from(sign)))
+}
+
 fn as_escape(sign: char) -> String {
     sign.escape_unicode().to_string()
 }

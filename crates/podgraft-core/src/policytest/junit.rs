@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::TestResult;
-use crate::wording::is_unsafe;
+use crate::wording::xml as escape;
 
 /// The XML document for all tests.
 pub fn render(judged: &[TestResult]) -> String {
@@ -48,21 +48,4 @@ pub fn render(judged: &[TestResult]) -> String {
 fn failures(judged_test: &TestResult) -> usize {
     let verdicts = judged_test.verdicts.iter();
     verdicts.filter(|verdict| verdict.failure.is_some()).count()
-}
-
-/// Escapes a text for XML. Characters that XML cannot hold, or that are unsafe to print, are removed.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(char),
-            char if is_unsafe(char) || matches!(char, '\u{fffe}' | '\u{ffff}') => {}
-            char => escaped.push(char),
-        }
-    }
-    escaped
 }

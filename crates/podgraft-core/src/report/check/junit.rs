@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::{CheckedRun, Finding, Subject};
 use crate::diagnostic::Severity;
 use crate::outcome::ReportedFile;
-use crate::wording::{is_unsafe, without_marks};
+use crate::wording::xml as escape;
 
 /// The findings by what they are about. Each finding is in one group.
 type Groups<'f> = HashMap<Subject, Vec<&'f Finding>>;
@@ -121,27 +121,6 @@ fn describe(finding: &Finding) -> String {
         diagnostic.code.name(),
         diagnostic.message
     )
-}
-
-/// Escapes a text for an element or a quoted attribute. Characters that XML 1.0 does not allow are written as Rust
-/// escapes (`\u{1b}`).
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' => escaped.push_str("&#10;"),
-            '\t' => escaped.push_str("&#9;"),
-            c if is_unsafe(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
-                escaped.extend(c.escape_default())
-            }
-            c => escaped.push(c),
-        }
-    }
-    without_marks(escaped, |sign| format!("&#{};", u32::from(sign)))
 }
 
 #[cfg(test)]
