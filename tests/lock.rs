@@ -6,6 +6,7 @@ use std::process::Output;
 use crate::program::{Place, stderr_of, stdout_of};
 
 mod copied;
+mod entangled;
 mod files;
 mod generated;
 mod renamed;

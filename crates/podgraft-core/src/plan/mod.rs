@@ -40,6 +40,7 @@ mod pod;
 mod pod_fields;
 mod pod_rules;
 mod qos;
+mod rebase;
 pub(crate) mod reconcile;
 pub(crate) mod recording;
 mod reference_rules;

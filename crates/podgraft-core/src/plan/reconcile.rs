@@ -119,7 +119,7 @@ fn list(
 }
 
 /// The indexes of a longest sequence of items that is already in the wanted order.
-fn in_order(items: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
+pub(super) fn in_order(items: &[(String, &Value)], wanted: &[String]) -> HashSet<usize> {
     let place_of: HashMap<&str, usize> = wanted.iter().map(String::as_str).zip(0..).collect();
     let places: Vec<usize> = items
         .iter()

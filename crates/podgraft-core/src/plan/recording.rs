@@ -203,6 +203,7 @@ impl<'r, 't> Recording<'r, 't> {
                 ReplayError::Conflict(path) => {
                     replay_conflict(&path, &redo.record.policy, workload)
                 }
+                ReplayError::Entangled(path) => entangled(&path, &redo.record.policy, self.plan),
                 ReplayError::Refused(refusal) => super::refusal_diagnostic(&refusal, workload),
             })?;
         let mut done = replayed.ok_or_else(|| Box::new(cannot_update_record(workload)))?;
@@ -253,6 +254,25 @@ fn replay_conflict(path: &str, policy: &str, workload: &Workload<'_>) -> Diagnos
         Diagnostic::error(Code::Conflict, message).at(workload.name_place(), "this workload");
     let command = undo_command(policy, &workload.source.name);
     problem.help(format!("give `{policy}`, too, or take it out: {command}"))
+}
+
+/// The error that nobody can tell what a kept policy makes of the value that is there now.
+fn entangled(path: &str, policy: &str, plan: &PlanContext<'_, '_>) -> Diagnostic {
+    let workload = plan.workload;
+    let message = format!(
+        "{} of {} was changed by policy `{policy}`, which is not given, and what it makes of the value that would be there \
+         now is not clear",
+        words_of(path),
+        workload.title(),
+    );
+    let command = undo_command(policy, &workload.source.name);
+    let help = match plan.options.take_out.is_undo() {
+        true => format!("take it out, too: {command}"),
+        false => format!("give `{policy}`, too, or take it out: {command}"),
+    };
+    let problem = Diagnostic::error(Code::Conflict, message);
+    let problem = problem.at(workload.name_place(), "this workload");
+    problem.help(help)
 }
 
 /// Writes the record behind the marker, or replaces the existing one.

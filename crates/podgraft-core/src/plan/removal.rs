@@ -231,8 +231,8 @@ impl PolicyRemoval<'_, '_> {
             self.has_restored = true;
             let was = edited.as_ref().unwrap_or(&replaced.was);
             self.paths.set(&mut self.draft, path, &value, was)?;
-            let digest = now.unwrap_or(&replaced.now).to_owned();
-            self.redo.push(path, StepKind::Set { value, digest });
+            let (was, digest) = (was.clone(), now.unwrap_or(&replaced.now).to_owned());
+            self.redo.push(path, StepKind::Set { was, value, digest });
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::yaml::value::is_equal;
 
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
+use super::rebase::{Entangled, rebased};
 
 /// The steps that put a policy's changes back.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +34,9 @@ pub(super) enum StepKind {
         digest: String,
         after: Option<String>,
     },
+    /// Makes the change of a value from `was` again.
     Set {
+        was: Value,
         value: Value,
         digest: String,
     },
@@ -49,6 +52,8 @@ pub(super) enum StepKind {
 pub(super) enum ReplayError {
     /// Another value is at this path already.
     Conflict(String),
+    /// The policy changed the value at this path, and what it makes of the one that is there now is not clear.
+    Entangled(String),
     /// A part that must change may not be edited.
     Refused(Refusal),
 }
@@ -162,15 +167,11 @@ impl Done {
                 };
                 known.insert(path.clone(), digest.clone());
             }
-            StepKind::Set { value, digest } => match paths.value(draft, path) {
-                Some(existing) => {
-                    if !is_equal(&existing, value) {
-                        paths.set(draft, path, &existing, value)?;
-                    }
+            StepKind::Set { was, value, digest } => {
+                if self.change_again(path, [was, value], draft, paths)? {
                     self.digests.insert(path.clone(), digest.clone());
                 }
-                None => paths.insert(draft, path, value.clone(), None)?,
-            },
+            }
             StepKind::Remove => paths.remove(draft, path)?,
             StepKind::Join { joined, after } => match is_joined(draft, path, joined, paths) {
                 true => drop(self.twins.insert(path.clone(), as_shared(joined))),
@@ -181,6 +182,31 @@ impl Done {
             },
         }
         Ok(())
+    }
+
+    /// Makes the change of a value again. Returns whether it gives the value that is recorded.
+    fn change_again(
+        &self,
+        path: &str,
+        [was, value]: [&Value; 2],
+        draft: &mut Draft<'_>,
+        paths: &DraftPaths,
+    ) -> Result<bool, ReplayError> {
+        let existing = paths.value(draft, path);
+        let key = path.rsplit('/').next().unwrap_or_default();
+        let wanted = rebased(key, Some(was), Some(value), existing.as_ref());
+        let wanted = wanted.map_err(|Entangled| ReplayError::Entangled(path.to_owned()))?;
+        let Some(wanted) = wanted else {
+            return Ok(false);
+        };
+        let Some(existing) = existing else {
+            paths.insert(draft, path, wanted, None)?;
+            return Ok(false);
+        };
+        if !is_equal(&existing, &wanted) {
+            paths.set(draft, path, &existing, &wanted)?;
+        }
+        Ok(is_equal(&wanted, value))
     }
 }
 
