@@ -5,6 +5,7 @@ use std::process::Output;
 
 use crate::program::{Place, stderr_of, stdout_of};
 
+mod alike;
 mod copied;
 mod entangled;
 mod files;

@@ -97,7 +97,7 @@ impl<'t> Planner<'_, 't> {
             let made = node.and_then(|node| self.base.injected.get(&self.draft.tree.follow(node)));
             // The container is as this policy made it, before later policies changed it.
             if made.is_some_and(|made| is_same(&made.added, &item.value)) {
-                self.note_shared(existing, &place.path(), None);
+                self.note_shared_item(existing, &place.path());
                 return Ok(());
             }
         } else if list == ContainerListKey::Containers
@@ -197,7 +197,7 @@ impl<'t> Planner<'_, 't> {
     ) -> PlanResult {
         let existing = self.draft.value(part).unwrap_or(Value::Null);
         if is_same(&existing, &item.value) {
-            self.note_shared(part, &list.path(), None);
+            self.note_shared_item(part, &list.path());
             return Ok(());
         }
         if !self.replaces_existing() {

@@ -1,5 +1,7 @@
 //! Notes for the record and the marker that a draft cannot show: texts that were joined, and items that were there already.
 
+use serde_json::Value;
+
 use crate::policy::EnvOp;
 use crate::record::{JoinHint, JoinedText, RecordPaths, identities};
 
@@ -59,8 +61,21 @@ impl Planner<'_, '_> {
         }
     }
 
-    /// Notes that an item is there already: the manifest has it, or another policy has added it.
-    pub(super) fn note_shared(&mut self, part: &DraftValue, holder: &[&str], key: Option<&str>) {
+    /// Notes that an item of a list of the pod template, or of what is in one, is there already.
+    pub(super) fn note_shared_item(&mut self, part: &DraftValue, list: &[&str]) {
+        self.note_shared(part, |paths, value| {
+            let key = list.last().copied().unwrap_or_default();
+            let names = identities(key, std::slice::from_ref(value));
+            format!("{}/{}", paths.in_pod(list), names.concat())
+        });
+    }
+
+    /// Notes that a value is there already: the manifest has it, or another policy has added it.
+    pub(super) fn note_shared(
+        &mut self,
+        part: &DraftValue,
+        path: impl FnOnce(&RecordPaths, &Value) -> String,
+    ) {
         let is_of_manifest = self.draft.origin(part).is_some();
         if is_of_manifest && !self.is_recording {
             return;
@@ -68,16 +83,7 @@ impl Planner<'_, '_> {
         let Some(value) = self.draft.value(part) else {
             return;
         };
-        let paths = RecordPaths::of(&self.workload.pod_kind.path);
-        let list = holder.last().copied().unwrap_or_default();
-        let path = match key {
-            Some(key) => paths.in_pod(&[holder, &[key]].concat()),
-            None => format!(
-                "{}/{}",
-                paths.in_pod(holder),
-                identities(list, std::slice::from_ref(&value)).concat()
-            ),
-        };
+        let path = path(&RecordPaths::of(&self.workload.pod_kind.path), &value);
         match is_of_manifest {
             true => self
                 .notes

@@ -108,9 +108,8 @@ impl<'t> Planner<'_, 't> {
         let part = self.text_part(owner, field, key);
         if let Some(part) = &part {
             if self.draft.text(part).as_deref() == item.value.as_str() {
-                if owner == MetadataOwner::Pod {
-                    self.note_shared(part, &["metadata", field], Some(key));
-                }
+                let keys = ["metadata", field, key];
+                self.note_shared_text(owner, part, keys);
                 return Ok(());
             }
             // `onConflict: Replace` could not change this label either, so a conflict would suggest the wrong way out.
@@ -129,6 +128,13 @@ impl<'t> Planner<'_, 't> {
             }
         }
         self.set_text(owner, field, key, item, set_operation(&part))
+    }
+
+    fn note_shared_text(&mut self, owner: MetadataOwner, part: &DraftValue, keys: [&str; 3]) {
+        self.note_shared(part, |paths, _| match owner {
+            MetadataOwner::Pod => paths.in_pod(&keys),
+            MetadataOwner::Workload => paths.in_object(&keys),
+        });
     }
 
     fn set_text(

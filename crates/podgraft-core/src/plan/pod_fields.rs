@@ -142,7 +142,7 @@ impl Planner<'_, '_> {
             let holder: Vec<&str> = std::iter::once("spec")
                 .chain(path.iter().map(String::as_str))
                 .collect();
-            self.note_shared(&part, &holder[..holder.len() - 1], holder.last().copied());
+            self.note_shared(&part, |paths, _| paths.in_pod(&holder));
             return Ok(());
         }
         let key = path.last().map(String::as_str).unwrap_or_default();
