@@ -57,3 +57,9 @@ fn labels_of_the_workload_are_known_without_the_lock_file() {
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read("apps/a.yaml"), DEPLOYMENT);
 }
+
+#[test]
+fn a_text_belongs_to_all_that_join_it_where_there_was_none() {
+    stays_until_the_last_goes("{podAnnotations: [{key: owners, value: x, op: Append}]}");
+    stays_until_the_last_goes("{annotations: [{key: team, value: x, op: Append}]}");
+}

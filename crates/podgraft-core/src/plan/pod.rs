@@ -179,6 +179,12 @@ impl<'t> Planner<'_, 't> {
             Some(existing) => {
                 let value = joined(&existing, addition, change);
                 if value == existing {
+                    let part = part.filter(|part| self.draft.origin(part).is_none());
+                    // The whole text is that of another policy. Of a part of one, undo could not tell the rest.
+                    if let Some(part) = part.filter(|_| existing == addition) {
+                        let keys = ["metadata", field, &change.name];
+                        self.note_shared_text(*owner, &part, keys);
+                    }
                     return Ok(());
                 }
                 value
