@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::program::{self, assert_exit, stderr_of, stdout_of};
+
 const POLICY: &str = "\
 apiVersion: podgraft.dev/v1alpha1
 kind: InjectionPolicy
@@ -262,4 +264,22 @@ fn shards_divide_the_files_and_miss_none() {
         text.contains("emptyDir")
     });
     assert_eq!(changed.collect::<Vec<_>>(), [2, 5]);
+}
+
+#[test]
+fn a_variable_that_stands_many_times_is_removed_at_once() {
+    let place = program::Place::with_policy(
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: a}\nspec:\n  inject:\n    env: [{name: X, op: Remove}]\n",
+    );
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: app\n    image: x:1\n";
+    let variables = "    - {name: X, value: a}\n".repeat(20_000);
+    place.write(
+        "pod.yaml",
+        format!("{pod}    env:\n{variables}    - {{name: Y, value: b}}\n"),
+    );
+    let output = place.run(&["apply", "-p", "policy.yaml", "pod.yaml"]);
+    assert_exit(&output, 0);
+    let expected = format!("{pod}    env:\n    - {{name: Y, value: b}}\n");
+    assert_eq!(stdout_of(&output), expected);
+    assert_eq!(stderr_of(&output).matches("env X").count(), 1);
 }

@@ -56,12 +56,7 @@ impl<'t> Planner<'_, 't> {
     pub(super) fn env(&mut self, change: VariableChange<'_>) -> PlanResult {
         let existing = self.variable(change);
         match (change.entry.op, existing) {
-            (EnvOp::Remove, None) => Ok(()),
-            (EnvOp::Remove, Some(variable)) => {
-                self.remove_variable(change, variable.index)?;
-                // A list may have a name more than once: remove all of them.
-                self.env(change)
-            }
+            (EnvOp::Remove, _) => self.remove_variables(change),
             (EnvOp::Set, None) => self.add_variable(change, change.entry.item.value.clone()),
             (EnvOp::SetIfAbsent, None) => self.add_if_absent(change),
             (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
@@ -119,11 +114,18 @@ impl<'t> Planner<'_, 't> {
         Ok(replaced?)
     }
 
-    fn remove_variable(&mut self, change: VariableChange<'_>, index: usize) -> PlanResult {
+    /// Removes all variables of a name: a list may have it more than once.
+    fn remove_variables(&mut self, change: VariableChange<'_>) -> PlanResult {
+        let list = self.list_part(change.list());
+        let positions = self.positions_of(list.as_ref(), &change.entry.name);
+        if positions.is_empty() {
+            return Ok(());
+        }
         let list = self.open_list(change.list())?;
-        self.draft.remove(list, index)?;
+        for index in positions.into_iter().rev() {
+            self.draft.remove(list, index)?;
+        }
         self.report(Operation::Remove, || change.target());
-        self.done.dedup(); // of several variables of a name
         self.warn_of_users(change);
         Ok(())
     }
@@ -137,7 +139,6 @@ impl<'t> Planner<'_, 't> {
         let value = part.and_then(|part| self.draft.value(&part));
         let value = value.unwrap_or_default();
         if !self.options.details
-            || self.variable(change).is_some()
             || value.get("envFrom").is_some()
             || self.inject.env.iter().any(is_set_again)
         {
