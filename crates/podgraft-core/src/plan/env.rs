@@ -135,15 +135,16 @@ impl<'t> Planner<'_, 't> {
         let name = &change.entry.name;
         let is_set_again =
             |candidate: &EnvChange| candidate.name == *name && candidate.op != EnvOp::Remove;
-        let part = self.container_part(change.container);
-        let value = part.and_then(|part| self.draft.value(&part));
-        let value = value.unwrap_or_default();
-        if !self.options.details
-            || value.get("envFrom").is_some()
-            || self.inject.env.iter().any(is_set_again)
-        {
+        if !self.options.details || self.inject.env.iter().any(is_set_again) {
             return;
         }
+        let Some(part) = self.container_part(change.container) else {
+            return;
+        };
+        if self.draft.get(&part, "envFrom").is_some() {
+            return;
+        }
+        let value = self.draft.value(&part).unwrap_or_default();
         let users = users_of(name, &value);
         if users.is_empty() {
             return;
