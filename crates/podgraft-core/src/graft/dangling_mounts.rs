@@ -7,7 +7,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::manifest::pod::Workload;
 use crate::plan::draft::{Draft, DraftValue};
 use crate::record::words::words_of;
-use crate::record::{Record, escape};
+use crate::record::{Record, as_stated, below, escape};
 
 /// Returns an error for each mount that would lose its volume in this run, a warning with `force`. Also a warning for
 /// each restored mount whose volume is missing.
@@ -96,7 +96,8 @@ fn mounts_of(object: &Draft<'_>, template: &[String]) -> BTreeMap<String, String
                     else {
                         continue;
                     };
-                    let path = format!("pod/spec/{list}/{name}/{mounts}/{}", escape(&at));
+                    let list = format!("pod/spec/{list}/{}/{mounts}", escape(&name));
+                    let path = below(&list, as_stated(mounts, &at));
                     found.insert(path, volume.into_owned());
                 }
             }
