@@ -44,7 +44,7 @@ impl Lock {
         for (key, contents) in &seen {
             let known = self.contents.entry(key.clone()).or_default();
             // All new content of one run has the same generation.
-            let next = newest_generation(known) + 1;
+            let next = newest_generation(known).saturating_add(1);
             for content in contents {
                 known.entry(content.clone()).or_insert(next);
             }
@@ -103,7 +103,7 @@ impl Lock {
             let seen = seen.get(key);
             known.retain(|content, generation| {
                 let is_seen = seen.is_some_and(|contents| contents.contains(content));
-                is_seen || *generation + GENERATIONS > newest
+                is_seen || generation.saturating_add(GENERATIONS) > newest
             });
             !known.is_empty()
         });
@@ -127,7 +127,7 @@ impl NewestGenerations<'_> {
         falls_out: bool,
     ) -> u64 {
         // A policy that falls out of use counts as a version of the file, so that such policies age, too.
-        let of_file = self.of_file + u64::from(falls_out);
+        let of_file = self.of_file.saturating_add(u64::from(falls_out));
         let newest = *self.policies.get(key.policy.as_str()).unwrap_or(&of_file);
         if falls_out {
             let shift = newest - newest_generation(known);
