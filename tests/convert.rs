@@ -246,3 +246,26 @@ spec:
         assert_eq!(found, wanted, "{language}");
     }
 }
+
+#[test]
+fn the_command_that_a_message_names_quotes_the_path() {
+    let case = Path::new("testdata/cases/podbuggertool/a-sidecar-in-a-job-is-refused");
+    let read = |name: &str| fs::read(case.join(name)).expect("the case is there");
+    let place = Place::new();
+    place.write("a b/p.yaml", read("policy.yaml"));
+    place.write("job.yaml", read("input.yaml"));
+    let args = [
+        "apply",
+        "--debug-mode",
+        "sidecar",
+        "-p",
+        "a b/p.yaml",
+        "job.yaml",
+    ];
+    let said = stderr_of(&place.run(&args));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("`podgraft policy convert 'a b/p.yaml'`"),
+        "{said}"
+    );
+}

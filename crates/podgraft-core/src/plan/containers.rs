@@ -9,6 +9,7 @@ use crate::diagnostic::Code;
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{PolicyValue, Position, SidecarType};
 use crate::record::name_field;
+use crate::wording::shell_path;
 use crate::yaml::value::field;
 
 use super::draft::DraftValue;
@@ -62,7 +63,7 @@ impl<'t> Planner<'_, 't> {
                     Some(_) => format!(
                         "an InjectionPolicy can say `type: Native`, which ends with the others; `podgraft policy \
                          convert {}`, with the same flags, makes one of it",
-                        self.policy.text.name
+                        shell_path(&self.policy.text.name)
                     ),
                 };
                 Err(self.problem(Code::Invalid, message, item).help(help).into())
