@@ -333,11 +333,7 @@ mod tests {
 
     #[test]
     fn places_in_several_files_are_all_shown_with_their_lines() {
-        let policy = Source {
-            name: "policy.yaml".into(),
-            text: "  name: agent\n",
-            first_line: 7,
-        };
+        let policy = Source::from_line("policy.yaml", "  name: agent\n", 7);
         let manifest = Source::new("a.yaml", "x: 1\n  - name: agent\n");
         let text = shown(&[
             Diagnostic::error(Code::Conflict, "two containers are called `agent`")

@@ -22,51 +22,93 @@ pub struct Source<'a> {
     pub text: &'a str,
     /// The 1-based line of the file at which `text` begins.
     pub first_line: usize,
+    /// Where the last place was: the next one is counted from there.
+    last: Cell<Option<LastPlace>>,
+}
+
+/// An offset whose line and column are known.
+#[derive(Debug, Clone, Copy)]
+struct LastPlace {
+    offset: usize,
+    /// The number of line ends before it.
+    line: usize,
+    /// The number of characters before it in its line.
+    column: usize,
+    /// The byte range of its line, without the line end.
+    line_start: usize,
+    line_end: usize,
 }
 
 impl<'a> Source<'a> {
     /// The source of a whole file.
     pub fn new(name: impl Into<Arc<str>>, text: &'a str) -> Self {
+        Source::from_line(name, text, 1)
+    }
+
+    /// The source of a part of a file that begins at a 1-based line.
+    pub fn from_line(name: impl Into<Arc<str>>, text: &'a str, first_line: usize) -> Self {
         Source {
             name: name.into(),
             text,
-            first_line: 1,
+            first_line,
+            last: Cell::default(),
         }
+    }
+
+    /// Another text in the place of this one.
+    pub(crate) fn with_text<'b>(&self, text: &'b str) -> Source<'b> {
+        Source::from_line(Arc::clone(&self.name), text, self.first_line)
     }
 
     /// The place of a byte range of `text`, with its line as excerpt. A range past the end is cut at the end.
     pub fn place(&self, span: Range<usize>) -> Place {
-        self.place_near(span, &Cell::default())
-    }
-
-    /// Like [`Source::place`], but counts lines from a place that is known. `counted` holds a byte offset and the
-    /// number of line ends before it, and is updated.
-    pub(crate) fn place_near(&self, span: Range<usize>, counted: &Cell<(usize, usize)>) -> Place {
         let start = floor_char(self.text, span.start);
         let end = floor_char(self.text, span.end.max(span.start)).max(start);
-        let (counted_to, lines) = counted.get();
-        let mut lines = LineCounter {
-            text: self.text.as_bytes(),
-            counted: counted_to,
-            line: lines,
-        };
-        let line_in_text = lines.line_at(start);
-        counted.set((start, line_in_text));
-        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let at = self.find(start);
+        self.last.set(Some(at));
         // An excerpt is one line, so a longer span is cut at the end of its first line.
-        let line_end = self.text[start..]
-            .find('\n')
-            .map_or(self.text.len(), |at| start + at);
-        let end = end.min(line_end);
-        let (excerpt, cut) = shorten(&self.text[line_start..line_end], start - line_start);
+        let (end, in_line) = (end.min(at.line_end), start - at.line_start);
+        let (excerpt, cut) = shorten(&self.text[at.line_start..at.line_end], in_line);
         let excerpt = excerpt.trim_end_matches('\r');
         Place {
             source: Arc::clone(&self.name),
-            line: self.first_line + line_in_text,
-            column: self.text[line_start..start].chars().count() + 1,
-            start: (start - line_start - cut).min(excerpt.len()),
-            end: (end - line_start - cut).min(excerpt.len()),
+            line: self.first_line + at.line,
+            column: at.column + 1,
+            start: (in_line - cut).min(excerpt.len()),
+            end: (end - at.line_start - cut).min(excerpt.len()),
             excerpt: excerpt.to_owned(),
+        }
+    }
+
+    /// The line and the column of an offset. Only what stands between it and the last one is counted.
+    fn find(&self, offset: usize) -> LastPlace {
+        let last = self.last.get();
+        let chars = |range: Range<usize>| self.text[range].chars().count();
+        if let Some(last) = last.filter(|last| (last.line_start..=last.line_end).contains(&offset))
+        {
+            let column = match offset < last.offset {
+                true => last.column - chars(offset..last.offset),
+                false => last.column + chars(last.offset..offset),
+            };
+            return LastPlace {
+                offset,
+                column,
+                ..last
+            };
+        }
+        let mut lines = LineCounter {
+            text: self.text.as_bytes(),
+            counted: last.map_or(0, |last| last.offset),
+            line: last.map_or(0, |last| last.line),
+        };
+        let (before, behind) = self.text.split_at(offset);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        LastPlace {
+            offset,
+            line: lines.line_at(offset),
+            column: chars(line_start..offset),
+            line_start,
+            line_end: behind.find('\n').map_or(self.text.len(), |at| offset + at),
         }
     }
 }
@@ -165,11 +207,7 @@ mod tests {
 
     #[test]
     fn a_place_counts_lines_from_the_start_of_the_file_and_columns_in_characters() {
-        let source = Source {
-            name: "a.yaml".into(),
-            text: "x: 1\nü: value\n",
-            first_line: 10,
-        };
+        let source = Source::from_line("a.yaml", "x: 1\nü: value\n", 10);
         let place = source.place(9..14);
         assert_eq!(place.link(), "a.yaml:11:4");
         assert_eq!(&place.excerpt[place.start..place.end], "value");

@@ -156,11 +156,7 @@ pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
         let Ok(text) = std::str::from_utf8(chunk.text) else {
             continue;
         };
-        let source = Source {
-            name: Arc::clone(name),
-            text,
-            first_line: line,
-        };
+        let source = Source::from_line(Arc::clone(name), text, line);
         if let Ok(tree) = parse(text) {
             for found in find_objects(&tree, &PodKinds::of(&Options::default())) {
                 if let DocumentContent::Object(object) = found {

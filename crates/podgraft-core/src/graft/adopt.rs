@@ -176,10 +176,7 @@ impl<'a> DocumentTask<'a> {
         let Ok(base_tree) = parse(&stripped.text) else {
             return false;
         };
-        let base_source = Source {
-            text: &stripped.text,
-            ..source.clone()
-        };
+        let base_source = source.with_text(&stripped.text);
         let objects = find_objects(tree, self.setting.kinds);
         let bases = find_objects(&base_tree, self.setting.kinds);
         let mut has_changed = false;

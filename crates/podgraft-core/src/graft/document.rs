@@ -103,11 +103,7 @@ impl<'a> DocumentTask<'a> {
 
     fn source(&self, memory: &mut DocumentCaches<'_>) -> Result<Source<'a>, Diagnostic> {
         let first_line = memory.lines.line_at(self.in_run);
-        let source = |text| Source {
-            name: Arc::clone(self.setting.name),
-            text,
-            first_line,
-        };
+        let source = |text| Source::from_line(Arc::clone(self.setting.name), text, first_line);
         let until = match std::str::from_utf8(self.bytes) {
             Ok(text) => return Ok(source(text)),
             Err(error) => error.valid_up_to(),

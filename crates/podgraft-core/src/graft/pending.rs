@@ -19,7 +19,6 @@ use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, faults_of_kept};
 use crate::policy::PolicyValue;
 use crate::record::{Record, RecordPaths, RecordedValue, note_order, restore_order};
-use crate::source::Source;
 use crate::undo::RecordedObject;
 use crate::verify::is_drafted;
 use crate::yaml::splice::Edit;
@@ -155,10 +154,7 @@ impl<'a> DocumentTask<'a> {
         'a: 't,
     {
         let mut plan = Plan::default();
-        let base_source = Source {
-            text: &pair.stripped.text,
-            ..pair.source.clone()
-        };
+        let base_source = pair.source.with_text(&pair.stripped.text);
         let base_found = base_tree.map(|tree| find_objects(tree, self.setting.kinds));
         let base_found = base_found.unwrap_or_default();
         for (index, found) in found.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 //! stripped form to places in the document.
 
 use memchr::memmem::Finder;
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -256,7 +256,6 @@ pub(super) struct OffsetMap<'m> {
     lines: Vec<usize>,
     /// For each edit, the range of its text in the base, and the end of the replaced range in the document.
     edits: Vec<(Range<usize>, usize)>,
-    counted: Cell<(usize, usize)>,
 }
 
 impl<'m> OffsetMap<'m> {
@@ -273,7 +272,6 @@ impl<'m> OffsetMap<'m> {
             source: pair.source,
             lines: std::iter::once(0).chain(ends).collect(),
             edits: edits.collect(),
-            counted: Cell::default(),
         }
     }
 
@@ -298,7 +296,7 @@ impl<'m> OffsetMap<'m> {
         });
         let at = document_end + wanted.saturating_sub(base_end);
         let span = at..at + (place.end - place.start);
-        self.source.place_near(span, &self.counted)
+        self.source.place(span)
     }
 
     /// The offset of the line of a place in the base; `None` if the place is not in the base. Two documents of a file

@@ -154,11 +154,7 @@ impl<'r> InventoryReader<'r> {
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else {
             return;
         };
-        let source = Source {
-            name: Arc::clone(self.name),
-            text,
-            first_line,
-        };
+        let source = Source::from_line(Arc::clone(self.name), text, first_line);
         match parse(text) {
             Ok(tree) => {
                 for object in find_objects(&tree, kinds)

@@ -1,6 +1,5 @@
 //! A workload, read from its tree for selection and planning.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -34,8 +33,6 @@ pub struct Workload<'t> {
     pub namespace: Option<String>,
     /// Empty if the tree is an outline.
     containers: Vec<Container<'t>>,
-    /// The last offset whose line was looked up, and the number of line ends before it: the next count starts there.
-    lines: Cell<(usize, usize)>,
 }
 
 /// Why an object of a workload kind has no pod template to edit.
@@ -181,7 +178,6 @@ impl<'t> Workload<'t> {
             name,
             namespace,
             containers,
-            lines: Cell::default(),
         })
     }
 
@@ -218,7 +214,7 @@ impl<'t> Workload<'t> {
 
     /// The place of a byte range of the document.
     pub(crate) fn place_of(&self, span: Range<usize>) -> Place {
-        self.source.place_near(span, &self.lines)
+        self.source.place(span)
     }
 
     /// The place of the object's name, or else of its kind.
