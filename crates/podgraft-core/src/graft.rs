@@ -3,6 +3,7 @@
 mod adopt;
 mod adopt_changed;
 mod blame;
+mod changed_file;
 mod check;
 pub mod companions;
 mod dangling_mounts;

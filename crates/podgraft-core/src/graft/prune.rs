@@ -17,7 +17,7 @@ use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
 use crate::record::lock::LockSet;
 use crate::record::{RECORD, Record, digest};
-use crate::source::{Place, Source};
+use crate::source::Source;
 use crate::undo::{compose, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
@@ -25,11 +25,12 @@ use crate::yaml::stream::{Chunk, chunks};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
+use super::changed_file::ChangedFile;
 use super::record_refusals::unreadable;
 pub use super::removed_objects::not_taken_out;
 use super::removed_objects::{
     add, cannot_remove, changed_since, describe, forget_missing, leave_out_needed,
-    merge_overlapping, missing_object, missing_version, placed, remove, separator_of,
+    merge_overlapping, missing_object, missing_version, remove, separator_of,
 };
 
 /// A file of a run: its name, its text and its report.
@@ -178,27 +179,6 @@ struct PrunedText {
     edits: Vec<Edit>,
 }
 
-/// A file and its output so far. Objects are pruned from the output, since the text around them may change, too.
-struct ChangedFile<'f> {
-    name: &'f Arc<str>,
-    text: &'f [u8],
-    edits: &'f [Edit],
-    output: &'f [u8],
-}
-
-impl ChangedFile<'_> {
-    /// Returns the offset in the file of an offset in the output.
-    fn before(&self, at: usize) -> usize {
-        offset_in_input(self.edits, at)
-    }
-
-    fn place(&self, at: usize) -> Place {
-        let at = self.before(at);
-        let whole = String::from_utf8_lossy(self.text);
-        Source::new(Arc::clone(self.name), &whole).place(at..at)
-    }
-}
-
 impl Pruner<'_> {
     fn files(&self, files: &mut [RunFile<'_>]) {
         let mut found = BTreeSet::new();
@@ -236,12 +216,7 @@ impl Pruner<'_> {
     /// Prunes objects from a file. Returns the names of those found in it.
     fn prune_file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
         let output = splice(text, &report.edits);
-        let file = ChangedFile {
-            name,
-            text,
-            edits: &report.edits,
-            output: &output,
-        };
+        let file = ChangedFile::new(name, text, &report.edits, &output);
         let is_managed =
             |chunk: &Chunk<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
         let mut retired = PrunedText::default();
@@ -281,10 +256,9 @@ impl Pruner<'_> {
         if self.options.details {
             let described = gone.iter().map(|(object, value, generated)| {
                 let span = tree.span(object.node);
-                let span =
-                    file.before(chunk.start + span.start)..file.before(chunk.start + span.end);
+                let span = chunk.start + span.start..chunk.start + span.end;
                 let described = describe(object, value, generated, self.options);
-                placed(described, object, span, file.text)
+                file.placed(described, object, &span)
             });
             retired.described.extend(described);
         }
@@ -417,21 +391,6 @@ fn is_managed(object: &Value) -> bool {
 fn offset_in_output(edits: &[Edit], at: usize) -> usize {
     let before = edits.iter().take_while(|edit| edit.at.end <= at);
     before.fold(at, |at, edit| at + edit.text.len() - edit.at.len())
-}
-
-/// Returns the input offset of an output offset. An offset in inserted text becomes the end of the range that it
-/// replaced.
-fn offset_in_input(edits: &[Edit], at: usize) -> usize {
-    let (mut result_offset, mut text_offset) = (0, 0);
-    for edit in edits {
-        let kept = edit.at.start - text_offset;
-        if at < result_offset + kept {
-            break;
-        }
-        result_offset += kept + edit.text.len();
-        text_offset = edit.at.end;
-    }
-    text_offset + at.saturating_sub(result_offset)
 }
 
 /// The generated objects that a record names.

@@ -3,7 +3,6 @@
 
 use memchr::memmem::Finder;
 use std::cell::OnceCell;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::diagnostic::Diagnostic;
@@ -16,6 +15,7 @@ use crate::undo::{RecordedObject, RemovalObstacle, StrippedDocument, strip};
 use crate::yaml::ambiguity::{self, Ambiguity, find_ambiguity, find_ambiguity_in_tree};
 use crate::yaml::tree::{NodeId, Tree};
 
+use super::changed_file::InputOffsets;
 use super::document::DocumentTask;
 use super::record_refusals::{changed_form, copied_originals, explain};
 
@@ -254,24 +254,17 @@ pub(super) struct OffsetMap<'m> {
     source: &'m Source<'m>,
     /// The offset of each line of the base.
     lines: Vec<usize>,
-    /// For each edit, the range of its text in the base, and the end of the replaced range in the document.
-    edits: Vec<(Range<usize>, usize)>,
+    offsets: InputOffsets,
 }
 
 impl<'m> OffsetMap<'m> {
     pub(super) fn of(base: &'m Source<'m>, pair: &'m RecordedDocument<'m>) -> Self {
         let ends = base.text.match_indices('\n').map(|(at, _)| at + 1);
-        let (mut base_offset, mut document_offset) = (0, 0);
-        let edits = pair.stripped.edits.iter().map(|edit| {
-            let start = base_offset + edit.at.start - document_offset;
-            (base_offset, document_offset) = (start + edit.text.len(), edit.at.end);
-            (start..base_offset, document_offset)
-        });
         OffsetMap {
             base,
             source: pair.source,
             lines: std::iter::once(0).chain(ends).collect(),
-            edits: edits.collect(),
+            offsets: InputOffsets::of(&pair.stripped.edits),
         }
     }
 
@@ -286,15 +279,7 @@ impl<'m> OffsetMap<'m> {
             .take(place.column - 1)
             .map(char::len_utf8)
             .sum();
-        let wanted = line_start + column;
-        let behind = self
-            .edits
-            .partition_point(|(base_range, _)| base_range.start <= wanted);
-        let last = behind.checked_sub(1).map(|last| &self.edits[last]);
-        let (base_end, document_end) = last.map_or((0, 0), |(base_range, document_end)| {
-            (base_range.end, *document_end)
-        });
-        let at = document_end + wanted.saturating_sub(base_end);
+        let at = self.offsets.before(line_start + column);
         let span = at..at + (place.end - place.start);
         self.source.place(span)
     }

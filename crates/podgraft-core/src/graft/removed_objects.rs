@@ -4,7 +4,6 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{Patch, PatchOperation, RemoveOperation};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::diagnostic::{Code, Diagnostic};
@@ -15,7 +14,6 @@ use crate::outcome::{FileReport, GeneratedRecord, Outcome, PolicyReport, Workloa
 use crate::plan::draft::{Draft, DraftValue, OpenedCollection};
 use crate::record::words::forced_undo_command;
 use crate::yaml::splice::Edit;
-use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::prune::RunFile;
@@ -184,64 +182,52 @@ fn forget_removals(policy: &mut PolicyReport, is_meant: impl Fn(&str) -> bool) -
     changes.len() < before
 }
 
-/// Adds the object's line and byte ranges in the file.
-pub(super) fn placed(
-    described: WorkloadReport,
-    object: &Object,
-    span: Range<usize>,
-    text: &[u8],
-) -> WorkloadReport {
-    let document = chunks(text).map(|chunk| chunk.start..chunk.start + chunk.text.len());
-    let document = document
-        .take_while(|document| document.start <= span.start)
-        .last()
-        .unwrap_or(0..text.len());
-    let line = 1 + memchr::memchr_iter(b'\n', &text[..span.start]).count();
-    let extent = if object.within.is_some() {
-        span
-    } else {
-        document.clone()
-    };
-    WorkloadReport {
-        line,
-        document,
-        extent,
-        ..described
-    }
-}
-
 /// Inserts the pruned objects among the file's workloads, each with its edits.
 pub(super) fn add(report: &mut FileReport, removed: Vec<WorkloadReport>) {
+    let added = with_edits(report, removed);
+    for placed in &mut report.companions {
+        placed.workload += added.partition_point(|(at, _)| *at <= placed.workload);
+    }
+    let mut added = added.into_iter().peekable();
+    let workloads = std::mem::take(&mut report.workloads);
+    for (index, workload) in workloads.into_iter().enumerate() {
+        while let Some((_, object)) = added.next_if(|(at, _)| *at <= index) {
+            report.workloads.push(object);
+        }
+        report.workloads.push(workload);
+    }
+    let last = added.map(|(_, object)| object);
+    report.workloads.extend(last);
+}
+
+/// Returns the pruned objects that have edits, each behind the number of workloads that stand before it.
+fn with_edits(
+    report: &FileReport,
+    mut removed: Vec<WorkloadReport>,
+) -> Vec<(usize, WorkloadReport)> {
+    removed.sort_by_key(|object| object.line);
+    let workloads = &report.workloads;
+    let (mut at, mut first) = (0, 0);
+    let mut found = Vec::new();
     for mut object in removed {
-        let at = report
-            .workloads
-            .partition_point(|workload| workload.line <= object.line);
-        let first = report.workloads[..at]
-            .iter()
-            .map(|workload| workload.edits.end)
-            .max()
-            .unwrap_or_default();
-        let next = report.workloads[at..]
-            .iter()
-            .map(|workload| workload.edits.start)
-            .find(|&start| start >= first);
+        while at < workloads.len() && workloads[at].line <= object.line {
+            first = workloads[at].edits.end.max(first);
+            at += 1;
+        }
+        let mut starts = workloads[at..].iter().map(|other| other.edits.start);
+        let next = starts.find(|&start| start >= first);
         let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
         let from = report.edits.partition_point(is_before).max(first);
-        let to = report
-            .edits
-            .partition_point(|edit| edit.at.start < object.extent.end);
+        let is_up_to = |edit: &Edit| edit.at.start < object.extent.end;
+        let to = report.edits.partition_point(is_up_to);
         let to = to.min(next.unwrap_or(report.edits.len()));
-        if from >= to {
-            continue;
+        if from < to {
+            object.edits = from..to;
+            first = to;
+            found.push((at, object));
         }
-        object.edits = from..to;
-        report.workloads.insert(at, object);
-        report
-            .companions
-            .iter_mut()
-            .filter(|placed| placed.workload >= at)
-            .for_each(|placed| placed.workload += 1);
     }
+    found
 }
 
 /// The error that an object to prune is in the part of a stream that was already written.
