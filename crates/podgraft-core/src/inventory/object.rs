@@ -123,9 +123,6 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
 pub(crate) fn name_in(object: &Value, file: &str, options: &Options) -> Option<ObjectName> {
     let mut name = name_of(object, options.namespace_in(file))?;
     name.folder = name.namespace.is_none().then(|| folder_of(file));
-    if name.is_of_namespace() {
-        name.namespace = None;
-    }
     Some(name)
 }
 

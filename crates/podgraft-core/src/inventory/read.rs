@@ -292,7 +292,7 @@ impl<'r> InventoryReader<'r> {
             return;
         };
         let standing = self.standing;
-        if self.needs.namespaces && name.is_of_namespace() {
+        if self.needs.namespaces && name.group.is_empty() && name.kind == "Namespace" {
             let known = KnownObject::new(standing, NamespaceMeta::of(&value), place.clone());
             add(&mut self.found.namespaces, name.name.clone(), known);
         }

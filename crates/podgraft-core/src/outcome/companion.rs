@@ -25,11 +25,6 @@ pub struct ObjectName {
 }
 
 impl ObjectName {
-    /// Whether it names a Namespace, which is in no namespace itself.
-    pub(crate) fn is_of_namespace(&self) -> bool {
-        self.group.is_empty() && self.kind == "Namespace"
-    }
-
     /// Whether both have the same group, kind, namespace and name.
     pub(crate) fn is_same_except_folder(&self, other: &Self) -> bool {
         let Self {

@@ -92,17 +92,13 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
     }
 
     fn name_of(&self, wanted: &LookupKey, namespace: Option<&String>) -> ObjectName {
-        let mut name = ObjectName {
+        ObjectName {
             group: wanted.group.clone(),
             kind: wanted.kind.clone(),
             namespace: namespace.cloned(),
             name: wanted.name.clone(),
             folder: self.workload.folder().filter(|_| namespace.is_none()),
-        };
-        if name.is_of_namespace() {
-            name.namespace = None;
         }
-        name
     }
 
     fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, TemplateError> {
