@@ -277,7 +277,7 @@ fn a_variable_that_stands_many_times_is_removed_at_once() {
         "pod.yaml",
         format!("{pod}    env:\n{variables}    - {{name: Y, value: b}}\n"),
     );
-    let output = place.run(&["apply", "-p", "policy.yaml", "pod.yaml"]);
+    let output = place.run(&["apply", "--no-marker", "-p", "policy.yaml", "pod.yaml"]);
     assert_exit(&output, 0);
     let expected = format!("{pod}    env:\n    - {{name: Y, value: b}}\n");
     assert_eq!(stdout_of(&output), expected);

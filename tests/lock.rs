@@ -791,15 +791,3 @@ fn what_cannot_be_recorded_is_not_adopted() {
     assert!(apply(&place).contains("1 unchanged"));
     assert_eq!(place.read("apps/orders.yaml"), text);
 }
-
-#[test]
-fn the_last_generation_of_a_content_is_followed_by_none() {
-    let place = applied();
-    let lock = place.read("podgraft.lock");
-    let aged = lock.replace(",1,\"", &format!(",{},\"", u64::MAX));
-    assert_ne!(aged, lock);
-    place.write("podgraft.lock", aged);
-    place.write("policies/agent.yaml", policy("agent", 2));
-    apply(&place);
-    undone(&place);
-}

@@ -123,3 +123,15 @@ fn a_lost_line_comes_back_as_the_message_says() {
     succeeded(&place, &["adopt", "--in-place", "-p", "policies", "apps"]);
     undone(&place);
 }
+
+#[test]
+fn the_last_generation_of_a_content_is_followed_by_none() {
+    let place = applied();
+    let lock = place.read("podgraft.lock");
+    let aged = lock.replace(",1,\"", &format!(",{},\"", u64::MAX));
+    assert_ne!(aged, lock);
+    place.write("podgraft.lock", aged);
+    place.write("policies/agent.yaml", policy("agent", 2));
+    apply(&place);
+    undone(&place);
+}
