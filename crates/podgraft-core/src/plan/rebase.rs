@@ -138,6 +138,8 @@ fn fields(
     exists: Option<&Value>,
 ) -> Result<Value, Entangled> {
     let empty = Map::new();
+    // What is put there anew has all its fields, such as its name.
+    let is_gone = exists.is_none();
     let exists = match exists {
         None | Some(Value::Null) => &empty,
         Some(Value::Object(exists)) => exists,
@@ -145,10 +147,12 @@ fn fields(
     };
     let mut result = Map::new();
     for (key, field) in value {
-        let (was, exists) = (field_in(was, key), field_in(exists, key));
-        if let Some(field) = rebased(key, was, Some(field), exists)? {
-            result.insert(key.clone(), field);
-        }
+        let (was, now) = (field_in(was, key), field_in(exists, key));
+        let field = match is_gone && is_same(was, Some(field)) {
+            true => Some(field.clone()),
+            false => rebased(key, was, Some(field), now)?,
+        };
+        result.extend(field.map(|field| (key.clone(), field)));
     }
     for (key, field) in exists {
         if field_in(value, key).is_none() && field_in(was, key).is_none() {
