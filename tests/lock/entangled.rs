@@ -13,7 +13,7 @@ spec:
   inject: {inject}
 "
     );
-    place.write(&format!("{name}.yaml"), policy);
+    place.write(format!("{name}.yaml"), policy);
 }
 
 /// The manifest after the policies of these names were applied to it, each in a run of its own.
