@@ -5,7 +5,7 @@ use super::*;
 /// An expression that would fill the memory, or run for hours, ends.
 #[track_caller]
 fn ends(variables: &[String], text: &str) {
-    let mut vocabulary = vocabulary();
+    let mut vocabulary = Vocabulary::default();
     let mut known = Vec::new();
     let compile = |text: &str, vocabulary: &Vocabulary| {
         Expression::compile(text, vocabulary).unwrap_or_else(|faults| panic!("{text}: {faults:?}"))

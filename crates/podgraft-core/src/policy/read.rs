@@ -385,7 +385,3 @@ pub fn declared(files: &[PolicyFile]) -> Vec<DeclaredParams> {
     };
     found.iter().enumerate().map(declared).collect()
 }
-
-#[cfg(test)]
-#[path = "read_tests.rs"]
-mod tests;

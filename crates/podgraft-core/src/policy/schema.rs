@@ -486,7 +486,3 @@ pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }
-
-#[cfg(test)]
-#[path = "schema_tests.rs"]
-mod tests;

@@ -385,7 +385,3 @@ fn closing_brace(inner: &str) -> Option<usize> {
     }
     None
 }
-
-#[cfg(test)]
-#[path = "template_tests.rs"]
-mod tests;

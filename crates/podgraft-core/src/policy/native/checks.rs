@@ -93,3 +93,20 @@ impl PolicyReader<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::stored_schemas::INJECTION_POLICY;
+
+    #[test]
+    fn a_field_of_the_pod_spec_that_is_a_word_of_inject_is_refused_in_pod_spec() {
+        let fields = |name| INJECTION_POLICY.get(name)["properties"].as_object();
+        let of_pod = fields("PartOfPodSpec").expect("it has fields");
+        let words = fields("Inject").expect("it has fields").keys();
+        for word in words.filter(|word| of_pod.contains_key(*word)) {
+            let mut refused = NOT_IN_POD_SPEC.iter().map(|(field, _)| field);
+            assert!(refused.any(|field| field == word), "{word}");
+        }
+    }
+}

@@ -401,7 +401,3 @@ impl<'d, 't> PolicyReader<'d, 't> {
         );
     }
 }
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

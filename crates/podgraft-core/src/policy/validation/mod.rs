@@ -353,6 +353,3 @@ fn text_at<'v>(value: &'v View<'v>, key: &str) -> &'v str {
 fn is_empty(value: Option<&View<'_>>) -> bool {
     value.is_none_or(|value| value.is_null() || value.as_str() == Some(""))
 }
-
-#[cfg(test)]
-mod tests;
