@@ -131,6 +131,9 @@ fn flags_win_over_the_environment_and_the_environment_over_the_file() {
         environment.contains("other: \"yes\"") && !environment.contains("port:"),
         "{environment}"
     );
+    let as_written = "policies: [agents/policy.yaml]\nparams: {agent: {port: 1.10}}\n";
+    let number = stdout(&Repository::new(as_written).apply("", &["apps"]));
+    assert!(number.contains("port: \"1.10\""), "{number}");
     let both = &[("PODGRAFT_POLICY", "nowhere.yaml")];
     let flag = stdout(&repository.apply_with("", &["-p", "agents/policy.yaml", "apps"], both));
     assert!(
@@ -169,6 +172,16 @@ fn mistakes_are_shown_at_their_place_and_nothing_is_written() {
     );
     let stray = wrong("policies: [agents]\nparams:\n  agent: {prot: 1}\n");
     assert!(stray.contains("did you mean `port`?"), "{stray}");
+}
+
+#[track_caller]
+fn assert_shown_at(config: &str, place: &str, message: &str) {
+    let refused = wrong(&format!("{config}\n"));
+    let place = format!("podgraft.yaml:{place}]");
+    assert!(
+        refused.contains(&place) && refused.contains(message),
+        "{config}: {refused}"
+    );
 }
 
 #[test]
@@ -214,12 +227,33 @@ fn each_mistake_is_shown_at_its_entry() {
             "did you mean `agents/other.yaml`?",
         ),
     ] {
-        let refused = wrong(&format!("{config}\n"));
-        let place = format!("podgraft.yaml:{place}]");
-        assert!(
-            refused.contains(&place) && refused.contains(message),
-            "{config}: {refused}"
-        );
+        assert_shown_at(config, place, message);
+    }
+}
+
+#[test]
+fn each_word_of_a_wrong_type_is_shown_at_its_place() {
+    for (config, place, message) in [
+        ("policies: agents", "3:11", "must be a list"),
+        ("policies: [", "3:11", "is not valid YAML"),
+        ("kubeVersion: two", "3:14", "wanted a version"),
+        ("podTemplates: [X=spec]", "3:16", "wanted group/version"),
+        (
+            "params: {agent: {port: '${x}'}}",
+            "3:24",
+            "write the value itself",
+        ),
+        ("imageMirrors: [{name: a}]", "3:16", "newName"),
+        ("openTelemetry: {operatorRelease: 0.1.0}", "3:34", "0.158.0"),
+        ("openTelemetry: {enable: [sdk]}", "3:26", "no `sdk`"),
+        ("openTelemetry: {enable: [nginy]}", "3:26", "`nginx`"),
+        (
+            "openTelemetry: {images: {sdk: a}}",
+            "3:31",
+            "no image for `sdk`",
+        ),
+    ] {
+        assert_shown_at(config, place, message);
     }
 }
 

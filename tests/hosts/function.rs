@@ -235,7 +235,15 @@ fn what_is_not_for_a_cluster_is_never_edited() {
 #[test]
 fn what_is_no_list_is_refused_with_nothing_on_stdout() {
     let place = Place::new();
-    for input in [DEPLOYMENT, "", "a: [\n"] {
+    for input in [
+        DEPLOYMENT,
+        "",
+        "a: [\n",
+        "[]\n",
+        "apiVersion: config.kubernetes.io/v2\nkind: ResourceList\n",
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: {}\n",
+        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n---\na: 1\n",
+    ] {
         let output = function(&place, input);
         assert!(
             failed(&output).contains("bad-resource-list"),

@@ -92,6 +92,3 @@ pub fn parse_namespace(text: &str) -> Result<String, String> {
         .map(|()| text.to_owned())
         .map_err(|rule| format!("the name of a namespace {rule}"))
 }
-
-#[cfg(test)]
-mod tests;

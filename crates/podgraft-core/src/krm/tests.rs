@@ -1,6 +1,5 @@
 use super::*;
 use crate::yaml::splice::splice;
-use crate::yaml::value::Path;
 use serde_json::json;
 
 const LIST: &str = "\
@@ -57,74 +56,6 @@ fn conflict() -> KrmResult {
 }
 
 #[test]
-fn a_policy_is_cut_out_with_its_lines() {
-    let FunctionConfig::Policy(file) = list(LIST).function_config().unwrap() else {
-        panic!("it is a policy")
-    };
-    assert_eq!(&*file.name, "functionConfig");
-    assert!(file.text.starts_with(
-        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata:\n  name: agent\n"
-    ));
-    assert!(
-        file.text.ends_with("    two\n\n    lines\n"),
-        "{}",
-        file.text
-    );
-    let items = list(LIST).policies();
-    assert_eq!(items.len(), 1);
-    assert!(items[0].text.starts_with(
-        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {name: p}"
-    ));
-}
-
-#[test]
-fn kpts_config_map_is_keys_and_values() {
-    let text = "apiVersion: config.kubernetes.io/v1beta1\nkind: ResourceList\nitems: []\nfunctionConfig:\n  apiVersion: v1\n  \
-                kind: ConfigMap\n  data: {policy: 'a.yaml', port: 9404}\n";
-    let FunctionConfig::Values(values) = list(text).function_config().unwrap() else {
-        panic!("it is a ConfigMap")
-    };
-    let values = values.iter();
-    let values: Vec<_> = values
-        .map(|(key, value, at)| (&**key, &**value, at.line, at.column))
-        .collect();
-    assert_eq!(
-        values,
-        [("policy", "a.yaml", 7, 10), ("port", "9404", 7, 28)]
-    );
-}
-
-#[test]
-fn what_is_no_list_or_no_known_config_is_refused() {
-    for text in [
-        "a: 1\n",
-        "[]\n",
-        "a: [\n",
-        "apiVersion: config.kubernetes.io/v2\nkind: ResourceList\n",
-        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: {}\n",
-        "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n---\na: 1\n",
-    ] {
-        assert!(ResourceList::read("list".into(), text).is_err(), "{text}");
-    }
-    let head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n";
-    for config in [
-        "functionConfig: {apiVersion: example.com/v1, kind: X}\n",
-        "functionConfig: [a]\n",
-    ] {
-        assert!(
-            list(&format!("{head}{config}")).function_config().is_err(),
-            "{config}"
-        );
-    }
-    assert_eq!(
-        list(&format!("{head}functionConfig:\n"))
-            .function_config()
-            .unwrap(),
-        FunctionConfig::Absent
-    );
-}
-
-#[test]
 fn a_result_names_the_item_its_file_and_the_field() {
     let result = serde_json::to_value(conflict()).unwrap();
     assert_eq!(
@@ -138,22 +69,6 @@ fn a_result_names_the_item_its_file_and_the_field() {
             "tags": {"code": "conflict"},
         })
     );
-}
-
-#[test]
-fn results_stand_before_the_items_and_change_nothing_else() {
-    let (output, value) = with_results(LIST, &[conflict(), conflict()]);
-    let added: Vec<&str> = output
-        .lines()
-        .filter(|line| !LIST.lines().any(|known| known == *line))
-        .collect();
-    assert_eq!((added.len(), added[0]), (3, "results:"));
-    assert_eq!(value["results"][1]["tags"]["code"], "conflict");
-    assert_eq!(
-        Path::of(&["functionConfig", "kind"]).get(&value),
-        Some(&json!("InjectionPolicy"))
-    );
-    assert_eq!(with_results(LIST, &[]).0, LIST);
 }
 
 #[test]

@@ -491,7 +491,3 @@ fn empty_collection(draft: &Draft<'_>, part: &DraftValue) -> Option<Value> {
     let value = draft.value(part)?;
     (value.is_array() || value.is_object()).then_some(value)
 }
-
-#[cfg(test)]
-#[path = "removal_tests.rs"]
-mod tests;

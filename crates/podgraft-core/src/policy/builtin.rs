@@ -174,38 +174,7 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
 mod tests {
     use super::*;
     use crate::policy::conversion::ReadOptions;
-    use crate::policy::params::ParamSetting;
-    use crate::policy::read::{read, read_as};
-    use serde_json::{Value, json};
-
-    fn setting(builtin: &Builtin) -> Vec<ParamSetting> {
-        let image = ParamSetting {
-            policy: None,
-            name: "image".into(),
-            value: "registry.example.com/agent:1".into(),
-            at: None,
-        };
-        if builtin.text.contains("name: image") {
-            vec![image]
-        } else {
-            Vec::new()
-        }
-    }
-
-    fn agents() -> impl Iterator<Item = &'static Builtin> {
-        let mut all = BUILTINS.iter();
-        std::iter::from_fn(move || all.find(|builtin| builtin.group == Group::Agents))
-    }
-
-    fn containers(builtin: &Builtin) -> Vec<Value> {
-        let (policies, problems) = read(vec![builtin.file()], &setting(builtin));
-        assert_eq!(problems, [], "{}", builtin.name);
-        let inject = &policies[0].rules[0].inject;
-        let init = inject.init_containers.iter().map(|(item, _)| &*item.value);
-        init.chain(inject.sidecars.iter().map(|(item, ..)| &*item.value))
-            .cloned()
-            .collect()
-    }
+    use crate::policy::read::read_as;
 
     #[test]
     fn every_file_is_a_policy_of_its_name_with_a_page_of_comment() {
@@ -244,59 +213,5 @@ mod tests {
             );
         }
         assert!(BUILTINS.is_sorted_by_key(|builtin| builtin.name));
-    }
-
-    #[test]
-    fn every_container_is_restricted_and_has_requests_and_limits() {
-        for container in agents().flat_map(containers) {
-            let context = &container["securityContext"];
-            let wanted = json!({
-                "runAsNonRoot": true, "runAsUser": 65532, "allowPrivilegeEscalation": false,
-                "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
-                "seccompProfile": {"type": "RuntimeDefault"},
-            });
-            assert_eq!(*context, wanted, "{}", container["name"]);
-            for (kind, resource) in [
-                ("requests", "cpu"),
-                ("requests", "memory"),
-                ("limits", "cpu"),
-                ("limits", "memory"),
-            ] {
-                assert!(
-                    container["resources"][kind][resource].is_string(),
-                    "{}",
-                    container["name"]
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn images_are_pinned_or_asked_for() {
-        for builtin in agents() {
-            assert!(
-                !builtin
-                    .text
-                    .lines()
-                    .any(|line| !line.starts_with('#') && line.contains("latest"))
-            );
-        }
-        let rookout = find("rookout-java").unwrap();
-        let (_, problems) = read(vec![rookout.file()], &[]);
-        assert_eq!(problems[0].code, Code::BadParam);
-    }
-
-    #[test]
-    fn a_name_that_is_not_there_shows_the_near_one() {
-        assert_eq!(
-            find("jmx-exporter").map(|found| found.name),
-            Ok("jmx-exporter")
-        );
-        let problem = find("jmx-exporters").unwrap_err();
-        assert_eq!(problem.code, Code::UnknownPolicy);
-        assert_eq!(
-            problem.help.as_deref(),
-            Some("did you mean `builtin:jmx-exporter`?")
-        );
     }
 }
