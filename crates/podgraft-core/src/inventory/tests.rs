@@ -33,62 +33,10 @@ fn config_map(name: &str) -> ObjectName {
     }
 }
 
-fn sum_of(text: &str, kind: DataKind) -> String {
-    let inventory = read_as(SourceRole::Manifest, &[text]);
-    let name = ObjectName {
-        group: String::new(),
-        kind: kind.name().to_owned(),
-        namespace: None,
-        name: "a".to_owned(),
-        folder: Some(String::new()),
-    };
-    sum(&inventory
-        .entries(&name)
-        .expect("it is clear")
-        .expect("it is there"))
-}
-
 const ONE: &str =
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: one}\n";
 const OTHER: &str =
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: other}\n";
-
-/// The wanted sums are those of `sha256sum` over the JSON texts in the comments.
-#[test]
-fn sums_are_those_of_compact_json() {
-    let both = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: \"1\", a: \"x/ü\\n\\\"\"}\nbinaryData: {c: AAE=}\n";
-    // {"binaryData":{"c":"AAE="},"data":{"a":"x/ü\n\"","b":"1"}}
-    assert_eq!(
-        sum_of(both, DataKind::ConfigMap),
-        "bab143e008a2f79d5324de2daaffb5e0b43bad26db95404e20adf888bb1e1488"
-    );
-    let empty = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {}\n";
-    // {}
-    assert_eq!(
-        sum_of(empty, DataKind::ConfigMap),
-        "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
-    );
-}
-
-#[test]
-fn a_secret_is_summed_decoded_with_its_string_data() {
-    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {p: c2VjcmV0, q: eA==, b: //4=}\nstringData: {q: z}\n";
-    // {"binaryData":{"b":"//4="},"data":{"p":"secret","q":"z"}}
-    assert_eq!(
-        sum_of(secret, DataKind::Secret),
-        "7fa0758fb4fa14fe43b020f01361faaf3c7b660f87ed1a3df51e4cd45257ed76"
-    );
-}
-
-#[test]
-fn metadata_makes_no_difference_to_a_sum() {
-    let plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n";
-    let labelled = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {chart: x-2}}\ndata: {k: v}\n";
-    assert_eq!(
-        sum_of(plain, DataKind::ConfigMap),
-        sum_of(labelled, DataKind::ConfigMap)
-    );
-}
 
 #[test]
 fn the_order_of_texts_makes_no_difference() {
@@ -139,29 +87,6 @@ fn what_stands_twice_is_a_doubt_unless_it_is_the_same() {
         "the ConfigMap shop/a stands twice, and does not say the same"
     );
     assert_eq!(doubt.places.len(), 2);
-}
-
-#[test]
-fn a_manifest_counts_more_than_context() {
-    let mut inventory = read_as(SourceRole::Context, &[ONE]);
-    inventory.add(read_as(SourceRole::Manifest, &[OTHER]));
-    let entries = inventory
-        .entries(&config_map("a"))
-        .expect("it is clear")
-        .expect("it is there");
-    assert_eq!(entries["k"], DataValue::Text("other".to_owned()));
-}
-
-#[test]
-fn objects_of_lists_and_of_json_are_found() {
-    let list = "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \
-                \"metadata\": {\"name\": \"a\", \"namespace\": \"shop\"}, \"data\": {\"k\": \"v\"}}]}";
-    assert!(
-        read_as(SourceRole::Manifest, &[list])
-            .entries(&config_map("a"))
-            .expect("it is clear")
-            .is_some()
-    );
 }
 
 #[test]

@@ -184,30 +184,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_has_a_name_and_a_tag() {
-        for (image, name, tag) in [
-            (
-                "registry.example.com:5000/a/b:1.2",
-                "registry.example.com:5000/a/b",
-                "1.2",
-            ),
-            (
-                "registry.example.com:5000/a/b",
-                "registry.example.com:5000/a/b",
-                "latest",
-            ),
-            ("busybox@sha256:ab", "busybox", "sha256:ab"),
-            ("busybox:1.36@sha256:ab", "busybox", "1.36"),
-        ] {
-            assert_eq!(
-                (image_name(image).as_str(), image_tag(image).as_str()),
-                (name, tag),
-                "{image}"
-            );
-        }
-    }
-
-    #[test]
     fn an_image_with_a_tag_or_a_digest_stays_the_same() {
         assert!(is_latest("busybox") && is_latest("a.b:5000/busybox:latest"));
         assert!(!is_latest("busybox:1") && !is_latest("busybox:latest@sha256:ab"));
@@ -227,14 +203,6 @@ mod tests {
         assert_eq!(first.len(), 63);
         assert_ne!(first, second);
         assert!(dns_label("..").is_err());
-    }
-
-    #[test]
-    fn a_checksum_is_that_of_sha256sum() {
-        assert_eq!(
-            sha256("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
     }
 
     /// `a*b` looks to the end for each `a`.

@@ -26,23 +26,3 @@ pub(super) fn drop_field(value: &mut Value, path: &Path) {
         map.shift_remove(key);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn null_fields_are_dropped_and_null_items_stay() {
-        let mut value = json!({"a": null, "b": {"c": null}, "d": [null, {"e": null, "f": 1}]});
-        drop_nulls(&mut value);
-        assert_eq!(value, json!({"b": {}, "d": [null, {"f": 1}]}));
-    }
-
-    #[test]
-    fn a_field_is_dropped_and_the_others_keep_their_order() {
-        let mut value = json!({"a": [{"x": 1, "y": 2, "z": 3}]});
-        drop_field(&mut value, &Path::of(&["a"]).index(0).key("x"));
-        assert_eq!(value.to_string(), r#"{"a":[{"y":2,"z":3}]}"#);
-    }
-}

@@ -99,37 +99,3 @@ pub(crate) fn without(value: &str, joined: &JoinedText) -> Option<String> {
     };
     Some(format!("{before}{behind}"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_goes_with_the_separator_beside_it() {
-        let joined = |text: &str| JoinedText {
-            text: text.into(),
-            ..JoinedText::default()
-        };
-        assert_eq!(
-            without("-Xmx1g -a -b", &joined("-a")).as_deref(),
-            Some("-Xmx1g -b")
-        );
-        assert_eq!(
-            without("-Xmx1g -a -b\n", &joined("-b")).as_deref(),
-            Some("-Xmx1g -a\n")
-        );
-        assert_eq!(without("-Xmx1g -ab", &joined("-a")), None);
-        let first = JoinedText {
-            before: true,
-            separator: Some(":".into()),
-            ..joined("/opt")
-        };
-        assert_eq!(without("/opt:/bin", &first).as_deref(), Some("/bin"));
-        let new = JoinedText {
-            new: true,
-            ..joined("-a")
-        };
-        assert_eq!(without("-a -b", &new).as_deref(), Some("-b"));
-        assert_eq!(without("-a", &new).as_deref(), Some(""));
-    }
-}
