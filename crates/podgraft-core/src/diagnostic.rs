@@ -125,7 +125,7 @@ impl Diagnostic {
 ///
 /// # Errors
 /// The problems, of any severity, if there are any.
-pub fn unless<T>(problems: Vec<Diagnostic>, value: T) -> Result<T, Vec<Diagnostic>> {
+pub fn unless<T, P>(problems: Vec<P>, value: T) -> Result<T, Vec<P>> {
     match problems.is_empty() {
         true => Ok(value),
         false => Err(problems),

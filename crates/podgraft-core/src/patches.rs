@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::edit::emit::{BlockStyle, block_items, document, needs_line_end};
 use crate::outcome::{GeneratedObject, ObjectName, ReportedFile, WorkloadReport};
 use crate::source::Source;
@@ -91,9 +91,7 @@ fn target(api_version: &str, object: &ObjectName) -> Map<String, Value> {
 /// Changed objects that kustomize cannot select unambiguously: those without a fixed name, or two of the same name.
 pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic>> {
     let problems = refuse(files);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    unless(problems, ())?;
     let workloads = files.iter().flat_map(|file| &file.report.workloads);
     let changed = workloads.filter(|workload| workload.patch.is_some());
     let patches: Vec<Value> = changed.map(patch_entry).collect();

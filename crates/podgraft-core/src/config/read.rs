@@ -65,9 +65,7 @@ fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
     let check_glob = |text: &str| glob::compile(text, GlobSubject::Path);
     reader.each(&file.include, &root.key("include"), check_glob);
     reader.each(&file.exclude, &root.key("exclude"), check_glob);
-    if !reader.problems.is_empty() {
-        return Err(reader.problems);
-    }
+    unless(reader.problems, ())?;
     Ok(Config {
         include: file.include,
         exclude: file.exclude,
@@ -106,11 +104,7 @@ fn refuse_other_fields(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
         .filter(|(key, _)| !allowed.contains(&key.as_str()))
         .map(|(key, _)| not_for_applications(document, key))
         .collect();
-    if refused.is_empty() {
-        Ok(())
-    } else {
-        Err(refused)
-    }
+    unless(refused, ())
 }
 
 fn not_for_applications(document: &Document<'_>, key: &str) -> Diagnostic {

@@ -110,9 +110,7 @@ impl ChecksumContext<'_, '_> {
                 Err(problem) => problems.push(problem),
             }
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        unless(problems, ())?;
         match &self.checksum.annotation {
             ChecksumKey::Text(key) => {
                 let sum = Some(sums)

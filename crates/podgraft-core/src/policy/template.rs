@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::expression::{Evaluator, Expression, ExpressionResult};
 use super::replacement::put_all;
 use super::vocabulary::{ExpressionUses, Vocabulary};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, unless};
 use crate::yaml::value::Path;
 
 /// The values of a policy's parameters; `None` for one without a value.
@@ -137,11 +137,7 @@ impl Template {
             rest = &inner[end + 1..];
         }
         template.add_text(rest);
-        if faults.is_empty() {
-            Ok(template)
-        } else {
-            Err(faults)
-        }
+        unless(faults, template)
     }
 
     fn add_text(&mut self, text: &str) {
@@ -222,12 +218,9 @@ impl ValueTemplate {
                 Err(found) => faults.extend(found.into_iter().map(|fault| fault.at(&path))),
             }
         }
-        if faults.is_empty() {
-            let value = value.clone();
-            Ok(ValueTemplate { value, texts: read })
-        } else {
-            Err(faults)
-        }
+        unless(faults, ())?;
+        let value = value.clone();
+        Ok(ValueTemplate { value, texts: read })
     }
 
     /// The value as written, with its templates unevaluated.
@@ -270,11 +263,7 @@ pub(crate) fn evaluate_all(
             Err(fault) => faults.push(TemplateError { path, ..fault }),
         }
     }
-    if faults.is_empty() {
-        Ok(outcomes)
-    } else {
-        Err(faults)
-    }
+    unless(faults, outcomes)
 }
 
 /// A scalar as a string, as Kubernetes writes it; `None` for other values.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::PolicyTest;
 use super::types::{PolicyTestFile, PolicyTestSpec};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::policy::document::{Document, about};
 use crate::policy::read::{PolicyFile, not_yaml};
 use crate::policy::schema::{Schema, TemplateMode, meant_code};
@@ -55,17 +55,13 @@ fn read_one(
     let mut problems: Vec<Diagnostic> =
         problems.map(|problem| about(problem, "the test")).collect();
     problems.extend(unknown_codes(&document));
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    unless(problems, ())?;
     let test: PolicyTestFile = serde_json::from_value(document.value.clone()).map_err(|error| {
         let message = format!("the test cannot be read: {error}");
         vec![document.error(Code::WrongType, &Path::default(), message)]
     })?;
     let problems = contradictions(&document, &test.spec);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    unless(problems, ())?;
     let name = test.metadata.name.unwrap_or_default();
     let params = document.entries(&Path::of(&["spec", "params"]));
     Ok(PolicyTest {

@@ -13,7 +13,7 @@ use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
 use super::macros::{call, is_binding, lazily, literal};
 use super::memo::{FieldReads, Memo, is_label_map};
 use super::{FieldReferences, MAX_DEPTH, MAX_WALKS, ObjectKinds, cost, too_deep};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, unless};
 use crate::manifest::workload::group_of;
 use crate::policy::template::TemplateError;
 use crate::policy::vocabulary::{FieldAccess, Vocabulary, check_function};
@@ -81,9 +81,7 @@ impl<'c> ExpressionChecker<'c> {
         // Before the rewriting, which hides the fields in calls of its own.
         let reads = FieldReads::of(&tree);
         self.expression(&mut tree);
-        if !self.faults.is_empty() {
-            return Err(self.faults);
-        }
+        unless(self.faults, ())?;
         let tested = self.tested.into_iter();
         let tested = tested.map(|(root, field)| (root, Some(field))).collect();
         Ok(ParsedExpression {

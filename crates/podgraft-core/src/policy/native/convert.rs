@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::chains::{SOURCE, SOURCES, chains, replace};
 use super::source::PolicyInstance;
 use super::{PreparedPolicy, prepare};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, unless};
 use crate::policy::conversion::{ConversionContext, literals, metadata_of};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts};
@@ -24,9 +24,7 @@ pub fn convert<'t>(
 ) -> Result<Value, Vec<Diagnostic>> {
     let mut broken = Vec::new();
     let prepared = prepare(document, given, Some(instance), &mut broken)?;
-    if !broken.is_empty() {
-        return Err(broken);
-    }
+    unless(broken, ())?;
     let mut value = prepared.document.value.clone();
     for path in &prepared.unfilled.evaluated {
         if let Some(text) = path.get_mut(&mut value) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::generate::{filter_paths, names_of_containers, template_roots};
 use super::{SCHEMA, rules};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts, PolicyVariable};
 use crate::policy::replacement::ItemMoves;
@@ -142,11 +142,7 @@ fn evaluate(
         };
         faults.push(TemplateError { path, ..fault });
     }
-    if faults.is_empty() {
-        Ok(outcomes)
-    } else {
-        Err(faults)
-    }
+    unless(faults, outcomes)
 }
 
 fn is_within(path: &Path, holders: &[Path]) -> bool {

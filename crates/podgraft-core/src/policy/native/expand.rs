@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::PolicyReader;
 use super::evaluate::{PendingTemplates, write_as_text};
 use super::patches;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::parts::CONTAINER_LISTS;
@@ -262,11 +262,7 @@ impl InjectionTemplate {
             TemplateScope::Pod => entry.scope != PatchScope::Container,
             TemplateScope::Container => entry.scope == PatchScope::Container,
         });
-        if reader.problems.is_empty() {
-            Ok(inject)
-        } else {
-            Err(reader.problems)
-        }
+        unless(reader.problems, inject)
     }
 
     /// The part of `inject` for a scope, at its path in an otherwise empty document.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::chains::{SOURCE, chains};
 use super::for_each::ExpandedEntry;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::manifest::workload::group_of;
 use crate::policy::document::{Document, Places};
 use crate::policy::expression::{self, PolicyVariable, VariableBody};
@@ -75,9 +75,7 @@ impl<'i, 't> PolicyInstance<'i, 't> {
             check_bounds(schema, &value, &Path::default(), &mut found);
             problems.extend(document.problems(&found));
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        unless(problems, ())?;
         Ok(PolicyInstance {
             document,
             // `with_siblings` adds the other resources.

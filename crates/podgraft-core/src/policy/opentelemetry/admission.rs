@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::language::Language;
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity, unless};
 use crate::policy::document::Document;
 use crate::policy::pruning::{drop_field, drop_nulls};
 use crate::policy::quantity;
@@ -57,10 +57,7 @@ pub(super) fn admit<'t>(
             refused.extend(check_files(&admitted, &agent));
         }
     }
-    match refused.is_empty() {
-        true => Ok(admitted),
-        false => Err(refused),
-    }
+    unless(refused, admitted)
 }
 
 /// Errors for the quantities of an agent: `volumeLimitSize`, and those of containers and claims.
