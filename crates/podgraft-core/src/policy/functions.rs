@@ -40,6 +40,7 @@ pub(crate) fn default_pull_policy(image: &str) -> &'static str {
     }
 }
 
+/// Splits the digest from the rest of an image.
 pub(super) fn split_digest(image: &str) -> (&str, Option<&str>) {
     image
         .split_once('@')

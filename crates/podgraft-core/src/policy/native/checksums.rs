@@ -38,16 +38,10 @@ impl PolicyReader<'_, '_> {
             annotation,
             config_maps: entry.config_maps,
             secrets: entry.secrets,
-            all_config_maps: entry
-                .references
-                .iter()
-                .any(|kind| matches!(kind, ReferenceKind::ConfigMap)),
-            all_secrets: entry
-                .references
-                .iter()
-                .any(|kind| matches!(kind, ReferenceKind::Secret)),
+            all_config_maps: entry.references.contains(&ReferenceKind::ConfigMap),
+            all_secrets: entry.references.contains(&ReferenceKind::Secret),
             keys: entry.keys,
-            skips_missing: matches!(entry.on_missing, OnMissing::Skip),
+            skips_missing: entry.on_missing == OnMissing::Skip,
         }
     }
 

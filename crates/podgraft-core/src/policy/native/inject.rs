@@ -69,7 +69,7 @@ impl PolicyReader<'_, '_> {
     }
 
     /// Deserializes each entry of the list at a path and passes it to `read`.
-    fn read_each<T: DeserializeOwned, I>(
+    pub(super) fn read_each<T: DeserializeOwned, I>(
         &mut self,
         at: &Path,
         read: impl Fn(&mut Self, T, &Path) -> I,

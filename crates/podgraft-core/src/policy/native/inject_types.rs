@@ -89,7 +89,7 @@ pub struct Checksum {
 }
 
 /// What a pod template refers to.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum ReferenceKind {
     /// ConfigMaps.
@@ -99,7 +99,7 @@ pub enum ReferenceKind {
 }
 
 /// What an object that is not there means.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub enum OnMissing {
     /// An error.

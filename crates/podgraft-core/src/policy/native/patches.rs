@@ -37,53 +37,32 @@ pub(super) fn is_of_container(document: &Value, path: &Path, inject: &Path) -> b
 
 impl PolicyReader<'_, '_> {
     pub(super) fn patches(&mut self, at: &Path) -> Vec<PatchEntry> {
-        let mut patches = Vec::new();
-        for path in self.paths(at) {
-            let item = self.kubernetes_item(&path);
-            let before = self.problems.len();
-            let entry: Patch = match serde_json::from_value((*item.value).clone()) {
-                Ok(entry) => entry,
-                Err(error) => {
-                    let message = format!("`{}` cannot be read: {error}", path.name());
-                    self.problems
-                        .push(self.document.error(Code::WrongType, &path, message));
-                    continue;
-                }
-            };
-            self.check_operations(&entry, &path.key("patch"));
-            if self.problems.len() > before {
-                continue;
-            }
-            let patch = item
-                .value
-                .get("patch")
-                .cloned()
-                .map(serde_json::from_value)
-                .transpose();
-            let Some(Step::Index(index)) = path.0.last().cloned() else {
-                continue;
-            };
-            match patch {
-                Ok(patch) => {
-                    let patch = patch.unwrap_or_default();
-                    patches.push(PatchEntry {
-                        item,
-                        index,
-                        scope: entry.scope,
-                        patch,
-                    });
-                }
-                Err(error) => {
-                    let message = format!("the patch cannot be read: {error}");
-                    self.problems.push(self.document.error(
-                        Code::BadPatch,
-                        &path.key("patch"),
-                        message,
-                    ));
-                }
+        let read = self.read_each(at, Self::patch);
+        read.into_iter().flatten().collect()
+    }
+
+    fn patch(&mut self, entry: Patch, at: &Path) -> Option<PatchEntry> {
+        let operations = at.key("patch");
+        let before = self.problems.len();
+        self.check_operations(&entry, &operations);
+        let Some(Step::Index(index)) = at.0.last().filter(|_| self.problems.len() == before) else {
+            return None;
+        };
+        let item = self.kubernetes_item(at);
+        match serde_json::from_value(item.value["patch"].clone()) {
+            Ok(patch) => Some(PatchEntry {
+                item,
+                index: *index,
+                scope: entry.scope,
+                patch,
+            }),
+            Err(error) => {
+                let message = format!("the patch cannot be read: {error}");
+                let problem = self.document.error(Code::BadPatch, &operations, message);
+                self.problems.push(problem);
+                None
             }
         }
-        patches
     }
 
     fn bad_patch(&mut self, at: &Path, message: impl Into<String>, help: &str) {
