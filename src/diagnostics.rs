@@ -332,30 +332,6 @@ mod tests {
     }
 
     #[test]
-    fn places_in_several_files_are_all_shown_with_their_lines() {
-        let policy = Source::from_line("policy.yaml", "  name: agent\n", 7);
-        let manifest = Source::new("a.yaml", "x: 1\n  - name: agent\n");
-        let text = shown(&[
-            Diagnostic::error(Code::Conflict, "two containers are called `agent`")
-                .at(policy.place(8..13), "this one")
-                .at(manifest.place(15..20), "is there already")
-                .help("rename one"),
-        ]);
-        for part in [
-            "conflict",
-            "policy.yaml:7:9",
-            "7 |   name: agent",
-            "a.yaml:2:11",
-            "2 |   - name: agent",
-            "this one",
-            "is there already",
-            "rename one",
-        ] {
-            assert!(text.contains(part), "{part} is missing in\n{text}");
-        }
-    }
-
-    #[test]
     fn an_empty_line_and_the_end_of_a_line_can_be_shown() {
         let source = Source::new("a.yaml", "");
         assert!(

@@ -145,10 +145,31 @@ fn parameters_of_the_application_are_read_strictly() {
             r#"[{"name": "params", "map": {"port": "1"}}]"#,
             "allowApplicationConfig",
         ),
+        ("{}", "it is no JSON list"),
+        ("[1]", "an entry has no `name`"),
+        (r#"[{"name": "strict", "string": "yes"}]"#, "must be `true` or `false`"),
+        (r#"[{"name": "params", "array": ["a"]}]"#, "must be a map"),
+        (r#"[{"name": "policies", "map": {}}]"#, "must be a list"),
     ] {
         let messages = failed(&site.generate(&[("ARGOCD_APP_PARAMETERS", parameters)]));
         assert!(messages.contains(why), "{parameters}: {messages}");
     }
+}
+
+#[test]
+fn what_the_user_interface_sends_for_an_empty_list_is_none() {
+    let site = Site::new();
+    for empty in [
+        r#"[{"name": "policies"}]"#,
+        r#"[{"name": "policies", "array": [""]}]"#,
+    ] {
+        succeeded(&site.generate(&[("ARGOCD_APP_PARAMETERS", empty)]));
+    }
+}
+
+#[test]
+fn an_application_asks_for_strictness_and_leaves_parameters_to_others() {
+    let site = Site::new();
     let strict = [(
         "ARGOCD_APP_PARAMETERS",
         r#"[{"name": "strict", "string": "true"}]"#,
