@@ -4,41 +4,36 @@
 /// The result of a check. The error completes a sentence: "must ...".
 pub(crate) type RuleCheck = Result<(), &'static str>;
 
+/// The rule as an error, unless it holds.
+pub(crate) fn require(holds: bool, rule: &'static str) -> RuleCheck {
+    if holds { Ok(()) } else { Err(rule) }
+}
+
 /// Checks an RFC 1123 label, such as the name of a container or volume.
 pub(crate) fn check_dns_label(text: &str) -> RuleCheck {
-    if text.len() > 63 {
-        return Err("must have at most 63 characters");
-    }
-    if !is_label(text) {
-        return Err(
-            "must be lower-case letters, digits and `-`, and begin and end with a letter or digit",
-        );
-    }
-    Ok(())
+    require(text.len() <= 63, "must have at most 63 characters")?;
+    require(
+        is_label(text),
+        "must be lower-case letters, digits and `-`, and begin and end with a letter or digit",
+    )
 }
 
 /// Checks an RFC 1123 subdomain (labels joined by dots), which is the name of most objects.
 pub(crate) fn check_dns_subdomain(text: &str) -> RuleCheck {
-    if text.len() > 253 {
-        return Err("must have at most 253 characters");
-    }
-    if !text.split('.').all(is_label) {
-        return Err(
-            "must be lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit",
-        );
-    }
-    Ok(())
+    require(text.len() <= 253, "must have at most 253 characters")?;
+    require(
+        text.split('.').all(is_label),
+        "must be lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit",
+    )
 }
 
 /// Checks a segment of a path, which is the name of a Role, a ClusterRole and their bindings.
 pub(crate) fn check_path_segment(text: &str) -> RuleCheck {
-    if text.is_empty() {
-        return Err("must not be empty");
-    }
-    if matches!(text, "." | "..") || text.contains(['/', '%']) {
-        return Err("must have no `/` and no `%`, and be neither `.` nor `..`");
-    }
-    Ok(())
+    require(!text.is_empty(), "must not be empty")?;
+    require(
+        !matches!(text, "." | "..") && !text.contains(['/', '%']),
+        "must have no `/` and no `%`, and be neither `.` nor `..`",
+    )
 }
 
 fn is_label(text: &str) -> bool {
@@ -48,69 +43,56 @@ fn is_label(text: &str) -> bool {
 
 /// Checks an IANA service name, which is the name of a container port.
 pub(crate) fn check_port_name(text: &str) -> RuleCheck {
-    if text.len() > 15 {
-        return Err("must have at most 15 characters");
-    }
-    if !is_label(text) || text.contains("--") || !text.bytes().any(|byte| byte.is_ascii_lowercase())
-    {
-        return Err("must be lower-case letters, digits and single `-`, with at least one letter");
-    }
-    Ok(())
+    require(text.len() <= 15, "must have at most 15 characters")?;
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
+    require(
+        is_label(text) && !text.contains("--") && has_letter,
+        "must be lower-case letters, digits and single `-`, with at least one letter",
+    )
 }
 
 /// Checks the key of an annotation: `[prefix/]name`. The prefix may have capitals, because the API server lower-cases
 /// annotation keys before it checks them.
 pub(crate) fn check_key(text: &str) -> RuleCheck {
-    let (prefix, name) = match text.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, text),
-    };
-    if let Some(prefix) = prefix
-        && check_dns_subdomain(&prefix.to_ascii_lowercase()).is_err()
-    {
-        return Err("must have a DNS name before its `/`");
+    if text.contains('/') {
+        check_prefix(&text.to_ascii_lowercase())?;
     }
-    if name.is_empty() || name.len() > 63 || !is_qualified(name) {
-        return Err(
-            "must be `[prefix/]name`, the name of 1 to 63 letters, digits, `-`, `_` and `.`",
-        );
-    }
-    Ok(())
+    let name = text.split_once('/').map_or(text, |(_, name)| name);
+    require(
+        !name.is_empty() && name.len() <= 63 && is_qualified(name),
+        "must be `[prefix/]name`, the name of 1 to 63 letters, digits, `-`, `_` and `.`",
+    )
 }
 
 /// Checks the key of a label. Unlike annotation keys, the API server does not lower-case it first.
 pub(crate) fn check_label_key(text: &str) -> RuleCheck {
     check_key(text)?;
-    match text.split_once('/') {
-        Some((prefix, _)) if check_dns_subdomain(prefix).is_err() => {
-            Err("must have a DNS name before its `/`")
-        }
-        _ => Ok(()),
-    }
+    check_prefix(text)
+}
+
+fn check_prefix(key: &str) -> RuleCheck {
+    let prefix = key.split_once('/').map(|(prefix, _)| prefix);
+    require(
+        prefix.is_none_or(|prefix| check_dns_subdomain(prefix).is_ok()),
+        "must have a DNS name before its `/`",
+    )
 }
 
 /// Checks a key in the data of a ConfigMap or Secret.
 pub(crate) fn check_config_key(text: &str) -> RuleCheck {
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if text.is_empty()
-        || text.len() > 253
-        || !text.bytes().all(is_body)
-        || text == "."
-        || text.starts_with("..")
-    {
-        return Err("must be 1 to 253 letters, digits, `-`, `_` and `.`, and not begin with `..`");
-    }
-    Ok(())
+    let is_file_name = text != "." && !text.starts_with("..");
+    require(
+        (1..=253).contains(&text.len()) && text.bytes().all(is_body) && is_file_name,
+        "must be 1 to 253 letters, digits, `-`, `_` and `.`, and not begin with `..`",
+    )
 }
 
-/// Checks the value of a label, which may be empty.
 pub(crate) fn check_label_value(text: &str) -> RuleCheck {
-    if text.len() > 63 || !(text.is_empty() || is_qualified(text)) {
-        return Err(
-            "must be at most 63 letters, digits, `-`, `_` and `.`, and begin and end with a letter or digit",
-        );
-    }
-    Ok(())
+    require(
+        text.len() <= 63 && (text.is_empty() || is_qualified(text)),
+        "must be at most 63 letters, digits, `-`, `_` and `.`, and begin and end with a letter or digit",
+    )
 }
 
 fn is_qualified(text: &str) -> bool {
@@ -122,14 +104,11 @@ fn is_qualified(text: &str) -> bool {
 
 /// Checks the name of an environment variable. Since Kubernetes 1.32 all printable ASCII except `=` is allowed.
 pub(crate) fn check_env_name(text: &str) -> RuleCheck {
-    if text.is_empty()
-        || !text
-            .bytes()
-            .all(|byte| (b' '..=b'~').contains(&byte) && byte != b'=')
-    {
-        return Err("must be printable ASCII without `=`");
-    }
-    Ok(())
+    let is_right = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'=';
+    require(
+        !text.is_empty() && text.bytes().all(is_right),
+        "must be printable ASCII without `=`",
+    )
 }
 
 #[cfg(test)]

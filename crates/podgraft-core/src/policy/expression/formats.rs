@@ -13,7 +13,7 @@ use super::cost::spend_on_text;
 use super::library::{CallArgs, CallResult, Overload, add_all, add_members, text_arg};
 use super::values::{is_url, opaque, opaque_arg};
 use crate::policy::names::{
-    RuleCheck, check_dns_label, check_dns_subdomain, check_label_key, check_label_value,
+    RuleCheck, check_dns_label, check_dns_subdomain, check_label_key, check_label_value, require,
 };
 
 type FormatCheck = fn(&str) -> RuleCheck;
@@ -99,10 +99,6 @@ fn validate<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let reasons = Cel::List(Arc::new(vec![Cel::String(Arc::new(reason.to_owned()))]));
     let reasons: Box<dyn Val> = reasons.try_into()?;
     Ok(CowVal::owned(CelOptional::of(reasons)))
-}
-
-fn require(holds: bool, rule: &'static str) -> RuleCheck {
-    if holds { Ok(()) } else { Err(rule) }
 }
 
 /// The prefix of a generated name may end in `-`, which is replaced to pass the check for whole names.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Checker, PathStep, check_descending, is_empty, text_at};
-use crate::policy::{names, quantity};
+use super::{Checker, check_descending, list_at};
+use crate::policy::names::{self, require};
+use crate::policy::quantity;
 use crate::yaml::view::View;
 
 /// The host port, its protocol and its address.
@@ -85,67 +86,52 @@ fn is_device(name: &str) -> bool {
 }
 
 impl<'v> Checker<'v> {
-    pub(super) fn container(&mut self, container: &'v View<'v>, role: ContainerRole) {
-        match container.get("name") {
-            Some(_) => self.text(container, "name", names::check_dns_label),
+    pub(super) fn container(&mut self, role: ContainerRole) {
+        match self.get("name") {
+            Some(_) => self.text("name", names::check_dns_label),
             None if role == ContainerRole::Knative => {}
             None => self.add("a container needs a `name`"),
         }
-        if is_empty(container.get("image")) {
+        if self.is_empty("image") {
             self.add("the container needs an `image`");
         }
-        self.text(container, "image", |image| {
-            match image.contains(char::is_whitespace) {
-                true => Err("must have no blanks"),
-                false => Ok(()),
-            }
+        self.text("image", |image| {
+            require(!image.contains(char::is_whitespace), "must have no blanks")
         });
-        self.forbidden_fields(container, role);
-        self.word(container, "restartPolicy", &RESTART_POLICIES);
+        self.forbidden_fields(role);
+        self.word("restartPolicy", &RESTART_POLICIES);
         self.word(
-            container,
             "terminationMessagePolicy",
             &["File", "FallbackToLogsOnError"],
         );
-        self.each(container, "ports", Self::port);
-        self.each(container, "env", Self::env_var);
-        self.each(container, "envFrom", Self::env_from);
-        self.each(container, "volumeMounts", Self::volume_mount);
-        self.resize_policies(container);
-        self.container_fields(container);
-        self.probes_and_hooks(container);
-        let is_privileged = container["securityContext"]["privileged"] == true;
-        self.each(container, "volumeMounts", |checker, mount| {
-            if text_at(mount, "mountPropagation") == "Bidirectional" && !is_privileged {
+        self.each("ports", Self::port);
+        self.each("env", Self::env_var);
+        self.each("envFrom", Self::env_from);
+        self.each("volumeMounts", Self::volume_mount);
+        self.resize_policies();
+        self.container_fields();
+        self.probes_and_hooks();
+        let is_privileged = self.value["securityContext"]["privileged"] == true;
+        self.each("volumeMounts", |checker| {
+            if checker.text_at("mountPropagation") == "Bidirectional" && !is_privileged {
                 checker.add("`mountPropagation: Bidirectional` is for privileged containers only");
             }
         });
-        self.duplicates(container);
+        self.duplicates();
     }
 
     /// Checks `resizePolicy` (`validateResizePolicy`) and that `restartPolicyRules` come with a `restartPolicy`.
-    fn resize_policies(&mut self, container: &'v View<'v>) {
-        self.each_once(
-            container,
-            "resizePolicy",
-            "resourceName",
-            |checker, policy| {
-                checker.word(policy, "resourceName", &["cpu", "memory"]);
-                checker.word(
-                    policy,
-                    "restartPolicy",
-                    &["NotRequired", "RestartContainer"],
-                );
-            },
-        );
-        let rules = container.get("restartPolicyRules").and_then(View::as_array);
-        if rules.is_some_and(|rules| !rules.is_empty()) && is_empty(container.get("restartPolicy"))
-        {
+    fn resize_policies(&mut self) {
+        self.each_once("resizePolicy", "resourceName", |checker| {
+            checker.word("resourceName", &["cpu", "memory"]);
+            checker.word("restartPolicy", &["NotRequired", "RestartContainer"]);
+        });
+        if !self.list("restartPolicyRules").is_empty() && self.is_empty("restartPolicy") {
             self.add("`restartPolicyRules` need a `restartPolicy` of the container");
         }
     }
 
-    fn forbidden_fields(&mut self, container: &'v View<'v>, role: ContainerRole) {
+    fn forbidden_fields(&mut self, role: ContainerRole) {
         let (fields, reason): (&[&'static str], _) = match role {
             ContainerRole::App | ContainerRole::Knative | ContainerRole::NativeSidecar => return,
             ContainerRole::Init => (
@@ -154,76 +140,71 @@ impl<'v> Checker<'v> {
             ),
             ContainerRole::Ephemeral => (&NOT_EPHEMERAL, "an ephemeral container has no"),
         };
-        for &field in fields {
-            self.visit_key(container, field, |checker, _| {
-                checker.add(format!("{reason} `{field}`"))
+        self.none_of(fields, reason);
+        if role == ContainerRole::Ephemeral {
+            self.each("volumeMounts", |checker| {
+                checker.none_of(&["subPath", "subPathExpr"], reason);
             });
         }
-        if role == ContainerRole::Ephemeral {
-            self.each(container, "volumeMounts", |checker, mount| {
-                for field in ["subPath", "subPathExpr"] {
-                    checker.visit_key(mount, field, |checker, _| {
-                        checker.add(format!("{reason} `{field}`"))
-                    });
-                }
-            });
+    }
+
+    fn none_of(&mut self, fields: &[&'static str], reason: &str) {
+        for field in fields {
+            self.visit_key(field, |checker| checker.add(format!("{reason} `{field}`")));
         }
     }
 
     /// Checks the fields that `defaults` can set: `resources`, `securityContext`, `imagePullPolicy`.
-    pub(super) fn container_fields(&mut self, container: &'v View<'v>) {
-        self.word(container, "imagePullPolicy", &PULL_POLICIES);
-        self.visit_key(container, "resources", Self::resources);
-        self.visit_key(container, "securityContext", Self::security_context);
+    pub(super) fn container_fields(&mut self) {
+        self.word("imagePullPolicy", &PULL_POLICIES);
+        self.visit_key("resources", Self::resources);
+        self.visit_key("securityContext", Self::security_context);
     }
 
-    pub(super) fn port(&mut self, port: &'v View<'v>) {
-        if port.get("containerPort").is_none() {
+    pub(super) fn port(&mut self) {
+        if self.get("containerPort").is_none() {
             self.add("a port needs `containerPort`");
         }
-        self.number(port, "containerPort", 1..=65535);
-        self.number(port, "hostPort", 0..=65535);
-        self.text(port, "name", names::check_port_name);
-        self.word(port, "protocol", &PROTOCOLS);
+        self.number("containerPort", 1..=65535);
+        self.number("hostPort", 0..=65535);
+        self.text("name", names::check_port_name);
+        self.word("protocol", &PROTOCOLS);
     }
 
-    pub(super) fn env_var(&mut self, variable: &'v View<'v>) {
-        self.text(variable, "name", names::check_env_name);
-        let source = variable.get("valueFrom").filter(|source| !source.is_null());
-        let Some(source) = source else { return };
-        if !is_empty(variable.get("value")) {
-            let name = text_at(variable, "name");
+    pub(super) fn env_var(&mut self) {
+        self.text("name", names::check_env_name);
+        if self.is_stated("valueFrom") && !self.is_empty("value") {
+            let name = self.text_at("name");
             self.add(format!(
                 "the variable `{name}` has `value` beside `valueFrom`"
             ));
         }
-        self.visit_step(PathStep::Key("valueFrom"), |checker| {
-            let Some(kind) = checker.one_of(source, &ENV_SOURCES, "`valueFrom`") else {
-                return;
-            };
-            checker.visit_key(source, kind, |checker, source| {
-                checker.env_source(kind, source)
-            });
+        self.visit_key("valueFrom", |checker| {
+            if let Some(kind) = checker.one_of(&ENV_SOURCES, "`valueFrom`") {
+                checker.visit_key(kind, |checker| checker.env_source(kind));
+            }
         });
     }
 
-    fn env_source(&mut self, kind: &str, source: &'v View<'v>) {
+    fn env_source(&mut self, kind: &str) {
         match kind {
-            "fieldRef" => self.field_of_pod(source),
-            "fileKeyRef" => self.required_text(source, "path", check_descending),
-            "resourceFieldRef" => self.resource_of_container(source),
+            "fieldRef" => self.field_of_pod(),
+            "fileKeyRef" => self.required_text("path", check_descending),
+            "resourceFieldRef" => self.resource_of_container(),
             "configMapKeyRef" | "secretKeyRef" => {
-                self.object(source);
-                self.required_text(source, "key", names::check_config_key);
+                self.object();
+                self.required_text("key", names::check_config_key);
             }
             _ => {}
         }
     }
 
-    fn field_of_pod(&mut self, source: &'v View<'v>) {
-        self.word(source, "apiVersion", &["", "v1"]);
-        self.visit_key(source, "fieldPath", |checker, path| {
-            let Some(path) = path.as_str() else { return };
+    fn field_of_pod(&mut self) {
+        self.word("apiVersion", &["", "v1"]);
+        self.visit_key("fieldPath", |checker| {
+            let Some(path) = checker.value.as_str() else {
+                return;
+            };
             let key = ["metadata.labels['", "metadata.annotations['"]
                 .iter()
                 .find_map(|begin| path.strip_prefix(begin)?.strip_suffix("']"));
@@ -239,12 +220,12 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks a `resourceFieldRef` (`validateContainerResourceFieldSelector`).
-    pub(super) fn resource_of_container(&mut self, source: &'v View<'v>) {
-        let text = source.get("resource").and_then(View::as_str);
+    pub(super) fn resource_of_container(&mut self) {
+        let text = self.get("resource").and_then(View::as_str);
         let (kind, name) = text
             .and_then(|text| text.split_once('.'))
             .unwrap_or_default();
-        self.visit_key(source, "resource", |checker, _| {
+        self.visit_key("resource", |checker| {
             let is_known = RESOURCES.contains(&name) || name.starts_with(LARGE_PAGES);
             if let (Some(text), false) = (text, matches!(kind, "limits" | "requests") && is_known) {
                 checker.report_rule(format!(
@@ -252,19 +233,17 @@ impl<'v> Checker<'v> {
                 ));
             }
         });
-        self.visit_key(source, "divisor", |checker, divisor| {
-            checker.divisor(name, divisor)
-        });
+        self.visit_key("divisor", |checker| checker.divisor(name));
     }
 
-    fn divisor(&mut self, name: &str, divisor: &View<'_>) {
+    fn divisor(&mut self, name: &str) {
         let units: &[&str] = match name {
             "cpu" => &["1m", "1"],
             _ => &[
                 "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
             ],
         };
-        let number = quantity::of_view(divisor);
+        let number = quantity::of_view(self.value);
         let is_unit = |unit: &&str| number.is_some() && quantity::of_text(unit) == number;
         // Zero means the default, which is 1.
         if number != Some(0) && !units.iter().any(is_unit) {
@@ -272,72 +251,61 @@ impl<'v> Checker<'v> {
         }
     }
 
-    pub(super) fn env_from(&mut self, source: &'v View<'v>) {
-        self.text_or_empty(source, "prefix", names::check_env_name);
-        if let Some(kind) = self.one_of(
-            source,
-            &["configMapRef", "secretRef"],
-            "an entry of `envFrom`",
-        ) {
-            self.visit_key(source, kind, Self::object);
+    pub(super) fn env_from(&mut self) {
+        self.text_or_empty("prefix", names::check_env_name);
+        if let Some(kind) = self.one_of(&["configMapRef", "secretRef"], "an entry of `envFrom`") {
+            self.visit_key(kind, Self::object);
         }
     }
 
     /// Checks a reference to an object by `name`.
-    pub(super) fn object(&mut self, reference: &'v View<'v>) {
-        self.required_text(reference, "name", names::check_dns_subdomain);
+    pub(super) fn object(&mut self) {
+        self.required_text("name", names::check_dns_subdomain);
     }
 
-    pub(super) fn volume_mount(&mut self, mount: &'v View<'v>) {
-        if mount.get("mountPath").is_none() {
+    pub(super) fn volume_mount(&mut self) {
+        if self.get("mountPath").is_none() {
             self.add("a mount needs `mountPath`");
         }
-        self.text(mount, "mountPath", |path| {
-            match path.is_empty() || path.contains(':') {
-                true => Err("must not be empty and have no `:`"),
-                false => Ok(()),
-            }
+        self.text("mountPath", |path| {
+            let is_right = !path.is_empty() && !path.contains(':');
+            require(is_right, "must not be empty and have no `:`")
         });
-        self.text(mount, "name", names::check_dns_label);
+        self.text("name", names::check_dns_label);
         for key in ["subPath", "subPathExpr"] {
-            self.text(mount, key, check_descending);
+            self.text(key, check_descending);
         }
-        if !is_empty(mount.get("subPath")) && !is_empty(mount.get("subPathExpr")) {
+        if !self.is_empty("subPath") && !self.is_empty("subPathExpr") {
             self.add("a mount has either `subPath` or `subPathExpr`");
         }
         self.word(
-            mount,
             "mountPropagation",
             &["None", "HostToContainer", "Bidirectional"],
         );
-        self.word(
-            mount,
-            "recursiveReadOnly",
-            &["Disabled", "IfPossible", "Enabled"],
-        );
-        let is_recursive = mount
+        self.word("recursiveReadOnly", &["Disabled", "IfPossible", "Enabled"]);
+        let is_recursive = self
             .get("recursiveReadOnly")
             .is_some_and(|word| word != "Disabled" && !word.is_null());
-        if is_recursive && mount.get("readOnly") != Some(&View::Bool(true)) {
+        if is_recursive && !self.is_true("readOnly") {
             self.add("`recursiveReadOnly` needs `readOnly: true`");
         }
-        let propagation = text_at(mount, "mountPropagation");
+        let propagation = self.text_at("mountPropagation");
         if is_recursive && !matches!(propagation, "" | "None") {
             self.add("`recursiveReadOnly` does not go with `mountPropagation`");
         }
     }
 
     /// Checks `resources`: valid quantities, known names, and no request above its limit.
-    pub(super) fn resources(&mut self, resources: &'v View<'v>) {
+    pub(super) fn resources(&mut self) {
         for kind in ["limits", "requests"] {
-            self.amounts(resources, kind);
-            self.fields(resources, kind, Self::resource);
+            self.amounts(kind);
+            self.fields(kind, Self::resource);
         }
-        let limits = resources.get("limits");
-        self.fields(resources, "requests", |checker, name, request| {
-            checker.request_within_limit(name, request, limits.and_then(|limits| limits.get(name)));
+        let limits = self.get("limits");
+        self.fields("requests", |checker, name| {
+            checker.request_within_limit(name, limits.and_then(|limits| limits.get(name)));
         });
-        let both = [limits, resources.get("requests")].into_iter().flatten();
+        let both = [limits, self.get("requests")].into_iter().flatten();
         let quantities = both.filter_map(View::as_object).flatten();
         let mut names = quantities.map(|(name, _)| &**name);
         if names.clone().any(|name| name.starts_with(LARGE_PAGES))
@@ -347,12 +315,12 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn request_within_limit(&mut self, name: &str, request: &View<'_>, limit: Option<&View<'_>>) {
-        if limit == Some(request) {
+    fn request_within_limit(&mut self, name: &str, limit: Option<&View<'_>>) {
+        if limit == Some(self.value) {
             return;
         }
         let limit = limit.and_then(quantity::of_view);
-        let request = quantity::of_view(request);
+        let request = quantity::of_view(self.value);
         if limit.is_some() && request > limit {
             self.add(format!("the container requests more {name} than its limit"));
         } else if is_device(name) && limit != request {
@@ -363,9 +331,9 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn resource(&mut self, name: &str, amount: &View<'_>) {
-        let is_whole =
-            || quantity::of_view(amount).is_none_or(|number| number % quantity::NANO_UNITS == 0);
+    fn resource(&mut self, name: &str) {
+        let amount = quantity::of_view(self.value);
+        let is_whole = || amount.is_none_or(|number| number % quantity::NANO_UNITS == 0);
         if !name.contains('/') {
             if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
                 let known = RESOURCES.join(", ");
@@ -379,11 +347,12 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks that the values of a mapping are quantities and not negative.
-    pub(super) fn amounts(&mut self, holder: &'v View<'v>, key: &'static str) {
-        self.fields(holder, key, Self::amount);
+    pub(super) fn amounts(&mut self, key: &'static str) {
+        self.fields(key, Self::amount);
     }
 
-    fn amount(&mut self, name: &str, amount: &View<'_>) {
+    fn amount(&mut self, name: &str) {
+        let amount = self.value;
         let shown = || match amount.as_str() {
             Some(text) => text.to_owned(),
             None => amount.to_string(),
@@ -400,19 +369,17 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn security_context(&mut self, context: &'v View<'v>) {
-        self.number(context, "runAsUser", 0..=MAX_USER_ID);
-        self.number(context, "runAsGroup", 0..=MAX_USER_ID);
-        self.word(context, "procMount", &["Default", "Unmasked"]);
-        self.profiles(context);
-        let is = |key: &str, wanted: bool| context.get(key).and_then(View::as_bool) == Some(wanted);
-        let added = context
-            .get("capabilities")
-            .and_then(|capabilities| capabilities.get("add"))
-            .and_then(View::as_array);
-        let is_admin =
-            added.is_some_and(|added| added.iter().any(|capability| capability == "CAP_SYS_ADMIN"));
-        if is("allowPrivilegeEscalation", false) && (is("privileged", true) || is_admin) {
+    fn security_context(&mut self) {
+        self.number("runAsUser", 0..=MAX_USER_ID);
+        self.number("runAsGroup", 0..=MAX_USER_ID);
+        self.word("procMount", &["Default", "Unmasked"]);
+        self.profiles();
+        let is_admin = self.get("capabilities").is_some_and(|capabilities| {
+            let mut added = list_at(capabilities, "add").iter();
+            added.any(|capability| capability == "CAP_SYS_ADMIN")
+        });
+        let is_confined = self.get("allowPrivilegeEscalation") == Some(&View::Bool(false));
+        if is_confined && (self.is_true("privileged") || is_admin) {
             self.add(
                 "`allowPrivilegeEscalation: false` does not go with `privileged` or CAP_SYS_ADMIN",
             );
@@ -420,34 +387,29 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks `seccompProfile` and `appArmorProfile` in the security context of a container or a pod.
-    pub(super) fn profiles(&mut self, context: &'v View<'v>) {
+    pub(super) fn profiles(&mut self) {
         for key in ["seccompProfile", "appArmorProfile"] {
-            self.visit_key(context, key, |checker, profile| {
-                checker.profile(key, profile)
-            });
+            self.visit_key(key, |checker| checker.profile(key));
         }
     }
 
-    fn profile(&mut self, key: &str, profile: &'v View<'v>) {
-        self.word(
-            profile,
-            "type",
-            &["RuntimeDefault", "Localhost", "Unconfined"],
-        );
-        let is_local = profile.get("type").is_some_and(|kind| kind == "Localhost");
-        if is_local == is_empty(profile.get("localhostProfile")) {
+    fn profile(&mut self, key: &str) {
+        self.word("type", &["RuntimeDefault", "Localhost", "Unconfined"]);
+        let is_local = self.text_at("type") == "Localhost";
+        if is_local == self.is_empty("localhostProfile") {
             self.report_rule("has `localhostProfile` with `type: Localhost`, and only then");
         }
-        self.text(profile, "localhostProfile", |name| match key {
+        self.text("localhostProfile", |name| match key {
             "seccompProfile" => check_descending(name),
             _ if name.trim() != name => Err("must have no blanks around it"),
             _ => Ok(()),
         });
     }
 
-    fn duplicate_port(&mut self, port: &'v View<'v>, seen: &mut SeenPorts<'v>) {
-        let text = |key: &str| text_at(port, key);
-        let number = |key: &str| port.get(key).and_then(View::as_i64).unwrap_or_default();
+    fn duplicate_port(&mut self, seen: &mut SeenPorts<'v>) {
+        let value = self.value;
+        let text = |key: &str| value.get(key).and_then(View::as_str).unwrap_or_default();
+        let number = |key: &str| value.get(key).and_then(View::as_i64).unwrap_or_default();
         let protocol = match text("protocol") {
             "" => "TCP",
             protocol => protocol,
@@ -465,21 +427,15 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks for duplicate ports and mounts.
-    fn duplicates(&mut self, container: &'v View<'v>) {
-        let has_several = |key: &str| {
-            let list = container.get(key).and_then(View::as_array);
-            list.is_some_and(|list| list.len() > 1)
-        };
-        if has_several("ports") {
+    fn duplicates(&mut self) {
+        if self.list("ports").len() > 1 {
             let mut seen = SeenPorts::default();
-            self.each(container, "ports", |checker, port| {
-                checker.duplicate_port(port, &mut seen)
-            });
+            self.each("ports", |checker| checker.duplicate_port(&mut seen));
         }
-        if has_several("volumeMounts") {
+        if self.list("volumeMounts").len() > 1 {
             let mut paths = BTreeSet::new();
-            self.each(container, "volumeMounts", |checker, mount| {
-                let path = text_at(mount, "mountPath");
+            self.each("volumeMounts", |checker| {
+                let path = checker.text_at("mountPath");
                 if !paths.insert(path.trim_end_matches('/')) {
                     checker.add(format!("the container mounts `{path}` twice"));
                 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::names::RuleCheck;
+use super::names::{RuleCheck, require};
 use crate::yaml::value::{Path, Step};
 use crate::yaml::view::View;
 
@@ -43,11 +43,8 @@ impl ValidationError {
     }
 }
 
-/// Errors in a container.
 pub(crate) fn of_container(container: &View<'_>, role: ContainerRole) -> Vec<ValidationError> {
-    run_check(container, |checker, container| {
-        checker.container(container, role)
-    })
+    run_check(container, |checker| checker.container(role))
 }
 
 /// Errors in the container fields of `defaults`: `resources`, `securityContext`, `imagePullPolicy`.
@@ -55,17 +52,14 @@ pub(crate) fn of_container_fields(fields: &View<'_>) -> Vec<ValidationError> {
     run_check(fields, Checker::container_fields)
 }
 
-/// Errors in a volume.
 pub(crate) fn of_volume(volume: &View<'_>) -> Vec<ValidationError> {
     run_check(volume, Checker::volume)
 }
 
-/// Errors in a volume mount.
 pub(crate) fn of_volume_mount(mount: &View<'_>) -> Vec<ValidationError> {
     run_check(mount, Checker::volume_mount)
 }
 
-/// Errors in a variable.
 pub(crate) fn of_env_var(variable: &View<'_>) -> Vec<ValidationError> {
     run_check(variable, Checker::env_var)
 }
@@ -90,20 +84,20 @@ pub(crate) fn of_pod_spec(spec: &View<'_>) -> Vec<ValidationError> {
     run_check(spec, Checker::pod_spec)
 }
 
-/// Errors in a pod's security context.
 pub(crate) fn of_pod_security_context(context: &View<'_>) -> Vec<ValidationError> {
     run_check(context, Checker::pod_security_context)
 }
 
 fn run_check<'v>(
     value: &'v View<'v>,
-    check: impl FnOnce(&mut Checker<'v>, &'v View<'v>),
+    check: impl FnOnce(&mut Checker<'v>),
 ) -> Vec<ValidationError> {
     let mut checker = Checker {
+        value,
         steps: Vec::new(),
         found: Vec::new(),
     };
-    check(&mut checker, value);
+    check(&mut checker);
     checker.found
 }
 
@@ -116,72 +110,90 @@ enum PathStep<'v> {
 
 /// Walks a value and collects errors at the current path.
 struct Checker<'v> {
+    /// The value at the current path.
+    value: &'v View<'v>,
     steps: Vec<PathStep<'v>>,
     found: Vec<ValidationError>,
 }
 
 impl<'v> Checker<'v> {
+    fn get(&self, key: &str) -> Option<&'v View<'v>> {
+        self.value.get(key)
+    }
+
+    /// Whether there is a value at a key that is not null.
+    fn is_stated(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|inner| !inner.is_null())
+    }
+
+    /// Whether there is nothing at a key but perhaps null or an empty text.
+    fn is_empty(&self, key: &str) -> bool {
+        let value = self.get(key);
+        value.is_none_or(|value| value.is_null() || value.as_str() == Some(""))
+    }
+
+    fn is_true(&self, key: &str) -> bool {
+        self.get(key) == Some(&View::Bool(true))
+    }
+
+    /// The text at a key; empty if there is none.
+    fn text_at(&self, key: &str) -> &'v str {
+        self.get(key).and_then(View::as_str).unwrap_or_default()
+    }
+
+    /// The entries of the list at a key; none if there is no list.
+    fn list(&self, key: &str) -> &'v [View<'v>] {
+        list_at(self.value, key)
+    }
+
     /// Visits the value at a key, unless it is absent or null.
-    fn visit_key(
-        &mut self,
-        value: &'v View<'v>,
-        key: &'static str,
-        check: impl FnOnce(&mut Self, &'v View<'v>),
-    ) {
-        if let Some(inner) = value.get(key).filter(|inner| !inner.is_null()) {
-            self.visit_step(PathStep::Key(key), |checker| check(checker, inner));
+    fn visit_key(&mut self, key: &'static str, check: impl FnOnce(&mut Self)) {
+        if let Some(inner) = self.get(key).filter(|inner| !inner.is_null()) {
+            self.visit_step(PathStep::Key(key), inner, check);
         }
     }
 
     /// Visits each entry of the list at a key.
-    fn each(
-        &mut self,
-        value: &'v View<'v>,
-        key: &'static str,
-        mut check: impl FnMut(&mut Self, &'v View<'v>),
-    ) {
-        self.visit_key(value, key, |checker, list| {
-            for (index, entry) in list.as_array().into_iter().flatten().enumerate() {
-                checker.visit_step(PathStep::Index(index), |checker| check(checker, entry));
+    fn each(&mut self, key: &'static str, mut check: impl FnMut(&mut Self)) {
+        self.visit_key(key, |checker| {
+            let entries = checker.value.as_array().into_iter().flatten();
+            for (index, entry) in entries.enumerate() {
+                checker.visit_step(PathStep::Index(index), entry, &mut check);
             }
         });
     }
 
     /// Visits each entry of the list at a key. No two of them may have the same text at `name`.
-    fn each_once(
-        &mut self,
-        value: &'v View<'v>,
-        key: &'static str,
-        name: &str,
-        check: impl Fn(&mut Self, &'v View<'v>),
-    ) {
+    fn each_once(&mut self, key: &'static str, name: &str, check: impl Fn(&mut Self)) {
         let mut names = BTreeSet::new();
-        self.each(value, key, |checker, entry| {
-            check(checker, entry);
-            if !names.insert(entry.get(name).and_then(View::as_str)) {
+        self.each(key, |checker| {
+            check(checker);
+            if !names.insert(checker.get(name).and_then(View::as_str)) {
                 checker.report_rule("stands twice");
             }
         });
     }
 
     /// Visits each field of the mapping at a key.
-    fn fields(
-        &mut self,
-        value: &'v View<'v>,
-        key: &'static str,
-        mut check: impl FnMut(&mut Self, &'v str, &'v View<'v>),
-    ) {
-        self.visit_key(value, key, |checker, map| {
-            for (name, inner) in map.as_object().into_iter().flatten() {
-                checker.visit_step(PathStep::Key(name), |checker| check(checker, name, inner));
+    fn fields(&mut self, key: &'static str, mut check: impl FnMut(&mut Self, &'v str)) {
+        self.visit_key(key, |checker| {
+            for (name, inner) in checker.value.as_object().into_iter().flatten() {
+                checker.visit_step(PathStep::Key(name), inner, |checker| check(checker, name));
             }
         });
     }
 
-    fn visit_step(&mut self, step: PathStep<'v>, check: impl FnOnce(&mut Self)) {
+    fn visit_step(
+        &mut self,
+        step: PathStep<'v>,
+        value: &'v View<'v>,
+        check: impl FnOnce(&mut Self),
+    ) {
+        let outer = std::mem::replace(&mut self.value, value);
         self.steps.push(step);
         check(self);
         self.steps.pop();
+        self.value = outer;
     }
 
     fn path(&self) -> Path {
@@ -225,63 +237,45 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks the text at a key, if there is one.
-    fn text(
-        &mut self,
-        value: &'v View<'v>,
-        key: &'static str,
-        check: impl FnOnce(&str) -> RuleCheck,
-    ) {
-        self.visit_key(value, key, |checker, text| {
-            if let Some(text) = text.as_str() {
-                checker.rule(check(text));
-            }
-        });
+    fn text(&mut self, key: &'static str, check: impl FnOnce(&str) -> RuleCheck) {
+        self.visit_key(key, |checker| checker.this_text(check));
     }
 
-    /// Checks each text in the list at a key.
-    fn texts(&mut self, value: &'v View<'v>, key: &'static str, check: impl Fn(&str) -> RuleCheck) {
-        self.each(value, key, |checker, text| {
-            if let Some(text) = text.as_str() {
-                checker.rule(check(text));
-            }
-        });
+    fn texts(&mut self, key: &'static str, check: impl Fn(&str) -> RuleCheck) {
+        self.each(key, |checker| checker.this_text(&check));
     }
 
-    /// Checks the text at a key, unless it is empty.
-    fn text_or_empty(
-        &mut self,
-        value: &'v View<'v>,
-        key: &'static str,
-        check: impl FnOnce(&str) -> RuleCheck,
-    ) {
-        self.text(value, key, |text| match text {
+    fn this_text(&mut self, check: impl FnOnce(&str) -> RuleCheck) {
+        if let Some(text) = self.value.as_str() {
+            self.rule(check(text));
+        }
+    }
+
+    fn text_or_empty(&mut self, key: &'static str, check: impl FnOnce(&str) -> RuleCheck) {
+        self.text(key, |text| match text {
             "" => Ok(()),
             _ => check(text),
         });
     }
 
     /// Checks that the text at a key exists and is not empty.
-    fn needs_text(&mut self, value: &View<'_>, key: &str) {
-        if is_empty(value.get(key)) {
+    fn needs_text(&mut self, key: &str) {
+        if self.is_empty(key) {
             self.report_rule(format!("needs `{key}`"));
         }
     }
 
     /// Checks the text at a key, which must exist and not be empty.
-    fn required_text(
-        &mut self,
-        value: &'v View<'v>,
-        key: &'static str,
-        check: impl FnOnce(&str) -> RuleCheck,
-    ) {
-        self.needs_text(value, key);
-        self.text_or_empty(value, key, check);
+    fn required_text(&mut self, key: &'static str, check: impl FnOnce(&str) -> RuleCheck) {
+        self.needs_text(key);
+        self.text_or_empty(key, check);
     }
 
     /// Checks that the text at a key, if there is one, is one of `words`.
-    fn word(&mut self, value: &'v View<'v>, key: &'static str, words: &[&str]) {
-        self.visit_key(value, key, |checker, word| {
-            if let Some(word) = word.as_str().filter(|word| !words.contains(word)) {
+    fn word(&mut self, key: &'static str, words: &[&str]) {
+        self.visit_key(key, |checker| {
+            let word = checker.value.as_str();
+            if let Some(word) = word.filter(|word| !words.contains(word)) {
                 let words = words.iter().copied().filter(|word| !word.is_empty());
                 let words = words.collect::<Vec<_>>().join(", ");
                 checker.report_rule(format!("must be one of {words}, not `{word}`"));
@@ -290,30 +284,29 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks that the number at a key, if there is one, is in an inclusive range.
-    fn number(&mut self, value: &'v View<'v>, key: &'static str, range: RangeInclusive<i64>) {
-        self.visit_key(value, key, |checker, number| {
-            let number = number.as_i64();
-            let Some(number) = number.filter(|number| !range.contains(number)) else {
-                return;
-            };
-            let (least, most) = range.into_inner();
-            match most {
-                i64::MAX => checker.report_rule(format!("must be at least {least}, not {number}")),
-                _ => {
-                    checker.report_rule(format!("must be between {least} and {most}, not {number}"))
-                }
-            }
+    fn number(&mut self, key: &'static str, range: RangeInclusive<i64>) {
+        self.visit_key(key, |checker| checker.this_number(range));
+    }
+
+    fn this_number(&mut self, range: RangeInclusive<i64>) {
+        let number = self.value.as_i64();
+        let Some(number) = number.filter(|number| !range.contains(number)) else {
+            return;
+        };
+        let (least, most) = range.into_inner();
+        self.report_rule(match most {
+            i64::MAX => format!("must be at least {least}, not {number}"),
+            _ => format!("must be between {least} and {most}, not {number}"),
         });
     }
 
     /// Checks that exactly one of the keys exists, and returns it.
     fn one_of(
         &mut self,
-        value: &'v View<'v>,
         keys: &[&'static str],
         subject: impl fmt::Display,
     ) -> Option<&'static str> {
-        let mut present = keys.iter().copied().filter(|key| is_stated(value, key));
+        let mut present = keys.iter().copied().filter(|key| self.is_stated(key));
         match (present.next(), present.next()) {
             (Some(only), None) => return Some(only),
             (Some(first), Some(second)) => {
@@ -334,22 +327,13 @@ fn check_descending(path: &str) -> RuleCheck {
 }
 
 fn check_no_backsteps(path: &str) -> RuleCheck {
-    if path.split('/').any(|part| part == "..") {
-        return Err("must not contain `..`");
-    }
-    Ok(())
+    require(
+        path.split('/').all(|part| part != ".."),
+        "must not contain `..`",
+    )
 }
 
-/// Whether there is a value at a key that is not null.
-fn is_stated(value: &View<'_>, key: &str) -> bool {
-    value.get(key).is_some_and(|inner| !inner.is_null())
-}
-
-/// The text at a key; empty if there is none.
-fn text_at<'v>(value: &'v View<'v>, key: &str) -> &'v str {
-    value.get(key).and_then(View::as_str).unwrap_or_default()
-}
-
-fn is_empty(value: Option<&View<'_>>) -> bool {
-    value.is_none_or(|value| value.is_null() || value.as_str() == Some(""))
+fn list_at<'v>(value: &'v View<'v>, key: &str) -> &'v [View<'v>] {
+    let list = value.get(key).and_then(View::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
 }

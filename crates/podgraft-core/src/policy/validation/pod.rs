@@ -2,9 +2,9 @@
 
 use core::net::IpAddr;
 
+use super::Checker;
 use super::container::MAX_USER_ID;
-use super::{Checker, is_stated, text_at};
-use crate::policy::names;
+use crate::policy::names::{self, require};
 use crate::yaml::view::View;
 
 const MAX_NAMESERVERS: usize = 3;
@@ -12,89 +12,81 @@ const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt"
 const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 
 impl<'v> Checker<'v> {
-    pub(super) fn pod_spec(&mut self, spec: &'v View<'v>) {
-        self.simple_pod_fields(spec);
-        self.fields(spec, "nodeSelector", |checker, key, value| {
+    pub(super) fn pod_spec(&mut self) {
+        self.simple_pod_fields();
+        self.fields("nodeSelector", |checker, key| {
             checker.rule(names::check_label_key(key));
-            checker.rule(value.as_str().map_or(Ok(()), names::check_label_value));
+            checker.this_text(names::check_label_value);
         });
-        self.each(spec, "tolerations", Self::toleration);
-        self.each(spec, "topologySpreadConstraints", Self::spread_constraint);
-        self.each(spec, "hostAliases", |checker, alias| {
-            checker.text(alias, "ip", check_address);
-            checker.texts(alias, "hostnames", names::check_dns_subdomain);
+        self.each("tolerations", Self::toleration);
+        self.each("topologySpreadConstraints", Self::spread_constraint);
+        self.each("hostAliases", |checker| {
+            checker.text("ip", check_address);
+            checker.texts("hostnames", names::check_dns_subdomain);
         });
-        self.visit_key(spec, "dnsConfig", Self::dns);
-        self.visit_key(spec, "affinity", Self::affinity);
-        self.visit_key(spec, "os", |checker, system| {
-            checker.word(system, "name", &["linux", "windows"]);
+        self.visit_key("dnsConfig", Self::dns);
+        self.visit_key("affinity", Self::affinity);
+        self.visit_key("os", |checker| checker.word("name", &["linux", "windows"]));
+        self.each("readinessGates", |checker| {
+            checker.text("conditionType", names::check_label_key);
         });
-        self.each(spec, "readinessGates", |checker, gate| {
-            checker.text(gate, "conditionType", names::check_label_key);
-        });
-        self.each(spec, "resourceClaims", |checker, claim| {
+        self.each("resourceClaims", |checker| {
             let sources = ["resourceClaimName", "resourceClaimTemplateName"];
-            checker.one_of(claim, &sources, "a claim of `resourceClaims`");
+            checker.one_of(&sources, "a claim of `resourceClaims`");
         });
-        self.amounts(spec, "overhead");
-        self.visit_key(spec, "resources", Self::pod_resources);
-        self.each_once(spec, "schedulingGates", "name", |checker, gate| {
-            checker.text(gate, "name", names::check_label_key);
+        self.amounts("overhead");
+        self.visit_key("resources", Self::pod_resources);
+        self.each_once("schedulingGates", "name", |checker| {
+            checker.text("name", names::check_label_key);
         });
-        self.visit_key(spec, "securityContext", Self::pod_security_context);
-        let is_true = |key: &str| spec.get(key) == Some(&View::Bool(true));
-        if is_true("hostPID") && is_true("shareProcessNamespace") {
+        self.visit_key("securityContext", Self::pod_security_context);
+        if self.is_true("hostPID") && self.is_true("shareProcessNamespace") {
             self.add("a pod has either `hostPID` or `shareProcessNamespace`");
         }
     }
 
     /// Checks the fields of a pod spec that are words, numbers or names.
-    fn simple_pod_fields(&mut self, spec: &'v View<'v>) {
-        self.text_or_empty(spec, "serviceAccountName", names::check_dns_subdomain);
-        self.word(spec, "restartPolicy", &["Always", "OnFailure", "Never"]);
+    fn simple_pod_fields(&mut self) {
+        self.text_or_empty("serviceAccountName", names::check_dns_subdomain);
+        self.word("restartPolicy", &["Always", "OnFailure", "Never"]);
         self.word(
-            spec,
             "dnsPolicy",
             &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
         );
-        self.word(spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"]);
-        self.number(spec, "terminationGracePeriodSeconds", 0..=i64::MAX);
-        self.number(spec, "activeDeadlineSeconds", 1..=i64::from(i32::MAX));
-        self.text(spec, "hostname", names::check_dns_label);
-        self.text(spec, "subdomain", names::check_dns_label);
+        self.word("preemptionPolicy", &["PreemptLowerPriority", "Never"]);
+        self.number("terminationGracePeriodSeconds", 0..=i64::MAX);
+        self.number("activeDeadlineSeconds", 1..=i64::from(i32::MAX));
+        self.text("hostname", names::check_dns_label);
+        self.text("subdomain", names::check_dns_label);
         for key in ["priorityClassName", "runtimeClassName"] {
-            self.text(spec, key, names::check_dns_subdomain);
+            self.text(key, names::check_dns_subdomain);
         }
     }
 
-    fn spread_constraint(&mut self, constraint: &'v View<'v>) {
-        self.number(constraint, "maxSkew", 1..=i64::MAX);
-        self.needs_text(constraint, "topologyKey");
-        self.word(
-            constraint,
-            "whenUnsatisfiable",
-            &["DoNotSchedule", "ScheduleAnyway"],
-        );
+    fn spread_constraint(&mut self) {
+        self.number("maxSkew", 1..=i64::MAX);
+        self.needs_text("topologyKey");
+        self.word("whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]);
         for key in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
-            self.word(constraint, key, &["Honor", "Ignore"]);
+            self.word(key, &["Honor", "Ignore"]);
         }
-        self.number(constraint, "minDomains", 1..=i64::from(i32::MAX));
-        let is_hard = text_at(constraint, "whenUnsatisfiable") == "DoNotSchedule";
-        if is_stated(constraint, "minDomains") && !is_hard {
+        self.number("minDomains", 1..=i64::from(i32::MAX));
+        let is_hard = self.text_at("whenUnsatisfiable") == "DoNotSchedule";
+        if self.is_stated("minDomains") && !is_hard {
             self.report_rule(
                 "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
             );
         }
-        if is_stated(constraint, "matchLabelKeys") && !is_stated(constraint, "labelSelector") {
+        if self.is_stated("matchLabelKeys") && !self.is_stated("labelSelector") {
             self.report_rule("has `matchLabelKeys`, which needs a `labelSelector`");
         }
     }
 
     /// Checks the resources of the pod as a whole.
-    fn pod_resources(&mut self, resources: &'v View<'v>) {
-        self.resources(resources);
+    fn pod_resources(&mut self) {
+        self.resources();
         for kind in ["limits", "requests"] {
-            self.fields(resources, kind, |checker, name, _| {
+            self.fields(kind, |checker, name| {
                 if !matches!(name, "cpu" | "memory") && !name.starts_with("hugepages-") {
                     checker.add(format!(
                         "a pod as a whole has cpu, memory and `hugepages-*`, not `{name}`"
@@ -105,17 +97,17 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks a toleration (`ValidateTolerations` of Kubernetes).
-    fn toleration(&mut self, toleration: &'v View<'v>) {
-        let text = |key: &str| text_at(toleration, key);
-        self.word(toleration, "operator", &["", "Equal", "Exists", "Lt", "Gt"]);
+    fn toleration(&mut self) {
+        let value = self.value;
+        let text = |key: &str| value.get(key).and_then(View::as_str).unwrap_or_default();
+        self.word("operator", &["", "Equal", "Exists", "Lt", "Gt"]);
         self.word(
-            toleration,
             "effect",
             &["", "NoSchedule", "PreferNoSchedule", "NoExecute"],
         );
-        self.text_or_empty(toleration, "key", names::check_label_key);
+        self.text_or_empty("key", names::check_label_key);
         if text("operator") != "Exists" {
-            self.text(toleration, "value", names::check_label_value);
+            self.text("value", names::check_label_value);
         }
         if text("key").is_empty() && text("operator") != "Exists" {
             self.report_rule("needs `operator: Exists`, for it has no `key`");
@@ -123,120 +115,100 @@ impl<'v> Checker<'v> {
         if text("operator") == "Exists" && !text("value").is_empty() {
             self.report_rule("has a `value`, which `operator: Exists` does not take");
         }
-        if is_stated(toleration, "tolerationSeconds") && text("effect") != "NoExecute" {
+        if self.is_stated("tolerationSeconds") && text("effect") != "NoExecute" {
             self.report_rule("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
         }
     }
 
-    pub(super) fn pod_security_context(&mut self, context: &'v View<'v>) {
+    pub(super) fn pod_security_context(&mut self) {
         for key in ["runAsUser", "runAsGroup", "fsGroup"] {
-            self.number(context, key, 0..=MAX_USER_ID);
+            self.number(key, 0..=MAX_USER_ID);
         }
-        self.word(
-            context,
-            "fsGroupChangePolicy",
-            &["OnRootMismatch", "Always"],
-        );
-        self.word(context, "supplementalGroupsPolicy", &["Merge", "Strict"]);
-        self.word(
-            context,
-            "seLinuxChangePolicy",
-            &["MountOption", "Recursive"],
-        );
-        self.each(context, "supplementalGroups", |checker, group| {
-            if group
-                .as_i64()
-                .is_some_and(|group| !(0..=MAX_USER_ID).contains(&group))
-            {
-                checker.report_rule(format!("must be between 0 and {MAX_USER_ID}, not {group}"));
-            }
+        self.word("fsGroupChangePolicy", &["OnRootMismatch", "Always"]);
+        self.word("supplementalGroupsPolicy", &["Merge", "Strict"]);
+        self.word("seLinuxChangePolicy", &["MountOption", "Recursive"]);
+        self.each("supplementalGroups", |checker| {
+            checker.this_number(0..=MAX_USER_ID);
         });
-        self.each_once(context, "sysctls", "name", |checker, parameter| {
-            checker.required_text(parameter, "name", check_kernel_parameter);
+        self.each_once("sysctls", "name", |checker| {
+            checker.required_text("name", check_kernel_parameter);
         });
-        self.profiles(context);
+        self.profiles();
     }
 
     /// Checks `dnsConfig` (`validatePodDNSConfig` of Kubernetes).
-    fn dns(&mut self, config: &'v View<'v>) {
-        self.texts(config, "nameservers", check_address);
-        self.visit_key(config, "nameservers", |checker, nameservers| {
-            if nameservers
-                .as_array()
-                .is_some_and(|nameservers| nameservers.len() > MAX_NAMESERVERS)
-            {
+    fn dns(&mut self) {
+        self.texts("nameservers", check_address);
+        if self.list("nameservers").len() > MAX_NAMESERVERS {
+            self.visit_key("nameservers", |checker| {
                 checker.report_rule(format!("must be at most {MAX_NAMESERVERS}"));
-            }
-        });
-        self.texts(config, "searches", check_search);
-        self.each(config, "options", |checker, option| {
-            checker.needs_text(option, "name")
-        });
+            });
+        }
+        self.texts("searches", check_search);
+        self.each("options", |checker| checker.needs_text("name"));
     }
 
     /// Checks `affinity` (`validateAffinity` of Kubernetes).
-    fn affinity(&mut self, affinity: &'v View<'v>) {
+    fn affinity(&mut self) {
         const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
         const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
-        self.visit_key(affinity, "nodeAffinity", |checker, nodes| {
-            checker.visit_key(nodes, REQUIRED, Self::node_selector);
-            checker.each(nodes, PREFERRED, |checker, preferred| {
-                checker.number(preferred, "weight", 1..=100);
-                checker.visit_key(preferred, "preference", |checker, term| {
-                    checker.expressions(term, &NODE_OPERATORS);
+        self.visit_key("nodeAffinity", |checker| {
+            checker.visit_key(REQUIRED, Self::node_selector);
+            checker.each(PREFERRED, |checker| {
+                checker.number("weight", 1..=100);
+                checker.visit_key("preference", |checker| {
+                    checker.expressions(&NODE_OPERATORS);
                 });
             });
         });
         for key in ["podAffinity", "podAntiAffinity"] {
-            self.visit_key(affinity, key, |checker, pods| {
-                checker.each(pods, REQUIRED, Self::pods);
-                checker.each(pods, PREFERRED, |checker, preferred| {
-                    checker.number(preferred, "weight", 1..=100);
-                    checker.visit_key(preferred, "podAffinityTerm", Self::pods);
+            self.visit_key(key, |checker| {
+                checker.each(REQUIRED, Self::pods);
+                checker.each(PREFERRED, |checker| {
+                    checker.number("weight", 1..=100);
+                    checker.visit_key("podAffinityTerm", Self::pods);
                 });
             });
         }
     }
 
-    fn node_selector(&mut self, selector: &'v View<'v>) {
-        let terms = selector.get("nodeSelectorTerms").and_then(View::as_array);
-        if terms.is_none_or(Vec::is_empty) {
+    fn node_selector(&mut self) {
+        if self.list("nodeSelectorTerms").is_empty() {
             self.report_rule("needs a term in `nodeSelectorTerms`");
         }
-        self.each(selector, "nodeSelectorTerms", |checker, term| {
-            checker.expressions(term, &NODE_OPERATORS);
+        self.each("nodeSelectorTerms", |checker| {
+            checker.expressions(&NODE_OPERATORS);
         });
     }
 
     /// Checks a pod affinity term.
-    fn pods(&mut self, term: &'v View<'v>) {
-        self.required_text(term, "topologyKey", names::check_label_key);
+    fn pods(&mut self) {
+        self.required_text("topologyKey", names::check_label_key);
         for key in ["labelSelector", "namespaceSelector"] {
-            self.visit_key(term, key, |checker, selector| {
-                checker.expressions(selector, &LABEL_OPERATORS);
+            self.visit_key(key, |checker| {
+                checker.expressions(&LABEL_OPERATORS);
             });
         }
     }
 
     /// Checks `matchExpressions` of a selector.
-    fn expressions(&mut self, holder: &'v View<'v>, operators: &[&str]) {
-        self.each(holder, "matchExpressions", |checker, expression| {
-            checker.text(expression, "key", names::check_label_key);
-            checker.word(expression, "operator", operators);
-            checker.operands(expression);
+    fn expressions(&mut self, operators: &[&str]) {
+        self.each("matchExpressions", |checker| {
+            checker.text("key", names::check_label_key);
+            checker.word("operator", operators);
+            checker.operands();
         });
     }
 
     /// Checks that the operator of an expression has the values that it needs.
-    fn operands(&mut self, expression: &View<'_>) {
-        let values = expression.get("values").and_then(View::as_array);
-        let count = values.map_or(0, Vec::len);
-        let wrong = match expression.get("operator").and_then(View::as_str) {
-            Some("In" | "NotIn") if count == 0 => "needs `values`",
-            Some("Exists" | "DoesNotExist") if count > 0 => {
+    fn operands(&mut self) {
+        let count = self.list("values").len();
+        let wrong = match self.text_at("operator") {
+            "In" | "NotIn" if count == 0 => "needs `values`",
+            "Exists" | "DoesNotExist" if count > 0 => {
                 "has `values`, which its operator does not take"
             }
-            Some("Gt" | "Lt") if count != 1 => "needs one entry in `values`",
+            "Gt" | "Lt" if count != 1 => "needs one entry in `values`",
             _ => return,
         };
         self.report_rule(wrong);
@@ -253,12 +225,10 @@ fn is_word_of_parameter(word: &str) -> bool {
 }
 
 fn check_kernel_parameter(name: &str) -> names::RuleCheck {
-    match name.len() <= 253 && name.split(['.', '/']).all(is_word_of_parameter) {
-        true => Ok(()),
-        false => {
-            Err("must be lower-case words of letters, digits, `-` and `_`, with `.` or `/` between")
-        }
-    }
+    require(
+        name.len() <= 253 && name.split(['.', '/']).all(is_word_of_parameter),
+        "must be lower-case words of letters, digits, `-` and `_`, with `.` or `/` between",
+    )
 }
 
 /// Checks a search domain: besides names, Linux accepts a single dot, and labels that begin with `_`.
@@ -271,8 +241,5 @@ fn check_search(search: &str) -> names::RuleCheck {
 }
 
 fn check_address(address: &str) -> names::RuleCheck {
-    address
-        .parse::<IpAddr>()
-        .map(|_| ())
-        .map_err(|_| "must be an IP address")
+    require(address.parse::<IpAddr>().is_ok(), "must be an IP address")
 }

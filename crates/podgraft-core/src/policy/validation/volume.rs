@@ -1,9 +1,9 @@
 //! Validates volumes and their sources.
 
 use super::container::PULL_POLICIES;
-use super::{Checker, check_descending, check_no_backsteps, text_at};
-use crate::policy::{names, quantity};
-use crate::yaml::view::View;
+use super::{Checker, check_descending, check_no_backsteps};
+use crate::policy::names::{self, require};
+use crate::policy::quantity;
 
 const HOST_PATH_TYPES: [&str; 8] = [
     "",
@@ -49,13 +49,13 @@ const FIELDS: [&str; 5] = [
 impl<'v> Checker<'v> {
     /// Checks that a volume has exactly one source, and the source itself.
     /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>
-    pub(super) fn volume(&mut self, volume: &'v View<'v>) {
-        let name = text_at(volume, "name");
-        match volume.get("name") {
-            Some(_) => self.text(volume, "name", names::check_dns_label),
+    pub(super) fn volume(&mut self) {
+        let name = self.text_at("name");
+        match self.get("name") {
+            Some(_) => self.text("name", names::check_dns_label),
             None => self.add("a volume needs a `name`"),
         }
-        let fields = volume.as_object().into_iter().flatten();
+        let fields = self.value.as_object().into_iter().flatten();
         let sources: Vec<&str> = fields
             .filter(|(key, source)| *key != "name" && !source.is_null())
             .map(|(key, _)| &**key)
@@ -72,52 +72,50 @@ impl<'v> Checker<'v> {
             )),
         }
         for kind in SOURCES {
-            self.visit_key(volume, kind, |checker, source| {
-                checker.volume_source(kind, source);
-            });
+            self.visit_key(kind, |checker| checker.volume_source(kind));
         }
     }
 
-    fn volume_source(&mut self, kind: &str, source: &'v View<'v>) {
+    fn volume_source(&mut self, kind: &str) {
         match kind {
-            "emptyDir" => self.visit_key(source, "sizeLimit", |checker, limit| {
-                if quantity::of_view(limit).is_none_or(|limit| limit < 0) {
+            "emptyDir" => self.visit_key("sizeLimit", |checker| {
+                if quantity::of_view(checker.value).is_none_or(|limit| limit < 0) {
                     checker.report_rule("must be an amount such as `64Mi`");
                 }
             }),
             "hostPath" => {
-                self.required_text(source, "path", check_no_backsteps);
-                self.word(source, "type", &HOST_PATH_TYPES);
+                self.required_text("path", check_no_backsteps);
+                self.word("type", &HOST_PATH_TYPES);
             }
             "configMap" => {
-                self.object(source);
-                self.files(source);
+                self.object();
+                self.files();
             }
             "secret" => {
-                self.required_text(source, "secretName", names::check_dns_subdomain);
-                self.files(source);
+                self.required_text("secretName", names::check_dns_subdomain);
+                self.files();
             }
             "persistentVolumeClaim" => {
-                self.required_text(source, "claimName", names::check_dns_subdomain);
+                self.required_text("claimName", names::check_dns_subdomain);
             }
-            "downwardAPI" => self.fields_as_files(source),
-            "csi" => self.required_text(source, "driver", |driver| {
+            "downwardAPI" => self.fields_as_files(),
+            "csi" => self.required_text("driver", |driver| {
                 names::check_dns_subdomain(&driver.to_ascii_lowercase())
             }),
             "nfs" => {
-                self.needs_text(source, "server");
-                self.text(source, "path", |path| match path.starts_with('/') {
-                    true => Ok(()),
-                    false => Err("must begin with `/`"),
+                self.needs_text("server");
+                self.text("path", |path| {
+                    require(path.starts_with('/'), "must begin with `/`")
                 });
             }
-            "ephemeral" => self.volume_claim(&source["volumeClaimTemplate"]["spec"]),
-            "image" => self.word(source, "pullPolicy", &PULL_POLICIES),
-            _ => self.projected(source),
+            "ephemeral" => self.volume_claim(),
+            "image" => self.word("pullPolicy", &PULL_POLICIES),
+            _ => self.projected(),
         }
     }
 
-    fn volume_claim(&mut self, spec: &View<'_>) {
+    fn volume_claim(&mut self) {
+        let spec = &self.value["volumeClaimTemplate"]["spec"];
         if spec["resources"]["requests"].get("storage").is_none() {
             self.report_rule(
                 "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
@@ -125,49 +123,47 @@ impl<'v> Checker<'v> {
         }
     }
 
-    fn projected(&mut self, source: &'v View<'v>) {
-        self.mode(source, "defaultMode");
-        self.each(source, "sources", |checker, source| {
-            if let Some(kind) = checker.one_of(source, &PROJECTED, "a projected source") {
-                checker.visit_key(source, kind, |checker, source| {
-                    checker.projected_source(kind, source);
-                });
+    fn projected(&mut self) {
+        self.mode("defaultMode");
+        self.each("sources", |checker| {
+            if let Some(kind) = checker.one_of(&PROJECTED, "a projected source") {
+                checker.visit_key(kind, |checker| checker.projected_source(kind));
             }
         });
     }
 
-    fn projected_source(&mut self, kind: &str, source: &'v View<'v>) {
+    fn projected_source(&mut self, kind: &str) {
         if matches!(kind, "secret" | "configMap") {
-            self.object(source);
+            self.object();
         }
         if kind == "serviceAccountToken" {
-            self.required_text(source, "path", check_descending);
-            self.number(source, "expirationSeconds", 600..=1 << 32);
+            self.required_text("path", check_descending);
+            self.number("expirationSeconds", 600..=1 << 32);
         }
         match kind {
-            "downwardAPI" => self.fields_as_files(source),
-            _ => self.files(source),
+            "downwardAPI" => self.fields_as_files(),
+            _ => self.files(),
         }
     }
 
     /// Checks the files of the downward API (`validateDownwardAPIVolumeFile` of Kubernetes).
-    fn fields_as_files(&mut self, source: &'v View<'v>) {
-        self.files(source);
-        self.each(source, "items", |checker, item| {
+    fn fields_as_files(&mut self) {
+        self.files();
+        self.each("items", |checker| {
             let kinds = ["fieldRef", "resourceFieldRef"];
-            match checker.one_of(item, &kinds, "a file of the downward API") {
-                Some("fieldRef") => checker.visit_key(item, "fieldRef", Self::field_as_file),
-                Some(kind) => checker.visit_key(item, kind, |checker, source| {
-                    checker.needs_text(source, "containerName");
-                    checker.resource_of_container(source);
+            match checker.one_of(&kinds, "a file of the downward API") {
+                Some("fieldRef") => checker.visit_key("fieldRef", Self::field_as_file),
+                Some(kind) => checker.visit_key(kind, |checker| {
+                    checker.needs_text("containerName");
+                    checker.resource_of_container();
                 }),
                 None => {}
             }
         });
     }
 
-    fn field_as_file(&mut self, source: &'v View<'v>) {
-        let path = text_at(source, "fieldPath");
+    fn field_as_file(&mut self) {
+        let path = self.text_at("fieldPath");
         let is_part = ["metadata.labels['", "metadata.annotations['"]
             .iter()
             .any(|begin| path.starts_with(begin));
@@ -178,9 +174,10 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks file permissions. JSON has no octal numbers, so a decimal 777 is out of range.
-    fn mode(&mut self, holder: &'v View<'v>, key: &'static str) {
-        self.visit_key(holder, key, |checker, mode| {
-            if let Some(mode) = mode.as_i64().filter(|mode| !(0..=0o777).contains(mode)) {
+    fn mode(&mut self, key: &'static str) {
+        self.visit_key(key, |checker| {
+            let mode = checker.value.as_i64();
+            if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
                 checker.report_rule(format!(
                     "must be between 0 and 0777 (octal, which is 511), not {mode}"
                 ));
@@ -189,12 +186,12 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks `items`, which map keys to files.
-    fn files(&mut self, source: &'v View<'v>) {
-        self.mode(source, "defaultMode");
-        self.each(source, "items", |checker, item| {
-            checker.text(item, "key", names::check_config_key);
-            checker.required_text(item, "path", check_descending);
-            checker.mode(item, "mode");
+    fn files(&mut self) {
+        self.mode("defaultMode");
+        self.each("items", |checker| {
+            checker.text("key", names::check_config_key);
+            checker.required_text("path", check_descending);
+            checker.mode("mode");
         });
     }
 }
