@@ -1,6 +1,5 @@
 //! Classifies the objects of policy files as policies, resources of policies, or neither.
 
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -101,27 +100,15 @@ impl<'t> FoundDocument<'t> {
 
     /// The declared parameters. A resource has those of its policy.
     pub(super) fn declared(&self, policy: Option<&FoundDocument<'_>>) -> DeclaredParams {
-        let names = match (&self.role, policy) {
-            (ObjectRole::InjectionPolicy, _) => native::declared(&self.document),
-            (ObjectRole::Resource, Some(policy)) => native::declared(&policy.document),
-            (ObjectRole::Instrumentation, _) | (ObjectRole::Resource, None) => Vec::new(),
-        };
-        let params = self
-            .document
-            .value
-            .pointer("/spec/params")
-            .and_then(Value::as_array);
-        let overridable = params
-            .into_iter()
-            .flatten()
-            .filter(|param| param["overridable"] == Value::Bool(true));
-        let overridable = overridable
-            .filter_map(|param| param["name"].as_str().map(str::to_owned))
-            .collect();
+        let all = |document| native::declared(document, |_| true);
         DeclaredParams {
             identity: self.document.identity(),
-            names,
-            overridable,
+            names: match (&self.role, policy) {
+                (ObjectRole::InjectionPolicy, _) => all(&self.document),
+                (ObjectRole::Resource, Some(policy)) => all(&policy.document),
+                (ObjectRole::Instrumentation, _) | (ObjectRole::Resource, None) => Vec::new(),
+            },
+            overridable: native::declared(&self.document, |param| param["overridable"] == true),
             is_resource: matches!(self.role, ObjectRole::Resource),
             is_for_resources: self.source().is_some(),
         }

@@ -72,23 +72,19 @@ impl PolicyReader<'_, '_> {
         self.check_unique(&set, "name");
     }
 
-    fn invalid(&mut self, path: &Path, message: impl Into<String>) {
-        self.problems
-            .push(self.document.error(Code::Invalid, path, message));
-    }
-
     fn check_unique(&mut self, paths: &[Path], key: &str) {
         let mut seen = BTreeSet::new();
         for path in paths {
             let at = path.key(key);
             let text = self.document_text(&at);
-            let identity = if key == "mountPath" {
-                text.trim_end_matches('/')
-            } else {
-                &text
+            let identity = match key {
+                "mountPath" => text.trim_end_matches('/'),
+                _ => &text,
             };
             if !seen.insert(identity.to_owned()) {
-                self.invalid(&at, format!("`{key}` `{text}` stands twice"));
+                let message = format!("`{key}` `{text}` stands twice");
+                let problem = self.document.error(Code::Invalid, &at, message);
+                self.problems.push(problem);
             }
         }
     }

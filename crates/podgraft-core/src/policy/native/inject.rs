@@ -186,27 +186,23 @@ impl PolicyReader<'_, '_> {
         };
         self.report(at, |container| validation::of_container(container, role));
         let stated = item.value.get("restartPolicy").and_then(Value::as_str);
-        match (entry.r#type, stated) {
+        let wrong = match (entry.r#type, stated) {
             (SidecarType::Native, None | Some("Always")) => {
                 Arc::make_mut(&mut item.value)["restartPolicy"] = Value::from("Always");
+                None
             }
-            (SidecarType::Native, Some(_)) => {
-                self.report_error(
-                    &at.key("restartPolicy"),
-                    "a native sidecar always restarts",
-                    "leave `restartPolicy` out",
-                );
-            }
-            (SidecarType::Container, Some("Always")) => {
-                let message =
-                    "`restartPolicy: Always` makes an init container a sidecar, and this is none";
-                self.report_error(
-                    &at.key("restartPolicy"),
-                    message,
-                    "leave it out, or make the sidecar `type: Native`",
-                );
-            }
-            (SidecarType::Container, _) => {}
+            (SidecarType::Native, Some(_)) => Some((
+                "a native sidecar always restarts",
+                "leave `restartPolicy` out",
+            )),
+            (SidecarType::Container, Some("Always")) => Some((
+                "`restartPolicy: Always` makes an init container a sidecar, and this is none",
+                "leave it out, or make the sidecar `type: Native`",
+            )),
+            (SidecarType::Container, _) => None,
+        };
+        if let Some((message, help)) = wrong {
+            self.report_error(&at.key("restartPolicy"), message, help);
         }
         (item, entry.r#type, entry.position)
     }

@@ -46,17 +46,14 @@ use types::{InjectionPolicy, Param};
 /// The schema of an `InjectionPolicy`.
 pub(crate) static SCHEMA: Schema = Schema::Stored(&INJECTION_POLICY, "InjectionPolicy");
 
-/// The names of the parameters that a policy declares. Works for an invalid policy too.
-pub fn declared(document: &Document<'_>) -> Vec<String> {
-    let list = document
-        .value
-        .pointer("/spec/params")
-        .and_then(Value::as_array);
-    let names = list
-        .into_iter()
-        .flatten()
-        .filter_map(|param| param.get("name")?.as_str());
-    names.map(str::to_owned).collect()
+/// The names of those of a policy's parameters for which something holds. Works for an invalid policy too.
+pub(crate) fn declared(document: &Document<'_>, holds: impl Fn(&Value) -> bool) -> Vec<String> {
+    let list = document.value.pointer("/spec/params");
+    let params = list.and_then(Value::as_array).into_iter().flatten();
+    let names = params.filter(|param| holds(param));
+    names
+        .filter_map(|param| Some(param.get("name")?.as_str()?.to_owned()))
+        .collect()
 }
 
 /// A policy in which everything that does not depend on a workload has been evaluated.

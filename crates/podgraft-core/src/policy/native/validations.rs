@@ -94,11 +94,7 @@ impl ValidationContext<'_, '_, '_> {
         let expression = compile(self.document, text, self.vocabulary, at)?;
         if expression.uses.workload {
             let is_open = self.vocabulary.is_open() && !expression.names_workload();
-            return if is_open {
-                Ok(None)
-            } else {
-                Err(self.of_workload(at))
-            };
+            return self.unknown_or_refused(is_open, at);
         }
         match self
             .evaluator()
@@ -161,12 +157,7 @@ impl ValidationContext<'_, '_, '_> {
             self.document.faults(faults.collect())
         })?;
         if template.uses().workload {
-            let is_open = self.vocabulary.is_open();
-            return if is_open {
-                Ok(None)
-            } else {
-                Err(self.of_workload(at))
-            };
+            return self.unknown_or_refused(self.vocabulary.is_open(), at);
         }
         if !is_said {
             return Ok(None);
@@ -192,11 +183,20 @@ impl ValidationContext<'_, '_, '_> {
         }
     }
 
-    fn of_workload(&self, at: &Path) -> Vec<Diagnostic> {
+    /// What comes of an expression that waits for more than is given: for the workload, which is refused, unless it is
+    /// the resource or a parameter that is open.
+    fn unknown_or_refused<T>(
+        &self,
+        is_open: bool,
+        at: &Path,
+    ) -> Result<Option<T>, Vec<Diagnostic>> {
+        if is_open {
+            return Ok(None);
+        }
         let message = "a validation asks of the resource and the parameters only";
         let problem = self.document.error(Code::BadExpression, at, message);
         let help = "what depends on the workload is a `matchConditions`";
-        vec![problem.help(help)]
+        Err(vec![problem.help(help)])
     }
 }
 
