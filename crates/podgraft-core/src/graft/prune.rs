@@ -365,15 +365,16 @@ pub(super) fn restore_end(
         return Vec::new();
     };
     // After anything but a workload, podgraft did not add the line end.
-    let found = find_objects(&tree, kinds).pop();
-    let is_workload = found
+    let mut found = find_objects(&tree, kinds);
+    let last_object = found.pop();
+    let is_workload = last_object
         .as_ref()
         .and_then(DocumentContent::as_object)
-        .is_some_and(|object| {
-            let is_wanted = at.is_none_or(|at| last.start + tree.span(object.node).start <= at);
-            is_wanted && kinds.find(&object.api_version, &object.kind).is_some()
-        });
-    if !is_workload {
+        .is_some_and(|object| kinds.find(&object.api_version, &object.kind).is_some());
+    // Lines above its first key may be gone, so it may begin behind the offset.
+    let before = found.last().and_then(DocumentContent::as_object);
+    let before = before.map_or(0, |object| last.start + tree.span(object.node).end);
+    if !is_workload || at.is_some_and(|at| at < before.max(last.start)) {
         return Vec::new();
     }
     vec![Edit::removal(unended.len()..text.len())]
