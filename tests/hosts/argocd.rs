@@ -147,7 +147,10 @@ fn parameters_of_the_application_are_read_strictly() {
         ),
         ("{}", "it is no JSON list"),
         ("[1]", "an entry has no `name`"),
-        (r#"[{"name": "strict", "string": "yes"}]"#, "must be `true` or `false`"),
+        (
+            r#"[{"name": "strict", "string": "yes"}]"#,
+            "must be `true` or `false`",
+        ),
         (r#"[{"name": "params", "array": ["a"]}]"#, "must be a map"),
         (r#"[{"name": "policies", "map": {}}]"#, "must be a list"),
     ] {
