@@ -164,6 +164,10 @@ pub(super) fn edits_of(
             }));
         }
     }
+    // In a text with both kinds of line ends, lengths that count with one of them lead beyond its end.
+    let (found, is_within) = (edits.len(), |edit: &Edit| edit.at.end <= text.len());
+    edits.retain(is_within);
+    has_lost |= edits.len() < found;
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     // Overlapping edits would make `splice` panic. A changed record could have some.
     edits.dedup_by(|next, before| next.at.start < before.at.end);
