@@ -251,6 +251,10 @@ fn scan_line(line: &[u8], indentation: usize) -> Option<SkippedLine> {
             Some(b'&' | b'*' | b'!' | b'?' | b'%' | b'@' | b'`' | b'\t' | b',' | b']' | b'}') => {
                 return None;
             }
+            // A key that is not written, or a list behind a key.
+            Some(b':' | b'-') if matches!(line.get(at + 1), None | Some(b' ' | b'\r')) => {
+                return None;
+            }
             Some(_) => match end_of_plain(line, at)? {
                 Some(colon) => colon,
                 None => return Some(SkippedLine::Whole),
