@@ -99,9 +99,13 @@ pub fn graft_host(run: &args::RunArgs) -> Result<GraftOutcome, clap::Error> {
 }
 
 /// Grafts one text that a host passed in.
-pub fn graft_read(run: &args::RunArgs, input: Input, text: Vec<u8>) -> GraftOutcome {
-    let request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
-    graft_given(run, vec![(input, Arc::new(text))], &request, Vec::new())
+pub fn graft_read(
+    run: &args::RunArgs,
+    request: &RunRequest<'_>,
+    input: Input,
+    text: Vec<u8>,
+) -> GraftOutcome {
+    graft_given(run, vec![(input, Arc::new(text))], request, Vec::new())
 }
 
 /// Grafts the texts and adds what is found to `problems`, the problems that reading them had.

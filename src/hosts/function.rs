@@ -19,7 +19,7 @@ use crate::conclude::refuse;
 use crate::diagnostics::{Console, log_to_file};
 use crate::exit::Exit;
 use crate::policies::no_policy;
-use crate::run::{GraftOutcome, Purpose, RunRequest, graft_given};
+use crate::run::{GraftOutcome, Purpose, RunRequest, graft_read};
 use crate::settings::{add, policies_in_list};
 use crate::stdout::print;
 use crate::walk::Input;
@@ -42,8 +42,7 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
         Ok((run, mode)) => {
             let mut request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
             request.options.image_env_words = IMAGE_ENV;
-            let texts = vec![(input, Arc::new(text.clone().into_bytes()))];
-            let mut grafted = graft_given(&run, texts, &request, Vec::new());
+            let mut grafted = graft_read(&run, &request, input, text.clone().into_bytes());
             if mode == FunctionMode::Check {
                 grafted.problems.extend(out_of_date(&grafted, &list));
             }

@@ -17,7 +17,7 @@ use crate::diagnostics::{Console, log_to_file};
 use crate::exit::Exit;
 use crate::manifests::is_blank;
 use crate::output::OutputTarget;
-use crate::run::{GraftOutcome, graft_read};
+use crate::run::{GraftOutcome, Purpose, RunRequest, graft_read};
 use crate::settings::{self, Caller};
 use crate::stdout::print;
 use crate::walk::Input;
@@ -45,7 +45,8 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
         return Ok(Exit::Done);
     }
     let run = complete_with_policy(&args.run(), no_policy_given())?;
-    let mut grafted = graft_read(&run, input, text);
+    let request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
+    let mut grafted = graft_read(&run, &request, input, text);
     let evasions = local_config_errors(&grafted);
     grafted.problems.extend(evasions);
     Ok(conclude(grafted, &args.output, TO_STDOUT))

@@ -14,6 +14,7 @@ use super::emit::{
 use super::layout::{
     behind_blanks, block_style, column, column_of, has_deeper_comment, line_end, next_line,
 };
+use super::remove::not_key_and_value;
 use super::text_cache::TextCache;
 use super::{flow, scalar};
 
@@ -304,10 +305,7 @@ impl Lowering<'_, '_> {
             .take_while(|byte| matches!(byte, b' ' | b'\t'))
             .count();
         if text.as_bytes().get(key_end + blanks) != Some(&b':') {
-            return Err(LoweringError {
-                node: key,
-                reason: "is not written as `key: value`",
-            });
+            return Err(not_key_and_value(key));
         }
         let start = self.tree.span(value).start;
         let head = self.behind_properties(key, value);

@@ -166,7 +166,8 @@ impl Lowering<'_, '_> {
     }
 }
 
-fn not_key_and_value(key: NodeId) -> LoweringError {
+/// The error for a field that is written in another way, such as behind a `?`.
+pub(super) fn not_key_and_value(key: NodeId) -> LoweringError {
     LoweringError {
         node: key,
         reason: "is not written as `key: value`",
