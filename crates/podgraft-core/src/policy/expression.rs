@@ -16,7 +16,9 @@ mod macros;
 mod memo;
 mod messages;
 mod order;
+mod replacements;
 mod shared;
+mod urls;
 mod values;
 
 use cel::ParseErrors;

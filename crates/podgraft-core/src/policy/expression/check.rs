@@ -9,9 +9,10 @@ use cel::common::ast::{
 use std::collections::BTreeSet;
 
 use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
-use super::library::{CHARGED, CHARGED_EACH, JOIN, REPLACE, WALKED, is_free};
+use super::library::{CHARGED, CHARGED_EACH, WALKED, is_free};
 use super::macros::{call, is_binding, lazily, literal};
 use super::memo::{FieldReads, Memo, is_label_map};
+use super::replacements;
 use super::{FieldReferences, MAX_DEPTH, MAX_WALKS, ObjectKinds, cost, too_deep};
 use crate::diagnostic::{Code, unless};
 use crate::manifest::workload::group_of;
@@ -256,10 +257,8 @@ impl<'c> ExpressionChecker<'c> {
             self.add_charge(target, charge);
         }
         self.arguments(call);
-        match call.func_name.as_str() {
-            "replace" => call.func_name = REPLACE.to_owned(),
-            "join" => call.func_name = JOIN.to_owned(),
-            _ => {}
+        if let Some(name) = replacements::name_for(&call.func_name, call.args.len()) {
+            call.func_name = name.to_owned();
         }
     }
 

@@ -11,7 +11,8 @@ use std::sync::{Arc, LazyLock};
 
 use super::cost::spend_on_text;
 use super::library::{CallArgs, CallResult, Overload, add_all, add_members, text_arg};
-use super::values::{is_url, opaque, opaque_arg};
+use super::urls::is_url;
+use super::values::{opaque, opaque_arg};
 use crate::policy::names::{
     RuleCheck, check_dns_label, check_dns_subdomain, check_label_key, check_label_value, require,
 };

@@ -3,7 +3,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cel::common::types::{DYN_TYPE, LIST_TYPE, STRING_TYPE, Type};
+use cel::common::types::{DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 use cel::objects::{Key, Map};
 use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
@@ -367,7 +367,13 @@ const OF_QUANTITIES: &[Overload] = &[
     ("add", &[QUANTITY], |args| {
         combined(&args, i128::checked_add)
     }),
+    ("add", &[INT_TYPE], |args| {
+        combined(&args, i128::checked_add)
+    }),
     ("sub", &[QUANTITY], |args| {
+        combined(&args, i128::checked_sub)
+    }),
+    ("sub", &[INT_TYPE], |args| {
         combined(&args, i128::checked_sub)
     }),
 ];
@@ -380,7 +386,11 @@ fn combined<'b, 'v>(
     args: &CallArgs<'b, 'v>,
     operation: fn(i128, i128) -> Option<i128>,
 ) -> CallResult<'b, 'v> {
-    let made = operation(quantity(args, 0)?.0, quantity(args, 1)?.0);
+    let operand = match arg(args, 1) {
+        Ok(Cel::Int(units)) => i128::from(units) * NANO,
+        _ => quantity(args, 1)?.0,
+    };
+    let made = operation(quantity(args, 0)?.0, operand);
     let made = made.ok_or_else(|| failed("quantity", "the quantity is too large"))?;
     Ok(CowVal::owned(Quantity(made)))
 }

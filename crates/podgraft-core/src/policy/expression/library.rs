@@ -3,8 +3,7 @@
 use cel::common::ast::operators;
 use cel::common::functions::Function;
 use cel::common::types::{
-    CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE,
-    Type,
+    CelList, CelMap, CelMapKey, CelOptional, CelString, DYN_TYPE, INT_TYPE, STRING_TYPE, Type,
 };
 use cel::common::value::{CowVal, Val};
 use cel::objects::Key;
@@ -12,11 +11,13 @@ use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
 use std::sync::{Arc, LazyLock};
 
 use super::addresses;
-use super::cost::{spend, spend_on, spend_on_text};
+use super::cost::{spend, spend_on};
 use super::formats;
 use super::kubernetes;
 use super::lookups::{self, LookupKey};
 use super::macros;
+use super::replacements;
+use super::urls;
 use super::values;
 use crate::manifest::workload::group_of;
 use crate::policy::functions;
@@ -27,10 +28,6 @@ const MAX_ENTRIES: i64 = 1024;
 pub(super) type CallArgs<'b, 'v> = Vec<CowVal<'b, 'v>>;
 pub(super) type CallResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
-/// Our `replace`. The result of the crate's has no limit.
-pub(super) const REPLACE: &str = "@replace";
-/// Our `join`. The result of the crate's has no limit.
-pub(super) const JOIN: &str = "@join";
 /// Wraps what a comprehension walks: a list of limited length, or a map, which becomes its sorted keys. The second
 /// argument is the number of nodes that are evaluated for each entry.
 pub(super) const WALKED: &str = "@walked";
@@ -60,10 +57,11 @@ pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
     let added = cel::extensions::strings(&mut env)
         .and_then(|()| add_all(&mut env, FUNCTIONS))
-        .and_then(|()| add_members(&mut env, &LIST_TYPE, OF_LISTS))
         .and_then(|()| add_members(&mut env, &STRING_TYPE, OF_TEXTS))
+        .and_then(|()| replacements::add(&mut env))
         .and_then(|()| kubernetes::add(&mut env))
         .and_then(|()| values::add(&mut env))
+        .and_then(|()| urls::add(&mut env))
         .and_then(|()| addresses::add(&mut env))
         .and_then(|()| formats::add(&mut env))
         .and_then(|()| macros::add(&mut env));
@@ -135,15 +133,11 @@ const FUNCTIONS: &[Overload] = &[
     ("matches", &[STRING_TYPE, STRING_TYPE], matches),
 ];
 
-const OF_LISTS: &[Overload] = &[(JOIN, &[], join), (JOIN, &[STRING_TYPE], join)];
-
 const OF_TEXTS: &[Overload] = &[
     ("matches", &[STRING_TYPE], matches),
     ("find", &[STRING_TYPE], find),
     ("findAll", &[STRING_TYPE], find_all),
     ("findAll", &[STRING_TYPE, INT_TYPE], find_all),
-    (REPLACE, &[STRING_TYPE, STRING_TYPE], replace),
-    (REPLACE, &[STRING_TYPE, STRING_TYPE, INT_TYPE], replace),
 ];
 
 pub(super) fn failed(function: &str, reason: impl ToString) -> ExecutionError {
@@ -167,7 +161,10 @@ pub(super) fn text_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<String, Exe
 }
 
 /// The limit argument of a function; `None` for a negative number, which means no limit in Kubernetes' CEL.
-fn most_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Option<usize>, ExecutionError> {
+pub(super) fn most_arg(
+    args: &CallArgs<'_, '_>,
+    at: usize,
+) -> Result<Option<usize>, ExecutionError> {
     Ok(match arg(args, at)? {
         Cel::Int(number) => usize::try_from(number).ok(),
         _ => None,
@@ -246,46 +243,6 @@ fn find_all<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
         spend(1 + left.saturating_mul(weight) / 64)
     });
     returned(found.map_err(|reason| failed("findAll", reason))??)
-}
-
-fn replace<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let (text, from, to) = (
-        text_arg(&args, 0)?,
-        text_arg(&args, 1)?,
-        text_arg(&args, 2)?,
-    );
-    let replaced = functions::replace(&text, &from, &to, most_arg(&args, 3)?);
-    returned(replaced.map_err(|reason| failed("replace", reason))?)
-}
-
-fn join<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
-    let separator = match args.len() {
-        1 => String::new(),
-        _ => text_arg(&args, 1)?,
-    };
-    let list = args
-        .first()
-        .ok_or(ExecutionError::MissingArgumentOrTarget)?;
-    let mut entries = list
-        .as_iterable()
-        .ok_or_else(|| failed("join", "takes a list"))?
-        .iter();
-    let mut joined = String::new();
-    let mut is_first = true;
-    while let Some(entry) = entries.next() {
-        let text = entry
-            .downcast_ref::<CelString>()
-            .ok_or_else(|| failed("join", "takes a list of texts"))?;
-        if !std::mem::take(&mut is_first) {
-            joined.push_str(&separator);
-        }
-        joined.push_str(text.inner());
-        if joined.len() > functions::MAX_TEXT {
-            return Err(failed("join", "the text would be longer than 1 MiB"));
-        }
-    }
-    spend_on_text(&joined)?;
-    returned(joined)
 }
 
 fn first<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {

@@ -1,15 +1,11 @@
-//! Versions and URLs of Kubernetes' CEL libraries, and macros for all types that are parsed from texts.
+//! Versions of Kubernetes' CEL libraries, and macros for all types that are parsed from texts.
 
 use cel::common::functions::Function;
 use cel::common::types::{STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
-use cel::objects::{Key, Map};
-use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
-use core::net::Ipv6Addr;
+use cel::{DeclarationError, Env, ExecutionError};
 use std::any::Any;
 use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::cost::spend_on_text;
 use super::library::{
@@ -103,11 +99,6 @@ pub(super) fn add_comparisons<T: StaticVal + Clone + Ord>(
     })
 }
 
-/// Whether a text is an absolute URI or an absolute path.
-pub(super) fn is_url(text: &str) -> bool {
-    Url::read(text).is_some()
-}
-
 /// The first argument as text, charged for parsing it.
 pub(super) fn checked_text(args: &CallArgs<'_, '_>) -> Result<String, ExecutionError> {
     let text = text_arg(args, 0)?;
@@ -118,10 +109,8 @@ pub(super) fn checked_text(args: &CallArgs<'_, '_>) -> Result<String, ExecutionE
 /// Adds the functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
     add_all(env, reading!("semver", "isSemver", Version))?;
-    add_all(env, reading!("url", "isURL", Url))?;
     add_comparisons::<Version>(env)?;
-    add_members(env, &VERSION, OF_VERSIONS)?;
-    add_members(env, &URL, OF_URLS)
+    add_members(env, &VERSION, OF_VERSIONS)
 }
 
 /// A version as in <https://semver.org>. The build metadata is checked and ignored.
@@ -179,7 +168,7 @@ impl PartialOrd for Version {
     }
 }
 
-fn split(text: &str, mark: char) -> (&str, Option<&str>) {
+pub(super) fn split(text: &str, mark: char) -> (&str, Option<&str>) {
     match text.split_once(mark) {
         Some((before, after)) => (before, Some(after)),
         None => (text, None),
@@ -200,128 +189,4 @@ const OF_VERSIONS: &[Overload] = &[
 
 fn part<'b, 'v>(args: &CallArgs<'b, 'v>, at: usize) -> CallResult<'b, 'v> {
     returned(i64::try_from(opaque_arg::<Version>(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
-}
-
-/// An absolute URI, or an absolute path without scheme and host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Url {
-    scheme: String,
-    host: String,
-    path: String,
-    query: String,
-}
-
-opaque!(Url, URL, "kubernetes.URL");
-
-impl Url {
-    fn read(text: &str) -> Option<Self> {
-        let is_visible = |char: char| !char.is_control() && char != ' ';
-        if !text.chars().all(is_visible) {
-            return None;
-        }
-        let (text, _) = split(text, '#');
-        let (scheme, rest) = match text.split_once(':') {
-            Some((scheme, rest)) if is_scheme(scheme) => (scheme.to_ascii_lowercase(), rest),
-            _ if text.starts_with('/') => (String::new(), text),
-            _ => return None,
-        };
-        let (rest, query) = split(rest, '?');
-        let (host, path) = match rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
-            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-            None => ("", rest),
-        };
-        // User information is not a part of the host.
-        let host = host.rsplit('@').next().unwrap_or_default();
-        (is_host(host) && percent_decoded(path).is_some()).then(|| Url {
-            scheme,
-            host: host.to_owned(),
-            path: path.to_owned(),
-            query: query.unwrap_or_default().to_owned(),
-        })
-    }
-
-    /// The query as a map from each key to its list of values.
-    fn query_values(&self) -> Cel {
-        let mut query: HashMap<Key, Vec<Cel>> = HashMap::new();
-        for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let text = |part: &str| percent_decoded(&part.replace('+', " "));
-            if let (Some(key), Some(value)) = (text(key), text(value)) {
-                let value = Cel::String(Arc::new(value));
-                query.entry(Key::from(key)).or_default().push(value);
-            }
-        }
-        let lists = query
-            .into_iter()
-            .map(|(key, values)| (key, Cel::List(Arc::new(values))));
-        let map = Arc::new(lists.collect());
-        Cel::Map(Map { map })
-    }
-
-    /// The host name without brackets, and the port, which may be empty.
-    fn host_and_port(&self) -> (&str, &str) {
-        let of_name = |host: &'_ str| host.rfind(':').filter(|&at| !host[at..].contains(']'));
-        let (name, port) = match of_name(&self.host) {
-            Some(at) => (&self.host[..at], &self.host[at + 1..]),
-            None => (self.host.as_str(), ""),
-        };
-        (name.trim_start_matches('[').trim_end_matches(']'), port)
-    }
-}
-
-fn is_scheme(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-}
-
-fn is_host(host: &str) -> bool {
-    let (name, port) = match host.strip_prefix('[') {
-        Some(rest) => match rest.split_once(']') {
-            Some((name, port)) if name.parse::<Ipv6Addr>().is_ok() => ("", port),
-            _ => return false,
-        },
-        None => host.split_at(host.find(':').unwrap_or(host.len())),
-    };
-    let port = port
-        .strip_prefix(':')
-        .or_else(|| port.is_empty().then_some(""));
-    port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
-        && !name.contains(['[', ']', '<', '>', '"', '\\', '^', '`', '{', '|', '}'])
-        && percent_decoded(name).is_some()
-}
-
-/// The decoded text. `None` if a `%` lacks its two hexadecimal digits, or the result is not UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        bytes.push(match byte {
-            b'%' => {
-                let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-                let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                rest = &rest[2..];
-                u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(bytes).ok()
-}
-
-const OF_URLS: &[Overload] = &[
-    ("getScheme", &[], |args| returned(url(&args)?.scheme)),
-    ("getHost", &[], |args| returned(url(&args)?.host)),
-    ("getHostname", &[], |args| {
-        returned(url(&args)?.host_and_port().0.to_owned())
-    }),
-    ("getPort", &[], |args| {
-        returned(url(&args)?.host_and_port().1.to_owned())
-    }),
-    ("getEscapedPath", &[], |args| returned(url(&args)?.path)),
-    ("getQuery", &[], |args| returned(url(&args)?.query_values())),
-];
-
-fn url(args: &CallArgs<'_, '_>) -> Result<Url, ExecutionError> {
-    opaque_arg(args, 0)
 }
