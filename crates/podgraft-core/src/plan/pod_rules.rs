@@ -232,6 +232,7 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
 fn restart_policy(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     let identity = (kind.group.as_str(), kind.kind.as_str());
     let stated = spec.get("restartPolicy").and_then(View::as_str);
+    let stated = stated.filter(|policy| !policy.is_empty());
     let sentence = match stated {
         Some(policy) if ALWAYS_RESTARTED.contains(&identity) && policy != "Always" => {
             format!(

@@ -33,8 +33,8 @@ pub(crate) enum ContainerRole {
     Ephemeral,
 }
 
-const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
-pub(super) const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
+const PROTOCOLS: [&str; 4] = ["", "TCP", "UDP", "SCTP"];
+pub(super) const PULL_POLICIES: [&str; 4] = ["", "Always", "IfNotPresent", "Never"];
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 /// Fields that an ephemeral container may not have, because they are not in `allowedEphemeralContainerFields`.
 const NOT_EPHEMERAL: [&str; 8] = [
@@ -95,14 +95,14 @@ impl<'v> Checker<'v> {
         if self.is_empty("image") {
             self.add("the container needs an `image`");
         }
-        self.text("image", |image| {
+        self.likely_text("image", |image| {
             require(!image.contains(char::is_whitespace), "must have no blanks")
         });
         self.forbidden_fields(role);
         self.word("restartPolicy", &RESTART_POLICIES);
         self.word(
             "terminationMessagePolicy",
-            &["File", "FallbackToLogsOnError"],
+            &["", "File", "FallbackToLogsOnError"],
         );
         self.each("ports", Self::port);
         self.each("env", Self::env_var);
@@ -167,7 +167,7 @@ impl<'v> Checker<'v> {
         }
         self.number("containerPort", 1..=65535);
         self.number("hostPort", 0..=65535);
-        self.text("name", names::check_port_name);
+        self.text_or_empty("name", names::check_port_name);
         self.word("protocol", &PROTOCOLS);
     }
 
@@ -268,8 +268,10 @@ impl<'v> Checker<'v> {
             self.add("a mount needs `mountPath`");
         }
         self.text("mountPath", |path| {
-            let is_right = !path.is_empty() && !path.contains(':');
-            require(is_right, "must not be empty and have no `:`")
+            require(!path.is_empty(), "must not be empty")
+        });
+        self.likely_text("mountPath", |path| {
+            require(!path.contains(':'), "must have no `:`")
         });
         self.text("name", names::check_dns_label);
         for key in ["subPath", "subPathExpr"] {
@@ -422,7 +424,7 @@ impl<'v> Checker<'v> {
             self.add(message());
         } else if !seen.numbers.insert((port, protocol, host)) {
             // The API server accepts the same port twice if neither name nor host port collide.
-            self.report_likely_mistake(message());
+            self.likely_mistakes(|checker| checker.add(message()));
         }
     }
 

@@ -59,7 +59,7 @@ impl<'v> Checker<'v> {
     }
 
     fn request(&mut self) {
-        self.word("scheme", &["HTTP", "HTTPS"]);
+        self.word("scheme", &["", "HTTP", "HTTPS"]);
         self.each("httpHeaders", |checker| checker.text("name", check_header));
         self.number("port", 1..=65535);
         self.text("port", names::check_port_name);

@@ -214,10 +214,13 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// Adds an error for a value that the API server accepts, but that is most likely a mistake.
-    fn report_likely_mistake(&mut self, message: impl Into<String>) {
-        self.add(message);
-        self.found.last_mut().expect("it was just added").is_refused = false;
+    /// Runs a check of values that the API server accepts, but that are most likely mistakes.
+    fn likely_mistakes(&mut self, check: impl FnOnce(&mut Self)) {
+        let before = self.found.len();
+        check(self);
+        for error in &mut self.found[before..] {
+            error.is_refused = false;
+        }
     }
 
     /// Adds an error that begins with the name of the current field, such as "`port` must be ...".
@@ -239,6 +242,11 @@ impl<'v> Checker<'v> {
     /// Checks the text at a key, if there is one.
     fn text(&mut self, key: &'static str, check: impl FnOnce(&str) -> RuleCheck) {
         self.visit_key(key, |checker| checker.this_text(check));
+    }
+
+    /// Checks the text at a key by a rule that the API server leaves to others, such as the kubelet.
+    fn likely_text(&mut self, key: &'static str, check: impl FnOnce(&str) -> RuleCheck) {
+        self.likely_mistakes(|checker| checker.text_or_empty(key, check));
     }
 
     fn texts(&mut self, key: &'static str, check: impl Fn(&str) -> RuleCheck) {
@@ -271,7 +279,7 @@ impl<'v> Checker<'v> {
         self.text_or_empty(key, check);
     }
 
-    /// Checks that the text at a key, if there is one, is one of `words`.
+    /// Checks that the text at a key, if there is one, is one of `words`. An empty one is for fields with a default.
     fn word(&mut self, key: &'static str, words: &[&str]) {
         self.visit_key(key, |checker| {
             let word = checker.value.as_str();

@@ -21,7 +21,7 @@ impl<'v> Checker<'v> {
         self.each("tolerations", Self::toleration);
         self.each("topologySpreadConstraints", Self::spread_constraint);
         self.each("hostAliases", |checker| {
-            checker.text("ip", check_address);
+            checker.required_text("ip", check_address);
             checker.texts("hostnames", names::check_dns_subdomain);
         });
         self.visit_key("dnsConfig", Self::dns);
@@ -33,6 +33,7 @@ impl<'v> Checker<'v> {
         self.each("resourceClaims", |checker| {
             let sources = ["resourceClaimName", "resourceClaimTemplateName"];
             checker.one_of(&sources, "a claim of `resourceClaims`");
+            checker.required_text("name", names::check_dns_label);
         });
         self.amounts("overhead");
         self.visit_key("resources", Self::pod_resources);
@@ -48,19 +49,27 @@ impl<'v> Checker<'v> {
     /// Checks the fields of a pod spec that are words, numbers or names.
     fn simple_pod_fields(&mut self) {
         self.text_or_empty("serviceAccountName", names::check_dns_subdomain);
-        self.word("restartPolicy", &["Always", "OnFailure", "Never"]);
+        self.word("restartPolicy", &["", "Always", "OnFailure", "Never"]);
         self.word(
             "dnsPolicy",
-            &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"],
+            &[
+                "",
+                "ClusterFirstWithHostNet",
+                "ClusterFirst",
+                "Default",
+                "None",
+            ],
         );
         self.word("preemptionPolicy", &["PreemptLowerPriority", "Never"]);
-        self.number("terminationGracePeriodSeconds", 0..=i64::MAX);
+        // The API server makes 1 of it.
+        self.likely_mistakes(|checker| {
+            checker.number("terminationGracePeriodSeconds", 0..=i64::MAX);
+        });
         self.number("activeDeadlineSeconds", 1..=i64::from(i32::MAX));
-        self.text("hostname", names::check_dns_label);
-        self.text("subdomain", names::check_dns_label);
-        for key in ["priorityClassName", "runtimeClassName"] {
-            self.text(key, names::check_dns_subdomain);
-        }
+        self.text_or_empty("hostname", names::check_dns_label);
+        self.text_or_empty("subdomain", names::check_dns_label);
+        self.text_or_empty("priorityClassName", names::check_dns_subdomain);
+        self.text("runtimeClassName", names::check_dns_subdomain);
     }
 
     fn spread_constraint(&mut self) {
@@ -85,6 +94,9 @@ impl<'v> Checker<'v> {
     /// Checks the resources of the pod as a whole.
     fn pod_resources(&mut self) {
         self.resources();
+        if !self.list("claims").is_empty() {
+            self.add("the `resources` of a pod as a whole have no `claims`");
+        }
         for kind in ["limits", "requests"] {
             self.fields(kind, |checker, name| {
                 if !matches!(name, "cpu" | "memory") && !name.starts_with("hugepages-") {

@@ -1,7 +1,7 @@
 //! Validates volumes and their sources.
 
 use super::container::PULL_POLICIES;
-use super::{Checker, check_descending, check_no_backsteps};
+use super::{Checker, check_descending, check_no_backsteps, list_at};
 use crate::policy::names::{self, require};
 use crate::policy::quantity;
 
@@ -63,9 +63,11 @@ impl<'v> Checker<'v> {
         match sources.as_slice() {
             [_] => {}
             // The API server defaults it to an `emptyDir`, which is most likely not what was meant.
-            [] => self.report_likely_mistake(format!(
-                "the volume `{name}` has no source, such as `emptyDir: {{}}`"
-            )),
+            [] => self.likely_mistakes(|checker| {
+                checker.add(format!(
+                    "the volume `{name}` has no source, such as `emptyDir: {{}}`"
+                ));
+            }),
             several => self.add(format!(
                 "the volume `{name}` has several sources: {}",
                 several.join(", ")
@@ -88,15 +90,15 @@ impl<'v> Checker<'v> {
                 self.word("type", &HOST_PATH_TYPES);
             }
             "configMap" => {
-                self.object();
-                self.files();
+                self.object_name("name");
+                self.keys_as_files();
             }
             "secret" => {
-                self.required_text("secretName", names::check_dns_subdomain);
-                self.files();
+                self.object_name("secretName");
+                self.keys_as_files();
             }
             "persistentVolumeClaim" => {
-                self.required_text("claimName", names::check_dns_subdomain);
+                self.object_name("claimName");
             }
             "downwardAPI" => self.fields_as_files(),
             "csi" => self.required_text("driver", |driver| {
@@ -104,7 +106,7 @@ impl<'v> Checker<'v> {
             }),
             "nfs" => {
                 self.needs_text("server");
-                self.text("path", |path| {
+                self.required_text("path", |path| {
                     require(path.starts_with('/'), "must begin with `/`")
                 });
             }
@@ -116,6 +118,9 @@ impl<'v> Checker<'v> {
 
     fn volume_claim(&mut self) {
         let spec = &self.value["volumeClaimTemplate"]["spec"];
+        if list_at(spec, "accessModes").is_empty() {
+            self.report_rule("needs an entry in `volumeClaimTemplate.spec.accessModes`");
+        }
         if spec["resources"]["requests"].get("storage").is_none() {
             self.report_rule(
                 "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
@@ -126,15 +131,22 @@ impl<'v> Checker<'v> {
     fn projected(&mut self) {
         self.mode("defaultMode");
         self.each("sources", |checker| {
-            if let Some(kind) = checker.one_of(&PROJECTED, "a projected source") {
-                checker.visit_key(kind, |checker| checker.projected_source(kind));
+            let has_any = PROJECTED.iter().any(|kind| checker.is_stated(kind));
+            let of_source = |checker: &mut Self| {
+                if let Some(kind) = checker.one_of(&PROJECTED, "a projected source") {
+                    checker.visit_key(kind, |checker| checker.projected_source(kind));
+                }
+            };
+            match has_any {
+                true => of_source(checker),
+                false => checker.likely_mistakes(of_source),
             }
         });
     }
 
     fn projected_source(&mut self, kind: &str) {
         if matches!(kind, "secret" | "configMap") {
-            self.object();
+            self.object_name("name");
         }
         if kind == "serviceAccountToken" {
             self.required_text("path", check_descending);
@@ -142,7 +154,7 @@ impl<'v> Checker<'v> {
         }
         match kind {
             "downwardAPI" => self.fields_as_files(),
-            _ => self.files(),
+            _ => self.keys_as_files(),
         }
     }
 
@@ -185,11 +197,25 @@ impl<'v> Checker<'v> {
         });
     }
 
-    /// Checks `items`, which map keys to files.
+    /// Checks the name of an object, of which the API server asks only that there is one.
+    fn object_name(&mut self, key: &'static str) {
+        self.needs_text(key);
+        self.likely_text(key, names::check_dns_subdomain);
+    }
+
+    /// Checks `items` that map keys to files.
+    fn keys_as_files(&mut self) {
+        self.files();
+        self.each("items", |checker| {
+            checker.needs_text("key");
+            checker.likely_text("key", names::check_config_key);
+        });
+    }
+
+    /// Checks the files of `items`.
     fn files(&mut self) {
         self.mode("defaultMode");
         self.each("items", |checker| {
-            checker.text("key", names::check_config_key);
             checker.required_text("path", check_descending);
             checker.mode("mode");
         });
