@@ -108,7 +108,7 @@ impl<'v> Checker<'v> {
         self.each("env", Self::env_var);
         self.each("envFrom", Self::env_from);
         self.each("volumeMounts", Self::volume_mount);
-        self.resize_policies();
+        self.resize_policies(role);
         self.container_fields();
         self.probes_and_hooks();
         let is_privileged = self.value["securityContext"]["privileged"] == true;
@@ -121,10 +121,14 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks `resizePolicy` (`validateResizePolicy`) and that `restartPolicyRules` come with a `restartPolicy`.
-    fn resize_policies(&mut self) {
+    fn resize_policies(&mut self, role: ContainerRole) {
         self.each_once("resizePolicy", "resourceName", |checker| {
             checker.word("resourceName", &["cpu", "memory"]);
-            checker.word("restartPolicy", &["NotRequired", "RestartContainer"]);
+            let policies = match role {
+                ContainerRole::Init => &["NotRequired"][..],
+                _ => &["NotRequired", "RestartContainer"],
+            };
+            checker.word("restartPolicy", policies);
         });
         if !self.list("restartPolicyRules").is_empty() && self.is_empty("restartPolicy") {
             self.add("`restartPolicyRules` need a `restartPolicy` of the container");
@@ -335,7 +339,11 @@ impl<'v> Checker<'v> {
 
     fn resource(&mut self, name: &str) {
         let amount = quantity::of_view(self.value);
-        let is_whole = || amount.is_none_or(|number| number % quantity::NANO_UNITS == 0);
+        let is_multiple = |unit: i128| amount.is_none_or(|number| number % unit == 0);
+        let pages = name.strip_prefix(LARGE_PAGES).and_then(quantity::of_text);
+        if pages.is_some_and(|page| page > 0 && !is_multiple(page)) {
+            self.add(format!("`{name}` must be a multiple of its page size"));
+        }
         if !name.contains('/') {
             if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
                 let known = RESOURCES.join(", ");
@@ -343,8 +351,10 @@ impl<'v> Checker<'v> {
                     "`{name}` is none of {known}, and devices have names such as `example.com/gpu`"
                 ));
             }
-        } else if is_device(name) && !is_whole() {
+        } else if is_device(name) && !is_multiple(quantity::NANO_UNITS) {
             self.add(format!("`{name}` is counted in whole numbers"));
+        } else {
+            self.rule(names::check_label_key(name));
         }
     }
 
@@ -388,8 +398,14 @@ impl<'v> Checker<'v> {
         }
     }
 
-    /// Checks `seccompProfile` and `appArmorProfile` in the security context of a container or a pod.
+    /// Checks `windowsOptions`, `seccompProfile` and `appArmorProfile` in the security context of a container or a pod.
     pub(super) fn profiles(&mut self) {
+        self.visit_key("windowsOptions", |checker| {
+            checker.text("gmsaCredentialSpecName", names::check_dns_subdomain);
+            for key in ["gmsaCredentialSpec", "runAsUserName"] {
+                checker.text(key, |text| require(!text.is_empty(), "must not be empty"));
+            }
+        });
         for key in ["seccompProfile", "appArmorProfile"] {
             self.visit_key(key, |checker| checker.profile(key));
         }

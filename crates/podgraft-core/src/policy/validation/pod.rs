@@ -14,10 +14,7 @@ const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 impl<'v> Checker<'v> {
     pub(super) fn pod_spec(&mut self) {
         self.simple_pod_fields();
-        self.fields("nodeSelector", |checker, key| {
-            checker.rule(names::check_label_key(key));
-            checker.this_text(names::check_label_value);
-        });
+        self.labels("nodeSelector");
         self.each("tolerations", Self::toleration);
         self.each("topologySpreadConstraints", Self::spread_constraint);
         self.each("hostAliases", |checker| {
@@ -79,6 +76,7 @@ impl<'v> Checker<'v> {
         for key in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
             self.word(key, &["Honor", "Ignore"]);
         }
+        self.visit_key("labelSelector", Self::label_selector);
         self.number("minDomains", 1..=i64::from(i32::MAX));
         let is_hard = self.text_at("whenUnsatisfiable") == "DoNotSchedule";
         if self.is_stated("minDomains") && !is_hard {
@@ -197,10 +195,21 @@ impl<'v> Checker<'v> {
     fn pods(&mut self) {
         self.required_text("topologyKey", names::check_label_key);
         for key in ["labelSelector", "namespaceSelector"] {
-            self.visit_key(key, |checker| {
-                checker.expressions(&LABEL_OPERATORS);
-            });
+            self.visit_key(key, Self::label_selector);
         }
+    }
+
+    fn label_selector(&mut self) {
+        self.labels("matchLabels");
+        self.expressions(&LABEL_OPERATORS);
+    }
+
+    /// Checks the mapping of labels at a key.
+    fn labels(&mut self, key: &'static str) {
+        self.fields(key, |checker, key| {
+            checker.rule(names::check_label_key(key));
+            checker.this_text(names::check_label_value);
+        });
     }
 
     /// Checks `matchExpressions` of a selector.

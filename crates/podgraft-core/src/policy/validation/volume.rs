@@ -111,7 +111,11 @@ impl<'v> Checker<'v> {
                 });
             }
             "ephemeral" => self.volume_claim(),
-            "image" => self.word("pullPolicy", &PULL_POLICIES),
+            "image" => {
+                // Only a Pod by itself needs it; without it, none of a template's starts.
+                self.likely_mistakes(|checker| checker.needs_text("reference"));
+                self.word("pullPolicy", &PULL_POLICIES);
+            }
             _ => self.projected(),
         }
     }
