@@ -23,7 +23,7 @@ const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndat
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n  - name: a\n    image: x\n    args:\n    - ";
 
 /// Scalars at the end of a file, indented for both documents.
-const SCALARS: [&str; 8] = [
+const SCALARS: [&str; 11] = [
     "|\n      x",
     "|\n      x\n      y",
     ">\n      x\n      y",
@@ -32,6 +32,9 @@ const SCALARS: [&str; 8] = [
     "|+\n      x\n      ",
     ">+\n      x\n   ",
     "|-\n      x",
+    "|+ ",
+    ">+  ",
+    "|+ # comment ",
 ];
 
 fn texts(scalar: &str, line_end: &str) -> [String; 2] {

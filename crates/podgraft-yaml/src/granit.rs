@@ -393,11 +393,13 @@ impl<'a> TreeBuilder<'a> {
         indicators.is_some_and(|indicators| indicators.contains('+'))
     }
 
-    /// Whether only blanks without a line end follow a scalar that keeps its blank lines (`|+`). Kubectl's document
-    /// reader adds a line end to them, so the value has one more.
+    /// Whether only a line of blanks without a line end follows a scalar that keeps its blank lines (`|+`). Kubectl's
+    /// document reader adds a line end to it, so the value has one more.
     fn ends_with_kept_blanks(&self, id: NodeId) -> bool {
         let rest = &self.tree.text.as_bytes()[self.tree.node(id).end as usize..];
-        !rest.is_empty() && rest.iter().all(|&byte| byte == b' ') && self.keeps_blanks(id)
+        let has_lines = self.tree.slice(id).contains(is_line_end_char);
+        let is_line_of_blanks = !rest.is_empty() && rest.iter().all(|&byte| byte == b' ');
+        has_lines && is_line_of_blanks && self.keeps_blanks(id)
     }
 
     /// Returns the column of the innermost open collection, from which an indentation indicator counts (YAML 1.2.2,
