@@ -137,6 +137,12 @@ pub(super) fn apply<'t>(
     if is_skipped {
         return Outcome::Skipped(no_rule(applied.skips));
     }
+    let has_ephemeral = planned.ephemeral_containers.len() > before.1;
+    if applied.is_done && !has_ephemeral && planned.draft.is_put_back(&before.0) {
+        // Not even a comment of what was taken out and put back is lost.
+        planned.draft = before.0;
+        applied.is_done = false;
+    }
     found.notes.generated = generated_by_us(subject, &companions);
     needs::add_needs(subject, applied.needs, &companions, planned);
     let missing = companions.into_iter().filter(|(_, is_present)| !is_present);

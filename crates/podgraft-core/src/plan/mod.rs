@@ -74,7 +74,7 @@ pub(crate) use kept_policies::faults_of_kept;
 use marks::{mark, stale_marks};
 pub use planner::explain as explain_refusal;
 use recording::{
-    EarlierRun, FoldStep, Recording, RuleNotes, SatisfiedChange, idle_policies, policy_order,
+    EarlierRun, FoldStep, Recording, RuleNotes, SatisfiedChange, idle_policies, kept, policy_order,
 };
 use since::SinceEarlier;
 pub(crate) use skips::left_alone;
@@ -344,9 +344,10 @@ impl<'r, 't> PlanContext<'r, 't> {
 
     /// Writes marker and record, adapts outcomes to an earlier run, and adds the diagnostics of the whole plan.
     fn finish(&self, applied: PlanInProgress<'_, 't>) -> WorkloadPlan<'t> {
-        let (mut planned, recording) = (applied.planned, applied.recording);
-        if recording.is_none() {
-            drop_reverted_changes(&mut planned);
+        let (mut planned, mut recording) = (applied.planned, applied.recording);
+        planned.draft.restore_unchanged();
+        if !planned.draft.is_changed() && !self.has_kept() {
+            drop_reverted_changes(&mut planned, recording.as_mut());
         }
         let stale = stale_marks(self.workload, self.policies, &planned, self.earlier);
         planned.diagnostics.extend(stale);
@@ -375,6 +376,12 @@ impl<'r, 't> PlanContext<'r, 't> {
             planned.diagnostics.extend(faults);
         }
         planned
+    }
+
+    /// Whether a recorded policy stays that is not given in this run.
+    fn has_kept(&self) -> bool {
+        let earlier = self.earlier;
+        earlier.is_some_and(|earlier| kept(self.policies, earlier, self.options).next().is_some())
     }
 
     /// Notes about objects that expressions looked up in vain: the cluster may have them although the files do not.
@@ -428,15 +435,14 @@ impl<'r, 't> PlanContext<'r, 't> {
     }
 }
 
-/// Drops changes that cancel each other out, such as a removal that a later policy undoes. If no change is left, the
-/// policies are up to date.
-fn drop_reverted_changes(planned: &mut WorkloadPlan<'_>) {
-    if !planned.draft.is_changed() {
-        return;
-    }
-    planned.draft.restore_unchanged();
-    if planned.draft.is_changed() {
-        return;
+/// Drops changes that cancel each other out, such as a removal that a later policy undoes: the manifest is as it was.
+/// What policies generate stays.
+fn drop_reverted_changes(
+    planned: &mut WorkloadPlan<'_>,
+    recording: Option<&mut Recording<'_, '_>>,
+) {
+    if let Some(recording) = recording {
+        recording.keep_only_generated();
     }
     for report in &mut planned.policies {
         let Outcome::Injected(changes) = &mut report.outcome else {

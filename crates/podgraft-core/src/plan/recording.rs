@@ -160,6 +160,18 @@ impl<'r, 't> Recording<'r, 't> {
         });
     }
 
+    /// Drops all that was noted of the workload itself.
+    pub(super) fn keep_only_generated(&mut self) {
+        let policies = &mut self.record.policies;
+        policies.retain(|policy| !policy.generated.is_empty());
+        for policy in policies {
+            policy.effects = Effects::default();
+            if !policy.digest.is_empty() {
+                policy.digest = policy.effects.digest();
+            }
+        }
+    }
+
     /// What an earlier run recorded of a policy.
     fn recorded_before(&self, policy: &str) -> Option<&'r PolicyRecord> {
         self.plan.earlier?.record.policy(policy)

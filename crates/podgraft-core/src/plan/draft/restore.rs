@@ -18,6 +18,12 @@ impl Draft<'_> {
         }
     }
 
+    /// Whether something was taken out since `earlier`, and everything has the same value again.
+    pub(in crate::plan) fn is_put_back(&self, earlier: &Self) -> bool {
+        let value = |draft: &Self| draft.value(&draft.root);
+        self.has_removals && value(self).is_some_and(|now| value(earlier) == Some(now))
+    }
+
     fn restored(&mut self, part: DraftValue) -> DraftValue {
         match part {
             DraftValue::Open(id) => self.restored_collection(id),
