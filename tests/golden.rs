@@ -208,6 +208,7 @@ impl Case {
         };
         let input = self.input();
         self.check_second_run(&expected);
+        self.check_in_place(&input, &expected);
         self.check_windows_line_ends(&input, &expected);
         self.check_untouched_lines(&input);
         self.check_git_apply(&input);
@@ -251,6 +252,25 @@ impl Case {
     fn check_second_run(&self, expected: &[u8]) {
         let edits = self.graft_rightly(expected).edits;
         assert!(edits.is_empty(), "a second run makes {edits:?}");
+    }
+
+    /// What is recorded in a lock file makes no difference to the text.
+    fn check_in_place(&self, input: &[u8], expected: &[u8]) {
+        // A record that stands in an annotation would move to the lock file.
+        if String::from_utf8_lossy(input).contains("podgraft.dev/record") {
+            return;
+        }
+        let options = Options {
+            lock: true,
+            ..Options::default()
+        };
+        let name = Arc::from(self.input_file);
+        let report = graft(&name, input, &self.policies(), &options);
+        assert_eq!(
+            String::from_utf8_lossy(&splice(input, &report.edits)),
+            String::from_utf8_lossy(expected),
+            "in place"
+        );
     }
 
     fn check_windows_line_ends(&self, input: &[u8], expected: &[u8]) {

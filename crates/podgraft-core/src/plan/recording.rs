@@ -151,13 +151,26 @@ impl<'r, 't> Recording<'r, 't> {
             true => effects.digest(),
             false => String::new(),
         };
-        self.record.policies.push(PolicyRecord {
+        let noted = PolicyRecord {
             policy: policy.identity.clone(),
             digest,
             set,
             generated: notes.generated,
             effects,
-        });
+        };
+        let at = self.place_of(&policy.identity);
+        self.record.policies.insert(at, noted);
+    }
+
+    /// The index of a given policy in the record, before those that come after it. One that only has checksums is noted
+    /// when all others are.
+    fn place_of(&self, policy: &str) -> usize {
+        let given = self.plan.policies.iter();
+        let after = given.skip_while(|given| given.identity != policy).skip(1);
+        let after: BTreeSet<&str> = after.map(|given| given.identity.as_str()).collect();
+        let mut noted = self.record.policies.iter();
+        let next = noted.position(|noted| after.contains(noted.policy.as_str()));
+        next.unwrap_or(self.record.policies.len())
     }
 
     /// Drops all that was noted of the workload itself.
