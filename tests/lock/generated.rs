@@ -256,3 +256,22 @@ fn what_reads_a_generated_object_sees_its_new_version_at_once() {
     succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
     assert_eq!(place.read("a.yaml"), updated);
 }
+
+#[test]
+fn what_an_earlier_run_injected_does_not_decide_what_is_generated() {
+    let place = empty_repository();
+    let policy = SUMMED.replacen(
+        "spec:\n",
+        "spec:\n  match: {selector: {matchExpressions: [{key: level, operator: DoesNotExist}]}}\n",
+        1,
+    );
+    let policy = policy.replacen("inject:\n", "inject:\n    podLabels: {level: info}\n", 1);
+    place.write("a.yaml", DEPLOYMENT);
+    place.write("p.yaml", &policy);
+    succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
+    place.write("p.yaml", policy.replace("info", "debug"));
+    succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
+    let updated = place.read("a.yaml");
+    succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), updated);
+}

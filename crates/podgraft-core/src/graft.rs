@@ -268,12 +268,12 @@ fn graft_document<'t>(
         });
     }
     let found = find_objects(tree, document.setting.kinds);
-    if document.setting.mode == GraftMode::ListGenerated {
-        return Ok(document.list_generated(tree, source, found));
-    }
     let records = document.read_records(tree, source, &found)?;
     let pair = document.take_out(tree, source, records.recorded, &found)?;
     let stripped = pair.parse_stripped()?;
+    if document.setting.mode == GraftMode::ListGenerated {
+        return Ok(document.list_generated(&pair, stripped.as_ref(), found));
+    }
     let mut plan = document.plan_all(&pair, stripped.as_ref(), found);
     document.write_all(&pair, &mut plan, &mut memory.written);
     document.prove_all(&pair, &mut plan, &mut memory.written);

@@ -1,7 +1,9 @@
 //! Classifies the objects of a document: workloads, and diagnostics about the others.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::object::{DocumentContent, Object, find_pod_template, find_template_braces};
+use crate::manifest::object::{
+    DocumentContent, Object, find_objects, find_pod_template, find_template_braces,
+};
 use crate::manifest::pod::{PodTemplateError, Workload};
 use crate::manifest::workload::group_of;
 use crate::options::PodTemplatePath;
@@ -12,6 +14,7 @@ use crate::source::{LineCounter, Source};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
+use super::recorded::RecordedDocument;
 use super::refusals::{not_rendered, refuse_pod, refuse_workload, untyped};
 
 /// The class of an object.
@@ -148,19 +151,24 @@ impl<'a> DocumentTask<'a> {
         Some(problem.at(source.place(tree.span(object.node)), "left as it is"))
     }
 
-    /// Reports the objects that policies would generate for the workloads of a document. Writes nothing.
-    pub(super) fn list_generated<'t>(
+    /// Reports the objects that policies would generate for the workloads of a document. Writes nothing. `stripped` is
+    /// the stripped form of a document with records: what an earlier run injected does not decide.
+    pub(super) fn list_generated(
         &self,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
+        pair: &RecordedDocument<'_>,
+        stripped: Option<&Tree<'_>>,
         found: Vec<DocumentContent>,
-    ) -> FileReport
-    where
-        'a: 't,
-    {
+    ) -> FileReport {
+        let (tree, source, found) = match stripped {
+            Some(tree) => {
+                let source = pair.source.with_text(&pair.stripped.text);
+                (tree, source, find_objects(tree, self.setting.kinds))
+            }
+            None => (pair.tree, pair.source.with_text(pair.source.text), found),
+        };
         let mut report = FileReport::default();
         for found in found {
-            let ObjectClass::Workload(workload) = self.see(found, tree, source) else {
+            let ObjectClass::Workload(workload) = self.see(found, tree, &source) else {
                 continue;
             };
             report.companions.extend(self.note_generated(&workload));
