@@ -4,6 +4,8 @@ use serde_json::Value;
 use std::borrow::Borrow;
 use std::fmt;
 
+use crate::scalar;
+
 /// One step of a path into a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
@@ -54,6 +56,24 @@ impl Path {
     /// Whether the other path is a prefix of this one. Every path is a prefix of itself.
     pub fn starts_with(&self, other: &Path) -> bool {
         self.0.starts_with(&other.0)
+    }
+
+    /// The path of the first key in a value that is too long to be written.
+    pub fn of_long_key(value: &Value) -> Option<Self> {
+        match value {
+            Value::Object(map) => map.iter().find_map(|(key, inner)| {
+                let path = Path::of(&[key]);
+                if scalar::is_long_key(key) {
+                    return Some(path);
+                }
+                Some(path.join(&Path::of_long_key(inner)?))
+            }),
+            Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| {
+                let path = Path::of_long_key(item)?;
+                Some(Path::default().index(at).join(&path))
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
     }
 
     /// Returns the last key with the indices that follow it: `args[0]`. Empty for the root.

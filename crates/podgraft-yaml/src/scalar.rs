@@ -7,6 +7,11 @@
 
 use serde_json::{Number, Value};
 
+/// The most characters of a key as it is written.
+pub const MAX_KEY: usize = 1024;
+/// The characters of an escape such as `\u0007`.
+const LONGEST_ESCAPE: usize = 6;
+
 /// Returns the value of a plain scalar without a tag, by the rules of go-yaml v2 (`resolve.go`). Text that matches no
 /// other type is a string.
 pub fn resolve(text: &str) -> Value {
@@ -281,6 +286,12 @@ pub fn double_quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// Whether a key is too long to be written: readers look no further than 1,024 characters for its `:` (YAML 1.2.2,
+/// 7.4.2). Quotes and escapes count.
+pub fn is_long_key(key: &str) -> bool {
+    key.len() * LONGEST_ESCAPE >= MAX_KEY && double_quoted(key).chars().count() > MAX_KEY
 }
 
 /// Whether a text of several lines can be written as a literal block (`|`) that every reader reads back unchanged.

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::diagnostic::Code;
 use crate::yaml::parse::MAX_DEPTH;
+use crate::yaml::scalar::MAX_KEY;
+use crate::yaml::value::Path;
 
 /// The limit in bytes for all patches of a policy on one workload. An API server accepts objects of up to 3 MiB.
 const MAX_BYTES: usize = 16 << 20;
@@ -33,6 +35,12 @@ impl PatchGrowth {
             return Err(GrowthError {
                 code: Code::TooDeep,
                 reason: format!("nest deeper than {MAX_DEPTH} levels"),
+            });
+        }
+        if Path::of_long_key(value).is_some() {
+            return Err(GrowthError {
+                code: Code::TooLong,
+                reason: format!("have a key of more than {MAX_KEY} characters"),
             });
         }
         self.bytes = self.bytes.saturating_add(bytes);

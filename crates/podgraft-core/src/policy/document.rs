@@ -19,6 +19,10 @@ use crate::wording;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step, to_value};
 
+/// The help for a key that cannot be written.
+pub(crate) const KEY_LIMIT: &str =
+    "in YAML, a key has no more than 1,024 characters, with its quotes and escapes";
+
 /// An object of a policy file.
 #[derive(Debug, Clone)]
 pub struct Document<'t> {
@@ -34,18 +38,23 @@ impl<'t> Document<'t> {
     /// The object at a node of a parsed file.
     ///
     /// # Errors
-    /// The node has no JSON value.
+    /// The node has no JSON value, or a key in it is too long to be written.
     pub fn of(
         file: &Arc<PolicyFile>,
         tree: &'t Tree<'t>,
         node: NodeId,
     ) -> Result<Self, Box<Diagnostic>> {
         let value = to_value(tree, node).map_err(|error| Box::new(not_a_value(file, error)))?;
-        Ok(Document {
+        let document = Document {
             file: Arc::clone(file),
             places: Places::Tree(tree, node),
             value,
-        })
+        };
+        if let Some(path) = Path::of_long_key(&document.value) {
+            let problem = document.key_error(Code::TooLong, &path, "the key is too long");
+            return Err(Box::new(problem.help(KEY_LIMIT)));
+        }
+        Ok(document)
     }
 }
 

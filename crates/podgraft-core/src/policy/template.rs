@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+use super::document::KEY_LIMIT;
 use super::expression::{Evaluator, Expression, ExpressionResult};
 use super::replacement::put_all;
 use super::vocabulary::{ExpressionUses, Vocabulary};
@@ -179,6 +180,11 @@ impl Template {
                     match (evaluator.evaluate(expression)?, self.is_whole) {
                         (ExpressionResult::Value(Value::Null), _) => {
                             return Err(is_null(expression));
+                        }
+                        (ExpressionResult::Value(value), true)
+                            if Path::of_long_key(&value).is_some() =>
+                        {
+                            return Err(unfit(expression, "has a key that is too long", KEY_LIMIT));
                         }
                         (outcome, true) => return Ok(outcome),
                         (ExpressionResult::Value(value), false) => {

@@ -8,8 +8,9 @@ use super::rules;
 use super::types::{JsonPatchOperation, OperationKind, Patch};
 use crate::diagnostic::Code;
 use crate::policy::PatchEntry;
-use crate::policy::document::Document;
+use crate::policy::document::{Document, KEY_LIMIT};
 use crate::yaml::parse::MAX_DEPTH;
+use crate::yaml::scalar::is_long_key;
 use crate::yaml::value::{Path, Step};
 
 /// The paths of all fields of patches except `value`. They may not have `${...}`.
@@ -144,6 +145,12 @@ impl PolicyReader<'_, '_> {
             let help = "no manifest nests so deep; name a place that is there";
             self.problems
                 .push(self.document.error(Code::TooDeep, at, message).help(help));
+            return;
+        }
+        if text.split('/').any(is_long_key) {
+            let message = format!("`{}` names a key that is too long", at.name());
+            let problem = self.document.error(Code::TooLong, at, message);
+            self.problems.push(problem.help(KEY_LIMIT));
             return;
         }
         if PointerBuf::parse(text.to_owned()).is_err() {
