@@ -129,7 +129,7 @@ fn every_wrong_edit_is_seen() {
         let before = to_value(&tree, root).expect("it has values");
         let planned = planned(&before);
         let mut draft = Draft::new(&tree, root);
-        reconcile(&mut draft, &before, &planned).expect("it may be edited");
+        reconcile(&mut draft, &[], &before, &planned).expect("it may be edited");
         let edits = lower(&draft, root, &mut TextCache::default()).expect("it can be written");
         let drafts = [(root, draft)];
         let found = |edits: &[Edit]| check(&tree, &source, &drafts, edits, &[]);

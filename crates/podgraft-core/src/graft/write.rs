@@ -158,7 +158,7 @@ pub(super) fn draft_of<'p, 't>(
             let node = entry.workload.object.node;
             let mut draft = Draft::new(pair.tree, node);
             if let Some(at) = pair.position(node) {
-                reconcile(&mut draft, pair.recorded[at].value.whole(), target)?;
+                reconcile(&mut draft, &[], pair.recorded[at].value.whole(), target)?;
             }
             Cow::Owned(draft)
         }

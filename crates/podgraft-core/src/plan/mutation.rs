@@ -17,12 +17,12 @@ use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
 
 use super::containers::items_of;
-use super::draft::Draft;
+use super::draft::{Draft, Refusal, RefusalReason};
 use super::expand::ExpandedInjection;
 use super::faults::{self, ApiFault, FaultOrigin};
 use super::marks::{marked, names_in};
 use super::reconcile::reconcile;
-use super::{RuleContext, WorkloadPlan, failed, forbidden, needs, order};
+use super::{RuleContext, WorkloadPlan, failed, forbidden, needs, order, refusal_diagnostic};
 
 /// Runs a policy's mutation on a workload and plans the result.
 pub(super) fn apply<'t>(
@@ -33,6 +33,9 @@ pub(super) fn apply<'t>(
     match run_mutation(subject, mutation, planned) {
         Ok(MutationResult::Skipped(skip)) => Outcome::Skipped(skip),
         Ok(MutationResult::UpToDate) => Outcome::UpToDate,
+        Ok(MutationResult::Unreadable) => {
+            failed(subject.policy, vec![unreadable(subject.workload)], planned)
+        }
         Ok(MutationResult::LeftAlone(remarks)) => {
             planned.diagnostics.extend(diagnostics_of(subject, remarks));
             Outcome::Failed
@@ -49,21 +52,11 @@ fn change<'t>(
     remarks: Vec<Remark>,
     planned: &mut WorkloadPlan<'t>,
 ) -> Outcome {
-    let Some(current) = planned.draft.value(&planned.draft.root()) else {
-        return Outcome::Failed;
+    let Some(before) = pod_spec_in(subject, &planned.draft) else {
+        return failed(subject.policy, vec![unreadable(subject.workload)], planned);
     };
-    let keys = subject.workload.pod_kind.path.iter().map(String::as_str);
-    let path: Vec<&str> = keys.chain(["spec"]).collect();
-    let mut target = current.clone();
-    let before = path.iter().try_fold(&current, |value, key| value.get(key));
-    let mut keys = path.iter();
-    let place = keys.try_fold(&mut target, |value, key| value.get_mut(key));
-    let Some((before, place)) = before.zip(place) else {
-        return Outcome::Failed;
-    };
-    let after = arranged(before, after);
-    let (changes, inject) = differences(subject, before, &after);
-    *place = after;
+    let after = arranged(&before, after);
+    let (changes, inject) = differences(subject, &before, &after);
     let expanded = ExpandedInjection {
         inject: Cow::Owned(inject),
         of_containers: Vec::new(),
@@ -73,9 +66,10 @@ fn change<'t>(
         return failed(subject.policy, refused, planned);
     }
     let old = planned.draft.clone();
-    if let Err(refusal) = reconcile(&mut planned.draft, &current, &target) {
+    let path = [&subject.workload.pod_kind.path[..], &["spec".to_owned()]].concat();
+    if let Err(refusal) = reconcile(&mut planned.draft, &path, &before, &after) {
         planned.draft = old;
-        let problem = super::refusal_diagnostic(&refusal, subject.workload);
+        let problem = refusal_diagnostic(&refusal, subject.workload);
         return failed(subject.policy, vec![problem], planned);
     }
     let mut found = BTreeSet::new();
@@ -100,8 +94,7 @@ fn run_mutation(
         let problem = doubt.into_diagnostic();
         Box::new(problem.at(workload.name_place(), "for this workload"))
     })?;
-    let template = subject.template_in(&planned.draft);
-    let spec = || planned.draft.value(&planned.draft.get(&template, "spec")?);
+    let spec = || pod_spec_in(subject, &planned.draft);
     let has_object = |kind: &str, name: &str| has_object(subject, kind, name);
     let facts = PodFacts {
         kind: &workload.object.kind,
@@ -117,6 +110,32 @@ fn run_mutation(
         has_object: &has_object,
     };
     Ok(mutation.mutate(&facts))
+}
+
+/// The pod spec in a draft. `None` if it has no value that all readers agree on.
+fn pod_spec_in(subject: RuleContext<'_, '_>, draft: &Draft<'_>) -> Option<Value> {
+    draft.value(&draft.get(&subject.template_in(draft), "spec")?)
+}
+
+/// Refuses a pod spec without a value that all readers agree on.
+fn unreadable(workload: &Workload<'_>) -> Diagnostic {
+    let tree = workload.tree;
+    let mut nodes = tree.within(workload.pod_spec);
+    if let Some(node) = nodes.find_map(|node| tree.duplicate_key(node)) {
+        let reason = RefusalReason::DuplicateKey;
+        return refusal_diagnostic(&Refusal { node, reason }, workload);
+    }
+    let found = to_value(tree, workload.pod_spec).err();
+    let place = found.map_or(workload.name_place(), |error| {
+        workload.source.place(error.at)
+    });
+    let message = format!(
+        "readers disagree about the pod spec of {}",
+        workload.title()
+    );
+    Diagnostic::error(Code::CannotEdit, message)
+        .at(place, "here")
+        .help("write it in plain YAML, without tags and merge keys")
 }
 
 /// Whether an object is in the namespace of the workload. One that cannot be read counts as present.

@@ -7,12 +7,14 @@ use super::draft::{Draft, OpenId, Refusal};
 use crate::record::{digest, identities, is_aligned};
 use crate::yaml::value::{field_in, is_equal};
 
-/// Changes a draft so that its object has the value `target`. Fields keep their order; list items get that of `target`.
+/// Changes a draft so that the mapping at a path of keys has the value `target`. Fields keep their order; list items get
+/// that of `target`.
 ///
 /// # Errors
 /// When a part that must change may not be edited.
 pub(crate) fn reconcile(
     draft: &mut Draft<'_>,
+    path: &[String],
     current: &Value,
     target: &Value,
 ) -> Result<(), Refusal> {
@@ -22,8 +24,8 @@ pub(crate) fn reconcile(
     let (Value::Object(current), Value::Object(target)) = (current, target) else {
         return Ok(());
     };
-    let root = draft.open_root()?;
-    mapping(draft, root, current, target)
+    let opened = draft.open_path(path)?;
+    mapping(draft, opened, current, target)
 }
 
 fn mapping(
@@ -243,7 +245,7 @@ mod tests {
         let current = draft.value(&DraftValue::Node(tree.roots()[0])).unwrap();
         let target =
             json!({"env": [{"name": "N"}, {"name": "A"}, {"name": "B"}, {"name": "LAST"}]});
-        reconcile(&mut draft, &current, &target).unwrap();
+        reconcile(&mut draft, &[], &current, &target).unwrap();
         assert_eq!(draft.value(&draft.root()).unwrap(), target);
         let env = draft.get(&draft.root(), "env").unwrap();
         let origins = draft
@@ -265,7 +267,7 @@ mod tests {
         let target = json!({"a": 1, "new": true, "env": [
             {"name": "N"}, {"name": "X", "value": "x"}, {"name": "Y", "valueFrom": {"secretKeyRef": {"name": "s"}}},
         ]});
-        reconcile(&mut draft, &current, &target).unwrap();
+        reconcile(&mut draft, &[], &current, &target).unwrap();
         assert_eq!(draft.value(&draft.root()).unwrap(), target);
     }
 }

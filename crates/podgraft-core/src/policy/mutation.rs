@@ -62,6 +62,8 @@ pub enum MutationResult {
     Skipped(Skip),
     /// The pod already has what the policy would inject.
     UpToDate,
+    /// The pod spec has no plain value.
+    Unreadable,
     /// The pod requests an injection and the operator would do nothing. The remarks say why.
     LeftAlone(Vec<Remark>),
     /// The new pod spec.

@@ -50,7 +50,7 @@ impl Mutation for InstrumentationMutation {
             return left(reason);
         }
         let Some(spec) = (pod.spec)() else {
-            return left("the pod spec has no plain value");
+            return MutationResult::Unreadable;
         };
         let Some(before) = InstrumentedPod::read(&spec) else {
             return left("a container of the pod is none");
