@@ -238,17 +238,27 @@ impl PolicyReader<'_, '_> {
             let message = format!("`op: Remove` of `{name}` takes no value");
             self.report_error(at, message, "leave out `value` and `valueFrom`");
         }
-        if entry.separator.is_some() && !entry.op.joins() {
-            let message = format!(
-                "`separator` of `{name}` does nothing with `op: {:?}`",
-                entry.op
-            );
-            self.report_error(
-                &at.key("separator"),
-                message,
-                "it belongs to Append, Prepend and MergeKeys",
-            );
+        if let Some(separator) = &entry.separator {
+            let owners = "Append, Prepend and MergeKeys";
+            self.check_separator(separator, name, entry.op, owners, at);
         }
+    }
+
+    /// Checks the separator of an entry. `owners` are the operations that have one.
+    fn check_separator(&mut self, separator: &str, name: &str, op: EnvOp, owners: &str, at: &Path) {
+        let (fault, help) = match op {
+            EnvOp::MergeKeys if matches!(separator, "" | "=") => (
+                "keeps no `key=value` pairs apart".to_owned(),
+                "state what stands between two pairs; without `separator` it is a comma".to_owned(),
+            ),
+            op if !op.joins() => (
+                format!("does nothing with `op: {op:?}`"),
+                format!("it belongs to {owners}"),
+            ),
+            _ => return,
+        };
+        let message = format!("`separator` of `{name}` {fault}");
+        self.report_error(&at.key("separator"), message, &help);
     }
 
     /// Reads the labels or annotations at a path, for this field of a metadata.
@@ -320,16 +330,8 @@ impl PolicyReader<'_, '_> {
         let item = self.item(&at.key("value"))?;
         self.check_entry(field, &entry.key, &item, at);
         let op = EnvOp::from(entry.op);
-        if entry.separator.is_some() && !op.joins() {
-            let message = format!(
-                "`separator` of `{}` does nothing with `op: {:?}`",
-                entry.key, entry.op
-            );
-            self.report_error(
-                &at.key("separator"),
-                message,
-                "it belongs to Append and MergeKeys",
-            );
+        if let Some(separator) = &entry.separator {
+            self.check_separator(separator, &entry.key, op, "Append and MergeKeys", at);
         }
         let value = serde_json::json!({"name": entry.key, "value": &*item.value});
         let change = EnvChange {
