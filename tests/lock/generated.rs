@@ -1,6 +1,8 @@
 //! Generated objects that several workloads or policies need.
 
-use super::{DEPLOYMENT, empty_repository, succeeded};
+use std::fs;
+
+use super::{DEPLOYMENT, empty_repository, git, succeeded};
 use crate::program::{Place, stderr_of};
 
 /// A policy that generates the ConfigMap `shared`.
@@ -274,4 +276,42 @@ fn what_an_earlier_run_injected_does_not_decide_what_is_generated() {
     let updated = place.read("a.yaml");
     succeeded(&place, &["apply", "-i", "-p", "p.yaml", "a.yaml"]);
     assert_eq!(place.read("a.yaml"), updated);
+}
+
+#[test]
+fn a_diff_of_generated_objects_that_go_is_a_patch_between_other_documents() {
+    const OTHER: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {k: v}\n";
+    let first = generating("first", "v");
+    let (none, _) = first.split_once("  generate:").expect("it generates");
+    let renamed = first.replace("shared", "common");
+    let suspended = first.replace("spec:", "spec:\n  suspend: true");
+    for policy in [none, &renamed, &suspended] {
+        for documents in [
+            &[DEPLOYMENT][..],
+            &[OTHER, DEPLOYMENT],
+            &[DEPLOYMENT, OTHER],
+            &[OTHER, DEPLOYMENT, OTHER],
+        ] {
+            let place = place();
+            git(&place, &["init", "-q"]);
+            place.write("apps/a.yaml", documents.join("---\n"));
+            fs::remove_file(place.path("apps/b.yaml")).expect("it is there");
+            // The second one stays.
+            place.write(
+                "second.yaml",
+                generating("second", "v").replace("shared", "mine"),
+            );
+            succeeded(&place, &BOTH);
+            let injected = place.read("apps/a.yaml");
+            place.write("first.yaml", policy);
+            let diff = place.run(&["diff", "-p", "first.yaml", "-p", "second.yaml", "apps"]);
+            assert_eq!(diff.status.code(), Some(1), "{}", stderr_of(&diff));
+            place.write("changes.patch", &diff.stdout);
+            succeeded(&place, &BOTH);
+            let applied = place.read("apps/a.yaml");
+            place.write("apps/a.yaml", injected);
+            git(&place, &["apply", "changes.patch"]);
+            assert_eq!(place.read("apps/a.yaml"), applied);
+        }
+    }
 }

@@ -60,15 +60,18 @@ impl DiffWriter {
     fn file(&mut self, file: &ReportedFile<'_>) {
         let lines = LineIndex::of(file.text);
         let mut changes = changes_of(&file.report.edits, &lines);
-        let each = changes.iter_mut();
-        each.for_each(|change| put_before_separator(change, &lines));
+        let mut behind = 0;
+        for change in &mut changes {
+            put_before_separator(change, behind, &lines);
+            behind = change.old.end;
+        }
         if changes.is_empty() {
             return;
         }
         for line in heading_lines(file, self.reader) {
             self.push_line("1", &line);
         }
-        let documents = ChangedDocuments::of(file, &lines);
+        let documents = ChangedDocuments::of(file, &changes, &lines);
         let mut shift = 0;
         for hunk in hunks(&changes, &documents, &lines) {
             shift += self.hunk(&hunk, shift, file, &documents, &lines);
@@ -180,15 +183,17 @@ struct ChangedDocuments<'r> {
 }
 
 impl<'r> ChangedDocuments<'r> {
-    fn of(file: &ReportedFile<'r>, lines: &LineIndex<'_>) -> Self {
+    fn of(file: &ReportedFile<'r>, changes: &[LineChange], lines: &LineIndex<'_>) -> Self {
         let workloads = file.report.workloads.iter();
         let mut workloads: Vec<_> = workloads.filter(|workload| workload.is_changed()).collect();
         workloads.sort_by_key(|workload| workload.edits.start);
-        let mut ranges: Vec<Range<usize>> = workloads
-            .iter()
-            .map(|workload| lines.lines_touched(&workload.document))
-            .collect();
-        ranges.sort_by_key(|range| (range.start, range.end));
+        let touched = workloads.iter();
+        let touched = touched.map(|workload| lines.lines_touched(&workload.document));
+        let touched = touched.chain(changes.iter().map(|change| change.old.clone()));
+        let documents = documents_of(lines);
+        let ranges = touched.flat_map(|lines| with_lines(&documents, &lines).to_vec());
+        let mut ranges: Vec<Range<usize>> = ranges.collect();
+        ranges.sort_by_key(|range| range.start);
         ranges.dedup();
         ChangedDocuments {
             ranges,
@@ -208,39 +213,64 @@ impl<'r> ChangedDocuments<'r> {
             .take_while(move |workload| workload.edits.start < numbers.end)
     }
 
-    /// The lines that may be context of a change: those of its document, and the `---` after it.
+    /// The lines that may be context of a change: those of the changed documents in which it begins and ends, and the
+    /// `---` after it.
     fn context_range(&self, change: &LineChange, lines: &LineIndex<'_>) -> Range<usize> {
-        let first = self
-            .ranges
-            .partition_point(|range| range.end < change.old.end);
+        let first = self.document_with(change.old.start);
+        let last = self.document_with(change.old.end);
+        let start = first.map_or(change.old.start, |document| document.start);
+        let end = last.map_or(change.old.end, |document| document.end);
+        let is_plain = end < self.total && is_plain_separator(lines.get(end));
+        start..end + usize::from(is_plain)
+    }
+
+    /// The changed document in which, or right behind which, a line is.
+    fn document_with(&self, line: usize) -> Option<&Range<usize>> {
+        let first = self.ranges.partition_point(|range| range.end < line);
         let document = self.ranges.get(first);
-        let Some(document) = document.filter(|range| range.start <= change.old.start) else {
-            return change.old.clone();
-        };
-        let is_plain = document.end < self.total && is_plain_separator(lines.get(document.end));
-        document.start..document.end + usize::from(is_plain)
+        document.filter(|range| range.start <= line)
     }
 }
 
-/// Moves a new document that is inserted after a `---`, and ends with its own `---`, before the first one. The
+/// The documents between the `---` of a text.
+fn documents_of(lines: &LineIndex<'_>) -> Vec<Range<usize>> {
+    let separators = (0..lines.len()).filter(|&line| is_separator(lines.get(line)));
+    let mut start = 0;
+    let mut documents = Vec::new();
+    for separator in separators.chain([lines.len()]) {
+        documents.push(start..separator);
+        start = separator + 1;
+    }
+    documents.retain(|document| !document.is_empty());
+    documents
+}
+
+/// Of the documents of a text, those that have some of these lines.
+fn with_lines<'d>(documents: &'d [Range<usize>], lines: &Range<usize>) -> &'d [Range<usize>] {
+    let first = documents.partition_point(|document| document.end <= lines.start);
+    let rest = &documents[first..];
+    &rest[..rest.partition_point(|document| document.start < lines.end)]
+}
+
+/// Moves a document that is added or removed after a `---`, and ends with its own `---`, before the first one. The
 /// resulting text is the same, but the hunk now has a `---` as context after it. `git apply` puts a hunk without
-/// context at the end of the file.
-fn put_before_separator(change: &mut LineChange, lines: &LineIndex<'_>) {
-    let Some(before) = change
-        .old
-        .start
-        .checked_sub(1)
-        .filter(|_| change.old.is_empty())
-    else {
+/// context at the end of the file. `behind` is the line after the change before.
+fn put_before_separator(change: &mut LineChange, behind: usize, lines: &LineIndex<'_>) {
+    let last = match change.new.last() {
+        Some(last) if change.old.is_empty() => &last.text[..],
+        None => lines.get(change.old.end - 1),
+        Some(_) => return,
+    };
+    let before = change.old.start.checked_sub(1);
+    let Some(before) = before.filter(|before| behind <= *before) else {
         return;
     };
-    let separator = lines.get(before);
-    if !is_plain_separator(separator) || change.new.last().is_none_or(|last| last.text != separator)
-    {
-        return;
+    if is_plain_separator(last) && last == lines.get(before) {
+        change.old = before..change.old.end - 1;
+        if let Some(last) = change.new.pop() {
+            change.new.insert(0, last);
+        }
     }
-    change.new.rotate_right(1);
-    change.old = before..before;
 }
 
 /// Whether the line is a `---` without content of the next document. A comment is no content.
