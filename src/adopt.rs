@@ -42,7 +42,7 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         let message =
             "there is nothing to adopt: in no workload stands all that a policy puts there";
         let problem = Diagnostic::error(Code::NoRecord, message);
-        let [explain, diff] = ["explain", "diff"].map(|name| command(name, &args.run));
+        let [explain, diff] = ["explain", "diff"].map(|name| command(name, &args.run.paths));
         grafted.problems.push(problem.help(format!(
             "{explain} says which policies apply; {diff} shows what they would add"
         )));

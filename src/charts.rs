@@ -7,7 +7,7 @@ use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::graft::RENDER_FIRST;
 use podgraft_core::wording::{shell_path, shell_word};
 
-use crate::args::relevant_flags::command;
+use crate::args::relevant_flags::{command, innermost};
 
 /// Rewrites the help of problems with unrendered templates: it names the chart and the whole command to run.
 pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
@@ -79,10 +79,7 @@ fn paths_among(words: &[String]) -> Option<Vec<OsString>> {
     let words = words.iter().map(String::as_str);
     let matches = command().try_get_matches_from(["podgraft"].into_iter().chain(words));
     let matches = matches.ok()?;
-    let mut inner = &matches;
-    while let Some((_, matches)) = inner.subcommand() {
-        inner = matches;
-    }
+    let (_, inner) = innermost(&matches);
     let paths = inner.try_get_raw("paths").ok()??;
     Some(paths.map(OsStr::to_owned).collect())
 }

@@ -22,7 +22,7 @@ use crate::args::{self, CheckFormat, DebugFormat, DiffFormat, ExplainFormat, Ins
 use crate::conclude::refuse;
 use crate::diagnostics::{Console, stdout_columns};
 use crate::exit::Exit;
-use crate::hints::name_paths;
+use crate::hints::complete_commands;
 use crate::owners;
 use crate::policy_diff::graft_against;
 use crate::repository::repository;
@@ -240,7 +240,7 @@ fn require_of_all(args: &args::CheckArgs) -> Result<(), clap::Error> {
     }
 }
 
-/// Names the paths of the run in help, and in formats that other programs show beside the code the files from the root
+/// Completes the commands in help, and names in formats that other programs show beside the code the files from the root
 /// of the repository.
 fn name_for<'d>(args: &args::CheckArgs, diagnostics: impl Iterator<Item = &'d mut Diagnostic>) {
     let is_beside_code = match args.output {
@@ -248,7 +248,7 @@ fn name_for<'d>(args: &args::CheckArgs, diagnostics: impl Iterator<Item = &'d mu
         CheckFormat::Text | CheckFormat::Json | CheckFormat::Junit => false,
     };
     let mut diagnostics: Vec<&mut Diagnostic> = diagnostics.collect();
-    name_paths(
+    complete_commands(
         diagnostics.iter_mut().map(|diagnostic| &mut **diagnostic),
         &args.run.paths,
     );

@@ -290,7 +290,7 @@ fn finish(
     }
     problems = merge_repeated(problems);
     charts::advise_rendering(&mut problems, &run.paths);
-    hints::name_paths(&mut problems, &run.paths);
+    hints::complete_commands(&mut problems, &run.paths);
     // What this shard lacks, another shard may have.
     let is_whole = run.manifests.shard.is_none();
     if is_whole {

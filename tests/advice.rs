@@ -311,7 +311,8 @@ fn the_commands_that_adopt_names_can_be_typed() {
     let place = place();
     let text = failed(&place.run(&["adopt", "--no-config", "-p", "policy.yaml", "r"]));
     for command in ["explain", "diff"] {
-        let typed = format!("{command} -p policy.yaml r");
+        let typed = format!("{command} -p policy.yaml --no-config r");
+        let text = text.replace("\n        ", " ");
         assert!(text.contains(&format!("`podgraft {typed}`")), "{text}");
         let output = place.run(&typed.split(' ').collect::<Vec<_>>());
         assert!(
@@ -324,7 +325,7 @@ fn the_commands_that_adopt_names_can_be_typed() {
     place.write("param.yaml", param);
     let given = ["-p", "param.yaml", "--param", "agent:team=a b", "r"];
     let text = failed(&place.run(&[&["adopt", "--no-config"], &given[..]].concat()));
-    let typed = "`podgraft diff -p param.yaml --param 'agent:team=a b' r`";
+    let typed = "`podgraft diff -p param.yaml --param 'agent:team=a b' --no-config r`";
     assert!(text.replace("\n        ", " ").contains(typed), "{text}");
     let text = failed(&place.run(&["adopt", "-p", "policy.yaml", "-"]));
     assert!(text.contains("adopt needs files or folders"), "{text}");

@@ -282,7 +282,7 @@ fn commands_that_are_proposed_work_with_every_name_of_a_file() {
     let check = place.run(&["check", "-p", "policy.yaml", "--", "-a b.yaml"]);
     let findings = stdout_of(&check);
     assert!(
-        findings.contains("`podgraft diff './-a b.yaml'`"),
+        findings.contains("`podgraft diff -p policy.yaml './-a b.yaml'`"),
         "{findings}"
     );
 }

@@ -199,7 +199,30 @@ fn commands_in_help_name_the_paths_of_the_run() {
     let shown = stdout_of(&place.run(&["check", "-p", "policy.yaml", "it's.yaml"]));
     let quoted = r"'it'\''s.yaml'";
     for command in ["diff", "apply --in-place"] {
-        let wanted = format!("`podgraft {command} {quoted}`");
+        let wanted = format!("`podgraft {command} -p policy.yaml {quoted}`");
         assert!(shown.contains(&wanted), "{wanted}\n{shown}");
     }
+}
+
+#[test]
+fn commands_in_help_have_the_flags_that_count_and_no_secrets() {
+    let place = Place::new();
+    let params = "spec:\n  params: [{name: token, required: true}, {name: team, default: x}]";
+    place.write("policy.yaml", AGENT.replacen("spec:", params, 1));
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {runtime: java}}\nspec: {containers: [{name: a, image: a:1}]}\n";
+    place.write("a.yaml", pod);
+    let given = "-p policy.yaml --param 'team=a b' --forbid privileged --no-config -n shop a.yaml";
+    let typed = given
+        .split(' ')
+        .map(|word| word.replace("'team=a", "team=a b"));
+    let mut typed: Vec<String> = typed.filter(|word| word != "b'").collect();
+    typed.extend(["--strict", "-q", "-o", "github", "--param", "token=abc"].map(str::to_owned));
+    let shown = stdout_of(&place.run(&[&["check".to_owned()], &typed[..]].concat()));
+    let flags = given.replace("--forbid", "--param 'token=••••••' --forbid");
+    let wanted = format!("`podgraft apply --in-place {flags}`");
+    assert!(shown.contains(&wanted), "{wanted}\n{shown}");
+    // What stdin held has no name.
+    let shown = place.run_with_stdin(&["check", "-p", "policy.yaml", "--param", "token=abc"], pod);
+    let wanted = "`podgraft diff -p policy.yaml --param 'token=••••••' PATH`";
+    assert!(stdout_of(&shown).contains(wanted), "{}", stdout_of(&shown));
 }

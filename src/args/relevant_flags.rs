@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
+use podgraft_core::mask;
+use podgraft_core::wording::shell_word;
 
 use super::{ApplyArgs, CheckArgs, Cli, DiffArgs, ExplainArgs, HostArgs, InspectArgs};
 
@@ -108,11 +110,7 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
         Err(error) if error.kind() == ErrorKind::DisplayVersion => error.exit(),
         Err(_) => command().get_matches_from(arguments),
     };
-    let (mut names, mut inner) = (Vec::new(), &matches);
-    while let Some((name, matches)) = inner.subcommand() {
-        names.push(name);
-        inner = matches;
-    }
+    let (names, inner) = innermost(&matches);
     let path = RUNNING.get_or_init(|| names.join(" "));
     let mut unused = unused_flags(path).split_terminator(' ');
     if let Some(flag) = unused.find(|flag| is_given(inner, flag)) {
@@ -125,6 +123,59 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
         usage(ErrorKind::UnknownArgument, message).exit();
     }
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command()).exit())
+}
+
+/// The names of the subcommands, and the matches of the last one.
+pub fn innermost(matches: &ArgMatches) -> (Vec<&str>, &ArgMatches) {
+    let (mut names, mut inner) = (Vec::new(), matches);
+    while let Some((name, matches)) = inner.subcommand() {
+        names.push(name);
+        inner = matches;
+    }
+    (names, inner)
+}
+
+/// Of the flags of this run, those that say what is read and injected and that another command has, as they can be
+/// typed: ` -p policy.yaml --namespace shop`.
+pub fn shared_flags(name: &str) -> String {
+    let all = command();
+    let Ok(matches) = all.clone().try_get_matches_from(std::env::args_os()) else {
+        return String::new();
+    };
+    let (_, given) = innermost(&matches);
+    let wanted = name.split(' ').next().unwrap_or_default();
+    let arguments = all.find_subcommand(wanted).into_iter();
+    let shared = arguments
+        .flat_map(Command::get_arguments)
+        .filter(|argument| {
+            let heading = argument.get_help_heading();
+            matches!(heading, Some("Policies" | "Manifests"))
+                && !argument.is_hide_set()
+                && is_given(given, argument.get_id().as_str())
+        });
+    shared.map(|argument| as_typed(argument, given)).collect()
+}
+
+/// A flag with its values. The secrets in them are masked: reports go to other places than a terminal.
+fn as_typed(argument: &Arg, given: &ArgMatches) -> String {
+    let long = argument.get_long().unwrap_or_default();
+    let flag = match argument.get_short() {
+        Some(short) => format!(" -{short}"),
+        None => format!(" --{long}"),
+    };
+    if !argument.get_action().takes_values() {
+        return flag;
+    }
+    let values = given.get_raw(argument.get_id().as_str());
+    let values = values.into_iter().flatten().map(|value| {
+        let value = value.to_string_lossy();
+        let word = shell_word(&mask::text(&value));
+        match word.starts_with('-') && word != "-" {
+            true => format!(" --{long}={word}"),
+            false => format!("{flag} {word}"),
+        }
+    });
+    values.collect()
 }
 
 fn is_given(matches: &ArgMatches, flag: &str) -> bool {

@@ -118,7 +118,7 @@ fn a_lost_line_comes_back_as_the_message_says() {
     place.write("podgraft.lock", lines.collect::<Vec<_>>().join("\n"));
     let messages = stderr_of(&place.run(&["apply", "-i", "-p", "policies", "apps"]));
     let words: Vec<&str> = messages.split_whitespace().collect();
-    let wanted = "run `podgraft adopt --in-place apps` with the same policies";
+    let wanted = "run `podgraft adopt --in-place -p policies apps` with the same policies";
     assert!(words.join(" ").contains(wanted), "{messages}");
     succeeded(&place, &["adopt", "--in-place", "-p", "policies", "apps"]);
     undone(&place);

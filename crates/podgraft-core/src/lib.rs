@@ -24,7 +24,7 @@ pub mod inventory;
 pub mod krm;
 pub mod lint;
 pub mod manifest;
-mod mask;
+pub mod mask;
 pub mod options;
 pub mod outcome;
 pub mod ownership;

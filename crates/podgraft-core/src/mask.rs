@@ -79,7 +79,7 @@ pub(crate) fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
 }
 
 /// Masks secrets in a text: `token=...`, `"token": "..."`, `Bearer ...`, and passwords and tokens in URLs.
-pub(crate) fn text(text: &str) -> Cow<'_, str> {
+pub fn text(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     if text.contains('=') {
         shown = replaced(&SECRET_FLAG, shown, hide_setting);

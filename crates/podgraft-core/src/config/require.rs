@@ -153,7 +153,7 @@ impl CoverageRequirement {
         self.problem(
             message,
             None,
-            "`podgraft explain -p POLICY PATH` says why it is not for the others",
+            "`podgraft explain` says why it is not for the others",
         )
     }
 

@@ -198,9 +198,8 @@ fn out_of_date(workload: &WorkloadReport) -> Diagnostic {
         by => by.join("; "),
     };
     let message = format!("{} is not up to date: {by}", workload.title());
-    Diagnostic::error(Code::OutOfDate, message).help(
-        "see it with `podgraft diff`, make it so with `podgraft apply --in-place`, both with the same policies",
-    )
+    Diagnostic::error(Code::OutOfDate, message)
+        .help("see it with `podgraft diff`, make it so with `podgraft apply --in-place`")
 }
 
 /// What a policy would still change in a workload, in words; `None` if nothing.
