@@ -1,11 +1,13 @@
 //! What a policy did to a workload, as data: an operation and its target. Reports turn it into words.
 
 mod record_cause;
+mod sentence;
 
 use std::borrow::Cow;
 use std::fmt;
 
 pub use record_cause::RecordCause;
+pub(crate) use sentence::in_sentence;
 
 /// One change that a policy made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +79,9 @@ pub struct OriginalVariable {
     pub is_of_env_from: bool,
 }
 
-/// The verb by which reports group changes.
+/// The kinds by which reports group changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeVerb {
+pub enum ChangeKind {
     /// Something new.
     Add,
     /// Something that was there differs now.
@@ -181,12 +183,12 @@ impl Change {
         Change::new(Operation::Record(cause), ChangeTarget::Record)
     }
 
-    /// Returns the verb for the operation.
-    pub(crate) fn verb(&self) -> ChangeVerb {
+    /// Returns the kind of the operation.
+    pub(crate) fn kind(&self) -> ChangeKind {
         match self.operation {
-            Operation::Add => ChangeVerb::Add,
-            Operation::TakeOut => ChangeVerb::TakeOut,
-            Operation::Adopt => ChangeVerb::Adopt,
+            Operation::Add => ChangeKind::Add,
+            Operation::TakeOut => ChangeKind::TakeOut,
+            Operation::Adopt => ChangeKind::Adopt,
             Operation::Replace
             | Operation::Extend
             | Operation::Join(_)
@@ -194,22 +196,13 @@ impl Change {
             | Operation::Update
             | Operation::Reclassify { .. }
             | Operation::Record(_)
-            | Operation::Remove => ChangeVerb::Change,
+            | Operation::Remove => ChangeKind::Change,
         }
     }
 
     /// Whether the change generates an object.
     pub(crate) fn is_generated(&self) -> bool {
         self.operation == Operation::Add && matches!(self.target, ChangeTarget::Object(_))
-    }
-
-    /// Describes the change so that it can follow its [`ChangeVerb`]: `volume agent`, `app: appended to env
-    /// JAVA_TOOL_OPTIONS`.
-    pub(crate) fn object_of_verb(&self) -> String {
-        match self.operation {
-            Operation::Update => self.target.to_string(),
-            _ => self.to_string(),
-        }
     }
 }
 
@@ -249,36 +242,17 @@ impl Join {
             }
             target => write!(f, "{verb} {target}"),
         }?;
-        let Some(OriginalVariable {
-            name,
-            is_of_env_from,
-        }) = &self.original
-        else {
-            return Ok(());
-        };
-        let source = if *is_of_env_from { " of envFrom" } else { "" };
-        write!(f, "{source}, which is {name} now")
-    }
-}
-
-impl ChangeVerb {
-    /// The imperative.
-    pub fn word(self) -> &'static str {
-        match self {
-            ChangeVerb::Add => "add",
-            ChangeVerb::Change => "change",
-            ChangeVerb::TakeOut => "take out",
-            ChangeVerb::Adopt => "adopt",
-        }
+        f.write_str(&self.source())
     }
 
-    /// The third person singular.
-    pub(crate) fn third_person(self) -> &'static str {
-        match self {
-            ChangeVerb::Add => "adds",
-            ChangeVerb::Change => "changes",
-            ChangeVerb::TakeOut => "takes out",
-            ChangeVerb::Adopt => "adopts",
+    /// The end of a sentence about a variable whose original value has another name now.
+    fn source(&self) -> String {
+        match &self.original {
+            Some(original) if original.is_of_env_from => {
+                format!(" of envFrom, which is {} now", original.name)
+            }
+            Some(original) => format!(", which is {} now", original.name),
+            None => String::new(),
         }
     }
 }
@@ -432,9 +406,9 @@ impl fmt::Display for ContainerItem {
 
 /// Lists changes: `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
-    let words = changes.iter().map(|change| match change.verb() {
-        ChangeVerb::TakeOut => format!("{change} taken out"),
-        ChangeVerb::Add | ChangeVerb::Change | ChangeVerb::Adopt => change.to_string(),
+    let words = changes.iter().map(|change| match change.kind() {
+        ChangeKind::TakeOut => format!("{change} taken out"),
+        ChangeKind::Add | ChangeKind::Change | ChangeKind::Adopt => change.to_string(),
     });
     words.collect::<Vec<_>>().join(", ")
 }
@@ -446,20 +420,4 @@ pub(crate) fn list_removed(changes: &[Change]) -> String {
     }
     let words = changes.iter().map(Change::to_string);
     words.collect::<Vec<_>>().join(", ")
-}
-
-/// Lists changes by verb: `add volume agent, app: mount /agent and change app: env X`.
-pub(crate) fn in_sentence(changes: &[Change]) -> String {
-    let verbs = [
-        ChangeVerb::Add,
-        ChangeVerb::Change,
-        ChangeVerb::TakeOut,
-        ChangeVerb::Adopt,
-    ];
-    let parts = verbs.into_iter().filter_map(|verb| {
-        let matching = changes.iter().filter(|change| change.verb() == verb);
-        let objects: Vec<String> = matching.map(Change::object_of_verb).collect();
-        (!objects.is_empty()).then(|| format!("{} {}", verb.word(), objects.join(", ")))
-    });
-    parts.collect::<Vec<_>>().join(" and ")
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::change::{Change, ChangeTarget, ChangeVerb, Operation};
+use crate::change::{Change, ChangeKind, ChangeTarget, Operation};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ownership::{RecordedWorkload, TextAdjustment};
 use crate::yaml::splice::Edit;
@@ -249,7 +249,7 @@ impl PolicyReport {
             return false;
         };
         let mut changes = changes.iter();
-        changes.any(|change| change.verb() == ChangeVerb::Adopt)
+        changes.any(|change| change.kind() == ChangeKind::Adopt)
     }
 
     /// Adds that an object was generated, unless the changes name the object already. A change since an earlier run has

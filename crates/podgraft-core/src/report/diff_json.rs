@@ -7,7 +7,7 @@ use super::hunks::{Hunk, HunkLine, LineSign};
 use super::review::{GroupBy, ReviewedWorkload, groups, reviewed, total_lines};
 use super::statuses;
 use super::workload_head::WorkloadHeader;
-use crate::change::{Change, ChangeVerb};
+use crate::change::{Change, ChangeKind};
 use crate::outcome::{ReportedFile, WorkloadStatus};
 use crate::wording;
 
@@ -210,12 +210,12 @@ fn workload<'a>(review: &'a ReviewedWorkload<'a>) -> WorkloadDiff<'a> {
 
 pub(super) fn done(change: &Change) -> ChangeJson {
     let words = change.to_string();
-    match change.verb() {
-        ChangeVerb::Add if change.is_generated() => ChangeJson::Generated(words),
-        ChangeVerb::Add => ChangeJson::Added(words),
-        ChangeVerb::Change => ChangeJson::Changed(words),
-        ChangeVerb::TakeOut => ChangeJson::Removed(words),
-        ChangeVerb::Adopt => ChangeJson::Adopted(words),
+    match change.kind() {
+        ChangeKind::Add if change.is_generated() => ChangeJson::Generated(words),
+        ChangeKind::Add => ChangeJson::Added(words),
+        ChangeKind::Change => ChangeJson::Changed(words),
+        ChangeKind::TakeOut => ChangeJson::Removed(words),
+        ChangeKind::Adopt => ChangeJson::Adopted(words),
     }
 }
 

@@ -182,8 +182,8 @@ fn block(review: &ReviewedWorkload<'_>, body: &str) -> String {
     for (policy, changes) in review.changes_by_policy() {
         let _ = writeln!(block, "**{}**", code(policy));
         for change in changes {
-            let verb = change.verb().third_person();
-            let _ = writeln!(block, "- {verb} {}", code(&change.object_of_verb()));
+            let verb = change.verb().third_person;
+            let _ = writeln!(block, "- {verb} {}", code(&change.object()));
         }
         block.push('\n');
     }

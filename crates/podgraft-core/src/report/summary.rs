@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::change::ChangeVerb;
+use crate::change::ChangeKind;
 use crate::outcome::{ReportedFile, WorkloadReport};
 use crate::wording::{Paint, count, one_line};
 
@@ -37,10 +37,10 @@ fn render_workload(file: &str, workload: &WorkloadReport, paint: Paint, summary:
         };
         let _ = writeln!(summary, "  {}", one_line(&policy_report.policy));
         for change in changes {
-            let sign = match change.verb() {
-                ChangeVerb::Add => paint.wrap("32", "+"),
-                ChangeVerb::Change | ChangeVerb::Adopt => paint.wrap("33", "~"),
-                ChangeVerb::TakeOut => paint.wrap("31", "-"),
+            let sign = match change.kind() {
+                ChangeKind::Add => paint.wrap("32", "+"),
+                ChangeKind::Change | ChangeKind::Adopt => paint.wrap("33", "~"),
+                ChangeKind::TakeOut => paint.wrap("31", "-"),
             };
             let _ = writeln!(summary, "    {sign} {}", one_line(&change.to_string()));
         }

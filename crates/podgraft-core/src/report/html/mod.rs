@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::change::ChangeVerb;
+use crate::change::ChangeKind;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::ReportedFile;
 use crate::outcome::view::WorkloadView;
@@ -163,13 +163,13 @@ fn block(review: &ReviewedWorkload<'_>, page: &mut String) {
     );
     for (policy, changes) in review.changes_by_policy() {
         for change in changes {
-            let class = match change.verb() {
-                ChangeVerb::Add => "added",
-                ChangeVerb::Change | ChangeVerb::Adopt => "changed",
-                ChangeVerb::TakeOut => "removed",
+            let class = match change.kind() {
+                ChangeKind::Add => "added",
+                ChangeKind::Change | ChangeKind::Adopt => "changed",
+                ChangeKind::TakeOut => "removed",
             };
-            let verb = change.verb().third_person();
-            let object = escape(&change.object_of_verb());
+            let verb = change.verb().third_person;
+            let object = escape(&change.object());
             let _ = write!(
                 page,
                 "<li class=\"{class}\"><i>{}</i> {verb} <b>{object}</b></li>",
