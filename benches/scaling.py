@@ -80,6 +80,12 @@ def documents(texts):
     return "".join(f"---\n{text}" for text in texts)
 
 
+def named(at):
+    """A workload with a Namespace of its own."""
+    namespace = f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop-{at}\n  labels: {{shop: 'yes'}}\n"
+    return f"{namespace}---\n{workload(at)}".replace("namespace: shop\n", f"namespace: shop-{at}\n")
+
+
 def indented(text, by):
     return "".join(f"{by}{line}" for line in text.splitlines(keepends=True))
 
@@ -166,6 +172,15 @@ CASES = {
                 annotation(at),
                 f"  matchConditions:\n  - {{name: one, expression: \"workload.name == 'web-{at}'\"}}\n",
             )
+        ),
+        APPLY,
+        [],
+    ),
+    "namespaces": (
+        1000,
+        simple(
+            lambda size: documents(named(at) for at in range(size)),
+            policy(more="  matchConditions:\n  - {name: labelled, expression: 'has(namespaceObject.metadata.labels)'}\n"),
         ),
         APPLY,
         [],

@@ -297,24 +297,18 @@ impl Inventory {
         Ok(Some(says))
     }
 
-    /// The whole Namespace object of a name; `None` if there is none. A Namespace has no namespace itself, so that of
-    /// the run is ignored.
+    /// The whole Namespace object of a name; `None` if there is none.
     ///
     /// # Errors
     /// When two texts say different things of it.
     pub(crate) fn namespace_object(&self, name: &str) -> Result<Option<&Value>, UnclearObject> {
-        let absent = ObjectName {
+        self.looked_up(&ObjectName {
             group: String::new(),
             kind: "Namespace".to_owned(),
             namespace: None,
             name: name.to_owned(),
             folder: None,
-        };
-        let is_wanted = |candidate: &&ObjectName| {
-            candidate.group.is_empty() && candidate.kind == "Namespace" && candidate.name == name
-        };
-        let found = self.objects.keys().find(is_wanted);
-        self.looked_up(found.unwrap_or(&absent))
+        })
     }
 
     /// The labels and annotations of a Namespace; `None` if there is none of this name.

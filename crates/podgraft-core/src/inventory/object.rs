@@ -126,16 +126,18 @@ pub(crate) fn name_in(object: &Value, file: &str, options: &Options) -> Option<O
     Some(name)
 }
 
-/// The identity of an object, without a folder. `namespace` is used if the object states none. `None` if it lacks
-/// `apiVersion`, `kind` or `metadata.name`.
+/// The identity of an object, without a folder. `namespace` is used if the object states none and can be in one. `None`
+/// if it lacks `apiVersion`, `kind` or `metadata.name`.
 pub(super) fn name_of(object: &Value, namespace: Option<&str>) -> Option<ObjectName> {
     let metadata = &object["metadata"];
+    let group = group_of(filled(&object["apiVersion"])?);
+    let kind = filled(&object["kind"])?;
+    let is_namespace = group.is_empty() && kind == "Namespace";
+    let namespace = filled(&metadata["namespace"]).or(namespace);
     Some(ObjectName {
-        group: group_of(filled(&object["apiVersion"])?).to_owned(),
-        kind: filled(&object["kind"])?.to_owned(),
-        namespace: filled(&metadata["namespace"])
-            .or(namespace)
-            .map(str::to_owned),
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        namespace: namespace.filter(|_| !is_namespace).map(str::to_owned),
         name: filled(&metadata["name"])?.to_owned(),
         folder: None,
     })

@@ -123,3 +123,30 @@ fn an_object_without_a_namespace_is_in_no_other() {
         Some("ConfigMap a".to_owned())
     );
 }
+
+#[test]
+fn a_namespace_is_in_no_namespace() {
+    let needs = InventoryNeeds {
+        looked_up: BTreeSet::from([(String::new(), "Namespace".to_owned())]),
+        ..ALL.clone()
+    };
+    let options = Options {
+        namespace: Some("shop".to_owned()),
+        ..Options::default()
+    };
+    let mut inventory = Inventory::default();
+    for (file, team) in [("a/shop.yaml", "a"), ("b/shop.yaml", "b")] {
+        let text = format!(
+            "apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop, labels: {{team: {team}}}}}\n"
+        );
+        let standing = SourceRole::Manifest;
+        let (found, _) = read_part(&file.into(), text.as_bytes(), 1, standing, &needs, &options);
+        inventory.add(found);
+        let labels = inventory.namespace_object("shop");
+        let labels = labels.map(|found| found.map(|object| object["metadata"]["labels"].clone()));
+        match team {
+            "a" => assert_eq!(labels, Ok(Some(serde_json::json!({"team": "a"})))),
+            _ => assert!(labels.is_err(), "{labels:?}"),
+        }
+    }
+}
