@@ -232,14 +232,15 @@ impl<'r> ChangedDocuments<'r> {
     }
 }
 
-/// The documents between the `---` of a text.
+/// The documents of a text, each with the `---` before it.
 fn documents_of(lines: &LineIndex<'_>) -> Vec<Range<usize>> {
     let separators = (0..lines.len()).filter(|&line| is_separator(lines.get(line)));
     let mut start = 0;
     let mut documents = Vec::new();
     for separator in separators.chain([lines.len()]) {
         documents.push(start..separator);
-        start = separator + 1;
+        let is_plain = separator < lines.len() && is_plain_separator(lines.get(separator));
+        start = separator + usize::from(!is_plain);
     }
     documents.retain(|document| !document.is_empty());
     documents
