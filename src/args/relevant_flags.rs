@@ -44,6 +44,9 @@ fn has(list: &str, word: &str) -> bool {
 /// The name of the command that runs: `policy lint`.
 static RUNNING: OnceLock<String> = OnceLock::new();
 
+/// The command line of this run.
+static GIVEN: OnceLock<ArgMatches> = OnceLock::new();
+
 /// All commands.
 pub fn command() -> Command {
     with_relevant_flags(Cli::command(), "")
@@ -110,7 +113,8 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
         Err(error) if error.kind() == ErrorKind::DisplayVersion => error.exit(),
         Err(_) => command().get_matches_from(arguments),
     };
-    let (names, inner) = innermost(&matches);
+    let matches = GIVEN.get_or_init(|| matches);
+    let (names, inner) = innermost(matches);
     let path = RUNNING.get_or_init(|| names.join(" "));
     let mut unused = unused_flags(path).split_terminator(' ');
     if let Some(flag) = unused.find(|flag| is_given(inner, flag)) {
@@ -122,7 +126,7 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
         let message = format!("--{shown} does nothing for `{path}`: leave it out");
         usage(ErrorKind::UnknownArgument, message).exit();
     }
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command()).exit())
+    Cli::from_arg_matches(matches).unwrap_or_else(|error| error.format(&mut command()).exit())
 }
 
 /// The names of the subcommands, and the matches of the last one.
@@ -138,20 +142,22 @@ pub fn innermost(matches: &ArgMatches) -> (Vec<&str>, &ArgMatches) {
 /// Of the flags of this run, those that say what is read and injected and that another command has, as they can be
 /// typed: ` -p policy.yaml --namespace shop`.
 pub fn shared_flags(name: &str) -> String {
-    let all = command();
-    let Ok(matches) = all.clone().try_get_matches_from(std::env::args_os()) else {
+    let Some(matches) = GIVEN.get() else {
         return String::new();
     };
-    let (_, given) = innermost(&matches);
+    let (_, given) = innermost(matches);
     let wanted = name.split(' ').next().unwrap_or_default();
-    let arguments = all.find_subcommand(wanted).into_iter();
+    let unused = unused_flags(wanted);
+    let program = find_command(wanted).unwrap_or_else(Cli::command);
+    let arguments = program.find_subcommand(wanted).into_iter();
     let shared = arguments
         .flat_map(Command::get_arguments)
         .filter(|argument| {
             let heading = argument.get_help_heading();
+            let id = argument.get_id().as_str();
             matches!(heading, Some("Policies" | "Manifests"))
-                && !argument.is_hide_set()
-                && is_given(given, argument.get_id().as_str())
+                && !has(unused, id)
+                && is_given(given, id)
         });
     shared.map(|argument| as_typed(argument, given)).collect()
 }
