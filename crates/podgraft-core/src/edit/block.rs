@@ -9,7 +9,7 @@ use crate::plan::draft::{DraftField, DraftKey, DraftValue, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind};
 
-use super::emit::{needs_line_end, plain_or_quoted};
+use super::emit::{block_at_end, needs_line_end, plain_or_quoted};
 use super::layout::{
     behind_attached_comments, behind_blanks, column, comments_above, line_end_at, line_start,
     next_line,
@@ -201,7 +201,7 @@ impl Lowering<'_, '_> {
         };
         let at = behind_attached_comments(text, at, column);
         let last = new.last.as_deref();
-        let behind = last.map_or(at, |value| behind_blanks(text, at, column, value));
+        let behind = last.map_or(at, |value| self.behind_blanks(at, column, value));
         let at = self.behind_skipped_blanks(at..behind);
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         let pad = " ".repeat(column);
@@ -216,6 +216,24 @@ impl Lowering<'_, '_> {
             [&pad, &new.text, eol].concat()
         };
         self.edits.push(Edit::insertion(at, lines));
+    }
+
+    /// The offset for new lines that belong at `at`: behind blank lines that would belong to a block scalar at their end.
+    fn behind_blanks(&self, at: usize, column: usize, value: &Value) -> usize {
+        if block_at_end(value).is_none() {
+            return at;
+        }
+        // The blank lines behind lines that are removed stand behind the new ones, too.
+        let mut from = at;
+        let removals = |from: usize| {
+            let mut edits = self.edits.iter().rev();
+            edits.find(|edit| edit.at.start == from && !edit.at.is_empty() && edit.text.is_empty())
+        };
+        while let Some(removal) = removals(from) {
+            from = removal.at.end;
+        }
+        let behind = behind_blanks(self.tree.text(), from, column, value);
+        if behind > from { behind } else { at }
     }
 
     /// The offset for new entries that belong at the start of a range and must be written at its end or behind it.
