@@ -117,7 +117,7 @@ impl CoverageRequirement {
             *policy_report.policy == *self.policy
                 && matches!(
                     policy_report.outcome,
-                    Outcome::Injected(_) | Outcome::UpToDate | Outcome::Failed
+                    Outcome::Injected(_) | Outcome::UpToDate | Outcome::Failed(_)
                 )
         })
     }

@@ -265,7 +265,7 @@ fn reason_against(report: &PolicyReport, diagnostics: &[Diagnostic]) -> Option<S
     match &report.outcome {
         Outcome::Injected(changes) => Some(format!("{} is not there", list(changes))),
         Outcome::UpToDate => Some("nothing of it is there, or not by itself".to_owned()),
-        Outcome::Failed => {
+        Outcome::Failed(_) => {
             let mut errors = diagnostics.iter().filter(|problem| problem.is_error());
             let problem = errors.find(|problem| problem.policy.as_ref() == Some(&report.policy));
             Some(problem.map_or_else(|| "it fails".to_owned(), |problem| problem.message.clone()))

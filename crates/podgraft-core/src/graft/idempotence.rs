@@ -132,7 +132,7 @@ fn report_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r Pol
 fn changes_in(report: &PolicyReport) -> Option<&[Change]> {
     match &report.outcome {
         Outcome::Injected(changes) => Some(changes),
-        Outcome::UpToDate | Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed => None,
+        Outcome::UpToDate | Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed(_) => None,
     }
 }
 

@@ -189,7 +189,7 @@ impl<'a> DocumentTask<'a> {
             return PendingWorkload::unchanged(workload, self.not_asked_for());
         }
         let mut problems = self.orphans(&workload);
-        let failed = || self.report_all_policies(&Outcome::Failed);
+        let failed = || self.report_all_policies(&Outcome::Failed(None));
         let mut pending = match (refuse_workload(&workload), base) {
             (Some(problem), _) => PendingWorkload::refused(workload, failed(), problem),
             (None, None) => self.plan_first(workload, pair),
@@ -224,7 +224,7 @@ impl<'a> DocumentTask<'a> {
             return PendingWorkload::unchanged(workload, not_adopted(planned));
         }
         if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
-            let failed = self.report_all_policies(&Outcome::Failed);
+            let failed = self.report_all_policies(&Outcome::Failed(None));
             return PendingWorkload::refused(workload, failed, problem);
         }
         self.add_room(planned.record.as_mut(), pair, &workload, None);

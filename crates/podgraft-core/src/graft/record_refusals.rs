@@ -37,6 +37,9 @@ impl DocumentTask<'_> {
             let is_gone = outcomes
                 .iter()
                 .any(|outcome| matches!(outcome, Outcome::TakenOut(_)));
+            let has_failed = outcomes
+                .iter()
+                .any(|outcome| matches!(outcome, Outcome::Failed(_)));
             let problem = changed_since(workload, &drift.policy, &drift.path);
             let stays = match is_gone {
                 true if !self.setting.options.force => {
@@ -45,7 +48,7 @@ impl DocumentTask<'_> {
                 }
                 true => drift.handling == DriftHandling::Leave,
                 // After a failure, the conflict is already reported as an error.
-                false => self.is_given(&drift.policy) && !outcomes.contains(&&Outcome::Failed),
+                false => self.is_given(&drift.policy) && !has_failed,
             };
             if stays {
                 let warning = problem.with_severity(Severity::Warning);

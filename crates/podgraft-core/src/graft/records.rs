@@ -249,7 +249,7 @@ pub(super) fn report_record_changes(
         note(reports, &policy, cause);
     }
     let is_said = |report: &PolicyReport| {
-        matches!(report.outcome, Outcome::Injected(_) | Outcome::TakenOut(_))
+        matches!(report.outcome, Outcome::Injected(_)) || report.outcome.removals().is_some()
     };
     if let Some(first) = after.policies.first()
         && !reports.iter().any(is_said)

@@ -161,7 +161,7 @@ pub(super) fn leave_out_needed(files: &mut [RunFile<'_>], needed: &BTreeSet<(Str
 pub(super) fn forget_missing(report: &mut WorkloadReport, missing: &str) {
     for policy in &mut report.policies {
         if forget_removals(policy, |name| name == missing)
-            && let Outcome::Injected(changes) | Outcome::TakenOut(changes) = &mut policy.outcome
+            && let Some(changes) = changes_of(policy)
             && changes.is_empty()
         {
             changes.push(Change::of_record(RecordCause::Other));
@@ -171,7 +171,7 @@ pub(super) fn forget_missing(report: &mut WorkloadReport, missing: &str) {
 
 /// Takes the removal of objects out of a report. Returns whether there was one.
 fn forget_removals(policy: &mut PolicyReport, is_meant: impl Fn(&str) -> bool) -> bool {
-    let (Outcome::Injected(changes) | Outcome::TakenOut(changes)) = &mut policy.outcome else {
+    let Some(changes) = changes_of(policy) else {
         return false;
     };
     let before = changes.len();
@@ -180,6 +180,15 @@ fn forget_removals(policy: &mut PolicyReport, is_meant: impl Fn(&str) -> bool) -
         change.operation != Operation::TakeOut || !is_of_object
     });
     changes.len() < before
+}
+
+fn changes_of(policy: &mut PolicyReport) -> Option<&mut Vec<Change>> {
+    match &mut policy.outcome {
+        Outcome::Injected(changes)
+        | Outcome::TakenOut(changes)
+        | Outcome::Failed(Some(changes)) => Some(changes),
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
+    }
 }
 
 /// Inserts the pruned objects among the file's workloads, each with its edits.

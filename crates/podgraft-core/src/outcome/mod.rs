@@ -267,7 +267,7 @@ impl PolicyReport {
             outcome @ Outcome::UpToDate => {
                 *outcome = Outcome::Injected(vec![Change::new(Operation::Add, target)]);
             }
-            Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed => {}
+            Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed(_) => {}
         }
     }
 }
@@ -283,8 +283,21 @@ pub enum Outcome {
     TakenOut(Vec<Change>),
     /// Not selected.
     Skipped(Skip),
-    /// Failed; the diagnostics say why.
-    Failed,
+    /// Failed; the diagnostics say why. What an earlier run injected was removed, if there was something.
+    Failed(Option<Vec<Change>>),
+}
+
+impl Outcome {
+    /// What an earlier run injected and this one removed. `None` if the policy still applies or had injected nothing.
+    pub fn removals(&self) -> Option<&[Change]> {
+        match self {
+            Outcome::TakenOut(removals) | Outcome::Failed(Some(removals)) => Some(removals),
+            Outcome::Injected(_)
+            | Outcome::UpToDate
+            | Outcome::Skipped(_)
+            | Outcome::Failed(None) => None,
+        }
+    }
 }
 
 /// The kind of reason for which a policy does not apply to a workload.

@@ -60,8 +60,8 @@ impl WorkloadReport {
     /// Returns the status of the workload.
     pub fn status(&self) -> WorkloadStatus {
         let is_injected = self.has_outcome(|outcome| matches!(outcome, Outcome::Injected(_)));
-        let is_taken_out = self.has_outcome(|outcome| matches!(outcome, Outcome::TakenOut(_)));
-        let has_failed = self.has_outcome(|outcome| *outcome == Outcome::Failed);
+        let is_taken_out = self.has_outcome(|outcome| outcome.removals().is_some());
+        let has_failed = self.has_outcome(|outcome| matches!(outcome, Outcome::Failed(_)));
         if self.is_adopted() {
             WorkloadStatus::Adopted
         } else if has_failed && !self.is_changed() {

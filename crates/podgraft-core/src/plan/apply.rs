@@ -323,7 +323,7 @@ fn choose<'c>(
     }
 }
 
-/// Reports problems as `failurePolicy` says: as errors, or as warnings that the policy leaves this workload alone.
+/// Reports problems as `failurePolicy` says: as errors, or as warnings that the policy injects nothing here.
 pub(super) fn failed(
     policy: &Policy,
     problems: Vec<Diagnostic>,
@@ -335,11 +335,11 @@ pub(super) fn failed(
             .diagnostics
             .extend(problems.into_iter().map(|problem| {
                 let help = format!(
-                    "policy `{}` says `failurePolicy: Ignore`, so it leaves this workload alone",
+                    "policy `{}` says `failurePolicy: Ignore`, so it injects nothing into this workload",
                     policy.identity
                 );
                 problem.with_severity(Severity::Warning).help(help)
             })),
     }
-    Outcome::Failed
+    Outcome::Failed(None)
 }

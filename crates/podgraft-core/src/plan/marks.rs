@@ -83,7 +83,7 @@ fn stale_mark(
             "now adds something else to it, beside what an earlier run put there"
         }
         Outcome::Skipped(_) => "no longer applies to it; what an earlier run put there stays",
-        Outcome::UpToDate | Outcome::Failed | Outcome::TakenOut(_) => return None,
+        Outcome::UpToDate | Outcome::Failed(_) | Outcome::TakenOut(_) => return None,
     };
     let mut policies = policies.iter();
     let policy = policies.find(|policy| policy.identity == *report.policy)?;

@@ -337,7 +337,8 @@ impl<'r, 't> PlanContext<'r, 't> {
         match outcome {
             Outcome::Injected(changes) => changes.extend(done),
             Outcome::UpToDate if !done.is_empty() => *outcome = Outcome::Injected(done),
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed | Outcome::TakenOut(_) => {}
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(_) | Outcome::TakenOut(_) => {
+            }
         }
         Ok(())
     }
@@ -414,6 +415,7 @@ impl<'r, 't> PlanContext<'r, 't> {
             draft: &planned.draft,
             record: planned.record.as_ref(),
             earlier,
+            is_refused: planned.diagnostics.iter().any(Diagnostic::is_error),
         };
         for report in &mut planned.policies {
             let outcome = std::mem::replace(&mut report.outcome, Outcome::UpToDate);

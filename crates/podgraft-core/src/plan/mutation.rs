@@ -38,7 +38,7 @@ pub(super) fn apply<'t>(
         }
         Ok(MutationResult::LeftAlone(remarks)) => {
             planned.diagnostics.extend(diagnostics_of(subject, remarks));
-            Outcome::Failed
+            Outcome::Failed(None)
         }
         Ok(MutationResult::Changed(after, remarks)) => change(subject, after, remarks, planned),
         Err(problem) => failed(subject.policy, vec![*problem], planned),

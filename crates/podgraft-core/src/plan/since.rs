@@ -26,6 +26,8 @@ pub(super) struct SinceEarlier<'c> {
     /// Its new record.
     pub record: Option<&'c Record>,
     pub earlier: &'c EarlierRun<'c>,
+    /// An error keeps it from being written.
+    pub is_refused: bool,
 }
 
 impl<'c> SinceEarlier<'c> {
@@ -34,8 +36,12 @@ impl<'c> SinceEarlier<'c> {
         let earlier = self.earlier;
         let before = earlier.record.policy(identity);
         let after = self.record.and_then(|record| record.policy(identity));
+        let has_failed = matches!(outcome, Outcome::Failed(_));
         match (before, after) {
-            _ if outcome == Outcome::Failed => outcome,
+            (Some(before), None) if has_failed && !self.is_refused => {
+                Outcome::Failed(Some(self.removals(before)))
+            }
+            _ if has_failed => outcome,
             (Some(before), None) => Outcome::TakenOut(self.removals(before)),
             (None, Some(after)) if self.takes_over(after) => {
                 let changes = self.changes(&PolicyRecord::default(), after);

@@ -224,7 +224,7 @@ fn is_mismatch(wanted: &ExpectedResult, report: &PolicyReport) -> Option<String>
         Outcome::TakenOut(changes) => (ExpectedOutcome::TakenOut, words(changes)),
         Outcome::UpToDate => (ExpectedOutcome::UpToDate, String::new()),
         Outcome::Skipped(skip) => (ExpectedOutcome::Skipped, skip.reason.clone()),
-        Outcome::Failed => (ExpectedOutcome::Failed, String::new()),
+        Outcome::Failed(_) => (ExpectedOutcome::Failed, String::new()),
     };
     let has_reason = wanted
         .reason

@@ -23,7 +23,8 @@ fn verdict(outcome: &Outcome) -> (&'static str, &'static str) {
         Outcome::TakenOut(_) => ("no longer applies and is taken out", "33"),
         Outcome::Skipped(skip) if skip.is_near_miss => ("nearly applies", "33"),
         Outcome::Skipped(_) => ("does not apply", "2"),
-        Outcome::Failed => ("applies and fails, see the message", "31"),
+        Outcome::Failed(Some(_)) => ("fails and is taken out, see the message", "31"),
+        Outcome::Failed(None) => ("applies and fails, see the message", "31"),
     }
 }
 
@@ -56,10 +57,10 @@ fn policy(policy_report: &PolicyReport, paint: Paint, text: &mut String) {
         Outcome::Injected(changes) => {
             let _ = writeln!(text, ": {}", one_line(&list(changes)));
         }
-        Outcome::TakenOut(changes) => {
+        Outcome::TakenOut(changes) | Outcome::Failed(Some(changes)) => {
             let _ = writeln!(text, ": {}", one_line(&list_removed(changes)));
         }
-        Outcome::UpToDate | Outcome::Failed => text.push('\n'),
+        Outcome::UpToDate | Outcome::Failed(None) => text.push('\n'),
         Outcome::Skipped(skip) => {
             let _ = writeln!(text, ": {}", one_line(&wording::brief(&skip.reason)));
             let links = skip
@@ -105,7 +106,7 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
     let not = of(|outcome| matches!(outcome, Outcome::Skipped(_)));
     let near = of(|outcome| matches!(outcome, Outcome::Skipped(skip) if skip.is_near_miss));
     let removed = of(|outcome| matches!(outcome, Outcome::TakenOut(_)));
-    let failed = of(|outcome| matches!(outcome, Outcome::Failed));
+    let failed = of(|outcome| matches!(outcome, Outcome::Failed(_)));
     let verb = |number: usize, singular: &str, plural: &str| match number {
         1 => format!("1 {singular}"),
         _ => format!("{number} {plural}"),

@@ -83,8 +83,10 @@ impl PolicyReport {
     /// What the policy changed, if it did.
     fn changes(&self) -> Option<&[Change]> {
         match &self.outcome {
-            Outcome::Injected(changes) | Outcome::TakenOut(changes) => Some(changes),
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+            Outcome::Injected(changes)
+            | Outcome::TakenOut(changes)
+            | Outcome::Failed(Some(changes)) => Some(changes),
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
         }
     }
 
@@ -92,9 +94,10 @@ impl PolicyReport {
     fn skip(&self) -> Option<&Skip> {
         match &self.outcome {
             Outcome::Skipped(skip) => Some(skip),
-            Outcome::Injected(_) | Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Failed => {
-                None
-            }
+            Outcome::Injected(_)
+            | Outcome::TakenOut(_)
+            | Outcome::UpToDate
+            | Outcome::Failed(_) => None,
         }
     }
 
@@ -105,7 +108,7 @@ impl PolicyReport {
             Outcome::UpToDate => "upToDate",
             Outcome::TakenOut(_) => "takenOut",
             Outcome::Skipped(_) => "skipped",
-            Outcome::Failed => "failed",
+            Outcome::Failed(_) => "failed",
         }
     }
 }

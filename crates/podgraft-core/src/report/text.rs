@@ -129,20 +129,13 @@ fn injected(files: &[ReportedFile<'_>]) -> String {
 
 /// One line for each workload from which something was removed.
 fn taken_out(files: &[ReportedFile<'_>]) -> String {
-    changed(files, |_| "taken out", removals, list_removed).finish("taken out")
+    changed(files, |_| "taken out", Outcome::removals, list_removed).finish("taken out")
 }
 
 fn injections(outcome: &Outcome) -> Option<&[Change]> {
     match outcome {
         Outcome::Injected(changes) => Some(changes),
-        Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
-    }
-}
-
-fn removals(outcome: &Outcome) -> Option<&[Change]> {
-    match outcome {
-        Outcome::TakenOut(changes) => Some(changes),
-        Outcome::Injected(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+        Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(_) => None,
     }
 }
 
@@ -212,7 +205,7 @@ fn left_alone(files: &[ReportedFile<'_>]) -> String {
     let mut lines = LimitedLines::default();
     for workload in workloads(files) {
         let policies = workload.policies.iter();
-        for report in policies.filter(|report| report.outcome == Outcome::Failed) {
+        for report in policies.filter(|report| report.outcome == Outcome::Failed(None)) {
             let policy = &report.policy;
             lines.add(|| {
                 format!(

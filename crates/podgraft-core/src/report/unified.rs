@@ -167,10 +167,10 @@ fn change_by(report: &PolicyReport) -> Option<String> {
     let policy = &report.policy;
     match &report.outcome {
         Outcome::Injected(changes) => Some(format!("{policy} ({})", list(changes))),
-        Outcome::TakenOut(changes) => {
+        Outcome::TakenOut(changes) | Outcome::Failed(Some(changes)) => {
             Some(format!("{policy} taken out ({})", list_removed(changes)))
         }
-        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed => None,
+        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
     }
 }
 

@@ -156,7 +156,7 @@ fn of_workload(
             Outcome::Skipped(skip) if skip.is_near_miss => {
                 found.push(near_miss(&title, &policy_report.policy, skip))
             }
-            Outcome::Failed => {
+            Outcome::Failed(_) => {
                 let message = format!(
                     "{title} is left alone by {}, which could not do its work",
                     policy_report.policy
