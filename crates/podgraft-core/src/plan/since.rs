@@ -222,7 +222,8 @@ impl<'c> SinceEarlier<'c> {
         for path in now.changed_paths().filter(is_new) {
             let target = ChangeTarget::from_path(path);
             if seen.insert(target.clone()) {
-                changes.push(Change::new(places.operation(now, path), target));
+                let operation = places.operation(was, now, path, &target);
+                changes.push(Change::new(operation, target));
             }
         }
         changes.extend(self.removed(before, after, &places));
@@ -291,13 +292,29 @@ impl BothPlaces<'_> {
     }
 
     /// The operation of an effect that is new or changed.
-    fn operation(&self, effects: &Effects, path: &str) -> Operation {
+    fn operation(
+        &self,
+        was: &Effects,
+        now: &Effects,
+        path: &str,
+        target: &ChangeTarget,
+    ) -> Operation {
+        let is_part = is_part(path, target);
+        let mut before = was.changed_paths();
+        let is_own = before.any(|path| ChangeTarget::from_path(path) == *target);
         match self.before.has(path) {
-            _ if effects.removed.contains_key(path) => Operation::Remove,
-            true => Operation::Update,
-            false => Operation::Add,
+            _ if now.removed.contains_key(path) && !is_part => Operation::Remove,
+            _ if (is_part || now.replaced.contains_key(path)) && !is_own => Operation::Replace,
+            false if !is_part => Operation::Add,
+            _ => Operation::Update,
         }
     }
+}
+
+/// Whether a path leads to a part of what reports name as a whole, such as the value of a variable.
+fn is_part(path: &str, target: &ChangeTarget) -> bool {
+    let holder = path.rsplit_once('/');
+    holder.is_some_and(|(holder, _)| ChangeTarget::from_path(holder) == *target)
 }
 
 /// Whether two lists of variables have the same ones. A run leaves them in the order that they have.
