@@ -390,7 +390,34 @@ fn a_mark_whose_record_is_lost_is_not_dropped_in_silence() {
     let messages = stderr_of(&succeeded(&place, &policies));
     let warning = "is marked as injected by `two`, which no longer applies to it";
     assert!(messages.contains(warning), "{messages}");
-    assert!(!stderr_of(&succeeded(&place, &policies)).contains("is marked as injected"));
+    // Nothing but the mark knows of what stays, so each run says it, also where the policy is not given.
+    let messages = stderr_of(&succeeded(&place, &policies));
+    assert!(messages.contains(warning), "{messages}");
+    assert!(messages.contains("1 unchanged"), "{messages}");
+    let alone = apply(&["one.yaml"]);
+    let messages = stderr_of(&succeeded(&place, &alone));
+    assert!(messages.contains("carries what policy `two`"), "{messages}");
+    let applied = place.read("apps/a.yaml");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    let undone = place.read("apps/a.yaml");
+    assert!(
+        undone.contains("podgraft.dev/applied: \"two\"\n"),
+        "{undone}"
+    );
+    assert!(!undone.contains("l: \"set\""), "{undone}");
+    // What the help lines say.
+    place.write("apps/a.yaml", applied);
+    succeeded(&place, &alone);
+    let by_hand = place.read("apps/a.yaml").replace(", m: \"set\"", "");
+    let by_hand = by_hand.replace("\"two,one\"", "one");
+    place.write("apps/a.yaml", &by_hand);
+    for run in [&policies, &alone] {
+        let messages = stderr_of(&succeeded(&place, run));
+        assert!(!messages.contains("two` "), "{messages}");
+        assert_eq!(place.read("apps/a.yaml"), by_hand);
+    }
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/a.yaml"), deployment("a"));
 }
 
 #[test]

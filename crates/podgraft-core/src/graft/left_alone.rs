@@ -93,26 +93,27 @@ impl DocumentTask<'_> {
             // `read_records` refuses a record that cannot be read.
             Err(_) => return Vec::new(),
         };
-        let has_record = recorded.is_some();
-        let named = marked.map(|name| PolicyRecord {
+        let recorded = recorded.map_or_else(Vec::new, |recorded| recorded.record.policies);
+        let has_record = |name: &str| recorded.iter().any(|policy| policy.policy == name);
+        let unrecorded = marked.filter(|name| !has_record(name));
+        let unrecorded = unrecorded.map(|name| PolicyRecord {
             policy: name.to_owned(),
             set: options.set.clone(),
             ..PolicyRecord::default()
         });
-        let found = match recorded {
-            Some(recorded) => recorded.record.policies,
-            None => named.collect(),
-        };
+        let unrecorded: Vec<PolicyRecord> = unrecorded.collect();
         let renamed = |name: &String| {
             let mut policies = policies.iter();
             policies.any(|given| given.renamed_from.as_ref() == Some(name))
         };
-        let orphans = found.iter().filter(|policy| {
+        let orphans = recorded.iter().chain(&unrecorded).filter(|policy| {
             let name = &policy.policy;
-            let is_pruned = has_record && is_dropped(policy, options);
+            let is_pruned = has_record(name) && is_dropped(policy, options);
             !is_given(name) && !renamed(name) && !is_pruned && policy.set == options.set
         });
-        let help = |policy: &PolicyRecord| orphan_help(workload, &policy.policy, has_record);
+        let help = |policy: &PolicyRecord| {
+            orphan_help(workload, &policy.policy, has_record(&policy.policy))
+        };
         let orphans =
             orphans.map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)));
         self.of_workload(orphans.collect(), workload)
@@ -135,7 +136,9 @@ fn orphan_help(workload: &Workload<'_>, name: &str, has_record: bool) -> String 
             "give the policy, too, or take it out with `{}`",
             undo_command(name, &workload.source.name)
         ),
-        false => "give the policy, too, or start from the manifest without it: without a record nothing takes it out"
-            .to_owned(),
+        false => format!(
+            "give the policy, too, or take out by hand what it injected, and `{name}` out of {MARKER}: without a record \
+             nothing else does"
+        ),
     }
 }

@@ -1,14 +1,14 @@
 //! Reads, checks and writes the marker: the annotation with the names of the policies that changed a workload.
 
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::policy::Policy;
-use crate::record::MARKER;
+use crate::record::{Effects, MARKER, Record, ReplacedValue};
 
 use super::draft::{Draft, OpenId, Refusal};
 use super::recording::EarlierRun;
@@ -45,6 +45,38 @@ pub(super) fn with_names<'n>(
     let mut known: BTreeSet<&str> = names.iter().copied().collect();
     names.extend(policies.filter(|policy| known.insert(policy)));
     names
+}
+
+/// What podgraft wrote of an object's marker, by its record. Names that the marker had before that record stay, and so do
+/// those of which nothing is recorded, because the record was lost: nothing else says that they injected something. What
+/// somebody took out does not come back. `renamed` has the names of policies in the marker that differ in the record.
+pub(crate) fn written_marker(
+    draft: &Draft<'_>,
+    record: &Record,
+    renamed: &BTreeMap<String, String>,
+) -> Effects {
+    let marks = marked(draft);
+    let mut effects = record.marker.clone();
+    let path = record
+        .paths()
+        .in_object(&["metadata", "annotations", MARKER]);
+    let replaced = effects.replaced.remove(&path);
+    let before = replaced.as_ref().and_then(|replaced| replaced.was.as_str());
+    let before = before.unwrap_or_default();
+    let is_recorded = |name: &str| {
+        record.policy(name).is_some() || renamed.values().any(|renamed| renamed == name)
+    };
+    let stays = |name: &&str| names_in(before).any(|was| was == *name) || !is_recorded(name);
+    let others: Vec<&str> = names_in(&marks).filter(stays).collect();
+    if !others.is_empty() {
+        let was = match names_in(before).eq(others.iter().copied()) {
+            true => before.to_owned(),
+            false => others.join(","),
+        };
+        let (was, now) = (Value::String(was), String::new());
+        effects.replaced.insert(path, ReplacedValue { was, now });
+    }
+    effects
 }
 
 /// Warns of policies in the marker that now do something else or no longer apply, where no record says what an earlier
@@ -94,7 +126,10 @@ fn stale_mark(
     );
     let warning = Diagnostic::warning(Code::AppliedBefore, message)
         .at(workload.name_place(), "this workload");
-    let help = "apply to the original manifest, or take out by hand what is not wanted any more";
+    let help = format!(
+        "apply to the original manifest, or take out by hand what is not wanted any more, and `{}` out of {MARKER}",
+        policy.identity
+    );
     Some(warning.help(help))
 }
 

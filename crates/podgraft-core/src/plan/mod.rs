@@ -24,7 +24,7 @@ mod forbidden;
 mod foreign;
 mod joined;
 mod kept_policies;
-mod marks;
+pub(crate) mod marks;
 pub(crate) mod metrics;
 mod mutation;
 mod needs;

@@ -258,6 +258,11 @@ impl<'r, 't> Recording<'r, 't> {
                 let path = self.paths.in_object(&["metadata", "annotations", MARKER]);
                 let replaced = ReplacedValue { was, now };
                 self.record.marker.replaced.insert(path, replaced);
+                let made = self.plan.earlier.map(|earlier| &earlier.record.marker.made);
+                self.record
+                    .marker
+                    .made
+                    .extend(made.into_iter().flatten().cloned());
             }
         }
         let earlier = self.plan.earlier;

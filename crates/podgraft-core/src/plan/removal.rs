@@ -49,11 +49,13 @@ pub struct RemovalResult {
 
 /// Removes the changes of all policies from an object, last policy first, so that each is removed from its own
 /// output. Policies that are kept are put back by `Replay::apply`. Returns the draft of the object without them.
+/// `marker` is from `marks::written_marker`.
 ///
 /// # Errors
 /// When a part that must change may not be edited.
 pub(crate) fn take_out<'t>(
     record: &Record,
+    marker: &Effects,
     tree: &'t Tree<'t>,
     node: NodeId,
     leniency: impl Fn(&str) -> DriftHandling,
@@ -69,7 +71,7 @@ pub(crate) fn take_out<'t>(
         has_missing: false,
         has_restored: false,
     };
-    removal.take_out_marks(record, &record.paths())?;
+    removal.take_out_marks(marker, &record.paths())?;
     let mut redo = Vec::new();
     for policy in record.policies.iter().rev() {
         removal.policy = &policy.policy;
@@ -122,15 +124,15 @@ struct PolicyRemoval<'i, 't> {
 }
 
 impl PolicyRemoval<'_, '_> {
-    /// Removes the record and the marker. The marker belongs to podgraft, even if somebody edited it.
-    fn take_out_marks(&mut self, record: &Record, paths: &RecordPaths) -> Result<(), Refusal> {
+    /// Removes the record and the marker.
+    fn take_out_marks(&mut self, effects: &Effects, paths: &RecordPaths) -> Result<(), Refusal> {
         let annotation = |name: &str| paths.in_object(&["metadata", "annotations", name]);
         self.paths.remove(&mut self.draft, &annotation(RECORD))?;
         let marker = annotation(MARKER);
-        if !record.marker.replaced.contains_key(&marker) {
+        if !effects.replaced.contains_key(&marker) {
             self.paths.remove(&mut self.draft, &marker)?;
         }
-        self.take_out_policy(&record.marker)?;
+        self.take_out_policy(effects)?;
         // Changes of the marker are not reported.
         self.changed.clear();
         self.has_missing = false;

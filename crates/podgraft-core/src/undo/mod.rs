@@ -13,6 +13,7 @@ use crate::manifest::workload::PodKinds;
 use crate::ownership::WorkloadKey;
 use crate::plan::draft::{Draft, Refusal};
 use crate::plan::draft_paths::RecordedPlaces;
+use crate::plan::marks::written_marker;
 use crate::plan::removal::{DriftHandling, RemovalResult, take_out};
 use crate::record::lock::{LockSet, MarkedWorkload, RecordSearch};
 use crate::record::{MARKER, RECORD, Record, RecordError, RecordPaths, RecordedValue};
@@ -210,8 +211,10 @@ pub(crate) fn strip<'t>(
     let mut written = TextCache::default();
     for recorded_object in recorded {
         let node = recorded_object.node;
-        let (draft, taken_out) = take_out(&recorded_object.record, tree, node, &leniency)
-            .map_err(RemovalObstacle::Refused)?;
+        let (record, renamed) = (&recorded_object.record, &recorded_object.renamed);
+        let marker = written_marker(&Draft::new(tree, node), record, renamed);
+        let (draft, taken_out) =
+            take_out(record, &marker, tree, node, &leniency).map_err(RemovalObstacle::Refused)?;
         edits.extend(lower(&draft, node, &mut written).map_err(RemovalObstacle::CannotWrite)?);
         taken.push(taken_out);
         drafts.push((node, draft));
