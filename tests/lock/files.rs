@@ -135,3 +135,32 @@ fn the_last_generation_of_a_content_is_followed_by_none() {
     apply(&place);
     undone(&place);
 }
+
+#[test]
+fn a_record_is_kept_where_a_value_of_its_workload_is_unclear() {
+    let place = empty_repository();
+    let variable = "        env:\n        - name: Z\n          value: z\n";
+    let manifest = format!("{DEPLOYMENT}{variable}");
+    place.write("a.yaml", &manifest);
+    place.write("agent.yaml", policy("agent", 1));
+    let apply = ["apply", "-i", "-p", "agent.yaml", "a.yaml"];
+    succeeded(&place, &apply);
+    let (injected, lock) = (place.read("a.yaml"), place.read("podgraft.lock"));
+    let unclear = injected.replace("value: z\n", "value: z\n          \"value\": z\n");
+    assert_ne!(unclear, injected);
+    place.write("a.yaml", &unclear);
+    for command in [&apply[..], &["undo", "-i", "a.yaml"]] {
+        let output = place.run(command);
+        assert_eq!(output.status.code(), Some(2));
+        let message = stderr_of(&output);
+        assert!(
+            message.contains("what was injected cannot be told"),
+            "{message}"
+        );
+        assert_eq!(place.read("a.yaml"), unclear);
+        assert_eq!(place.read("podgraft.lock"), lock);
+    }
+    place.write("a.yaml", injected);
+    succeeded(&place, &["undo", "-i", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), manifest);
+}

@@ -104,11 +104,12 @@ const AFTER_A_RENAME: &str = "after a rename, write the new name into the lines 
 pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
     let label = match error {
         RecordError::Locked(_) => "injected by these",
+        RecordError::Ambiguous => "for this workload",
         _ => "the record",
     };
     let (message, help) = match error {
         RecordError::Ambiguous => (
-            "this record cannot be read: readers disagree about some value in the object"
+            "what was injected cannot be told: readers disagree about some value in the workload"
                 .to_owned(),
             "take out the key that stands twice, or the tag that Kubernetes does not know",
         ),

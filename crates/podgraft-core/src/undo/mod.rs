@@ -126,7 +126,7 @@ pub(crate) fn read_record<'t>(
 /// Returns the record of a marked workload from the lock files.
 ///
 /// # Errors
-/// If several records may be meant, with the node of the marker.
+/// If several records may be meant, or the workload has no plain value, with the node of the marker.
 pub(crate) fn locked_record<'t>(
     workload: &Workload<'t>,
     locks: &LockSet,
@@ -136,13 +136,17 @@ pub(crate) fn locked_record<'t>(
     let Some(at) = workload.workload_annotation(MARKER) else {
         return Ok(None);
     };
-    let (Some(marked), Some(value)) = (tree.scalar(at), RecordedValue::of(tree, node)) else {
-        return Ok(None);
-    };
-    let Some((lock, file)) = locks.of_file(&workload.source.name) else {
+    let lock = locks.of_file(&workload.source.name);
+    let (Some(marked), Some((lock, file))) = (tree.scalar(at), lock) else {
         return Ok(None);
     };
     let key = key_in_lock(workload, file);
+    let Some(value) = RecordedValue::of(tree, node) else {
+        return match lock.may_name(&key, search.is_present) {
+            true => Err((at, RecordError::Ambiguous)),
+            false => Ok(None),
+        };
+    };
     let marked: Vec<&str> = marked.split(',').map(str::trim).collect();
     let paths = RecordPaths::of(&workload.pod_kind.path);
     let places = RecordedPlaces::of(tree, node, paths.clone());
