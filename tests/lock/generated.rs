@@ -141,6 +141,88 @@ fn a_new_version_says_what_is_true_of_an_earlier_one_that_is_not_found() {
     assert!(messages.contains("nothing needs any more"), "{messages}");
 }
 
+/// A policy that generates an object.
+fn generating_object(object: &str) -> String {
+    let (policy, _) = SUMMED.split_once("---\n").expect("it has two policies");
+    let (policy, _) = policy.split_once("  - resource").expect("it generates");
+    format!("{policy}  - resource: {object}\n")
+}
+
+#[test]
+fn a_new_version_that_hardly_differs_takes_the_place_of_the_old_one() {
+    let budget = "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: settings}, \
+                  spec: {maxUnavailable: 1}}";
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: settings}, \
+                   spec: {ports: [{port: 80, protocol: TCP}]}}";
+    let settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {k: v}}";
+    let stating =
+        |more: &str| settings.replace("name: settings", &format!("name: settings, {more}"));
+    for (one, other) in [
+        (budget, &budget.replace("policy/v1", "policy/v1beta1")),
+        (service, &service.replace(", protocol: TCP", "")),
+        (settings, &stating("labels: {team: a}")),
+        (settings, &stating("annotations: {team: a}")),
+        (settings, &stating("namespace: shop")),
+        (settings, &stating("namespace: \"${workload.namespace}\"")),
+    ] {
+        for (before, after) in [(one, other.as_str()), (other, one)] {
+            let place = empty_repository();
+            place.write("a.yaml", DEPLOYMENT);
+            let run = |command, object: &str| {
+                place.write("p.yaml", generating_object(object));
+                let flags = ["-n", "shop", "-p", "p.yaml", "a.yaml"];
+                succeeded(&place, &[command, &flags[..]].concat());
+                place.read("a.yaml")
+            };
+            let apply = &["apply", "-i"][..];
+            run(apply, before);
+            let updated = run(apply, after);
+            assert_eq!(run(&["check"], after), updated);
+            succeeded(&place, &["undo", "-i", "a.yaml"]);
+            assert_eq!(place.read("a.yaml"), DEPLOYMENT);
+            // As if there had been no earlier version.
+            assert_eq!(run(apply, after), updated);
+        }
+    }
+}
+
+#[test]
+fn a_new_version_for_one_file_takes_the_place_of_one_that_states_no_namespace() {
+    let place = place();
+    let flags = &["-n", "shop", "-p", "first.yaml"][..];
+    let run = |args: &[&str]| succeeded(&place, &[args, flags].concat());
+    let apply = |file| run(&["apply", "-i", file]);
+    apply("apps");
+    let stated = generating("first", "v").replace("name: shared", "name: shared, namespace: shop");
+    place.write("first.yaml", stated);
+    apply("apps/a.yaml");
+    let text = place.read("apps/a.yaml");
+    assert_eq!(text.matches("kind: ConfigMap").count(), 1, "{text}");
+    assert!(text.contains("namespace: shop"), "{text}");
+    apply("apps/b.yaml");
+    assert_eq!(place.read("apps/a.yaml"), text);
+    run(&["check", "apps"]);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_untouched(&place);
+}
+
+#[test]
+fn two_policies_whose_objects_of_a_name_hardly_differ_are_refused_whichever_came_first() {
+    let labelled =
+        generating("second", "v").replace("name: shared", "name: shared, labels: {a: b}");
+    for first in ["first.yaml", "second.yaml"] {
+        let place = place();
+        place.write("second.yaml", &labelled);
+        succeeded(&place, &["apply", "-i", "-p", first, "apps"]);
+        let injected = place.read("apps/a.yaml");
+        let refused = place.run(&BOTH);
+        let messages = stderr_of(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{messages}");
+        assert!(messages.contains("generated twice"), "{messages}");
+        assert_eq!(place.read("apps/a.yaml"), injected);
+    }
+}
+
 #[test]
 fn an_object_in_a_file_that_is_not_given_is_not_written_again() {
     let place = place();

@@ -11,7 +11,7 @@ use crate::inventory::written_name;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
-use crate::outcome::{FileReport, GeneratedRecord, WorkloadReport};
+use crate::outcome::{FileReport, GeneratedRecord, ObjectName, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
@@ -45,7 +45,8 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
         .map(GeneratedRecord::key)
         .collect();
     let elsewhere = locks.generated_elsewhere(files.iter().map(|(name, ..)| &**name));
-    let names: BTreeSet<String> = needed.iter().map(|(name, _)| name.clone()).collect();
+    let mut names: BTreeSet<String> = needed.iter().map(|(name, _)| name.clone()).collect();
+    names.extend(names_in_records(files, options));
     // Where this run writes a new version of an object that others have, the old one goes.
     let (replaced, elsewhere): (Vec<GeneratedRecord>, Vec<GeneratedRecord>) = elsewhere
         .into_iter()
@@ -83,6 +84,26 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
         options,
     };
     retiring.files(files);
+}
+
+/// Returns the names that records may have for the objects that this run writes: an earlier version may state its
+/// namespace or be in that of the run.
+fn names_in_records(files: &[RunFile<'_>], options: &Options) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (file, _, report) in files {
+        let written = report.companions.iter();
+        let written = written.map(|placed| &placed.companion.name);
+        let namespace = options.namespace_in(file);
+        for name in written.filter(|name| name.namespace.as_deref() == namespace) {
+            let namespace = None;
+            let unstated = ObjectName {
+                namespace,
+                ..name.clone()
+            };
+            names.extend([name, &unstated].map(ObjectName::to_string));
+        }
+    }
+    names
 }
 
 /// Returns the objects to prune, as [`dropped`]; `None` if nothing is to be done. If a policy failed, it is unknown which

@@ -213,8 +213,7 @@ impl RuleContext<'_, '_> {
         };
         let generated = self.inventory.generated(name);
         let is_generated_twice = generated.is_some_and(|generated| {
-            generated.contradiction.is_some()
-                || !is_same_object(&generated.value, &companion.object)
+            generated.contradiction.is_some() || generated.value != companion.object
         });
         if is_generated_twice {
             let message = format!("the {name} is generated twice, with different content");
@@ -233,7 +232,7 @@ impl RuleContext<'_, '_> {
                     .at(other_place.clone(), "the other");
                 Err(vec![problem])
             }
-            (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
+            (_, None) if digest(&as_created(&known.value)) == digest(&companion.object) => Ok(true),
             (SourceRole::RecordedFile, None) if self.is_replaceable(&known.value) => {
                 let file = &known.place.source;
                 let message = format!("an earlier version of the {name} stands in `{file}`");
@@ -242,8 +241,9 @@ impl RuleContext<'_, '_> {
                 let problem = self.conflict(companion, message, &help);
                 Err(vec![problem.at(known.place.clone(), "stands here")])
             }
-            // An earlier run generated it with other content: the new object replaces it.
+            // An earlier run generated it with other content, however little: the new object replaces it.
             (_, None) if self.is_replaceable(&known.value) => Ok(false),
+            (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
             (_, None) => {
                 let message =
                     format!("the {name} is already among the manifests, with other content");
