@@ -159,6 +159,7 @@ fn a_new_version_that_hardly_differs_takes_the_place_of_the_old_one() {
         |more: &str| settings.replace("name: settings", &format!("name: settings, {more}"));
     for (one, other) in [
         (budget, &budget.replace("policy/v1", "policy/v1beta1")),
+        (budget, &budget.replace("policy/v1", "example.com/v1")),
         (service, &service.replace(", protocol: TCP", "")),
         (settings, &stating("labels: {team: a}")),
         (settings, &stating("annotations: {team: a}")),

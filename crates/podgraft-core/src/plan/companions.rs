@@ -1,6 +1,7 @@
 //! Companions: the objects that a policy generates beside a workload.
 
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, unless};
@@ -53,6 +54,7 @@ pub(super) fn of(
             Err(found) => problems.extend(found),
         }
     }
+    problems.extend(subject.indistinct(&companions));
     unless(problems, companions)
 }
 
@@ -252,6 +254,31 @@ impl RuleContext<'_, '_> {
                 Err(vec![problem.at(known.place.clone(), "stands here")])
             }
         }
+    }
+
+    /// The error that two objects differ in their API group, which the names in records leave out.
+    fn indistinct(&self, companions: &[(GeneratedObject, bool)]) -> Option<Diagnostic> {
+        let mut seen = BTreeMap::new();
+        companions.iter().find_map(|(companion, _)| {
+            let object = &companion.object;
+            let other: &GeneratedObject = seen.insert(written_name(object), companion)?;
+            if other.name.group == companion.name.group {
+                return None;
+            }
+            Some(self.in_two_groups(other, companion))
+        })
+    }
+
+    fn in_two_groups(&self, other: &GeneratedObject, companion: &GeneratedObject) -> Diagnostic {
+        let versions = [other, companion].map(|one| one.object["apiVersion"].as_str());
+        let [first, second] = versions.map(Option::unwrap_or_default);
+        let message = format!(
+            "the {} is generated twice, as `{first}` and as `{second}`, which records cannot tell apart",
+            companion.name
+        );
+        let help = "give one of them another name, or generate it with another policy";
+        self.conflict(companion, message, help)
+            .at(other.place.clone(), "and this")
     }
 
     fn conflict(&self, companion: &GeneratedObject, message: String, help: &str) -> Diagnostic {
