@@ -212,8 +212,7 @@ impl<'a> DocumentTask<'a> {
         pair: &RecordedDocument<'t>,
     ) -> PendingWorkload<'t> {
         if self.setting.options.take_out.is_undo() {
-            let may_be_locked = || self.may_be_locked(&workload);
-            let problems = without_record(&workload, self.setting.options, may_be_locked);
+            let problems = without_record(&workload, self.setting.options);
             return PendingWorkload {
                 problems: problems.into_iter().collect(),
                 ..PendingWorkload::unchanged(workload, Vec::new())

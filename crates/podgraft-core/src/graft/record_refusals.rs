@@ -11,14 +11,13 @@ use crate::plan::explain_refusal;
 use crate::plan::removal::{Drift, DriftHandling};
 use crate::record::lock::LockedRecordError;
 use crate::record::words::{forced_undo_command, words_of};
-use crate::record::{MARKER, RecordError, RecordedValue};
+use crate::record::{MARKER, RecordError};
 use crate::source::{Place, Source};
 use crate::undo::{RecordedObject, RemovalObstacle};
 use crate::yaml::parse::MAX_DEPTH;
-use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::tree::Tree;
 
 use super::document::DocumentTask;
-use super::refusals::refuse_duplicate_in_pod;
 
 impl DocumentTask<'_> {
     /// Returns problems about values that somebody changed since they were injected: errors if their policy is to be
@@ -168,11 +167,7 @@ pub(super) fn copied_originals(from: &WorkloadKey) -> Diagnostic {
 
 /// Warns in an undo of a marked workload that has no record, or refuses one whose record cannot be looked up.
 /// `may_be_locked`: whether the lock file may have one.
-pub(super) fn without_record(
-    workload: &Workload<'_>,
-    options: &Options,
-    may_be_locked: impl FnOnce() -> bool,
-) -> Option<Diagnostic> {
+pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {
     let marker = workload.workload_annotation(MARKER)?;
     let names: Vec<&str> = workload
         .tree
@@ -189,9 +184,6 @@ pub(super) fn without_record(
     if !is_meant {
         return None;
     }
-    if let Some(problem) = refuse_ambiguous(workload, marker).filter(|_| may_be_locked()) {
-        return Some(problem);
-    }
     let message = format!(
         "{} is marked as injected and has no record of it, so it is not undone",
         workload.title()
@@ -201,15 +193,6 @@ pub(super) fn without_record(
     Some(
         problem.help("restore the file from its history, or run `apply --in-place` with the policies that injected it: it records what is as they want it"),
     )
-}
-
-/// Refuses an object that readers disagree about: its record cannot be looked up.
-fn refuse_ambiguous(workload: &Workload<'_>, marker: NodeId) -> Option<Diagnostic> {
-    if RecordedValue::of(workload.tree, workload.object.node).is_some() {
-        return None;
-    }
-    let unclear = || unreadable(&RecordError::Ambiguous, workload.place(marker));
-    Some(refuse_duplicate_in_pod(workload).unwrap_or_else(unclear))
 }
 
 pub(super) fn explain(

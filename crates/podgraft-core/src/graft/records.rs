@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::record::lock::RecordSearch;
 use crate::record::{MARKER, Record, RecordError};
 use crate::source::Source;
-use crate::undo::{RecordedObject, key_in_lock, locked_record, read_record};
+use crate::undo::{RecordedObject, locked_record, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::{NodeId, Tree};
@@ -25,6 +25,7 @@ use super::pending::PendingWorkload;
 use super::prune::generated;
 use super::record_refusals::unreadable;
 use super::recorded::RecordedDocument;
+use super::refusals::refuse_duplicate_in_pod;
 
 /// The records of a document.
 #[derive(Default)]
@@ -82,7 +83,14 @@ impl<'a> DocumentTask<'a> {
                     records.needed.extend(others.flat_map(generated));
                 }
                 Err((node, error)) => {
-                    problems.push(unreadable(&error, source.place(tree.span(node))));
+                    let workload = workload.as_ref();
+                    let workload = workload.filter(|_| matches!(error, RecordError::Ambiguous));
+                    let problem = || unreadable(&error, source.place(tree.span(node)));
+                    problems.push(
+                        workload
+                            .and_then(refuse_duplicate_in_pod)
+                            .unwrap_or_else(problem),
+                    );
                 }
             }
         }
@@ -121,14 +129,6 @@ impl<'a> DocumentTask<'a> {
         found.or_else(|error| match options.adopt {
             true => Ok(None),
             false => Err(error),
-        })
-    }
-
-    /// Whether the lock file may have a record of a workload, under its current or an earlier name.
-    pub(super) fn may_be_locked(&self, workload: &Workload<'_>) -> bool {
-        let lock = self.setting.inventory.locks().of_file(self.setting.name);
-        lock.is_some_and(|(lock, file)| {
-            lock.may_name(&key_in_lock(workload, file), &|key| self.is_present(key))
         })
     }
 
