@@ -11,8 +11,8 @@ use crate::yaml::tree::{NodeId, NodeKind};
 
 use super::emit::{block_at_end, needs_line_end, plain_or_quoted};
 use super::layout::{
-    behind_attached_comments, behind_blanks, column, comments_above, line_end_at, line_start,
-    next_line,
+    behind_attached_comments, behind_blanks_between, column, comments_above, line_end_at,
+    line_start, next_line,
 };
 use super::lower::{Lowering, LoweringError, ParentContext};
 use super::text_cache::ValuePosition;
@@ -223,17 +223,13 @@ impl Lowering<'_, '_> {
         if block_at_end(value).is_none() {
             return at;
         }
-        // The blank lines behind lines that are removed stand behind the new ones, too.
-        let mut from = at;
-        let removals = |from: usize| {
+        let removed = |from: usize| {
             let mut edits = self.edits.iter().rev();
-            edits.find(|edit| edit.at.start == from && !edit.at.is_empty() && edit.text.is_empty())
+            let is_removal =
+                |edit: &&Edit| edit.at.start == from && !edit.at.is_empty() && edit.text.is_empty();
+            edits.find(is_removal).map(|edit| edit.at.end)
         };
-        while let Some(removal) = removals(from) {
-            from = removal.at.end;
-        }
-        let behind = behind_blanks(self.tree.text(), from, column, value);
-        if behind > from { behind } else { at }
+        behind_blanks_between(self.tree.text(), at, column, value, removed)
     }
 
     /// The offset for new entries that belong at the start of a range and must be written at its end or behind it.

@@ -184,18 +184,35 @@ fn comment_at(text: &str, at: usize) -> Option<(usize, &str)> {
 /// The offset behind blank lines that would become content of a block scalar written before them at the end of a value.
 /// These are all blank lines behind a block that keeps them (`|+`), and otherwise those longer than `column`.
 pub(super) fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> usize {
+    behind_blanks_between(text, from, column, value, |_| None)
+}
+
+/// [`behind_blanks`] where lines are removed: `removed` gives the end of what is removed from an offset on. The blank
+/// lines behind stand behind the new lines, too.
+pub(super) fn behind_blanks_between(
+    text: &str,
+    from: usize,
+    column: usize,
+    value: &Value,
+    removed: impl Fn(usize) -> Option<usize>,
+) -> usize {
     let is_blank = |line: &str| line.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
     let (mut at, mut cursor) = (from, from);
     let mut block = None;
     while cursor < text.len() {
         let line = &text[cursor..line_end(text, cursor)];
-        if !is_blank(line) {
+        let end_of_removed = removed(cursor);
+        if !is_blank(line) && end_of_removed.is_none() {
             break;
         }
         let Some(block_scalar) = block.or_else(|| block_at_end(value)) else {
             break;
         };
         block = Some(block_scalar);
+        if let Some(end) = end_of_removed {
+            cursor = end;
+            continue;
+        }
         cursor = next_line(text, cursor);
         if line.len() > column || line.contains('\t') || block_scalar.ends_with("\n\n") {
             at = cursor;
