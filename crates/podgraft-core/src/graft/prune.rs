@@ -95,9 +95,8 @@ fn names_in_records(files: &[RunFile<'_>], options: &Options) -> BTreeSet<String
         let written = written.map(|placed| &placed.companion.name);
         let namespace = options.namespace_in(file);
         for name in written.filter(|name| name.namespace.as_deref() == namespace) {
-            let namespace = None;
             let unstated = ObjectName {
-                namespace,
+                namespace: None,
                 ..name.clone()
             };
             names.extend([name, &unstated].map(ObjectName::to_string));
