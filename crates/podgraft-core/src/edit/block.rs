@@ -218,17 +218,18 @@ impl Lowering<'_, '_> {
         self.edits.push(Edit::insertion(at, lines));
     }
 
+    /// Removes a range of entries.
+    pub(super) fn remove(&mut self, at: Range<usize>) {
+        self.removals.insert(at.start, at.end);
+        self.edits.push(Edit::removal(at));
+    }
+
     /// The offset for new lines that belong at `at`: behind blank lines that would belong to a block scalar at their end.
     fn behind_blanks(&self, at: usize, column: usize, value: &Value) -> usize {
         if block_at_end(value).is_none() {
             return at;
         }
-        let removed = |from: usize| {
-            let mut edits = self.edits.iter().rev();
-            let is_removal =
-                |edit: &&Edit| edit.at.start == from && !edit.at.is_empty() && edit.text.is_empty();
-            edits.find(is_removal).map(|edit| edit.at.end)
-        };
+        let removed = |from: usize| self.removals.get(&from).copied();
         behind_blanks_between(self.tree.text(), at, column, value, removed)
     }
 
@@ -320,7 +321,7 @@ impl Lowering<'_, '_> {
         } else {
             next_line(text, end)
         };
-        self.edits.push(Edit::removal(start..end));
+        self.remove(start..end);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Turns a draft into edits of the input's text: walks the opened collections and writes each new or changed part.
 
+use foldhash::HashMap;
 use serde_json::Value;
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub(super) fn lower_in(
         style,
         edits: Vec::with_capacity(8),
         skipped_blanks: 0..0,
+        removals: HashMap::default(),
         texts,
     };
     lowering.lower_part(&draft.root(), ParentContext::Root)?;
@@ -113,6 +115,8 @@ pub(super) struct Lowering<'d, 't> {
     /// The blank lines before the last entry that had to be written behind them. What would come before them, but
     /// behind this entry, goes behind them, too.
     pub skipped_blanks: Range<usize>,
+    /// The end of each removal of entries, by its start.
+    pub removals: HashMap<usize, usize>,
     pub texts: &'d mut TextCache,
 }
 

@@ -62,7 +62,7 @@ impl Lowering<'_, '_> {
                 .map(|&(key, value)| self.end_of(key, value))
                 .max()
                 .unwrap_or(start);
-            self.edits.push(Edit::removal(line..end));
+            self.remove(line..end);
             return Ok(());
         }
         // The first field of a list item shares its line with the dash. The next field moves up to its place.
@@ -82,7 +82,7 @@ impl Lowering<'_, '_> {
             let reason = "shares its line with a dash, and a comment follows it";
             return Err(LoweringError { node, reason });
         }
-        self.edits.push(Edit::removal(start..to));
+        self.remove(start..to);
         Ok(())
     }
 
@@ -128,7 +128,7 @@ impl Lowering<'_, '_> {
             None if new.contains('\n') => return false,
             None => {
                 self.edits.push(Edit::insertion(head, new));
-                self.edits.push(Edit::removal(start..end));
+                self.remove(start..end);
             }
         }
         true
