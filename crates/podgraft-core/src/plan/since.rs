@@ -150,10 +150,7 @@ impl<'c> SinceEarlier<'c> {
         places: &BothPlaces<'_>,
     ) -> Vec<Change> {
         let (was, now) = (&before.effects, &after.effects);
-        let still: HashSet<ChangeTarget> = now
-            .changed_paths()
-            .map(|path| ChangeTarget::from_path(path))
-            .collect();
+        let still = targets_of(now);
         let is_added = |path: &String| {
             self.policies()
                 .any(|other| other.effects.added.contains_key(path))
@@ -218,11 +215,11 @@ impl<'c> SinceEarlier<'c> {
             // Another policy may have put it there.
             false => !places.was_there(now, path),
         };
-        let mut seen = HashSet::default();
+        let (owned, mut seen) = (targets_of(was), HashSet::default());
         for path in now.changed_paths().filter(is_new) {
             let target = ChangeTarget::from_path(path);
             if seen.insert(target.clone()) {
-                let operation = places.operation(was, now, path, &target);
+                let operation = places.operation(&owned, now, path, &target);
                 changes.push(Change::new(operation, target));
             }
         }
@@ -291,17 +288,16 @@ impl BothPlaces<'_> {
         self.is_same(path) || has_text(self.value_after(path), effects, path)
     }
 
-    /// The operation of an effect that is new or changed.
+    /// The operation of an effect that is new or changed. `owned` is what the policy changed before.
     fn operation(
         &self,
-        was: &Effects,
+        owned: &HashSet<ChangeTarget>,
         now: &Effects,
         path: &str,
         target: &ChangeTarget,
     ) -> Operation {
         let is_part = is_part(path, target);
-        let mut before = was.changed_paths();
-        let is_own = before.any(|path| ChangeTarget::from_path(path) == *target);
+        let is_own = owned.contains(target);
         match self.before.has(path) {
             _ if now.removed.contains_key(path) && !is_part => Operation::Remove,
             _ if (is_part || now.replaced.contains_key(path)) && !is_own => Operation::Replace,
@@ -361,6 +357,12 @@ fn stays_changed(policy: &str, path: &str, earlier: &EarlierRun<'_>) -> bool {
     earlier.taken.changed.iter().any(|drift| {
         drift.handling == DriftHandling::Leave && drift.policy == policy && drift.path == path
     })
+}
+
+/// The targets that a policy changes.
+fn targets_of(effects: &Effects) -> HashSet<ChangeTarget> {
+    let paths = effects.changed_paths();
+    paths.map(|path| ChangeTarget::from_path(path)).collect()
 }
 
 /// The targets of paths, each once.
