@@ -125,7 +125,8 @@ def function(size):
     return yaml_list((workload(at) for at in range(size)), f"config.kubernetes.io/v1\nkind: ResourceList\n{config}".rstrip("\n"))
 
 
-# What each input is: N, the files of a size, the arguments, and what is run before, uncounted, to make the input.
+# What each input is: N, the files of a size, the arguments, and what is run or called before, uncounted, to make the
+# input.
 APPLY = ["apply", "-q", "-p", "agent.yaml", "in.yaml"]
 DIFF = ["diff", "-q", "-p", "agent.yaml", "in.yaml"]
 RECORDED = [["apply", "-q", "--in-place", "-p", "agent.yaml", "in.yaml"]]
@@ -152,6 +153,21 @@ def inject_many(size):
     inject += "    volumes:\n" + "".join(f"    - {{name: added-{at}, emptyDir: {{}}}}\n" for at in range(size))
     inject += "    volumeMounts:\n" + "".join(f"    - {{name: added-{at}, mountPath: /added/{at}}}\n" for at in range(size))
     return {"in.yaml": workload(0), "agent.yaml": policy(inject=inject)}
+
+
+def later_policy(size):
+    """A pod with N containers, a policy, and a later version of it."""
+    both = {
+        f"{name}.yaml": policy(more="  containers: {names: ['*']}\n", inject=f"    env: [{{name: ADDED, value: {value}}}]\n")
+        for name, value in (("agent", "first"), ("later", "second"))
+    }
+    return {"in.yaml": workload(0, containers=size), **both}
+
+
+def change_by_hand(place):
+    """Changes all values that were injected."""
+    text = (place / "in.yaml").read_text()
+    (place / "in.yaml").write_text(text.replace("value: first", "value: other"))
 
 
 CASES = {
@@ -196,6 +212,8 @@ CASES = {
     "generated-list-json": (100, simple(lambda size: json_list(size, indent=2), GENERATE), APPLY, []),
     "records": (50, simple(workloads), APPLY, RECORDED),
     "record-of-many-items": (100, inject_many, APPLY, RECORDED),
+    "later-policy": (100, later_policy, ["apply", "-q", "-p", "later.yaml", "in.yaml"], RECORDED),
+    "changed-by-hand": (100, later_policy, ["check", "-p", "later.yaml", "in.yaml"], [*RECORDED, change_by_hand]),
     "undo": (50, simple(workloads), ["undo", "-q", "in.yaml"], RECORDED),
     "undo-of-many-items": (100, inject_many, ["undo", "-q", "in.yaml"], RECORDED),
     "undo-list": (50, simple(lambda size: yaml_list(workload(at) for at in range(size))), ["undo", "-q", "in.yaml"], RECORDED),
@@ -242,7 +260,7 @@ def count(program, name, size):
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             (place / path).write_text(text)
         for step in before:
-            run(program, step, place, False)
+            step(place) if callable(step) else run(program, step, place, False)
         return run(program, arguments, place, True)
     finally:
         shutil.rmtree(place)

@@ -1,6 +1,7 @@
 //! Conflicts: an item of the same identity exists with other content. Either it is kept, or a diagnostic says who put
 //! it there and how to resolve the conflict.
 
+use foldhash::HashSet;
 use serde_json::Value;
 use std::fmt;
 
@@ -9,6 +10,7 @@ use crate::policy::PolicyValue;
 use crate::record::RECORD;
 use crate::record::words::{forced_undo_command, undo_command};
 use crate::wording::shell_path;
+use crate::yaml::tree::NodeId;
 
 use super::draft::DraftValue;
 use super::draft_paths::RecordedPlaces;
@@ -59,21 +61,26 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// Whether this policy injected the part in an earlier run and somebody has changed it since.
+    /// Whether this policy injected the part in an earlier run and somebody has changed it, or something in it, since.
     fn was_changed(&self, part: &DraftValue) -> bool {
-        let (Some(earlier), Some(value)) = (self.earlier, self.draft.value(part)) else {
-            return false;
-        };
-        let (tree, node) = (self.workload.tree, self.workload.object.node);
-        let base = RecordedPlaces::of(tree, node, earlier.record.paths());
-        let is_match = |path: &str| base.value(path).as_ref() == Some(&value);
-        // The changed path may lie inside the part, so each of its ancestors is compared by value.
-        let is_within = |path: &str| {
-            let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
-            ends.chain([path.len()]).any(|end| is_match(&path[..end]))
-        };
-        let mut changed = earlier.taken.changed.iter();
-        changed.any(|changed| changed.policy == self.policy.identity && is_within(&changed.path))
+        let node = self.draft.origin(part);
+        node.is_some_and(|node| self.changed_nodes().contains(&node))
+    }
+
+    /// The nodes of what somebody changed since this policy injected it, and of what holds it.
+    fn changed_nodes(&self) -> &HashSet<NodeId> {
+        self.changed_nodes.get_or_init(|| {
+            let Some(earlier) = self.earlier else {
+                return HashSet::default();
+            };
+            let (tree, node) = (self.workload.tree, self.workload.object.node);
+            let places = RecordedPlaces::of(tree, node, earlier.record.paths());
+            let changed = earlier.taken.changed.iter();
+            changed
+                .filter(|drift| drift.policy == self.policy.identity)
+                .flat_map(|drift| places.nodes_to(&drift.path))
+                .collect()
+        })
     }
 
     /// The recorded policy that added an item of this name and is not among the given ones.

@@ -56,6 +56,17 @@ impl<'t> RecordedPlaces<'t> {
         self.paths.get(&self.draft, path).is_some()
     }
 
+    /// The nodes on the way from the object to what a path names, as far as they are there.
+    pub(super) fn nodes_to(&self, path: &str) -> Vec<NodeId> {
+        let segments = self.paths.paths.segments(path);
+        let mut part = self.draft.root();
+        let parts = (0..segments.len()).map_while(|depth| {
+            (_, part) = self.paths.child(&self.draft, &part, &segments, depth)?;
+            Some(self.draft.origin(&part))
+        });
+        parts.flatten().collect()
+    }
+
     pub(super) fn has_empty_collection(&self, path: &str) -> bool {
         let part = self.paths.get(&self.draft, path);
         part.is_some_and(|part| !self.draft.is_null(&part) && self.draft.is_empty(&part))

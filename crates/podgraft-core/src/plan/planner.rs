@@ -1,13 +1,15 @@
 //! Plans one rule of a policy on one workload: the order of the steps, and how all of them access the draft.
 
+use foldhash::HashSet;
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ops::Deref;
 
 use crate::change::{Change, ChangeTarget, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{Injection, OnConflict, PolicyValue, Position, Rule};
+use crate::yaml::tree::NodeId;
 
 use super::containers::ListPlace;
 use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
@@ -62,6 +64,8 @@ pub(super) struct Planner<'c, 't> {
     /// The index at which the last container was found. The next search begins there: it is mostly for the same
     /// container or the next one.
     last_found: Cell<usize>,
+    /// Where somebody changed what an earlier run of the policy injected, found on first use.
+    pub changed_nodes: OnceCell<HashSet<NodeId>>,
     /// Whether the rule changed anything.
     pub is_done: bool,
     /// The changes; empty unless the run reports details.
@@ -99,6 +103,7 @@ impl<'c, 't> Planner<'c, 't> {
             draft,
             opened: None,
             last_found: Cell::new(0),
+            changed_nodes: OnceCell::new(),
             is_done: false,
             done: vec![],
             problems: vec![],
