@@ -4,7 +4,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{
     DocumentContent, Object, find_objects, find_pod_template, find_template_braces,
 };
-use crate::manifest::pod::{PodTemplateError, Workload};
+use crate::manifest::pod::{PodTemplateError, Workload, duplicate_on_path};
 use crate::manifest::workload::group_of;
 use crate::options::PodTemplatePath;
 use crate::outcome::{FileReport, Outcome, PlacedObject, Skip, SkipCause, WorkloadReport};
@@ -15,7 +15,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
 use super::recorded::RecordedDocument;
-use super::refusals::{not_rendered, refuse_pod, refuse_workload, untyped};
+use super::refusals::{duplicate_in, not_rendered, refuse_pod, refuse_workload, untyped};
 
 /// The class of an object.
 pub(super) enum ObjectClass<'t> {
@@ -67,13 +67,15 @@ impl<'a> DocumentTask<'a> {
         let namespace = self.setting.options.namespace_in(self.setting.name);
         match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
             Ok(workload) => ObjectClass::Workload(Box::new(workload)),
-            Err(PodTemplateError::Absent) => ObjectClass::Other(OtherObject {
-                problems: self
-                    .misplaced_template(&object, tree, source)
-                    .into_iter()
-                    .collect(),
-                without_template: Some(object),
-            }),
+            Err(PodTemplateError::Absent) => {
+                let problem = duplicate_on_path(tree, &object, pod_kind)
+                    .map(|key| duplicate_in(tree, key, source))
+                    .or_else(|| self.misplaced_template(&object, tree, source));
+                ObjectClass::Other(OtherObject {
+                    problems: problem.into_iter().collect(),
+                    without_template: Some(object),
+                })
+            }
             Err(PodTemplateError::WrongShape(node)) => {
                 let message = format!(
                     "this {} has something else where its pod template should be",

@@ -26,7 +26,7 @@ fn refuse_keys(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Option<Dia
     if let Some(key) = is_mapping.then(|| tree.duplicate_key(root)).flatten() {
         let name = tree.scalar(key).unwrap_or_default();
         if matches!(name, "kind" | "apiVersion" | "items" | "metadata" | "spec") {
-            return Some(duplicate(source.place(tree.span(key)), name));
+            return Some(duplicate_in(tree, key, source));
         }
     }
     let mut values = ["kind", "apiVersion"]
@@ -58,7 +58,8 @@ fn refuse_first_line(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Opti
 
 /// Refuses a workload with a duplicate key in a field that selection reads.
 pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
-    Some(duplicate_in(workload, workload.duplicate_key()?))
+    let key = workload.duplicate_key()?;
+    Some(duplicate_in(workload.tree, key, workload.source))
 }
 
 /// Refuses a pod that cannot be edited.
@@ -94,15 +95,14 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
 
 /// Refuses a pod with a duplicate key in its `spec` or in a container.
 pub(super) fn refuse_duplicate_in_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
-    Some(duplicate_in(workload, workload.duplicate_key_in_pod()?))
+    let key = workload.duplicate_key_in_pod()?;
+    Some(duplicate_in(workload.tree, key, workload.source))
 }
 
-fn duplicate_in(workload: &Workload<'_>, key: NodeId) -> Diagnostic {
-    let name = workload.tree.scalar(key).unwrap_or_default();
-    duplicate(workload.place(key), name)
-}
-
-fn duplicate(place: Place, key: &str) -> Diagnostic {
+/// Refuses the second of two equal keys.
+pub(super) fn duplicate_in(tree: &Tree<'_>, key: NodeId, source: &Source<'_>) -> Diagnostic {
+    let place = source.place(tree.span(key));
+    let key = tree.scalar(key).unwrap_or_default();
     if key == "<<" {
         let message = "this `<<` brings a key that stands before it in the same mapping";
         return Diagnostic::error(Code::DuplicateKey, message)

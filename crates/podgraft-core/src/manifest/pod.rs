@@ -319,6 +319,24 @@ impl<'t> Workload<'t> {
     }
 }
 
+/// The second of two equal keys among those on the path to the pod's `spec`, as far as the values of the first ones lead.
+pub(crate) fn duplicate_on_path(
+    tree: &Tree<'_>,
+    object: &Object,
+    pod_kind: &PodKind,
+) -> Option<NodeId> {
+    let mut mapping = Some(object.node);
+    let mut keys = pod_kind.path.iter().map(String::as_str).chain(["spec"]);
+    keys.find_map(|key| {
+        let node = mapping?;
+        mapping = tree.get(node, key);
+        let equal = tree.entries(node).map(|(key, _)| key);
+        equal
+            .filter(|&other| tree.scalar(other) == Some(key))
+            .nth(1)
+    })
+}
+
 fn read_containers<'t>(tree: &'t Tree<'t>, pod_spec: NodeId) -> Vec<Container<'t>> {
     let mut containers = Vec::new();
     for list in ContainerListKey::ALL {
