@@ -398,3 +398,25 @@ fn a_diff_of_generated_objects_that_go_is_a_patch_between_other_documents() {
         }
     }
 }
+
+#[test]
+fn a_new_version_is_refused_where_the_workloads_of_the_earlier_one_have_lost_their_mark() {
+    let place = place();
+    succeeded(&place, &["apply", "-i", "-p", "first.yaml", "apps"]);
+    let lock = place.read("podgraft.lock");
+    let mark = "  annotations:\n    podgraft.dev/applied: first\n";
+    let unmarked = ["apps/a.yaml", "apps/b.yaml"].map(|file| {
+        let text = place.read(file).replace(mark, "");
+        place.write(file, &text);
+        (file, text)
+    });
+    place.write("first.yaml", generating("first", "new"));
+    let refused = place.run(&["apply", "-i", "-p", "first.yaml", "apps"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr_of(&refused));
+    let messages = stderr_of(&refused);
+    assert!(messages.starts_with("conflict\n"), "{messages}");
+    for (file, text) in unmarked {
+        assert_eq!(place.read(file), text);
+    }
+    assert_eq!(place.read("podgraft.lock"), lock);
+}

@@ -11,7 +11,7 @@ use crate::inventory::written_name;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
-use crate::outcome::{FileReport, GeneratedRecord, ObjectName, WorkloadReport};
+use crate::outcome::{FileReport, GeneratedObject, GeneratedRecord, ObjectName, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
@@ -30,7 +30,7 @@ use super::record_refusals::unreadable;
 pub use super::removed_objects::not_taken_out;
 use super::removed_objects::{
     add, cannot_remove, changed_since, describe, forget_missing, leave_out_needed,
-    merge_overlapping, missing_object, missing_version, remove, separator_of,
+    merge_overlapping, missing_object, missing_version, remove, second_version, separator_of,
 };
 
 /// A file of a run: its name, its text and its report.
@@ -74,6 +74,7 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
         }
     }
     leave_out_needed(files, &needed);
+    refuse_second_versions(files, &replaced, &needed);
     let Some(dropped) = removable(files, &replaced, &needed, has_room) else {
         return;
     };
@@ -116,6 +117,35 @@ fn removable(
     let dropped = dropped(files, replaced, needed);
     let is_refused = files.iter().any(|(.., report)| report.is_refused());
     (!is_refused && (has_room || !dropped.is_empty())).then_some(dropped)
+}
+
+/// Refuses a new version of an object if the earlier one would stay beside it.
+fn refuse_second_versions(
+    files: &mut [RunFile<'_>],
+    replaced: &[GeneratedRecord],
+    needed: &BTreeSet<(String, String)>,
+) {
+    let companions = files.iter().flat_map(|(.., report)| &report.companions);
+    let replacing: Vec<GeneratedObject> = companions
+        .filter(|placed| placed.companion.replaces.is_some())
+        .map(|placed| placed.companion.clone())
+        .collect();
+    if replacing.is_empty() {
+        return;
+    }
+    let dropped = dropped(files, replaced, needed);
+    let keys: BTreeSet<_> = dropped
+        .values()
+        .flatten()
+        .map(GeneratedRecord::key)
+        .collect();
+    let problems = replacing.iter().filter_map(|companion| {
+        let earlier = companion.replaces.as_ref()?;
+        (!keys.contains(&earlier.key)).then(|| second_version(companion, earlier))
+    });
+    if let Some((.., report)) = files.first_mut() {
+        report.diagnostics.extend(problems);
+    }
 }
 
 /// Returns the generated objects that the records of the input name, or that are `replaced`, and that nothing needs, by

@@ -10,8 +10,12 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::{TextCache, lower};
 use crate::manifest::object::{ListMembership, Object};
 use crate::options::Options;
-use crate::outcome::{FileReport, GeneratedRecord, Outcome, PolicyReport, WorkloadReport};
+use crate::outcome::{
+    EarlierVersion, FileReport, GeneratedObject, GeneratedRecord, Outcome, PolicyReport,
+    WorkloadReport,
+};
 use crate::plan::draft::{Draft, DraftValue, OpenedCollection};
+use crate::record::MARKER;
 use crate::record::words::forced_undo_command;
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
@@ -290,4 +294,22 @@ pub(super) fn missing_version(generated: &GeneratedRecord) -> Diagnostic {
     Diagnostic::warning(Code::MissingObject, message).help(
         "the policy wants another version now; if the earlier one stands in another file, take it out there",
     )
+}
+
+/// The error that an object is generated anew and its earlier version would stay.
+pub(super) fn second_version(companion: &GeneratedObject, earlier: &EarlierVersion) -> Diagnostic {
+    let GeneratedObject { name, policy, .. } = companion;
+    let message = format!("an earlier version of the {name} would stay beside the new one");
+    let help = format!(
+        "a workload for which the earlier version was generated has lost the annotation {MARKER}, or --workload leaves \
+         that workload out: take the earlier version out by hand, or leave out --workload"
+    );
+    Diagnostic::error(Code::Conflict, message)
+        .at(
+            companion.place.clone(),
+            format!("policy `{policy}` generates this"),
+        )
+        .at(earlier.place.clone(), "stands here")
+        .of_policy(&**policy)
+        .help(help)
 }

@@ -58,6 +58,17 @@ pub struct GeneratedObject {
     pub object: Arc<Value>,
     /// Its place in the policy.
     pub place: Place,
+    /// The earlier version among the manifests, which must go.
+    pub replaces: Option<EarlierVersion>,
+}
+
+/// The version of a generated object that an earlier run wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierVersion {
+    /// Its name and its digest, as records have them.
+    pub key: (String, String),
+    /// Where it stands.
+    pub place: Place,
 }
 
 /// A generated object and its workload. If several workloads need the same object, the first writes it.

@@ -15,7 +15,7 @@ use crate::change::{Change, ChangeKind, ChangeTarget, Operation};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ownership::{RecordedWorkload, TextAdjustment};
 use crate::yaml::splice::Edit;
-pub use companion::{GeneratedObject, ObjectName, ObjectText, PlacedObject};
+pub use companion::{EarlierVersion, GeneratedObject, ObjectName, ObjectText, PlacedObject};
 use needs::RunNeeds;
 pub use status::WorkloadStatus;
 use view::WorkloadView;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::inventory::{RecordedPolicy, SourceRole, data_fault, name_in, written_name};
 use crate::manifest::workload::group_of;
-use crate::outcome::GeneratedObject;
 use crate::outcome::needs::NeedKind;
+use crate::outcome::{EarlierVersion, GeneratedObject};
 use crate::policy::GenerateEntry;
 use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::template::TemplateError;
@@ -111,13 +111,14 @@ impl RuleContext<'_, '_> {
             let problem = problem.at(self.policy.text.place(generate.at.clone()), label);
             return Err(vec![in_place(problem)]);
         }
-        let companion = GeneratedObject {
+        let mut companion = GeneratedObject {
             policy: Arc::from(self.policy.identity.as_str()),
             name,
             object: Arc::new(object),
             place: self.policy.text.place(generate.at.clone()),
+            replaces: None,
         };
-        let is_present = self.is_present(&companion)?;
+        let is_present = self.is_present(&mut companion)?;
         Ok(Some((companion, is_present)))
     }
 
@@ -173,7 +174,7 @@ impl RuleContext<'_, '_> {
     /// Whether earlier runs generated the object, for policies that this run applies or removes: a policy that is kept
     /// still needs it as it is.
     fn is_replaceable(&self, object: &Value) -> bool {
-        let (name, digest) = (written_name(object), digest(&as_created(object)));
+        let (name, digest) = key_in_records(object);
         let recorded = || self.inventory.recorded_policies(&name, &digest);
         let earlier_digest = self.earlier_digest(&name);
         (earlier_digest == Some(&digest) || recorded().next().is_some())
@@ -207,8 +208,8 @@ impl RuleContext<'_, '_> {
         }
     }
 
-    /// Whether the object is among the manifests already.
-    fn is_present(&self, companion: &GeneratedObject) -> Result<bool, Vec<Diagnostic>> {
+    /// Whether the object is among the manifests already. Notes the earlier version that it replaces.
+    fn is_present(&self, companion: &mut GeneratedObject) -> Result<bool, Vec<Diagnostic>> {
         let name = &companion.name;
         let Some(known) = self.inventory.object(name) else {
             return Ok(false);
@@ -244,7 +245,13 @@ impl RuleContext<'_, '_> {
                 Err(vec![problem.at(known.place.clone(), "stands here")])
             }
             // An earlier run generated it with other content, however little: the new object replaces it.
-            (_, None) if self.is_replaceable(&known.value) => Ok(false),
+            (_, None) if self.is_replaceable(&known.value) => {
+                companion.replaces = Some(EarlierVersion {
+                    key: key_in_records(&known.value),
+                    place: known.place.clone(),
+                });
+                Ok(false)
+            }
             (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
             (_, None) => {
                 let message =
@@ -288,6 +295,11 @@ impl RuleContext<'_, '_> {
             .at(self.workload.name_place(), "for this workload")
             .help(help)
     }
+}
+
+/// The name and the digest by which records know an object.
+fn key_in_records(object: &Value) -> (String, String) {
+    (written_name(object), digest(&as_created(object)))
 }
 
 /// The mapping under a key of `metadata`. A missing one is created last, but labels go before annotations.
