@@ -231,14 +231,18 @@ pub(super) struct StrippedWorkload<'s> {
     pub taken: &'s RemovalResult,
 }
 
-/// Removes podgraft's marker from an object.
+/// Removes podgraft's marker from an object. Annotations that are null are as good as none.
 fn unmarked(mut object: Value) -> Value {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     if let Some(metadata) = metadata
-        && let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+        && let Some(annotations) = metadata.get_mut("annotations")
     {
-        annotations.remove(MARKER);
-        if annotations.is_empty() {
+        let texts = annotations.as_object_mut();
+        let is_empty = texts.map(|texts| {
+            texts.remove(MARKER);
+            texts.is_empty()
+        });
+        if is_empty.unwrap_or(annotations.is_null()) {
             metadata.remove("annotations");
         }
     }
