@@ -26,7 +26,7 @@ impl DocumentTask<'_> {
     ) -> WorkloadReport {
         let start = self.start;
         let document = start..start + self.bytes.len();
-        let is_alone = workload.tree.roots().first() == Some(&workload.object.node);
+        let is_alone = workload.tree.roots() == [workload.object.node];
         let extent = |span: Range<usize>| start + span.start..start + span.end;
         WorkloadReport {
             api_version: workload.object.api_version.clone(),
@@ -35,7 +35,8 @@ impl DocumentTask<'_> {
             states_namespace: workload.states_namespace(),
             name: workload.name.clone(),
             line: self.line_of(workload.tree, workload.object.node, lines),
-            // The lines of other list items must not be shown: they are other objects, perhaps Secrets.
+            // The lines of other list items, and of documents behind `...`, must not be shown: they are other objects,
+            // perhaps Secrets.
             extent: match is_alone {
                 true => document.clone(),
                 false => extent(workload.tree.span(workload.object.node)),

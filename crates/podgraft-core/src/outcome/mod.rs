@@ -172,7 +172,8 @@ pub struct WorkloadReport {
     pub line: usize,
     /// The byte range of the object's document in the file, from its `---` line.
     pub document: Range<usize>,
-    /// The byte range of the file whose lines may be shown with its changes: the document, or the list item.
+    /// The byte range of the file whose lines may be shown with its changes: the document, or the object where it
+    /// has others, too.
     pub extent: Range<usize>,
     /// The indices of this workload's edits in the file's edits.
     pub edits: Range<usize>,
