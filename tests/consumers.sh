@@ -30,16 +30,15 @@ median() {
   done | sort -n | sed -n 2p
 }
 
-# What is promised is promised of a release build.
-most=1000
-echo "1,000 changed workloads in every form, each in under a second of the processor (median of three)"
+least=$(median "$podgraft" diff -q -p policies.yaml -o stat thousand.yaml)
+echo "1,000 changed workloads in every form, none in eight times what counting takes: $least ms of the processor (median of three)"
 forms=$({ "$podgraft" diff -o none 2>&1 || true; } | sed -n 's/.*possible values: \(.*\)]/\1/p' | tr -d ,)
 [ -n "$forms" ] || { echo "diff lists no forms" >&2; exit 1; }
 for form in $forms; do
   shows "$podgraft" diff -q -p policies.yaml -o "$form" thousand.yaml > "thousand.$form"
   took=$(median "$podgraft" diff -q -p policies.yaml -o "$form" thousand.yaml)
   echo "  $form: $took ms, $(wc -c < "thousand.$form") bytes"
-  [ "$took" -lt "$most" ] || { echo "$form took $took ms" >&2; exit 1; }
+  [ "$took" -lt $((8 * least)) ] || { echo "$form took $took ms" >&2; exit 1; }
 done
 
 echo "the patch: git apply, and patch where it is installed, come to what apply --in-place writes"
