@@ -6,6 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The annotation that names the applied policies, for people.
+pub const MARKER: &str = "podgraft.dev/applied";
+
+/// The policies that the text of a marker names.
+pub(crate) fn marked_policies(marker: &str) -> impl Iterator<Item = &str> + Clone {
+    let names = marker.split(',').map(str::trim);
+    names.filter(|name| !name.is_empty())
+}
+
 /// The record of one workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {

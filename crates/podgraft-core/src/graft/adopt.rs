@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
+use crate::ownership::marked_policies;
 use crate::plan::draft_paths::RecordedPlaces;
 use crate::plan::recording::EarlierRun;
 use crate::plan::removal::RemovalResult;
@@ -107,7 +108,7 @@ impl<'a> DocumentTask<'a> {
         let mark = workload.workload_annotation(MARKER);
         let marked: Vec<&str> = mark
             .and_then(|mark| workload.tree.scalar(mark))
-            .map(|marked| marked.split(',').map(str::trim).collect())
+            .map(|marked| marked_policies(marked).collect())
             .unwrap_or_default();
         let reports = planned.policies.iter();
         let mut policies: Vec<PolicyRecord> = reports

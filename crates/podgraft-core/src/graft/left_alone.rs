@@ -4,6 +4,7 @@
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
+use crate::ownership::marked_policies;
 use crate::plan::recording::is_dropped;
 use crate::record::words::undo_command;
 use crate::record::{MARKER, PolicyRecord};
@@ -83,8 +84,8 @@ impl DocumentTask<'_> {
             return Vec::new();
         };
         let marked = workload.tree.scalar(marker).unwrap_or_default();
-        let marked = marked.split(',').map(str::trim);
-        let is_given = |name: &str| name.is_empty() || given.iter().any(|given| given == name);
+        let marked = marked_policies(marked);
+        let is_given = |name: &str| given.iter().any(|given| given == name);
         let recorded = match read_record(workload.tree, workload.object.node) {
             // Only asks the lock file if the marker names a policy that is not given.
             Ok(None) if marked.clone().all(is_given) => return Vec::new(),

@@ -6,7 +6,7 @@ use crate::edit::LoweringError;
 use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
 use crate::outcome::{Outcome, PolicyReport};
-use crate::ownership::WorkloadKey;
+use crate::ownership::{WorkloadKey, marked_policies};
 use crate::plan::explain_refusal;
 use crate::plan::removal::{Drift, DriftHandling};
 use crate::record::lock::LockedRecordError;
@@ -169,16 +169,9 @@ pub(super) fn copied_originals(from: &WorkloadKey) -> Diagnostic {
 /// `may_be_locked`: whether the lock file may have one.
 pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Option<Diagnostic> {
     let marker = workload.workload_annotation(MARKER)?;
-    let names: Vec<&str> = workload
-        .tree
-        .scalar(marker)?
-        .split(',')
-        .map(str::trim)
-        .collect();
+    let mut names = marked_policies(workload.tree.scalar(marker)?);
     let is_meant = match &options.take_out {
-        RemovalSelection::Only(wanted) => names
-            .iter()
-            .any(|name| wanted.iter().any(|wanted_name| wanted_name == name)),
+        RemovalSelection::Only(wanted) => names.any(|name| wanted.iter().any(|only| only == name)),
         _ => true,
     };
     if !is_meant {

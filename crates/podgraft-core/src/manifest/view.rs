@@ -5,12 +5,10 @@ use crate::outcome::view::{
     ContainerView, EnvView, MetadataView, MetricsEndpoint, MountView, PortView, SCRAPE,
     SCRAPE_PORT, VolumeView, WorkloadView, scraped_port,
 };
+use crate::ownership::{MARKER, marked_policies};
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::pod::{Container, ContainerListKey, Workload};
-
-/// The annotation with the names of the applied policies.
-const MARKER: &str = "podgraft.dev/applied";
 
 /// Common names of metrics ports: those of the operator of the Prometheus JMX exporter, of Prometheus' own examples and
 /// of the OpenTelemetry Operator.
@@ -24,12 +22,7 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
         .iter()
         .find(|pair| pair.key == MARKER)
         .map_or("", |pair| pair.value.as_str());
-    let policies = marker
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let policies = marked_policies(marker).map(str::to_owned).collect();
     let mut view = WorkloadView {
         api_version: workload.object.api_version.clone(),
         kind: workload.object.kind.clone(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport};
+use crate::ownership::marked_policies;
 use crate::policy::Policy;
 use crate::record::{Effects, MARKER, Record, ReplacedValue};
 
@@ -23,17 +24,9 @@ pub(super) fn marked(draft: &Draft<'_>) -> String {
         .into_owned()
 }
 
-/// The policy names in the text of a marker.
-pub(super) fn names_in(marked: &str) -> impl Iterator<Item = &str> {
-    marked
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-}
-
 /// Whether the workload is marked as injected by a policy.
 pub(super) fn is_marked(draft: &Draft<'_>, policy: &str) -> bool {
-    names_in(&marked(draft)).any(|name| name == policy)
+    marked_policies(&marked(draft)).any(|name| name == policy)
 }
 
 /// The names in the text of a marker, followed by those of `policies` that it does not have.
@@ -41,7 +34,7 @@ pub(super) fn with_names<'n>(
     marked: &'n str,
     policies: impl Iterator<Item = &'n str>,
 ) -> Vec<&'n str> {
-    let mut names: Vec<&str> = names_in(marked).collect();
+    let mut names: Vec<&str> = marked_policies(marked).collect();
     let mut known: BTreeSet<&str> = names.iter().copied().collect();
     names.extend(policies.filter(|policy| known.insert(policy)));
     names
@@ -66,10 +59,10 @@ pub(crate) fn written_marker(
     let is_recorded = |name: &str| {
         record.policy(name).is_some() || renamed.values().any(|renamed| renamed == name)
     };
-    let stays = |name: &&str| names_in(before).any(|was| was == *name) || !is_recorded(name);
-    let others: Vec<&str> = names_in(&marks).filter(stays).collect();
+    let stays = |name: &&str| marked_policies(before).any(|was| was == *name) || !is_recorded(name);
+    let others: Vec<&str> = marked_policies(&marks).filter(stays).collect();
     if !others.is_empty() {
-        let was = match names_in(before).eq(others.iter().copied()) {
+        let was = match marked_policies(before).eq(others.iter().copied()) {
             true => before.to_owned(),
             false => others.join(","),
         };
@@ -98,7 +91,7 @@ pub(super) fn stale_marks(
     let has_record =
         |policy: &str| earlier.is_some_and(|earlier| earlier.record.policy(policy).is_some());
     let is_unrecorded = |report: &&PolicyReport| {
-        names_in(&marks).any(|name| name == &*report.policy) && !has_record(&report.policy)
+        marked_policies(&marks).any(|name| name == &*report.policy) && !has_record(&report.policy)
     };
     let unrecorded = planned.policies.iter().filter(is_unrecorded);
     let stale = unrecorded.filter_map(|report| stale_mark(workload, policies, report));
@@ -147,7 +140,7 @@ pub(super) fn mark(
     };
     let named = planned.policies.iter().filter(is_named);
     let names = with_names(&marks, named.map(|report| &*report.policy));
-    if names.len() == names_in(&marks).count() {
+    if names.len() == marked_policies(&marks).count() {
         return Ok(());
     }
     let value = Value::String(names.join(","));

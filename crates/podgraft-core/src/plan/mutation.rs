@@ -11,6 +11,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::DataKind;
 use crate::manifest::pod::Workload;
 use crate::outcome::Outcome;
+use crate::ownership::marked_policies;
 use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
 use crate::policy::{Injection, Policy, PolicyValue, Position, SidecarType};
 use crate::yaml::tree::NodeId;
@@ -20,7 +21,7 @@ use super::containers::items_of;
 use super::draft::{Draft, Refusal, RefusalReason};
 use super::expand::ExpandedInjection;
 use super::faults::{self, ApiFault, FaultOrigin};
-use super::marks::{marked, names_in};
+use super::marks::marked;
 use super::reconcile::reconcile;
 use super::{RuleContext, WorkloadPlan, failed, forbidden, needs, order, refusal_diagnostic};
 
@@ -149,7 +150,7 @@ fn has_object(subject: RuleContext<'_, '_>, kind: &str, name: &str) -> bool {
 /// Whether the workload is marked as injected by a policy of the same kind.
 fn is_marked_by_kind(draft: &Draft<'_>, policy: &Policy) -> bool {
     let kind = policy.kind().unwrap_or_default();
-    names_in(&marked(draft)).any(|name| {
+    marked_policies(&marked(draft)).any(|name| {
         let rest = name.strip_prefix(kind);
         rest.is_some_and(|rest| rest.starts_with('/'))
     })

@@ -28,7 +28,7 @@ pub use recorded_value::RecordedValue;
 pub(crate) use recorded_value::has_twin_containers;
 
 pub use crate::ownership::{
-    Effects, JoinedText, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference,
+    Effects, JoinedText, MARKER, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference,
     TextDifferences,
 };
 use foldhash::HashMap;
@@ -39,8 +39,6 @@ use std::cell::RefCell;
 
 use lock::LockedRecordError;
 
-/// The annotation that names the applied policies, for people.
-pub const MARKER: &str = "podgraft.dev/applied";
 /// The annotation that holds the record, for podgraft.
 pub const RECORD: &str = "podgraft.dev/record";
 /// The version of the record format that is read and written here.

@@ -10,7 +10,7 @@ use crate::edit::{LoweringError, TextCache, lower};
 use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
-use crate::ownership::WorkloadKey;
+use crate::ownership::{WorkloadKey, marked_policies};
 use crate::plan::draft::{Draft, Refusal};
 use crate::plan::draft_paths::RecordedPlaces;
 use crate::plan::marks::written_marker;
@@ -147,7 +147,7 @@ pub(crate) fn locked_record<'t>(
             false => Ok(None),
         };
     };
-    let marked: Vec<&str> = marked.split(',').map(str::trim).collect();
+    let marked: Vec<&str> = marked_policies(marked).collect();
     let paths = RecordPaths::of(&workload.pod_kind.path);
     let places = RecordedPlaces::of(tree, node, paths.clone());
     let lookup = |path: &str| places.value(path);
