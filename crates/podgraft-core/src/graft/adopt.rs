@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::change::list;
 use crate::diagnostic::Diagnostic;
@@ -234,16 +234,14 @@ pub(super) struct StrippedWorkload<'s> {
 
 /// Removes podgraft's marker from an object. Annotations that are null are as good as none.
 fn unmarked(mut object: Value) -> Value {
-    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
-    if let Some(metadata) = metadata
-        && let Some(annotations) = metadata.get_mut("annotations")
-    {
-        let texts = annotations.as_object_mut();
-        let is_empty = texts.map(|texts| {
-            texts.remove(MARKER);
-            texts.is_empty()
-        });
-        if is_empty.unwrap_or(annotations.is_null()) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        let annotations = metadata.get_mut("annotations");
+        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+            annotations.remove(MARKER);
+        }
+        let is_empty =
+            |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+        if metadata.get("annotations").is_some_and(is_empty) {
             metadata.remove("annotations");
         }
     }
