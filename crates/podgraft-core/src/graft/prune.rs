@@ -11,7 +11,7 @@ use crate::inventory::written_name;
 use crate::manifest::object::{DocumentContent, Object, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
-use crate::outcome::{FileReport, GeneratedObject, GeneratedRecord, ObjectName, WorkloadReport};
+use crate::outcome::{FileReport, GeneratedRecord, ObjectName, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::MANAGED_BY;
 use crate::record::live::as_created;
@@ -64,7 +64,7 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
             .iter()
             .any(|(.., report)| report.rooms.iter().any(|(_, room)| room.unended));
     // If nothing is to be pruned, this saves the search of all texts.
-    if removable(files, &replaced, &needed, has_room).is_some() {
+    if is_to_prune(files, &dropped(files, &replaced, &needed), has_room) {
         let kinds = PodKinds::of(options);
         for (name, text, report) in files.iter_mut() {
             match needed_by_others(name, text, &kinds) {
@@ -74,10 +74,11 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
         }
     }
     leave_out_needed(files, &needed);
-    refuse_second_versions(files, &replaced, &needed);
-    let Some(dropped) = removable(files, &replaced, &needed, has_room) else {
+    let dropped = dropped(files, &replaced, &needed);
+    refuse_second_versions(files, &dropped);
+    if !is_to_prune(files, &dropped, has_room) {
         return;
-    };
+    }
     let retiring = Pruner {
         dropped,
         needed: needed.into_iter().map(|(name, _)| name).collect(),
@@ -106,43 +107,29 @@ fn names_in_records(files: &[RunFile<'_>], options: &Options) -> BTreeSet<String
     names
 }
 
-/// Returns the objects to prune, as [`dropped`]; `None` if nothing is to be done. If a policy failed, it is unknown which
-/// objects it still needs.
-fn removable(
+/// Whether there is anything to prune. If a policy failed, it is unknown which objects it still needs.
+fn is_to_prune(
     files: &[RunFile<'_>],
-    replaced: &[GeneratedRecord],
-    needed: &BTreeSet<(String, String)>,
+    dropped: &BTreeMap<String, Vec<GeneratedRecord>>,
     has_room: bool,
-) -> Option<BTreeMap<String, Vec<GeneratedRecord>>> {
-    let dropped = dropped(files, replaced, needed);
+) -> bool {
     let is_refused = files.iter().any(|(.., report)| report.is_refused());
-    (!is_refused && (has_room || !dropped.is_empty())).then_some(dropped)
+    !is_refused && (has_room || !dropped.is_empty())
 }
 
 /// Refuses a new version of an object if the earlier one would stay beside it.
 fn refuse_second_versions(
     files: &mut [RunFile<'_>],
-    replaced: &[GeneratedRecord],
-    needed: &BTreeSet<(String, String)>,
+    dropped: &BTreeMap<String, Vec<GeneratedRecord>>,
 ) {
+    let dropped = dropped.values().flatten();
+    let keys: BTreeSet<_> = dropped.map(GeneratedRecord::key).collect();
     let companions = files.iter().flat_map(|(.., report)| &report.companions);
-    let replacing: Vec<GeneratedObject> = companions
-        .filter(|placed| placed.companion.replaces.is_some())
-        .map(|placed| placed.companion.clone())
-        .collect();
-    if replacing.is_empty() {
-        return;
-    }
-    let dropped = dropped(files, replaced, needed);
-    let keys: BTreeSet<_> = dropped
-        .values()
-        .flatten()
-        .map(GeneratedRecord::key)
-        .collect();
-    let problems = replacing.iter().filter_map(|companion| {
-        let earlier = companion.replaces.as_ref()?;
-        (!keys.contains(&earlier.key)).then(|| second_version(companion, earlier))
+    let problems = companions.filter_map(|placed| {
+        let earlier = placed.companion.replaces.as_ref()?;
+        (!keys.contains(&earlier.key)).then(|| second_version(&placed.companion, earlier))
     });
+    let problems: Vec<Diagnostic> = problems.collect();
     if let Some((.., report)) = files.first_mut() {
         report.diagnostics.extend(problems);
     }
