@@ -148,21 +148,15 @@ pub(super) fn edits_of(
         let has_text = texts.places.iter().any(|place| !place.2.is_empty());
         let is_found = |place| offset_of(region_text, place).is_some();
         let is_unmoved = is_as_it_was || has_text && texts.places.iter().all(is_found);
-        for place in &texts.places {
-            let found = if is_unmoved {
-                offset_of(region_text, place)
-            } else {
-                only_place_of(region_text, place)
-            };
-            has_lost |= found.is_none();
-            edits.extend(found.map(|offset| {
-                let start = region.start + as_it_is(&region_text[..offset]).len();
-                Edit {
-                    at: start..start + as_it_is(&place.2).len(),
-                    text: as_it_is(&place.3).into(),
-                }
-            }));
-        }
+        let found = find_differences(region_text, &texts.places, is_unmoved);
+        has_lost |= found.len() < texts.places.len();
+        edits.extend(found.into_iter().map(|(offset, (_, _, old, new))| {
+            let start = region.start + as_it_is(&region_text[..offset]).len();
+            Edit {
+                at: start..start + as_it_is(old).len(),
+                text: as_it_is(new).into(),
+            }
+        }));
     }
     // In a text with both kinds of line ends, lengths that count with one of them lead beyond its end.
     let (found, is_within) = (edits.len(), |edit: &Edit| edit.at.end <= text.len());
@@ -222,4 +216,79 @@ fn offset_of(text: &str, (line, column, old, _): &TextDifference) -> Option<usiz
 fn only_place_of(text: &str, (_, _, old, _): &TextDifference) -> Option<usize> {
     let first = text.find(old.as_str()).filter(|_| old.trim().len() > 3)?;
     (text.rfind(old.as_str()) == Some(first)).then_some(first)
+}
+
+/// Returns the differences whose place is certain, with their offsets.
+fn find_differences<'d>(
+    text: &str,
+    differences: &'d [TextDifference],
+    is_unmoved: bool,
+) -> Vec<(usize, &'d TextDifference)> {
+    let offset_in = match is_unmoved {
+        true => offset_of,
+        false => only_place_of,
+    };
+    let found = differences.iter();
+    let mut found: Vec<(usize, &TextDifference)> = found
+        .filter_map(|difference| Some((offset_in(text, difference)?, difference)))
+        .collect();
+    if found.len() < differences.len() {
+        let moved = found.iter();
+        let moved: Vec<MovedComments> = moved
+            .map(|(offset, difference)| MovedComments::of(text, *offset, difference))
+            .collect();
+        let mut all = moved.iter();
+        found.retain(|_| {
+            all.next()
+                .is_some_and(|comments| comments.are_kept(text, &moved))
+        });
+    }
+    found
+}
+
+/// The comments that a difference takes away and those that it brings. A comment that moves is two differences: one of
+/// them alone would lose it, or write it twice.
+struct MovedComments {
+    taken: Vec<String>,
+    brought: Vec<String>,
+}
+
+impl MovedComments {
+    fn of(text: &str, offset: usize, (_, _, old, new): &TextDifference) -> Self {
+        let end = offset + old.len();
+        let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[end..].find('\n').map_or(text.len(), |at| end + at);
+        let restored = [&text[start..offset], new, &text[end..line_end]].concat();
+        let (before, after) = (comments_in(&text[start..line_end]), comments_in(&restored));
+        MovedComments {
+            taken: missing_in(&before, &after),
+            brought: missing_in(&after, &before),
+        }
+    }
+
+    /// Whether each comment stands once when the differences with the `moved` comments are restored.
+    fn are_kept(&self, text: &str, moved: &[MovedComments]) -> bool {
+        let is_brought =
+            |comment: &String| moved.iter().any(|other| other.brought.contains(comment));
+        let is_taken = |comment: &String| moved.iter().any(|other| other.taken.contains(comment));
+        let is_new = |comment: &String| is_taken(comment) || !text.contains(comment.as_str());
+        self.taken.iter().all(is_brought) && self.brought.iter().all(is_new)
+    }
+}
+
+fn missing_in(some: &[&str], others: &[&str]) -> Vec<String> {
+    let missing = some.iter().filter(|comment| !others.contains(comment));
+    missing.map(|comment| (*comment).to_owned()).collect()
+}
+
+/// What may be the comments of a text: what follows a `#` at the beginning of a line or behind a blank.
+fn comments_in(text: &str) -> Vec<&str> {
+    let start_of_comment = |line: &str| {
+        let mut signs = line.match_indices('#').map(|(at, _)| at);
+        signs.find(|at| *at == 0 || line[..*at].ends_with(char::is_whitespace))
+    };
+    let lines = text.lines();
+    lines
+        .filter_map(|line| Some(line[start_of_comment(line)?..].trim_end()))
+        .collect()
 }
