@@ -439,3 +439,46 @@ fn what_is_added_to_the_text_of_an_empty_variable_is_not_taken_for_the_policys()
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read("apps/a.yaml"), original);
 }
+
+#[test]
+fn content_of_workloads_that_a_run_does_not_see_stays() {
+    let place = empty_repository();
+    let workload = |name: &str| DEPLOYMENT.replace("orders", name);
+    place.write("apps/a.yaml", workload("a"));
+    place.write("apps/b.yaml", workload("b"));
+    let version = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: version}
+spec:
+  inject:
+    env:
+    - {name: OPTIONS, op: Append, value: '-Dversion=${imageTag(container.image)}'}
+    - {name: VERSION, value: '${imageTag(container.image)}'}
+";
+    place.write("policies/version.yaml", version);
+    apply(&place);
+    for number in 2..=12 {
+        let (old, new) = (format!("/a:{}\n", number - 1), format!("/a:{number}\n"));
+        let text = place.read("apps/a.yaml").replace(&old, &new);
+        place.write("apps/a.yaml", text);
+        let one = ["apply", "-i", "-p", "policies", "apps/a.yaml"];
+        succeeded(&place, &one);
+    }
+    let text = place.read("apps/b.yaml").replace("/b:1\n", "/b:2\n");
+    place.write("apps/b.yaml", text);
+    apply(&place);
+    let text = place.read("apps/b.yaml");
+    assert!(
+        text.contains("-Dversion=2") && !text.contains("-Dversion=1"),
+        "{text}"
+    );
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(
+        place.read("apps/a.yaml"),
+        workload("a").replace("/a:1", "/a:12")
+    );
+    assert_eq!(
+        place.read("apps/b.yaml"),
+        workload("b").replace("/b:1", "/b:2")
+    );
+}

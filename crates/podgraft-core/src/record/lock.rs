@@ -302,7 +302,8 @@ impl Lock {
         let is_unseen = |key: &&ContentKey| !seen.contains_key(key);
         let unseen: BTreeSet<ContentKey> =
             self.contents.keys().filter(is_unseen).cloned().collect();
-        let used_before = self.used_among(&unseen);
+        let used_before = self.used_among(&unseen, |_| true);
+        let written = recorded.iter().map(|new| new.key.clone()).collect();
         for key in gone.iter().map(|new| &new.key).chain(moved) {
             self.workloads.remove(key);
         }
@@ -329,7 +330,7 @@ impl Lock {
             };
             self.workloads.insert(key, locked);
         }
-        self.remove_old_contents(&unseen, &used_before, &seen);
+        self.remove_old_contents(&unseen, &used_before, &seen, &written);
     }
 
     /// Whether nothing of the other version of this file is missing: no line of a workload, and none of its content.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::contents_of;
 use super::{Lock, NewRecord};
+use crate::ownership::WorkloadKey;
 
 /// For how many generations content is kept. Older content is only kept while it is in use.
 const GENERATIONS: u64 = 8;
@@ -52,13 +53,18 @@ impl Lock {
         seen
     }
 
-    /// Returns those of the keys whose content recorded workloads have.
-    pub(super) fn used_among(&self, keys: &BTreeSet<ContentKey>) -> BTreeSet<ContentKey> {
+    /// Returns those of the keys whose content recorded workloads have that are meant.
+    pub(super) fn used_among(
+        &self,
+        keys: &BTreeSet<ContentKey>,
+        is_meant: impl Fn(&WorkloadKey) -> bool,
+    ) -> BTreeSet<ContentKey> {
         let mut used = BTreeSet::new();
         if keys.is_empty() {
             return used;
         }
-        let policies = self.workloads.values().flat_map(|locked| &locked.policies);
+        let workloads = self.workloads.iter().filter(|(key, _)| is_meant(key));
+        let policies = workloads.flat_map(|(_, locked)| &locked.policies);
         for (policy, locked_policy) in policies {
             let items = locked_policy.added.iter();
             let items = items
@@ -72,7 +78,8 @@ impl Lock {
         used
     }
 
-    /// Removes old content, except what this run has `seen`. The content of `unseen` keys may have fallen out of use:
+    /// Removes old content, except what this run has `seen` and what workloads that this run has not `written` may have:
+    /// their values are not known here. The content of `unseen` keys may have fallen out of use:
     /// a branch that is merged later may still have it. So it is kept for as many versions of its policy or, if no
     /// workload has the policy any more, of the policy with the most versions.
     pub(super) fn remove_old_contents(
@@ -80,8 +87,12 @@ impl Lock {
         unseen: &BTreeSet<ContentKey>,
         used_before: &BTreeSet<ContentKey>,
         seen: &SeenContents,
+        written: &BTreeSet<WorkloadKey>,
     ) {
-        let used = self.used_among(unseen);
+        let used = self.used_among(unseen, |_| true);
+        let aged = self.contents.iter().filter(|(_, known)| has_aged(known));
+        let aged = aged.map(|(key, _)| key.clone()).collect();
+        let used_elsewhere = self.used_among(&aged, |key| !written.contains(key));
         let policies = self.workloads.values().flat_map(|locked| &locked.policies);
         let mut policies: BTreeMap<&str, u64> =
             policies.map(|(policy, _)| (policy.as_str(), 0)).collect();
@@ -96,6 +107,9 @@ impl Lock {
             policies,
         };
         self.contents.retain(|key, known| {
+            if used_elsewhere.contains(key) {
+                return true;
+            }
             let newest = match unseen.contains(key) && !used.contains(key) {
                 true => newest.of_unused(key, known, used_before.contains(key)),
                 false => newest_generation(known),
@@ -137,6 +151,13 @@ impl NewestGenerations<'_> {
         }
         newest
     }
+}
+
+/// Whether some of the content is older than what is kept in any case.
+fn has_aged(known: &BTreeMap<String, u64>) -> bool {
+    let newest = newest_generation(known);
+    let mut generations = known.values();
+    generations.any(|generation| generation.saturating_add(GENERATIONS) <= newest)
 }
 
 fn newest_generation(known: &BTreeMap<String, u64>) -> u64 {
