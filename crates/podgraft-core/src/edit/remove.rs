@@ -37,7 +37,9 @@ impl Lowering<'_, '_> {
                 .take_while(|entry| !is_kept(entry))
                 .count();
             if length > 0 {
-                self.remove_run(&entries[at..at + length], entries.get(at + length))?;
+                let (before, rest) = entries.split_at(at);
+                let (run, after) = rest.split_at(length);
+                self.remove_run(before.last(), run, after.first())?;
             }
             at += length + 1;
         }
@@ -46,13 +48,14 @@ impl Lowering<'_, '_> {
 
     fn remove_run(
         &mut self,
+        previous: Option<&KeyValueNodes>,
         run: &[KeyValueNodes],
         next: Option<&KeyValueNodes>,
     ) -> Result<(), LoweringError> {
         let [(first, _), ..] = run else { return Ok(()) };
         let text = self.tree.text();
         let start = self.tree.start_with_properties(*first);
-        if text[start..].starts_with('?') || is_behind_question_mark(text, start) {
+        if text[start..].starts_with('?') || self.is_behind_question_mark(previous, start) {
             return Err(not_key_and_value(*first));
         }
         let line = line_start(text, start);
@@ -72,7 +75,7 @@ impl Lowering<'_, '_> {
             return Err(LoweringError { node, reason });
         };
         let to = self.tree.start_with_properties(next);
-        if is_behind_question_mark(text, to) {
+        if self.is_behind_question_mark(run.last(), to) {
             return Err(not_key_and_value(next));
         }
         let last = run
@@ -84,6 +87,17 @@ impl Lowering<'_, '_> {
         }
         self.remove(start..to);
         Ok(())
+    }
+
+    /// Whether a key stands behind a `?`, on its line or on the line above. A `?` of the field before it is text.
+    fn is_behind_question_mark(&self, previous: Option<&KeyValueNodes>, key: usize) -> bool {
+        let end = previous.map_or(0, |&(_, value)| self.tree.span(value).end);
+        let between = self.tree.text().get(end..key).unwrap_or_default();
+        let before = between.trim_end().strip_suffix('?');
+        before.is_some_and(|before| {
+            let line = &before[line_start(before, before.len())..];
+            line.bytes().all(|byte| matches!(byte, b' ' | b'-'))
+        })
     }
 
     /// The offset of the line behind a field.
@@ -172,13 +186,4 @@ pub(super) fn not_key_and_value(key: NodeId) -> LoweringError {
         node: key,
         reason: "is not written as `key: value`",
     }
-}
-
-/// Whether a key stands behind a `?`, on its line or on the line above.
-fn is_behind_question_mark(text: &str, key: usize) -> bool {
-    let before = text[..key].trim_end().strip_suffix('?');
-    before.is_some_and(|before| {
-        let line = &before[line_start(before, before.len())..];
-        line.bytes().all(|byte| matches!(byte, b' ' | b'-'))
-    })
 }
