@@ -94,6 +94,17 @@ impl Effects {
         self.removed.extend(later.removed);
     }
 
+    /// Keeps only the changes at paths that are meant.
+    pub(crate) fn retain(&mut self, is_meant: impl Fn(&str) -> bool) {
+        self.added.retain(|path, _| is_meant(path));
+        self.shared.retain(|path, _| is_meant(path));
+        self.made.retain(|path| is_meant(path));
+        self.filled.retain(|path, _| is_meant(path));
+        self.joined.retain(|path, _| is_meant(path));
+        self.replaced.retain(|path, _| is_meant(path));
+        self.removed.retain(|path, _| is_meant(path));
+    }
+
     /// The paths of what a policy added, joined, replaced and removed.
     pub(crate) fn changed_paths(&self) -> impl Iterator<Item = &String> {
         let added = self.added.keys().chain(self.joined.keys());

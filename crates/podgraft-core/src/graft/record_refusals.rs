@@ -103,7 +103,7 @@ const AFTER_A_RENAME: &str = "after a rename, write the new name into the lines 
 pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
     let label = match error {
         RecordError::Locked(_) => "injected by these",
-        RecordError::Ambiguous => "for this workload",
+        RecordError::Ambiguous | RecordError::Containers(..) => "for this workload",
         _ => "the record",
     };
     let (message, help) = match error {
@@ -120,7 +120,25 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
             format!("this record is of version {version}, which a later podgraft wrote"),
             "use that podgraft",
         ),
-        RecordError::Locked(LockedRecordError::Texts { path, texts }) => (
+        RecordError::Containers(name, others) => (
+            format!(
+                "the container `{name}` was injected into and is gone, and it may be any of these now: {}",
+                others.join(", ")
+            ),
+            "rename one container at a time, with a run in place between; to keep the values as they are, take off the \
+             annotation podgraft.dev/applied, or run `podgraft adopt --in-place` with the same policies",
+        ),
+        RecordError::Locked(error) => explain_lock(error),
+    };
+    Diagnostic::error(Code::BadRecord, message)
+        .at(place, label)
+        .help(help)
+}
+
+/// The message and the help for a record of the lock file that cannot be used.
+fn explain_lock(error: &LockedRecordError) -> (String, &'static str) {
+    match error {
+        LockedRecordError::Texts { path, texts } => (
             format!(
                 "podgraft.lock does not say which text was joined to {}, which contains several that it may be: {}",
                 words_of(path),
@@ -132,7 +150,7 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
             ),
             "write `\"text\": \"THE TEXT\"` into the entry of the variable in the workload's line of podgraft.lock",
         ),
-        RecordError::Locked(LockedRecordError::MissingContent { path }) => (
+        LockedRecordError::MissingContent { path } => (
             format!(
                 "podgraft.lock does not say any more what was put at {}",
                 words_of(path)
@@ -140,17 +158,14 @@ pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
             "after a merge, keep the `item` and `text` lines of both sides of podgraft.lock: take them from its \
              history. Or run `podgraft adopt --in-place` with the same policies, which records what is there",
         ),
-        RecordError::Locked(LockedRecordError::Workloads(names)) => (
+        LockedRecordError::Workloads(names) => (
             format!(
                 "podgraft.lock does not name this workload, and it may have been any of these: {}",
                 some_of(names)
             ),
             AFTER_A_RENAME,
         ),
-    };
-    Diagnostic::error(Code::BadRecord, message)
-        .at(place, label)
-        .help(help)
+    }
 }
 
 /// Warns of a workload that is not in the lock file and has the record of another one.

@@ -53,6 +53,8 @@ pub enum RecordError {
     Ambiguous,
     /// A later podgraft wrote it, in this version of the format.
     Version(u32),
+    /// A container that it names is gone, and several others may be the one: its name, and theirs.
+    Containers(String, Vec<String>),
     /// The lock file's record cannot be used.
     Locked(LockedRecordError),
 }

@@ -8,15 +8,17 @@ use super::joined_text::without;
 use super::lock::PathLookup;
 use super::path::{RecordPaths, split_last};
 use super::recorded_value::RecordedValue;
-use super::{Effects, JoinedText, Record, digest};
+use super::{Effects, JoinedText, Record, RecordError, digest};
 
 pub(super) const LISTS: [&str; 2] = ["containers", "initContainers"];
 
 impl Record {
-    /// Renames containers in the paths of the record. A container that is gone gets the name of the only unrecorded
-    /// container that has all its injected content, else of the only one that has most of it: somebody may have changed
-    /// the rest.
-    pub(crate) fn follow_renames(&mut self, object: &RecordedValue<'_>) {
+    /// Renames containers in the paths of the record. A container that is gone gets the name of the unrecorded container
+    /// that has all its injected content, else of the one that has most of it: somebody may have changed the rest.
+    ///
+    /// # Errors
+    /// If several containers may have had the name, and the record says different things of them.
+    pub(crate) fn follow_renames(&mut self, object: &RecordedValue<'_>) -> Result<(), RecordError> {
         let paths = self.paths();
         let has_all = LISTS.into_iter().all(|list| {
             let names = object.container_names(&paths, list);
@@ -24,42 +26,108 @@ impl Record {
             known.iter().all(|name| names.contains(&name.as_str()))
         });
         if has_all {
-            return;
+            return Ok(());
         }
         let mut keys = paths.template_keys();
         let template = keys.try_fold(object.whole(), |value, key| value.get(key));
         let Some(spec) = template.and_then(|template| template.get("spec")) else {
-            return;
+            return Ok(());
         };
         for list in LISTS {
             let items = spec.get(list).and_then(Value::as_array);
-            let containers: BTreeMap<&str, &Value> = items
+            let mut containers: BTreeMap<&str, &Value> = items
                 .into_iter()
                 .flatten()
                 .filter_map(|item| Some((item.get("name")?.as_str()?, item)))
                 .collect();
-            let known = self.containers(list);
-            let mut free: Vec<_> = containers
-                .iter()
-                .filter(|(name, _)| !known.contains(**name))
-                .collect();
-            let gone = known
-                .iter()
-                .filter(|name| !containers.contains_key(name.as_str()));
-            let mut gone: Vec<_> = gone.collect();
-            for is_fitting in [RecordedShare::is_all, RecordedShare::is_most] {
-                gone.retain(|old_name| {
-                    let is_fit = |container| is_fitting(&self.share(list, old_name, container));
-                    let fitting: Vec<usize> = (0..free.len())
-                        .filter(|&index| is_fit(free[index].1))
-                        .collect();
-                    let [index] = fitting[..] else { return true };
-                    let (name, _) = free.remove(index);
+            let mut gone = self.containers(list);
+            let known = gone.clone();
+            gone.retain(|name| !containers.contains_key(name.as_str()));
+            containers.retain(|name, _| !known.contains(*name));
+            self.follow_in(list, gone, containers)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the containers that are `gone` the names of `free` ones.
+    fn follow_in(
+        &mut self,
+        list: &str,
+        mut gone: BTreeSet<String>,
+        mut free: BTreeMap<&str, &Value>,
+    ) -> Result<(), RecordError> {
+        for is_fitting in [RecordedShare::is_all, RecordedShare::is_most] {
+            let fitting = self.fitting(list, &gone, &free, is_fitting);
+            for (old_name, names) in &fitting {
+                let [name] = names[..] else { continue };
+                let rivals = fitting.iter().filter(|(_, others)| others.contains(&name));
+                if rivals.count() == 1 {
                     self.rename(list, old_name, name);
-                    false
-                });
+                    gone.remove(old_name);
+                    free.remove(name);
+                }
             }
         }
+        let fitting = self.fitting(list, &gone, &free, RecordedShare::is_most);
+        if let Some((first, names)) = fitting.first() {
+            // Where the record says the same of all of them, it makes no difference which is which.
+            let effects = self.effects_on(list, first);
+            let is_alike = |(old_name, others): &(String, Vec<&str>)| {
+                others == names && self.effects_on(list, old_name) == effects
+            };
+            if !fitting.iter().all(is_alike) || fitting.len() < names.len() {
+                let names = names.iter().map(|name| (*name).to_owned()).collect();
+                return Err(RecordError::Containers(first.clone(), names));
+            }
+            for ((old_name, _), name) in fitting.iter().zip(names) {
+                self.rename(list, old_name, name);
+                gone.remove(old_name);
+                free.remove(name);
+            }
+        }
+        // What was only removed leaves no trace in a container.
+        let (mut gone, mut free) = (gone.iter(), free.iter());
+        if let (Some(old_name), None, Some((name, container)), None) =
+            (gone.next(), gone.next(), free.next(), free.next())
+            && self.share(list, old_name, container).is_unknown()
+        {
+            self.rename(list, old_name, name);
+        }
+        Ok(())
+    }
+
+    /// The containers that fit each name, for those names that one fits.
+    fn fitting<'f>(
+        &self,
+        list: &str,
+        gone: &BTreeSet<String>,
+        free: &BTreeMap<&'f str, &Value>,
+        is_fitting: fn(&RecordedShare) -> bool,
+    ) -> Vec<(String, Vec<&'f str>)> {
+        let fitting = gone.iter().map(|old_name| {
+            let is_fit = |container| is_fitting(&self.share(list, old_name, container));
+            let names = free.iter().filter(|(_, container)| is_fit(container));
+            (old_name.clone(), names.map(|(name, _)| *name).collect())
+        });
+        fitting
+            .filter(|(_, names): &(_, Vec<&str>)| !names.is_empty())
+            .collect()
+    }
+
+    /// What each policy did to a container, without its name.
+    fn effects_on(&self, list: &str, name: &str) -> Vec<Effects> {
+        let within = format!("pod/spec/{list}/{name}");
+        let is_within = |path: &str| {
+            let rest = path.strip_prefix(&within);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut alone = self.clone();
+        for policy in &mut alone.policies {
+            policy.effects.retain(is_within);
+        }
+        alone.rename(list, name, "");
+        let policies = alone.policies.into_iter();
+        policies.map(|policy| policy.effects).collect()
     }
 
     /// Returns how much of what the record names is in place with content that its policies put there. `None` if a
@@ -111,12 +179,15 @@ impl Record {
         self.policies.iter().map(|policy| &policy.effects)
     }
 
-    /// The names of recorded containers in a list: those with injected content, and those that were injected.
+    /// The names of recorded containers in a list: those with changed content, and those that were injected.
     fn containers(&self, list: &str) -> BTreeSet<String> {
         let within = format!("pod/spec/{list}/");
         let paths = self.effects().flat_map(|effects| {
             let added = effects.added.keys().chain(effects.joined.keys());
-            added.chain(effects.replaced.keys())
+            let items = added.chain(effects.replaced.keys());
+            // A container that a policy removed is no longer there.
+            let removed = effects.removed.keys();
+            items.chain(removed.filter(|path| path.matches('/').count() > 3))
         });
         paths
             .filter_map(|path| path.strip_prefix(&within)?.split('/').next())
@@ -147,6 +218,7 @@ impl Record {
                     let text = variable.and_then(|item| item.get("value")?.as_str());
                     text.is_some_and(|text| without(text, joined).is_some())
                 }
+                (RecordedContent::Removed, Some(path)) if current(path).is_some() => false,
                 _ => continue,
             });
         }
@@ -219,6 +291,11 @@ impl RecordedShare {
 
     pub(super) fn is_most(&self) -> bool {
         self.found * 2 > self.all
+    }
+
+    /// Whether nothing tells for or against the other container.
+    fn is_unknown(&self) -> bool {
+        self.all == 0
     }
 }
 

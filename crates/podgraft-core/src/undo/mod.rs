@@ -115,7 +115,8 @@ pub(crate) fn read_record<'t>(
         .ok_or_else(|| (at, RecordError::Damaged("it is no text".to_owned())))?;
     let mut record = Record::read(text).map_err(|error| (at, error))?;
     let value = RecordedValue::of(tree, object).ok_or((at, RecordError::Ambiguous))?;
-    record.follow_renames(&value);
+    let followed = record.follow_renames(&value);
+    followed.map_err(|error| (at, error))?;
     let is_annotated = true;
     Ok(Some(RecordedObject {
         is_annotated,
@@ -163,7 +164,8 @@ pub(crate) fn locked_record<'t>(
     let Some(mut found) = found else {
         return Ok(None);
     };
-    found.record.follow_renames(&value);
+    let followed = found.record.follow_renames(&value);
+    followed.map_err(|error| (at, error))?;
     Ok(Some(RecordedObject {
         from: Some(found.from),
         is_copied: found.is_copied,

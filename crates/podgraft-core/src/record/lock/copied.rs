@@ -73,8 +73,8 @@ impl MarkedWorkload<'_> {
                 continue;
             };
             let before = record.clone();
-            record.follow_renames(self.value);
-            if record.policies.len() < self.marked.len() {
+            let has_followed = record.follow_renames(self.value).is_ok();
+            if !has_followed || record.policies.len() < self.marked.len() {
                 continue;
             }
             // What names the workload may have been changed with its name.

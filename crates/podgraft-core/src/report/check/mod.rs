@@ -206,6 +206,9 @@ fn out_of_date(workload: &WorkloadReport) -> Diagnostic {
 fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
     let policy = &policy_report.policy;
     let changes = policy_report.changes()?;
+    if changes.is_empty() {
+        return Some(format!("nothing is left of {policy}"));
+    }
     let cause = changes.iter().find_map(|change| match &change.operation {
         Operation::Record(cause) => Some(cause),
         _ => None,
