@@ -13,6 +13,7 @@ use podgraft_core::inventory::{
 use podgraft_core::outcome::ObjectName;
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::read::PolicyFile;
+use podgraft_core::record::lock::LockSet;
 
 use crate::locks::LockFiles;
 use crate::problems::unreadable;
@@ -73,7 +74,7 @@ pub fn gather(
     if asking.needs.is_nothing() {
         return facts;
     }
-    let of_manifests = asking.read_manifests(&sources.manifests);
+    let of_manifests = asking.read_manifests(&sources.manifests, &sources.lock_files.locks);
     let of_policy_files = sources.policy_files.iter();
     let of_policy_files =
         of_policy_files.map(|file| asking.read_context(&file.name, file.text.as_bytes()));
@@ -93,32 +94,38 @@ pub fn gather(
         let index = DataIndex::of(sources.manifests, number(threads), options);
         facts.inventory.index = Some(Arc::new(index));
     }
-    facts.add_companions(texts, policies, options, threads);
+    let present = facts.add_companions(texts, policies, options, threads);
+    facts
+        .inventory
+        .set_removed_aside(policies, options, &present);
     facts
 }
 
 impl RunFacts {
     /// Adds the objects that policies will generate beside the workloads of the texts, so that lookups find them in any
-    /// text.
+    /// text. Returns the names of those that are there already.
     fn add_companions(
         &mut self,
         texts: &[InputBytes],
         policies: &[Policy],
         options: &Options,
         threads: Option<NonZeroUsize>,
-    ) {
+    ) -> Vec<ObjectName> {
         let (single_thread, inventory) = (NonZeroUsize::MIN, &self.inventory);
         let foreseen = map_in_order(texts, threads, |(input, text)| {
             let name = &input.name;
             generated_companions(single_thread, name, text, policies, options, inventory)
         });
-        for (number, companions) in foreseen.into_iter().enumerate() {
-            for companion in companions {
+        let mut present = Vec::new();
+        for (number, generated) in foreseen.into_iter().enumerate() {
+            present.extend(generated.present);
+            for companion in generated.missing {
                 let writer = self.writers.entry(companion.name.clone());
                 writer.or_insert(number);
                 self.inventory.add_companion(companion);
             }
         }
+        present
     }
 }
 
@@ -153,11 +160,14 @@ impl InventoryRequest<'_> {
 
     /// Reads the manifests, but not the data of their ConfigMaps and Secrets: that is read lazily, through
     /// [`DataIndex`].
-    fn read_manifests(&self, manifests: &[Arc<dyn SourceText>]) -> Vec<SourceFacts> {
-        let needs = InventoryNeeds {
-            data: false,
-            ..self.needs.clone()
-        };
+    fn read_manifests(
+        &self,
+        manifests: &[Arc<dyn SourceText>],
+        locks: &LockSet,
+    ) -> Vec<SourceFacts> {
+        let mut needs = self.needs.clone();
+        needs.add_recorded(locks);
+        needs.data = false;
         if needs.is_nothing() {
             return Vec::new();
         }

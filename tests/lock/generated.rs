@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{DEPLOYMENT, empty_repository, git, succeeded};
-use crate::program::{Place, stderr_of};
+use crate::program::{Place, stderr_of, stdout_of};
 
 /// A policy that generates the ConfigMap `shared`.
 fn generating(policy: &str, value: &str) -> String {
@@ -419,4 +419,90 @@ fn a_new_version_is_refused_where_the_workloads_of_the_earlier_one_have_lost_the
         assert_eq!(place.read(file), text);
     }
     assert_eq!(place.read("podgraft.lock"), lock);
+}
+
+/// A workload that reads the ConfigMap `shared`.
+fn reader() -> String {
+    let source = "        envFrom: [{configMapRef: {name: shared}}]\n";
+    DEPLOYMENT.replace("        resources: {}\n", source)
+}
+
+/// Policies that read the ConfigMap `shared`, with what they inject.
+fn reading() -> [String; 3] {
+    let look_up = "env: [{name: K, value: \"${lookup('v1', 'ConfigMap', 'shared').?data[?'k'].orValue('none')}\"}]";
+    let checksum =
+        "checksums: [{annotation: checksum/shared, configMaps: [shared], onMissing: Skip}]";
+    let joined = "env: [{name: k, op: Append, value: more}]";
+    [look_up, checksum, joined].map(|inject| {
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {{name: second}}
+spec:
+  inject:
+    podLabels: {{second: set}}
+    {inject}
+"
+        )
+    })
+}
+
+#[test]
+fn what_a_run_takes_out_is_not_read() {
+    for second in reading() {
+        let place = empty_repository();
+        place.write("apps/a.yaml", reader());
+        place.write("first.yaml", generating("first", "v"));
+        place.write("second.yaml", &second);
+        let without = place.run(&["apply", "-q", "-p", "second.yaml", "apps/a.yaml"]);
+        succeeded(&place, &BOTH);
+        let suspended = generating("first", "v").replace("spec:\n", "spec:\n  suspend: true\n");
+        place.write("first.yaml", suspended);
+        succeeded(&place, &BOTH);
+        let text = place.read("apps/a.yaml");
+        let unquoted = |text: &str| text.replace('"', "");
+        assert_eq!(unquoted(&text), unquoted(&stdout_of(&without)), "{second}");
+        succeeded(&place, &BOTH);
+        assert_eq!(place.read("apps/a.yaml"), text, "{second}");
+    }
+}
+
+#[test]
+fn what_a_later_version_takes_out_is_not_read() {
+    for second in reading() {
+        let place = empty_repository();
+        place.write("apps/a.yaml", reader());
+        place.write("policy.yaml", generating("second", "v"));
+        let run = ["apply", "-i", "-p", "policy.yaml", "apps"];
+        succeeded(&place, &run);
+        place.write("policy.yaml", second);
+        succeeded(&place, &run);
+        let text = place.read("apps/a.yaml");
+        assert!(!text.contains("kind: ConfigMap"), "{text}");
+        let diff = place.run(&["diff", "-p", "policy.yaml", "apps"]);
+        assert_eq!(diff.status.code(), Some(0), "{}", stdout_of(&diff));
+    }
+}
+
+#[test]
+fn what_workloads_that_are_not_chosen_still_need_is_read() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", reader());
+    place.write("apps/b.yaml", reader().replace("orders", "b"));
+    place.write("policy.yaml", generating("second", "v"));
+    succeeded(&place, &["apply", "-i", "-p", "policy.yaml", "apps"]);
+    let [look_up, ..] = reading();
+    place.write("policy.yaml", look_up);
+    let one = [
+        "apply",
+        "-i",
+        "-p",
+        "policy.yaml",
+        "--workload",
+        "deploy/b",
+        "apps",
+    ];
+    succeeded(&place, &one);
+    assert!(place.read("apps/a.yaml").contains("kind: ConfigMap"));
+    assert!(place.read("apps/b.yaml").contains("value: v"));
 }

@@ -38,7 +38,7 @@ use crate::manifest::object::{find_objects, has_empty_list};
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
-use crate::outcome::{FileReport, GeneratedObject};
+use crate::outcome::{FileReport, GeneratedObject, ObjectName};
 use crate::policy::Policy;
 use crate::source::Source;
 use crate::yaml::stream::chunks;
@@ -68,11 +68,12 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     let (mut inventory, problems) =
         inventory::read_part(name, text, 1, SourceRole::Manifest, &needs, options);
     inventory.index = index.map(Arc::new);
-    for companion in
-        generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory)
-    {
+    let generated =
+        generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory);
+    for companion in generated.missing {
         inventory.add_companion(companion);
     }
+    inventory.set_removed_aside(policies, options, &generated.present);
     let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
     WrittenObjects::default().write_companions(&mut report);
     let unproven = verify_undo::prune_proven(
@@ -86,6 +87,15 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     report
 }
 
+/// The objects that policies generate for the workloads of one file.
+#[derive(Debug, Default)]
+pub struct GeneratedObjects {
+    /// Those that are to be written.
+    pub missing: Vec<GeneratedObject>,
+    /// The names of those that are among the manifests already.
+    pub present: Vec<ObjectName>,
+}
+
 /// Returns the objects that policies generate for the workloads of one file. The caller adds those of all files to
 /// the inventory before any file is edited.
 pub fn generated_companions(
@@ -95,9 +105,9 @@ pub fn generated_companions(
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Vec<GeneratedObject> {
+) -> GeneratedObjects {
     if policies.iter().all(|policy| policy.generate.is_empty()) {
-        return Vec::new();
+        return GeneratedObjects::default();
     }
     let kinds = &PodKinds::of(options);
     let setting = FileContext {
@@ -106,11 +116,11 @@ pub fn generated_companions(
         ..FileContext::of_part(name, policies, options, inventory, kinds)
     };
     let report = work(threads, text, setting);
-    report
-        .companions
-        .into_iter()
-        .map(|placed| placed.companion)
-        .collect()
+    let missing = report.companions.into_iter();
+    GeneratedObjects {
+        missing: missing.map(|placed| placed.companion).collect(),
+        present: report.present,
+    }
 }
 
 /// Plans and edits one file of a run on several threads; the result does not depend on their number. `inventory` is

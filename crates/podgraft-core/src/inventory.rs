@@ -60,7 +60,7 @@ pub struct Inventory {
     objects: ObjectMap<Arc<Value>>,
     /// What policies of this run generate, also where the manifests have an object of the name.
     generated: ObjectMap<Arc<Value>>,
-    /// Manifests that earlier runs generated, and that a new version takes the place of. Lookups find the new one.
+    /// Manifests that earlier runs generated, and that this run replaces or takes out. Lookups do not find them.
     replaced: ObjectMap<Arc<Value>>,
     /// The generated objects in the records of all workloads.
     recorded: RecordedObjects,

@@ -120,6 +120,19 @@ impl Options {
         self.marker && (self.record || self.lock && !self.preview)
     }
 
+    /// Whether a recorded policy of this name and set is to be removed where it is not given.
+    pub(crate) fn removes(&self, policy: &str, set: Option<&String>) -> bool {
+        let is_in = |names: &[String]| names.iter().any(|name| name == policy);
+        match &self.take_out {
+            RemovalSelection::Nothing => false,
+            RemovalSelection::All => true,
+            RemovalSelection::Only(names) => is_in(names),
+            RemovalSelection::NotGiven(given) => {
+                set.is_some() && set == self.set.as_ref() && !is_in(given)
+            }
+        }
+    }
+
     /// Whether the record of a workload goes into an annotation. `is_annotated`: its earlier record is in one.
     pub(crate) fn annotates(&self, is_annotated: bool) -> bool {
         self.record || is_annotated && !self.lock

@@ -173,30 +173,34 @@ impl<'a> DocumentTask<'a> {
             let ObjectClass::Workload(workload) = self.see(found, tree, &source) else {
                 continue;
             };
-            report.companions.extend(self.note_generated(&workload));
+            self.note_generated(&workload, &mut report);
         }
         report
     }
 
-    fn note_generated(&self, workload: &Workload<'_>) -> Vec<PlacedObject> {
+    fn note_generated(&self, workload: &Workload<'_>, report: &mut FileReport) {
         let is_left_alone = !self.is_wanted(workload) || refuse_workload(workload).is_some();
         if is_left_alone || refuse_pod(workload).is_some() {
-            return Vec::new();
+            return;
         }
         let setting = self.setting;
-        let companions = plan::planned_companions(
+        let planned = plan::planned_companions(
             workload,
             setting.policies,
             setting.options,
             setting.inventory,
         );
-        let placed = companions.into_iter().map(|companion| PlacedObject {
-            workload: 0,
-            edits: 0..0,
-            companion,
-            text: None,
-        });
-        placed.collect()
+        report.present.extend(planned.present);
+        let placed = planned
+            .companions
+            .into_iter()
+            .map(|companion| PlacedObject {
+                workload: 0,
+                edits: 0..0,
+                companion,
+                text: None,
+            });
+        report.companions.extend(placed);
     }
 
     /// Describes an object without a pod template for the report.

@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 
 use crate::diagnostic::Diagnostic;
 use crate::manifest::object::DocumentContent;
-use crate::plan::recording::is_named_dropped;
 use crate::plan::removal::DriftHandling;
 use crate::record::{MARKER, RECORD};
 use crate::source::{Place, Source};
@@ -212,7 +211,7 @@ impl<'a> DocumentTask<'a> {
 
     fn is_dropped(&self, policy: &str) -> bool {
         // The set does not matter here: a kept policy is put back in any case.
-        is_named_dropped(policy, None, self.setting.options)
+        self.setting.options.removes(policy, None)
     }
 
     /// Returns the text that undo must restore, if it differs from the stripped text because changed values stay.

@@ -102,6 +102,7 @@ impl<'p> StreamingGraft<'p> {
             &self.inventory,
         );
         foreseen
+            .missing
             .into_iter()
             .for_each(|companion| self.inventory.add_companion(companion));
         let has_more = run.has_more || end < run.text.len();

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use crate::manifest::workload::group_of;
 use crate::policy::expression::ObjectKinds;
 use crate::policy::{GenerateEntry, OptFrom, Policy, Rule, WorkloadFilter};
+use crate::record::lock::LockSet;
+
+use super::DataKind;
 
 /// The kinds of objects that the policies of a run need. If there are none, no text is read for the inventory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +43,16 @@ impl InventoryNeeds {
             looked_up: active()
                 .flat_map(|policy| policy.looks_up.iter().cloned())
                 .collect(),
+        }
+    }
+
+    /// Adds what shows which ConfigMaps and Secrets of earlier runs this one takes out: their data does not count.
+    pub fn add_recorded(&mut self, locks: &LockSet) {
+        for object in locks.generated().filter(|_| self.data) {
+            let kind = object.name.split(' ').next().unwrap_or_default();
+            if DataKind::of(kind.as_bytes()).is_some() {
+                self.generated.insert((String::new(), kind.to_owned()));
+            }
         }
     }
 

@@ -4,8 +4,10 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Inventory, SourceRole, written_name};
-use crate::outcome::GeneratedObject;
+use super::{Inventory, KnownObject, SourceRole, written_name};
+use crate::options::Options;
+use crate::outcome::{GeneratedObject, ObjectName};
+use crate::policy::Policy;
 use crate::record::live::as_created;
 use crate::record::lock::LockSet;
 use crate::record::{PolicyRecord, digest};
@@ -74,6 +76,56 @@ impl Inventory {
         is_earlier
     }
 
+    /// Sets the manifests aside that an earlier run generated and that this run takes out: those of policies that it
+    /// removes, or applies and that do not generate them any more. What it generates is added before, or `present`.
+    pub fn set_removed_aside(
+        &mut self,
+        policies: &[Policy],
+        options: &Options,
+        present: &[ObjectName],
+    ) {
+        let known = self.recorded.0.keys();
+        let known: BTreeSet<&str> = known.map(|(name, _)| name.as_str()).collect();
+        if known.is_empty() {
+            return;
+        }
+        let of_run = self.locks.files.keys().map(|name| &**name);
+        let elsewhere = self.locks.generated_elsewhere(of_run);
+        let elsewhere: BTreeSet<String> = elsewhere.into_iter().map(|object| object.name).collect();
+        // Workloads that are not chosen keep what they have.
+        let is_applied = |name: &String| {
+            options.workloads.is_empty()
+                && policies.iter().any(|policy| {
+                    policy.identity == *name || policy.renamed_from.as_ref() == Some(name)
+                })
+        };
+        // A workload may need an object of a folder above its own.
+        let generated = present.iter().chain(self.generated.keys());
+        let generated: BTreeSet<ObjectName> = generated.map(without_folder).collect();
+        let is_removed = |(name, object): &(&ObjectName, &KnownObject<Arc<Value>>)| {
+            let written = written_name(&object.value);
+            if object.standing != SourceRole::Manifest
+                || !known.contains(&*written)
+                || elsewhere.contains(&written)
+                || generated.contains(&without_folder(name))
+            {
+                return false;
+            }
+            let digest = digest(&as_created(&object.value));
+            let mut recorded = self.recorded_policies(&written, &digest).peekable();
+            recorded.peek().is_some()
+                && recorded.all(|policy| {
+                    is_applied(&policy.name) || options.removes(&policy.name, policy.set.as_ref())
+                })
+        };
+        let removed = self.objects.iter().filter(is_removed);
+        let removed: Vec<ObjectName> = removed.map(|(name, _)| name.clone()).collect();
+        for name in removed {
+            self.replaced.extend(self.objects.remove_entry(&name));
+            self.data.remove(&name);
+        }
+    }
+
     fn is_recorded(&self, object: &Value) -> bool {
         let (name, digest) = (written_name(object), digest(&as_created(object)));
         self.recorded_policies(&name, &digest).next().is_some()
@@ -94,5 +146,12 @@ impl Inventory {
     /// The lock files of the run.
     pub fn locks(&self) -> &Arc<LockSet> {
         &self.locks
+    }
+}
+
+fn without_folder(name: &ObjectName) -> ObjectName {
+    ObjectName {
+        folder: None,
+        ..name.clone()
     }
 }

@@ -30,6 +30,8 @@ pub struct FileReport {
     /// The objects that policies generate, in file order. When all files are planned, only those that this file
     /// writes.
     pub companions: Vec<PlacedObject>,
+    /// The names of those that are among the manifests already. Only where the objects are listed.
+    pub present: Vec<ObjectName>,
     /// The generated objects that the records of the input name.
     pub dropped: Vec<GeneratedRecord>,
     /// How the text was adjusted to make room for them, with the byte offset of the workload in the file.
@@ -82,6 +84,7 @@ impl FileReport {
     /// Appends the report of the next part of the same file.
     pub fn append(&mut self, next: FileReport) {
         let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());
+        self.present.extend(next.present);
         self.dropped.extend(next.dropped);
         self.rooms.extend(next.rooms);
         self.needed.extend(next.needed);

@@ -145,8 +145,11 @@ pub(super) fn apply<'t>(
     }
     found.notes.generated = generated_by_us(subject, &companions);
     needs::add_needs(subject, applied.needs, &companions, planned);
-    let missing = companions.into_iter().filter(|(_, is_present)| !is_present);
-    for (companion, _) in missing {
+    for (companion, is_present) in companions {
+        if is_present {
+            planned.present.push(companion.name);
+            continue;
+        }
         let target = ChangeTarget::Object(companion.name.to_string());
         applied.is_done = true;
         applied.done.push(Change::new(Operation::Add, target));

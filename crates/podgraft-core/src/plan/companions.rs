@@ -17,7 +17,6 @@ use crate::record::live::as_created;
 
 use super::RuleContext;
 use super::equality::is_same;
-use super::recording::is_named_dropped;
 
 /// The label of all generated objects:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
@@ -185,7 +184,7 @@ impl RuleContext<'_, '_> {
         let is_given = self.policies.iter().any(|policy| {
             policy.identity == recorded.name || policy.renamed_from.as_ref() == Some(&recorded.name)
         });
-        !is_given && !is_named_dropped(&recorded.name, recorded.set.as_ref(), self.options)
+        !is_given && !self.options.removes(&recorded.name, recorded.set.as_ref())
     }
 
     /// Adds podgraft's label, and the workload's annotations that decide the order of creation.

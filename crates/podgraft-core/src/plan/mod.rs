@@ -60,7 +60,7 @@ use crate::inventory::{Inventory, written_name};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::outcome::needs::RunNeeds;
-use crate::outcome::{GeneratedObject, Outcome, PolicyReport};
+use crate::outcome::{GeneratedObject, ObjectName, Outcome, PolicyReport};
 use crate::policy::{ChecksumAnnotation, Policy, PolicyValue};
 use crate::record::Record;
 use crate::select::Baseline;
@@ -90,6 +90,8 @@ pub struct WorkloadPlan<'t> {
     pub policies: Vec<PolicyReport>,
     /// Objects that the policies generate beside the workload and that are not among the manifests yet.
     pub companions: Vec<GeneratedObject>,
+    /// The names of those that are among the manifests.
+    pub present: Vec<ObjectName>,
     /// Errors, warnings and notes.
     pub diagnostics: Vec<Diagnostic>,
     /// Ephemeral containers; empty unless the options ask for them.
@@ -111,6 +113,7 @@ impl<'t> From<Draft<'t>> for WorkloadPlan<'t> {
             draft,
             policies: Vec::new(),
             companions: Vec::new(),
+            present: Vec::new(),
             diagnostics: Vec::new(),
             ephemeral_containers: Vec::new(),
             record: None,
@@ -164,14 +167,14 @@ pub fn plan<'t>(
     }
 }
 
-/// Returns the objects that policies generate beside a workload. Checksums are left out: they may be of objects that
+/// Returns the plan of a workload, for the objects that policies generate beside it. Checksums are left out: they may be of objects that
 /// are generated for other workloads.
-pub(crate) fn planned_companions(
-    workload: &Workload<'_>,
+pub(crate) fn planned_companions<'t>(
+    workload: &Workload<'t>,
     policies: &[Policy],
     options: &Options,
     inventory: &Inventory,
-) -> Vec<GeneratedObject> {
+) -> WorkloadPlan<'t> {
     let base = added_containers::base_of(workload, policies, inventory);
     let run = PlanContext {
         workload,
@@ -184,7 +187,7 @@ pub(crate) fn planned_companions(
     };
     let draft = Draft::new(workload.tree, workload.object.node);
     let applying = run.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
-    applying.planned.companions
+    applying.planned
 }
 
 /// The context of a plan: a workload and all policies.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
-use crate::options::{Options, RemovalSelection};
+use crate::options::Options;
 use crate::policy::Policy;
 use crate::record::words::{undo_command, words_of};
 use crate::record::{
@@ -429,18 +429,5 @@ fn name_of<'f>(turn: &FoldStep<'f>, policies: &'f [Policy]) -> &'f str {
 
 /// Whether a recorded policy that is not given is to be removed.
 pub(crate) fn is_dropped(policy: &PolicyRecord, options: &Options) -> bool {
-    is_named_dropped(&policy.policy, policy.set.as_ref(), options)
-}
-
-/// The same for a policy of this name and set.
-pub(crate) fn is_named_dropped(policy: &str, set: Option<&String>, options: &Options) -> bool {
-    let is_in = |names: &[String]| names.iter().any(|name| name == policy);
-    match &options.take_out {
-        RemovalSelection::Nothing => false,
-        RemovalSelection::All => true,
-        RemovalSelection::Only(names) => is_in(names),
-        RemovalSelection::NotGiven(given) => {
-            set.is_some() && set == options.set.as_ref() && !is_in(given)
-        }
-    }
+    options.removes(&policy.policy, policy.set.as_ref())
 }
