@@ -27,6 +27,7 @@ use crate::settings::{Caller, complete};
 /// `podgraft policy lint`.
 pub fn lint(args: &LintArgs) -> Exit {
     let (run, policies, mut findings) = read(&args.policies, &args.files, MirrorUse::Used);
+    let is_unread = findings.iter().any(Diagnostic::is_error);
     let options = Options {
         pod_templates: run.manifests.pod_templates,
         ..Options::default()
@@ -46,6 +47,7 @@ pub fn lint(args: &LintArgs) -> Exit {
     ));
     let is_refused = findings.iter().any(Diagnostic::is_error);
     let result = match args.output {
+        LintFormat::Text if is_unread => String::new(),
         LintFormat::Text => lines(&policies.iter().map(needs_text).collect::<String>()),
         LintFormat::Json => format!("{:#}\n", json_result(&policies, &findings)),
     };
