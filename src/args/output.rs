@@ -29,9 +29,13 @@ pub struct OutputArgs {
     pub threads: Option<NonZeroUsize>,
 }
 
+/// More than any machine has cores for; a run makes them all before it begins.
+const MAX_THREADS: usize = 1024;
+
 fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse()
-        .map_err(|_| "wanted a number from 1 on".to_owned())
+    let number = text.parse::<NonZeroUsize>().ok();
+    let number = number.filter(|number| number.get() <= MAX_THREADS);
+    number.ok_or_else(|| format!("wanted a number from 1 to {MAX_THREADS}"))
 }
 
 /// `--debug-mode`.
