@@ -117,10 +117,7 @@ impl Record {
     /// What each policy did to a container, without its name.
     fn effects_on(&self, list: &str, name: &str) -> Vec<Effects> {
         let within = format!("pod/spec/{list}/{name}");
-        let is_within = |path: &str| {
-            let rest = path.strip_prefix(&within);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+        let is_within = |path: &str| rest_below(path, &within).is_some();
         let mut alone = self.clone();
         for policy in &mut alone.policies {
             policy.effects.retain(is_within);
@@ -230,9 +227,9 @@ impl Record {
             format!("pod/spec/{list}/{old_name}"),
             format!("pod/spec/{list}/{new_name}"),
         );
-        let follow = |path: String| match path.strip_prefix(&old_path) {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{new_path}{rest}"),
-            _ => path,
+        let follow = |path: String| match rest_below(&path, &old_path) {
+            Some(rest) => format!("{new_path}{rest}"),
+            None => path,
         };
         fn rename_keys<T>(map: &mut BTreeMap<String, T>, follow: impl Fn(String) -> String) {
             let entries = std::mem::take(map).into_iter();
@@ -301,12 +298,15 @@ impl RecordedShare {
 
 /// Whether a policy changed a path, something above it or something below it.
 pub(super) fn affects(effects: &Effects, path: &str) -> bool {
-    let below = |inner: &str, outer: &str| {
-        let rest = inner.strip_prefix(outer);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
+    let below = |inner: &str, outer: &str| rest_below(inner, outer).is_some();
     let mut keys = effects.changed_paths();
     keys.any(|changed_path| below(path, changed_path) || below(changed_path, path))
+}
+
+/// What follows a path in one that is the same or leads below it.
+fn rest_below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(above)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
 /// Whether a value has one of the recorded digests, which are separated by spaces.
