@@ -32,6 +32,7 @@ pub use read::read_part;
 pub(crate) use read::unreadable;
 use recorded::RecordedObjects;
 pub use recorded::RecordedPolicy;
+pub(crate) use recorded::key_in_records;
 pub use source_text::{InMemoryText, SourceText, TextPart, TextParts, map_parts};
 
 /// The role of the text that an object comes from. If several define the same object, the first role counts.
@@ -385,11 +386,7 @@ fn entries_of_name<'i, T>(
     objects: &'i ObjectMap<T>,
     name: &ObjectName,
 ) -> impl Iterator<Item = (&'i ObjectName, &'i KnownObject<T>)> + Clone {
-    let first = ObjectName {
-        folder: None,
-        ..name.clone()
-    };
-    let entries = objects.range(first..);
+    let entries = objects.range(name.without_folder()..);
     entries.take_while(|(candidate, _)| candidate.is_same_except_folder(name))
 }
 

@@ -184,7 +184,7 @@ impl<'a> DocumentTask<'a> {
             return;
         }
         let setting = self.setting;
-        let planned = plan::planned_companions(
+        let planned = plan::plan_companions(
             workload,
             setting.policies,
             setting.options,

@@ -21,6 +21,16 @@ pub struct RecordedPolicy {
     pub set: Option<String>,
 }
 
+impl RecordedPolicy {
+    /// Whether what the policy did stays: this run neither applies nor removes it.
+    pub(crate) fn is_kept(&self, policies: &[Policy], options: &Options) -> bool {
+        let is_given = policies.iter().any(|policy| {
+            policy.identity == self.name || policy.renamed_from.as_ref() == Some(&self.name)
+        });
+        !is_given && !options.removes(&self.name, self.set.as_ref())
+    }
+}
+
 /// Generated objects by name and digest, with the policies that need them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RecordedObjects(BTreeMap<(String, String), BTreeSet<RecordedPolicy>>);
@@ -86,37 +96,28 @@ impl Inventory {
     ) {
         let known = self.recorded.0.keys();
         let known: BTreeSet<&str> = known.map(|(name, _)| name.as_str()).collect();
-        if known.is_empty() {
+        // Workloads that are not chosen keep what they have.
+        if known.is_empty() || !options.workloads.is_empty() {
             return;
         }
         let of_run = self.locks.files.keys().map(|name| &**name);
         let elsewhere = self.locks.generated_elsewhere(of_run);
         let elsewhere: BTreeSet<String> = elsewhere.into_iter().map(|object| object.name).collect();
-        // Workloads that are not chosen keep what they have.
-        let is_applied = |name: &String| {
-            options.workloads.is_empty()
-                && policies.iter().any(|policy| {
-                    policy.identity == *name || policy.renamed_from.as_ref() == Some(name)
-                })
-        };
         // A workload may need an object of a folder above its own.
         let generated = present.iter().chain(self.generated.keys());
-        let generated: BTreeSet<ObjectName> = generated.map(without_folder).collect();
+        let generated: BTreeSet<ObjectName> = generated.map(ObjectName::without_folder).collect();
         let is_removed = |(name, object): &(&ObjectName, &KnownObject<Arc<Value>>)| {
             let written = written_name(&object.value);
             if object.standing != SourceRole::Manifest
                 || !known.contains(&*written)
                 || elsewhere.contains(&written)
-                || generated.contains(&without_folder(name))
+                || generated.contains(&name.without_folder())
             {
                 return false;
             }
             let digest = digest(&as_created(&object.value));
             let mut recorded = self.recorded_policies(&written, &digest).peekable();
-            recorded.peek().is_some()
-                && recorded.all(|policy| {
-                    is_applied(&policy.name) || options.removes(&policy.name, policy.set.as_ref())
-                })
+            recorded.peek().is_some() && !recorded.any(|policy| policy.is_kept(policies, options))
         };
         let removed = self.objects.iter().filter(is_removed);
         let removed: Vec<ObjectName> = removed.map(|(name, _)| name.clone()).collect();
@@ -127,7 +128,7 @@ impl Inventory {
     }
 
     fn is_recorded(&self, object: &Value) -> bool {
-        let (name, digest) = (written_name(object), digest(&as_created(object)));
+        let (name, digest) = key_in_records(object);
         self.recorded_policies(&name, &digest).next().is_some()
     }
 
@@ -149,9 +150,7 @@ impl Inventory {
     }
 }
 
-fn without_folder(name: &ObjectName) -> ObjectName {
-    ObjectName {
-        folder: None,
-        ..name.clone()
-    }
+/// The name and the digest by which records know an object.
+pub(crate) fn key_in_records(object: &Value) -> (String, String) {
+    (written_name(object), digest(&as_created(object)))
 }

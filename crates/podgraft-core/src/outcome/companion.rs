@@ -25,6 +25,14 @@ pub struct ObjectName {
 }
 
 impl ObjectName {
+    /// The same in no folder, which comes before those in folders.
+    pub(crate) fn without_folder(&self) -> Self {
+        ObjectName {
+            folder: None,
+            ..self.clone()
+        }
+    }
+
     /// Whether both have the same group, kind, namespace and name.
     pub(crate) fn is_same_except_folder(&self, other: &Self) -> bool {
         let Self {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, unless};
-use crate::inventory::{RecordedPolicy, SourceRole, data_fault, name_in, written_name};
+use crate::inventory::{SourceRole, data_fault, key_in_records, name_in, written_name};
 use crate::manifest::workload::group_of;
 use crate::outcome::needs::NeedKind;
 use crate::outcome::{EarlierVersion, GeneratedObject};
@@ -177,14 +177,7 @@ impl RuleContext<'_, '_> {
         let recorded = || self.inventory.recorded_policies(&name, &digest);
         let earlier_digest = self.earlier_digest(&name);
         (earlier_digest == Some(&digest) || recorded().next().is_some())
-            && !recorded().any(|policy| self.is_kept(policy))
-    }
-
-    fn is_kept(&self, recorded: &RecordedPolicy) -> bool {
-        let is_given = self.policies.iter().any(|policy| {
-            policy.identity == recorded.name || policy.renamed_from.as_ref() == Some(&recorded.name)
-        });
-        !is_given && !self.options.removes(&recorded.name, recorded.set.as_ref())
+            && !recorded().any(|policy| policy.is_kept(self.policies, self.options))
     }
 
     /// Adds podgraft's label, and the workload's annotations that decide the order of creation.
@@ -294,11 +287,6 @@ impl RuleContext<'_, '_> {
             .at(self.workload.name_place(), "for this workload")
             .help(help)
     }
-}
-
-/// The name and the digest by which records know an object.
-fn key_in_records(object: &Value) -> (String, String) {
-    (written_name(object), digest(&as_created(object)))
 }
 
 /// The mapping under a key of `metadata`. A missing one is created last, but labels go before annotations.

@@ -167,9 +167,9 @@ pub fn plan<'t>(
     }
 }
 
-/// Returns the plan of a workload, for the objects that policies generate beside it. Checksums are left out: they may be of objects that
-/// are generated for other workloads.
-pub(crate) fn planned_companions<'t>(
+/// Returns the plan of a workload for the objects that policies generate beside it. Checksums are left out: they may be
+/// of objects that are generated for other workloads.
+pub(crate) fn plan_companions<'t>(
     workload: &Workload<'t>,
     policies: &[Policy],
     options: &Options,
