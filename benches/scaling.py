@@ -167,7 +167,7 @@ def later_policy(size):
 def change_by_hand(place):
     """Changes all values that were injected."""
     text = (place / "in.yaml").read_text()
-    (place / "in.yaml").write_text(text.replace("value: first", "value: other"))
+    (place / "in.yaml").write_text(re.sub("value: (first|x)$", "value: other", text, flags=re.MULTILINE))
 
 
 CASES = {
@@ -214,6 +214,7 @@ CASES = {
     "record-of-many-items": (100, inject_many, APPLY, RECORDED),
     "later-policy": (100, later_policy, ["apply", "-q", "-p", "later.yaml", "in.yaml"], RECORDED),
     "changed-by-hand": (100, later_policy, ["check", "-p", "later.yaml", "in.yaml"], [*RECORDED, change_by_hand]),
+    "variables-by-hand": (200, inject_many, ["check", "-p", "agent.yaml", "in.yaml"], [*RECORDED, change_by_hand]),
     "undo": (50, simple(workloads), ["undo", "-q", "in.yaml"], RECORDED),
     "undo-of-many-items": (100, inject_many, ["undo", "-q", "in.yaml"], RECORDED),
     "undo-list": (50, simple(lambda size: yaml_list(workload(at) for at in range(size))), ["undo", "-q", "in.yaml"], RECORDED),

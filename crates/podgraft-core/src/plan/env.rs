@@ -71,12 +71,9 @@ impl<'t> Planner<'_, 't> {
     /// The variable that an entry names. Of duplicates the last one, which takes effect.
     fn variable(&self, change: VariableChange<'_>) -> Option<DraftVariable> {
         let list = self.list_part(change.list())?;
-        let positions = self.draft.positions_by(&list, "name", &change.entry.name);
-        let index = *positions.last()?;
-        Some(DraftVariable {
-            index,
-            part: self.draft.item(&list, index)?,
-        })
+        let mut found = self.draft.items_by(&list, "name", &change.entry.name);
+        let (index, part) = found.pop()?;
+        Some(DraftVariable { index, part })
     }
 
     fn set_variable(&mut self, change: VariableChange<'_>, variable: &DraftVariable) -> PlanResult {
@@ -320,7 +317,8 @@ impl<'t> Planner<'_, 't> {
     }
 
     fn positions_of(&self, env: Option<&DraftValue>, name: &str) -> Vec<usize> {
-        env.map_or_else(Vec::new, |env| self.draft.positions_by(env, "name", name))
+        let found = env.map_or_else(Vec::new, |env| self.draft.items_by(env, "name", name));
+        found.into_iter().map(|(at, _)| at).collect()
     }
 
     /// The index of a new variable: its position in the policy, but behind all variables that it refers to.

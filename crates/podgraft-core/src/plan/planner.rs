@@ -296,7 +296,8 @@ impl<'c, 't> Planner<'c, 't> {
         key: &'static str,
         text: &str,
     ) -> Option<usize> {
-        self.draft.positions_by(list?, key, text).first().copied()
+        let found = self.draft.items_by(list?, key, text);
+        found.first().map(|(at, _)| *at)
     }
 
     /// The items of a list of the pod spec, each with its name.

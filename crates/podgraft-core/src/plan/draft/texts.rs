@@ -3,33 +3,39 @@
 use serde_json::Value;
 use std::borrow::Cow;
 
-use super::text_index::{SHORT, without_slashes};
+use super::text_index::without_slashes;
 use super::{Draft, DraftValue, member};
 
 impl<'t> Draft<'t> {
-    /// The indexes of the items that have this text under a key.
-    pub(crate) fn positions_by(
+    /// The items that have this text under a key, each with its index.
+    pub(crate) fn items_by(
         &self,
         list: &DraftValue,
         key: &'static str,
         text: &str,
-    ) -> Vec<usize> {
+    ) -> Vec<(usize, DraftValue)> {
+        if let Some(found) = self.indexed_items(list, key, text, |found| found == text) {
+            return found;
+        }
+        let is_meant = |(_, item): &(usize, DraftValue)| self.is_text_at(item, key, text);
         match list {
-            DraftValue::Node(node) => places(self.tree.items(*node), |item| {
-                self.is_text_at(&DraftValue::Node(*item), key, text)
-            }),
-            DraftValue::Open(id) if self.raw_items(*id).len() > SHORT => {
-                self.indexed_positions(*id, key, text, |found| found == text)
+            DraftValue::Node(node) => {
+                let items = self.tree.items(*node).map(DraftValue::Node).enumerate();
+                items.filter(is_meant).collect()
             }
-            DraftValue::Open(id) => places(self.raw_items(*id).iter(), |item| {
-                self.is_text_at(item, key, text)
-            }),
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => {
-                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                places(items.iter(), |item| {
-                    is_text_in(item, key, |found| found == text)
-                })
+            DraftValue::Open(id) => {
+                let items = self.raw_items(*id).iter().enumerate();
+                let found = items.filter(|(_, item)| self.is_text_at(item, key, text));
+                found
+                    .map(|(at, item)| (at, self.resolve_alias(item)))
+                    .collect()
             }
+            DraftValue::New(_) | DraftValue::Instead { .. } => self
+                .items(list)
+                .into_iter()
+                .enumerate()
+                .filter(is_meant)
+                .collect(),
         }
     }
 
@@ -41,18 +47,9 @@ impl<'t> Draft<'t> {
         path: &str,
     ) -> Option<(usize, DraftValue)> {
         let is_same = |found: &str| without_slashes(found) == without_slashes(path);
-        match list {
-            DraftValue::Open(id) if self.raw_items(*id).len() > SHORT => {
-                let found = self.indexed_positions(*id, key, path, is_same);
-                let first = *found.first()?;
-                Some((first, self.item(list, first)?))
-            }
-            DraftValue::Open(_)
-            | DraftValue::Node(_)
-            | DraftValue::New(_)
-            | DraftValue::Instead { .. } => {
-                self.find_item(list, |item| self.is_text_where(item, key, is_same))
-            }
+        match self.indexed_items(list, key, path, is_same) {
+            Some(found) => found.into_iter().next(),
+            None => self.find_item(list, |item| self.is_text_where(item, key, is_same)),
         }
     }
 
@@ -108,14 +105,6 @@ impl<'t> Draft<'t> {
             DraftValue::Node(_) | DraftValue::Open(_) => self.text(&self.get(part, key)?),
         }
     }
-}
-
-fn places<T>(items: impl Iterator<Item = T>, is_meant: impl Fn(&T) -> bool) -> Vec<usize> {
-    items
-        .enumerate()
-        .filter(|(_, item)| is_meant(item))
-        .map(|(at, _)| at)
-        .collect()
 }
 
 fn is_text_in(value: &Value, key: &str, is_meant: impl Fn(&str) -> bool) -> bool {
