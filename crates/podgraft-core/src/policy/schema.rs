@@ -5,14 +5,15 @@
 //! validation and publishing (JSON Schema, CRD) share one definition. A mapping with `properties` has no other fields,
 //! as in the API server's strict field validation.
 
+mod near;
 mod words;
 
 use serde_json::{Map, Value};
 
 use super::stored_schemas::{Definitions, KUBERNETES};
 use super::template;
-use crate::diagnostic::Code;
 use crate::yaml::value::{Path, Step};
+pub use near::{did_you_mean, meant, meant_code, nearest};
 use words::{article, describe, empty_help, name_of, one_of};
 
 /// The schema of a pod template, to validate results.
@@ -338,6 +339,14 @@ impl SchemaWalk {
         }
     }
 
+    /// Whether a field may be a mapping that has this key.
+    fn holds(&self, field: &Value, key: &str) -> bool {
+        let has_key = |field: &Value| field["properties"].get(key).is_some();
+        let field = self.resolve(field);
+        let mut choices = field["anyOf"].as_array().into_iter().flatten();
+        has_key(field) || choices.any(|choice| has_key(self.resolve(choice)))
+    }
+
     fn first_sentence(&self, field: &Value) -> Option<String> {
         let text = field
             .get("description")
@@ -355,9 +364,11 @@ impl SchemaWalk {
     ) {
         let owner = name_of(&self.path[..self.path.len() - 1]);
         let names = fields.into_iter().flat_map(Map::keys);
-        let help = match near {
-            Some(near) => did_you_mean(near),
-            None => format!(
+        let holds = |name: &&String| fields.is_some_and(|fields| self.holds(&fields[*name], key));
+        let help = match (names.clone().find(holds), near) {
+            (Some(holder), _) => did_you_mean(&format!("{holder}.{key}")),
+            (None, Some(near)) => did_you_mean(near),
+            (None, None) => format!(
                 "the fields here are {}",
                 names.map(String::as_str).collect::<Vec<_>>().join(", ")
             ),
@@ -445,44 +456,4 @@ fn describe_choice(schema: &Value) -> String {
         .and_then(type_of)
         .map_or("something else", article)
         .to_owned()
-}
-
-/// The help for a misspelt name.
-pub fn did_you_mean(name: &str) -> String {
-    format!("did you mean `{name}`?")
-}
-
-/// The help for an unknown name: the nearest name, or else all names behind an introduction.
-pub fn meant<'c>(
-    name: &str,
-    names: impl Iterator<Item = &'c str> + Clone,
-    introduction: &str,
-) -> String {
-    match nearest(name, names.clone()) {
-        Some(near) => did_you_mean(near),
-        None => format!("{introduction} {}", names.collect::<Vec<_>>().join(", ")),
-    }
-}
-
-/// The help for an unknown diagnostic code.
-pub fn meant_code(name: &str) -> String {
-    let names = Code::ALL.iter().map(|code| code.name());
-    meant(name, names, "the codes are")
-}
-
-/// The candidate that is closest to a name, ignoring case, if at most a third of its letters differ. The first one wins
-/// ties.
-pub fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    let most = (name.chars().count() / 3).max(1);
-    let lower = name.to_lowercase();
-    candidates
-        .map(|candidate| {
-            (
-                strsim::osa_distance(&lower, &candidate.to_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|&(distance, _)| distance <= most)
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate)
 }
