@@ -471,3 +471,20 @@ fn a_value_that_is_put_back_after_a_change_by_hand_is_said() {
         succeeded(&place, &["check", "-p", "one.yaml", "apps"]);
     }
 }
+
+#[test]
+fn an_item_that_only_a_digest_identifies_has_no_name() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("orders"));
+    let tolerating = |key: &str| {
+        let inject = format!("podSpec: {{tolerations: [{{key: {key}, operator: Exists}}]}}");
+        labelling("tolerant", "l", "").replace("podLabels: {l: set}", &inject)
+    };
+    place.write("tolerant.yaml", tolerating("spot"));
+    succeeded(&place, &apply(&["tolerant.yaml"]));
+    place.write("tolerant.yaml", tolerating("gpu"));
+    let run = succeeded(&place, &apply(&["tolerant.yaml"]));
+    let messages = stderr_of(&run);
+    let changes = "tolerant (an item of pod tolerations, an item of pod tolerations taken out)";
+    assert!(messages.contains(changes), "{messages}");
+}

@@ -257,6 +257,10 @@ impl Join {
     }
 }
 
+/// The prefix of a record path's segment that is the digest of an item without a name. Escaped names never begin with it,
+/// because `~` is escaped as `~0`.
+pub(crate) const DIGEST: &str = "~=";
+
 /// Undoes the escaping of a record path's segment: `~1` is `/`, `~0` is `~`.
 pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
     // Segments are short: looking at each byte is faster than a search that is prepared for long texts.
@@ -342,18 +346,31 @@ fn title_of(container: &str) -> &str {
     }
 }
 
+/// A field in words. Where only a digest identifies the item of a list, it has no name: `an item of ` and `tolerations`.
+fn words_of_field(path: &[String]) -> (&'static str, String) {
+    let item = path.iter().position(|key| key.starts_with(DIGEST));
+    match item {
+        Some(at) => ("an item of ", path[..at].join(".")),
+        None => ("", path.join(".")),
+    }
+}
+
 impl fmt::Display for ChangeTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ChangeTarget::Pod => f.write_str("pod"),
             ChangeTarget::PodItem(item, name) => write!(f, "{item} {name}"),
-            ChangeTarget::PodField(path) => write!(f, "pod {}", path.join(".")),
+            ChangeTarget::PodField(path) => {
+                let (prefix, field) = words_of_field(path);
+                write!(f, "{prefix}pod {field}")
+            }
             ChangeTarget::PodDefault(path) => write!(f, "pod default {}", path.join(".")),
             ChangeTarget::ContainerItem(container, item, name) => {
                 write!(f, "{}: {item} {name}", title_of(container))
             }
             ChangeTarget::ContainerField(container, path) => {
-                write!(f, "{}: {}", title_of(container), path.join("."))
+                let (prefix, field) = words_of_field(path);
+                write!(f, "{}: {prefix}{field}", title_of(container))
             }
             ChangeTarget::ContainerDefault(container, path) => {
                 write!(f, "{}: default {}", title_of(container), path.join("."))

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 use super::digest;
-use crate::change::unescape;
+use crate::change::{DIGEST, unescape};
 use crate::yaml::value::field_in;
 
 /// Lists and the field that identifies their items (the patchMergeKey of the Kubernetes API).
@@ -35,9 +35,6 @@ const OTHERS: &[&str] = &[
     "supplementalGroups",
     "hostnames",
 ];
-
-/// The prefix of an identity that is a digest. Escaped names never begin with it, because `~` is escaped as `~0`.
-const DIGEST: &str = "~=";
 
 /// Whether the items of a list under this key have identities. Any other list is treated as one value.
 pub(crate) fn is_aligned(key: &str) -> bool {
