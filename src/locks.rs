@@ -8,12 +8,12 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use memchr::{memmem, memrchr};
+use memchr::memmem;
 use podgraft_core::config::FILE_NAME;
 use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 use podgraft_core::outcome::{Outcome, WorkloadReport};
 use podgraft_core::ownership::RecordedWorkload;
-use podgraft_core::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet};
+use podgraft_core::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet, may_be_named_in};
 use podgraft_core::record::{MARKER, RECORD};
 
 use crate::file_identity::{FileIdentity, identity_of};
@@ -168,7 +168,7 @@ impl LockFiles {
             // it may be a workload that was passed over. In another file, a record goes if the file is gone.
             lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
                 Some((_, seen)) if seen.contains(key.name.as_str()) => true,
-                Some((file, _)) => may_name(&file.text, key.name.as_bytes()),
+                Some((file, _)) => may_be_named_in(&file.text, &key.name),
                 None => !self.locks.gone.contains(&(index, key.file.clone())),
             });
         }
@@ -210,29 +210,6 @@ fn key_in_records(workload: &WorkloadReport) -> RecordKey<'_> {
         namespace.unwrap_or_default(),
         &workload.name,
     )
-}
-
-/// Whether something in a text may be called this: the name is the value of a field whose key ends with `name`, or no
-/// key is on its line, as in a block scalar.
-fn may_name(text: &[u8], name: &[u8]) -> bool {
-    let is_of_name = |char: &u8| char.is_ascii_alphanumeric() || b"-.".contains(char);
-    memmem::find_iter(text, name).any(|at| {
-        let (before, behind) = (&text[..at], &text[at + name.len()..]);
-        let is_part =
-            before.last().is_some_and(is_of_name) || behind.first().is_some_and(is_of_name);
-        let line = memrchr(b'\n', before).map_or(before, |end| &before[end + 1..]);
-        !is_part && memrchr(b':', line).is_none_or(|colon| is_value_of_name(line, colon))
-    })
-}
-
-/// Whether the key before a colon ends with `name`, and only quotes, an anchor or a tag follow the colon.
-fn is_value_of_name(line: &[u8], colon: usize) -> bool {
-    let (key, value) = line.split_at(colon);
-    let (key, value) = (key.trim_ascii_end(), value[1..].trim_ascii());
-    let quoted = key.strip_suffix(b"\"").or(key.strip_suffix(b"'"));
-    let key = quoted.unwrap_or(key);
-    key.to_ascii_lowercase().ends_with(b"name")
-        && value.first().is_none_or(|char| b"\"'&!".contains(char))
 }
 
 /// Whether a path leads to a file below its folder. A line that somebody wrote into a lock file may lead elsewhere.

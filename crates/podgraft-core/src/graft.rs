@@ -13,6 +13,7 @@ mod idempotence;
 mod layout;
 mod left_alone;
 mod objects;
+mod orphaned_objects;
 mod outline;
 mod pending;
 pub mod policy_diff;

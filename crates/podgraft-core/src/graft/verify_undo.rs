@@ -26,6 +26,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
 use super::graft_on_threads;
+use super::orphaned_objects::warn_of_orphans;
 use super::pending::{PendingWorkload, Plan};
 use super::prune::{RunFile, prune, restore_end};
 use super::record_refusals::changed_since;
@@ -285,6 +286,9 @@ pub fn prune_proven(
     locks: &Arc<LockSet>,
 ) -> Option<Diagnostic> {
     prune(files, options, locks);
+    if options.details && options.workloads.is_empty() {
+        warn_of_orphans(files, options, locks);
+    }
     prove_companions(files, options, locks)
 }
 

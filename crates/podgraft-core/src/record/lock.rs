@@ -19,6 +19,7 @@ use serde_json::Value;
 use contents::{ContentKey, ContentKind};
 use copied::AlikeWorkloads;
 pub use locks::LockSet;
+pub use moved::may_be_named_in;
 pub(crate) use moved::{MarkedWorkload, RecordSearch};
 pub use policy::LockedRecordError;
 use policy::split;
@@ -364,13 +365,13 @@ impl Lock {
         self.workloads.retain(|key, _| is_present(key));
     }
 
-    /// Returns the generated objects that records of workloads name, with the files of these workloads.
-    fn generated(&self) -> impl Iterator<Item = (&str, LockedObject)> {
+    /// Returns the generated objects that records of workloads name, with these workloads.
+    pub(crate) fn generated(&self) -> impl Iterator<Item = (&WorkloadKey, LockedObject)> {
         let policies = self.workloads.iter().flat_map(|(key, locked)| {
             let policies = locked.policies.iter();
-            policies.map(|(policy, effects)| (&*key.file, policy, effects))
+            policies.map(move |(policy, effects)| (key, policy, effects))
         });
-        policies.flat_map(|(file, policy, effects)| {
+        policies.flat_map(|(key, policy, effects)| {
             effects.generated.iter().map(move |(name, digest)| {
                 let object = LockedObject {
                     name: name.clone(),
@@ -378,7 +379,7 @@ impl Lock {
                     policy: policy.clone(),
                     set: effects.set.clone(),
                 };
-                (file, object)
+                (key, object)
             })
         })
     }

@@ -43,7 +43,7 @@ impl LockSet {
 
     /// Returns those of the files elsewhere whose workloads need generated objects.
     pub fn files_with_generated(&self) -> BTreeSet<(usize, String)> {
-        self.elsewhere(|lock| lock.generated().map(|(file, _)| file))
+        self.elsewhere(|lock| lock.generated().map(|(key, _)| &*key.file))
     }
 
     fn elsewhere<'l, F: Iterator<Item = &'l str>>(
@@ -69,7 +69,7 @@ impl LockSet {
         let locks = self.locks.iter().enumerate();
         let objects = locks.flat_map(|(at, lock)| {
             let objects = lock.generated();
-            objects.map(move |(file, object)| ((at, file), object))
+            objects.map(move |(key, object)| ((at, &*key.file), object))
         });
         objects
             .filter(|((lock, file), _)| {
