@@ -506,3 +506,80 @@ fn what_workloads_that_are_not_chosen_still_need_is_read() {
     assert!(place.read("apps/a.yaml").contains("kind: ConfigMap"));
     assert!(place.read("apps/b.yaml").contains("value: v"));
 }
+
+/// A policy that generates a ConfigMap for each workload.
+fn generating_for_each(value: &str) -> String {
+    generating("each", value).replace("name: shared", "name: '${workload.name}-agent'")
+}
+
+/// Two workloads in one file, each with a generated object.
+fn place_with_an_object_each() -> Place {
+    let place = empty_repository();
+    let [a, b] = ["a", "b"].map(|name| DEPLOYMENT.replace("orders", name));
+    place.write("apps/all.yaml", format!("{a}---\n{b}"));
+    place.write("each.yaml", generating_for_each("v"));
+    succeeded(&place, &["apply", "-i", "-p", "each.yaml", "apps"]);
+    place
+}
+
+#[test]
+fn an_object_whose_workload_was_deleted_is_named() {
+    let place = place_with_an_object_each();
+    let text = place.read("apps/all.yaml");
+    let documents: Vec<&str> = text.split("---\n").collect();
+    assert_eq!(documents.len(), 4, "{text}");
+    let kept: Vec<&str> = documents
+        .into_iter()
+        .filter(|document| !document.contains("kind: Deployment") || document.contains("name: b "))
+        .collect();
+    place.write("apps/all.yaml", kept.join("---\n"));
+    let warning = "the ConfigMap a-agent stays, which policy `each` generated for Deployment a (apps/all.yaml)";
+    let before = place.read("apps/all.yaml");
+    for command in [&["check"][..], &["apply", "-i"]] {
+        let run = succeeded(&place, &[command, &["-p", "each.yaml", "apps"]].concat());
+        let messages = format!("{}{}", stdout_of(&run), stderr_of(&run));
+        assert!(messages.contains(warning), "{messages}");
+        assert!(!messages.contains("ConfigMap b-agent"), "{messages}");
+    }
+    assert_eq!(place.read("apps/all.yaml"), before);
+}
+
+#[test]
+fn an_object_whose_workload_moved_with_it_is_not_named() {
+    let place = place_with_an_object_each();
+    let text = place.read("apps/all.yaml");
+    let (first, second) = text.split_at(text.find("---\n").expect("there are documents") + 4);
+    place.write("apps/first.yaml", first);
+    place.write("apps/all.yaml", second);
+    let run = succeeded(&place, &["apply", "-i", "-p", "each.yaml", "apps"]);
+    let messages = stderr_of(&run);
+    assert!(!messages.contains("stays"), "{messages}");
+}
+
+#[test]
+fn a_new_version_of_an_object_is_a_change() {
+    let place = place_with_an_object_each();
+    place.write("each.yaml", generating_for_each("w"));
+    let check = place.run(&["check", "-p", "each.yaml", "apps"]);
+    assert_eq!(check.status.code(), Some(1), "{}", stderr_of(&check));
+    let messages = stdout_of(&check);
+    let problem = "ConfigMap a-agent is not up to date: each would change ConfigMap a-agent";
+    assert!(messages.contains(problem), "{messages}");
+    assert!(!messages.contains("take out"), "{messages}");
+    let diff = place.run(&["diff", "-p", "each.yaml", "apps"]);
+    let text = stdout_of(&diff);
+    assert!(text.contains("+  k: w"), "{text}");
+    assert!(!text.contains("taken out"), "{text}");
+}
+
+#[test]
+fn an_object_that_somebody_changed_is_to_be_deleted() {
+    let place = place_with_an_object_each();
+    let text = place.read("apps/all.yaml");
+    place.write("apps/all.yaml", text.replacen("k: v", "k: by-hand", 1));
+    let check = place.run(&["check", "-p", "each.yaml", "apps"]);
+    assert_eq!(check.status.code(), Some(1), "{}", stderr_of(&check));
+    let messages = stdout_of(&check);
+    let help = "an earlier run wrote it, and no record has it like this: delete it";
+    assert!(messages.contains(help), "{messages}");
+}

@@ -13,7 +13,7 @@ use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::outcome::{FileReport, GeneratedRecord, ObjectName, WorkloadReport};
 use crate::ownership::TextAdjustment;
-use crate::plan::companions::MANAGED_BY;
+use crate::plan::companions::{MANAGED_BY, is_managed};
 use crate::record::live::as_created;
 use crate::record::lock::LockSet;
 use crate::record::{RECORD, Record, digest};
@@ -208,6 +208,8 @@ struct Pruner<'r> {
 /// What is pruned from a file.
 #[derive(Default)]
 struct PrunedText {
+    /// The names of the objects that this run writes into the file.
+    written: BTreeSet<String>,
     /// The names of all objects found, pruned or not.
     names: Vec<String>,
     problems: Vec<Diagnostic>,
@@ -256,7 +258,13 @@ impl Pruner<'_> {
         let file = ChangedFile::new(name, text, &report.edits, &output);
         let is_managed =
             |chunk: &Chunk<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
-        let mut retired = PrunedText::default();
+        let written = report.companions.iter();
+        let mut retired = PrunedText {
+            written: written
+                .map(|placed| placed.companion.name.to_string())
+                .collect(),
+            ..PrunedText::default()
+        };
         for chunk in chunks(&output).filter(is_managed) {
             let text = std::str::from_utf8(chunk.text).ok();
             if let Some(tree) = text.and_then(|text| parse(text).ok()) {
@@ -294,7 +302,8 @@ impl Pruner<'_> {
             let described = gone.iter().map(|(object, value, generated)| {
                 let span = tree.span(object.node);
                 let span = chunk.start + span.start..chunk.start + span.end;
-                let described = describe(object, value, generated, self.options);
+                let is_replaced = retired.written.contains(&generated.name);
+                let described = describe(object, value, generated, is_replaced, self.options);
                 file.placed(described, object, &span)
             });
             retired.described.extend(described);
@@ -415,14 +424,6 @@ pub(super) fn restore_end(
         return Vec::new();
     }
     vec![Edit::removal(unended.len()..text.len())]
-}
-
-fn is_managed(object: &Value) -> bool {
-    let (key, value) = MANAGED_BY;
-    object
-        .pointer("/metadata/labels")
-        .and_then(|labels| labels.get(key)?.as_str())
-        == Some(value)
 }
 
 /// Returns the output offset of an input offset that no edit touches.

@@ -105,19 +105,20 @@ fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Ed
     Some(Edit::removal(separator..end))
 }
 
-/// Describes a pruned object, without its position.
+/// Describes a pruned object, without its position. With `is_replaced`, the file has another version of it now.
 pub(super) fn describe(
     object: &Object,
     value: &Value,
     generated: &GeneratedRecord,
+    is_replaced: bool,
     options: &Options,
 ) -> WorkloadReport {
     let text = |key: &str| value["metadata"][key].as_str();
-    let removal = Change::new(
-        Operation::TakeOut,
-        ChangeTarget::Object(generated.name.clone()),
-    );
-    let outcome = Outcome::TakenOut(vec![removal]);
+    let target = ChangeTarget::Object(generated.name.clone());
+    let outcome = match is_replaced {
+        true => Outcome::Injected(vec![Change::new(Operation::Update, target)]),
+        false => Outcome::TakenOut(vec![Change::new(Operation::TakeOut, target)]),
+    };
     let policy_report = PolicyReport::of(&generated.policy, outcome);
     let remove_whole = RemoveOperation {
         path: PointerBuf::new(),

@@ -14,6 +14,7 @@ use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::template::TemplateError;
 use crate::record::digest;
 use crate::record::live::as_created;
+use crate::source::Place;
 
 use super::RuleContext;
 use super::equality::is_same;
@@ -245,14 +246,26 @@ impl RuleContext<'_, '_> {
                 Ok(false)
             }
             (_, None) if is_same_object(&known.value, &companion.object) => Ok(true),
-            (_, None) => {
-                let message =
-                    format!("the {name} is already among the manifests, with other content");
-                let help = "take it out where an earlier run wrote it, or give the generated one another name";
-                let problem = self.conflict(companion, message, help);
-                Err(vec![problem.at(known.place.clone(), "stands here")])
-            }
+            (_, None) => Err(vec![self.differs(
+                companion,
+                &known.value,
+                known.place.clone(),
+            )]),
         }
+    }
+
+    /// The error that another object of the name is among the manifests.
+    fn differs(&self, companion: &GeneratedObject, known: &Value, place: Place) -> Diagnostic {
+        let name = &companion.name;
+        let message = format!("the {name} is already among the manifests, with other content");
+        let help = match is_managed(known) {
+            true => {
+                "an earlier run wrote it, and no record has it like this: delete it, and podgraft writes it anew"
+            }
+            false => "give the generated one another name, or delete the other",
+        };
+        let problem = self.conflict(companion, message, help);
+        problem.at(place, "stands here")
     }
 
     /// The error that two objects differ in their API group, which the names in records leave out.
@@ -287,6 +300,13 @@ impl RuleContext<'_, '_> {
             .at(self.workload.name_place(), "for this workload")
             .help(help)
     }
+}
+
+/// Whether an object has podgraft's label.
+pub(crate) fn is_managed(object: &Value) -> bool {
+    let (key, value) = MANAGED_BY;
+    let labels = object.pointer("/metadata/labels");
+    labels.and_then(|labels| labels.get(key)?.as_str()) == Some(value)
 }
 
 /// The mapping under a key of `metadata`. A missing one is created last, but labels go before annotations.
