@@ -109,7 +109,7 @@ else
 fi
 
 echo "- the software bill of materials: valid CycloneDX, with every crate that is compiled in"
-command -v cargo-cyclonedx >/dev/null || cargo install --quiet --locked cargo-cyclonedx || true
+command -v cargo-cyclonedx >/dev/null || cargo install --quiet --locked --debug cargo-cyclonedx || true
 if command -v cargo-cyclonedx >/dev/null && "$python" -m pip install --quiet 'cyclonedx-python-lib[json-validation]>=11,<12'; then
   tools/package.sh sbom "$work/dist"
   cargo tree --locked --package podgraft --edges normal --prefix none --no-dedupe --format '{p}' | cut -d' ' -f1,2 | sort -u |
