@@ -545,6 +545,22 @@ fn an_object_whose_workload_was_deleted_is_named() {
 }
 
 #[test]
+fn an_object_that_another_workload_needs_is_not_named() {
+    let place = place();
+    succeeded(&place, &BOTH);
+    let text = place.read("apps/a.yaml");
+    let (_, object) = text.split_once("---\n").expect("there are two documents");
+    assert!(object.contains("name: shared"), "{object}");
+    place.write("apps/a.yaml", object);
+    let policies = ["check", "-p", "first.yaml", "-p", "second.yaml"];
+    for files in [&["apps"][..], &["apps/a.yaml"]] {
+        let run = succeeded(&place, &[&policies, files].concat());
+        let messages = stdout_of(&run);
+        assert!(!messages.contains("stays"), "{messages}");
+    }
+}
+
+#[test]
 fn an_object_whose_workload_moved_with_it_is_not_named() {
     let place = place_with_an_object_each();
     let text = place.read("apps/all.yaml");

@@ -2,7 +2,7 @@
 //! that is not of this run.
 
 use memchr::memmem;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -46,26 +46,30 @@ pub(super) fn warn_of_orphans(files: &mut [RunFile<'_>], options: &Options, lock
 type Orphans = BTreeMap<(String, String), (String, String)>;
 
 fn of_gone_workloads(files: &[RunFile<'_>], locks: &LockSet) -> Orphans {
+    if locks.generated().next().is_none() {
+        return Orphans::new();
+    }
     let moved: HashSet<&WorkloadKey> = files
         .iter()
         .flat_map(|(.., report)| &report.records)
         .filter_map(|record| record.from.as_ref())
         .collect();
+    let texts = files.iter().filter_map(|(name, text, report)| {
+        let (lock, path) = locks.files.get(name)?;
+        let seen = report.records.iter().map(|record| record.name.as_str());
+        let seen: HashSet<&str> = seen.collect();
+        Some(((*lock, path.as_str()), (*text, seen)))
+    });
+    let texts: HashMap<(usize, &str), _> = texts.collect();
     let mut orphans = Orphans::new();
-    for (name, text, report) in files {
-        let Some((lock, path)) = locks.of_file(name) else {
-            continue;
-        };
-        let seen: BTreeSet<&str> = report
-            .records
-            .iter()
-            .map(|record| record.name.as_str())
-            .collect();
+    for (at, lock) in locks.locks.iter().enumerate() {
         let is_gone = |key: &WorkloadKey| {
-            key.file == path
-                && !seen.contains(key.name.as_str())
-                && !moved.contains(key)
-                && !may_be_named_in(text, &key.name)
+            let text = texts.get(&(at, key.file.as_str()));
+            text.is_some_and(|(text, seen)| {
+                !seen.contains(key.name.as_str())
+                    && !moved.contains(key)
+                    && !may_be_named_in(text, &key.name)
+            })
         };
         for (key, object) in lock.generated().filter(|(key, _)| is_gone(key)) {
             orphans.insert((object.name, object.digest), (object.policy, key.title()));
