@@ -9,7 +9,7 @@ use crate::policy::native::types::{Containers, Filter, Scalar};
 
 /// `podgraft.yaml`: what holds wherever podgraft runs in a repository, or on a host.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigFile {
     /// `podgraft.dev/v1alpha1`.
@@ -51,13 +51,13 @@ pub struct ConfigFile {
 
 /// Workloads that a policy must be for.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RequireEntry {
     /// The policy.
     pub policy: String,
     /// It must be for so many workloads.
-    #[cfg_attr(feature = "schemas", schemars(range(min = 1)))]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub at_least: Option<i64>,
     /// It must be for all workloads whose pod template has these labels.
     pub selector: Option<LabelSelector>,
@@ -65,7 +65,7 @@ pub struct RequireEntry {
 
 /// A finding that is known and accepted.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AcknowledgeEntry {
     /// The code of the finding.
@@ -80,7 +80,7 @@ pub struct AcknowledgeEntry {
 
 /// A policy, and what is other here than in its file.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum PolicyEntry {
     /// As `-p` takes it.
@@ -91,7 +91,7 @@ pub enum PolicyEntry {
 
 /// A policy with changes.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedPolicy {
     /// The policy, as `-p` takes it.
@@ -109,7 +109,7 @@ pub struct ChangedPolicy {
 
 /// The functionConfig of `podgraft fn`.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FunctionFile {
     /// `podgraft.dev/v1alpha1`.
@@ -124,7 +124,7 @@ pub struct FunctionFile {
 
 /// What to do.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FunctionSpec {
     /// With which policies.
     #[serde(flatten)]
@@ -136,8 +136,8 @@ pub struct FunctionSpec {
 
 /// What a function does with its policies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemas", schemars(rename = "Mode"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Mode"))]
 pub enum FunctionMode {
     /// Applies them.
     #[default]
@@ -148,7 +148,7 @@ pub enum FunctionMode {
 
 /// What both have.
 #[derive(Debug, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
     /// Policies as `-p` takes them, or with changes; paths from this file's folder.
@@ -182,7 +182,7 @@ pub struct Settings {
 
 /// How the OpenTelemetry Operator is set up.
 #[derive(Debug, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenTelemetry {
     /// Its release, such as `0.158.0`.
@@ -200,8 +200,8 @@ pub struct OpenTelemetry {
 
 /// When the record is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemas", schemars(rename = "Record"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Record"))]
 pub enum RecordMode {
     /// With `--in-place`, in `podgraft.lock`.
     InPlace,

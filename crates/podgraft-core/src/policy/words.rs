@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// What other content of the same identity means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum OnConflict {
     /// An error.
     #[default]
@@ -17,7 +17,7 @@ pub enum OnConflict {
 
 /// What a problem with one workload does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum FailurePolicy {
     /// The run fails.
     #[default]
@@ -28,7 +28,7 @@ pub enum FailurePolicy {
 
 /// How a sidecar stands in the pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum SidecarType {
     /// An init container with `restartPolicy: Always` (Kubernetes 1.29).
     Native,
@@ -38,7 +38,7 @@ pub enum SidecarType {
 
 /// What to do with a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum EnvOp {
     /// Another value there is a conflict.
     #[default]
@@ -64,7 +64,7 @@ impl EnvOp {
 
 /// The lists of containers of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ContainerList {
     /// `spec.containers`.
@@ -79,7 +79,7 @@ pub enum ContainerList {
 
 /// All that fit, or the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ContainerMode {
     /// Every container that fits.
     #[default]
@@ -90,7 +90,7 @@ pub enum ContainerMode {
 
 /// Objects annotated `helm.sh/hook` or `argocd.argoproj.io/hook`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Hooks {
     /// Not these.
     Exclude,
@@ -102,7 +102,7 @@ pub enum Hooks {
 
 /// Where an item goes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Position {
     /// Before all others.
     First,
@@ -119,7 +119,7 @@ pub enum Position {
 
 /// What a patch's paths begin at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum PatchScope {
     /// The whole object.
     Workload,
@@ -131,7 +131,7 @@ pub enum PatchScope {
 
 /// Where an opt-in or opt-out stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum OptFrom {
     /// On the pod template.
     Pod,
@@ -143,7 +143,7 @@ pub enum OptFrom {
 
 /// All rules, or the first that fits a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ApplyRules {
     /// All rules.
     #[default]
@@ -154,7 +154,7 @@ pub enum ApplyRules {
 
 /// A stable share of the workloads.
 #[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Sample {
     /// 0 to 100.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// What policies are expected to do to manifests.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyTestFile {
     /// `podgraft.dev/v1alpha1`.
@@ -20,9 +20,9 @@ pub struct PolicyTestFile {
 
 /// What to run, and what to expect. Paths are from the test's own folder.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Spec"))]
+#[cfg_attr(test, schemars(rename = "Spec"))]
 pub struct PolicyTestSpec {
     /// For people.
     pub description: Option<String>,
@@ -46,7 +46,7 @@ pub struct PolicyTestSpec {
 
 /// What must come of it.
 #[derive(Debug, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Expect {
     /// A file with what `podgraft apply` prints.
@@ -63,7 +63,7 @@ pub struct Expect {
 
 /// What happens to workloads of a name.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectedResult {
     /// The policy's identity; any when it is not stated.
@@ -82,8 +82,8 @@ pub struct ExpectedResult {
 
 /// What a policy does to a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemas", schemars(rename = "Word"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Word"))]
 pub enum ExpectedOutcome {
     /// It injects.
     Injected,

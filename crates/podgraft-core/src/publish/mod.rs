@@ -5,5 +5,5 @@ pub mod crd;
 pub mod schema;
 mod structural;
 
-#[cfg(all(test, feature = "schemas"))]
+#[cfg(test)]
 mod stored_tests;

@@ -13,9 +13,9 @@ use crate::wording;
 
 /// What `podgraft apply` would change.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(title = "podgraft DiffReport"))]
+#[cfg_attr(test, schemars(title = "podgraft DiffReport"))]
 struct DiffReport<'a> {
     /// `podgraft.dev/v1alpha1`. Fields may be added within a version; none is renamed or taken away.
     api_version: &'static str,
@@ -33,9 +33,9 @@ struct DiffReport<'a> {
 
 /// Counts.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Totals"))]
+#[cfg_attr(test, schemars(rename = "Totals"))]
 struct DiffTotals {
     /// All workloads that were seen.
     workloads: usize,
@@ -55,9 +55,9 @@ struct DiffTotals {
 
 /// Workloads that belong together.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Group"))]
+#[cfg_attr(test, schemars(rename = "Group"))]
 struct DiffGroup<'a> {
     /// The namespace, the folder, or the owners separated by blanks.
     name: &'a str,
@@ -67,9 +67,9 @@ struct DiffGroup<'a> {
 
 /// A workload that changes.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Workload"))]
+#[cfg_attr(test, schemars(rename = "Workload"))]
 struct WorkloadDiff<'a> {
     /// Which it is.
     #[serde(flatten)]
@@ -88,9 +88,9 @@ struct WorkloadDiff<'a> {
 
 /// A policy that changes a workload.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Policy"))]
+#[cfg_attr(test, schemars(rename = "Policy"))]
 struct PolicyDiff<'a> {
     /// Its identity.
     policy: &'a str,
@@ -100,9 +100,9 @@ struct PolicyDiff<'a> {
 
 /// One thing that a policy does.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Done"))]
+#[cfg_attr(test, schemars(rename = "Done"))]
 pub(super) enum ChangeJson {
     /// It was not there.
     Added(String),
@@ -118,9 +118,9 @@ pub(super) enum ChangeJson {
 
 /// Changes that are shown together.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Hunk"))]
+#[cfg_attr(test, schemars(rename = "Hunk"))]
 struct HunkJson<'a> {
     /// 1-based first line in the file as it is; the line before where there is none.
     old_start: usize,
@@ -138,9 +138,9 @@ struct HunkJson<'a> {
 
 /// A line of a hunk.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Line"))]
+#[cfg_attr(test, schemars(rename = "Line"))]
 struct LineJson<'a> {
     /// Whether the line stays, comes or goes.
     sign: LineSign,
@@ -151,7 +151,7 @@ struct LineJson<'a> {
     policies: Option<&'a [&'a str]>,
     /// A secret is masked in it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[cfg_attr(feature = "schemas", schemars(default))]
+    #[cfg_attr(test, schemars(default))]
     masked: bool,
 }
 
@@ -241,7 +241,7 @@ fn line<'a>(line: &'a HunkLine<'a>) -> LineJson<'a> {
 }
 
 #[cfg(test)]
-#[cfg(feature = "schemas")]
+#[cfg(test)]
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let schema = schemars::schema_for!(DiffReport<'_>);

@@ -12,9 +12,9 @@ use crate::yaml::splice::splice_part;
 
 // Whether a line is context, added or removed. No doc comment: the schema of the diff would have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Sign"))]
+#[cfg_attr(test, schemars(rename = "Sign"))]
 pub(super) enum LineSign {
     Context,
     Added,

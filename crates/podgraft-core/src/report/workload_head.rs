@@ -6,9 +6,9 @@ use crate::outcome::WorkloadReport;
 
 /// A workload's name and place.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Head"))]
+#[cfg_attr(test, schemars(rename = "Head"))]
 pub(super) struct WorkloadHeader<'a> {
     /// As in the manifest.
     api_version: &'a str,

@@ -8,7 +8,7 @@ use crate::policy::words::{EnvOp, PatchScope, Position};
 
 /// A variable and what to do with it.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EnvEntry {
     /// The variable.
     #[serde(flatten)]
@@ -25,7 +25,7 @@ pub struct EnvEntry {
 
 /// A label or annotation and what to do with it.
 #[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TextEntry {
     /// The key.
     pub key: String,
@@ -40,7 +40,7 @@ pub struct TextEntry {
 
 /// What to do with a label or annotation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum TextOp {
     /// Another value there is a conflict.
     #[default]
@@ -66,7 +66,7 @@ impl From<TextOp> for EnvOp {
 
 /// An annotation with the checksum of ConfigMaps and Secrets.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Checksum {
     /// The annotation's key.
@@ -90,7 +90,7 @@ pub struct Checksum {
 
 /// What a pod template refers to.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ReferenceKind {
     /// ConfigMaps.
     ConfigMap,
@@ -100,7 +100,7 @@ pub enum ReferenceKind {
 
 /// What an object that is not there means.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum OnMissing {
     /// An error.
     #[default]
@@ -111,7 +111,7 @@ pub enum OnMissing {
 
 /// A JSON patch.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Patch {
     /// `JSONPatch`.
@@ -124,8 +124,8 @@ pub struct Patch {
 
 /// An operation of RFC 6902.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemas", schemars(rename = "Operation"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Operation"))]
 pub struct JsonPatchOperation {
     /// What to do.
     pub op: OperationKind,
@@ -139,7 +139,7 @@ pub struct JsonPatchOperation {
 
 /// The operations of RFC 6902.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OperationKind {
     /// Put a value there; missing parents are made.
@@ -158,7 +158,7 @@ pub enum OperationKind {
 
 /// The kinds of patch.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum PatchType {
     /// RFC 6902.
     #[serde(rename = "JSONPatch")]

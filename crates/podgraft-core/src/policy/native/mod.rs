@@ -11,7 +11,7 @@ mod expressions;
 mod for_each;
 pub mod generate;
 mod inject;
-#[cfg(feature = "schemas")]
+#[cfg(test)]
 mod inject_schema;
 mod inject_types;
 mod limits;

@@ -7,14 +7,14 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-#[cfg(feature = "schemas")]
+#[cfg(test)]
 pub use super::inject_schema::*;
 pub use super::inject_types::*;
 pub use crate::policy::words::*;
 
 /// Injects agents, sidecars and settings into pod templates.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InjectionPolicy {
     /// `podgraft.dev/v1alpha1`.
@@ -29,9 +29,9 @@ pub struct InjectionPolicy {
 
 /// What to inject, and where.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Spec"))]
+#[cfg_attr(test, schemars(rename = "Spec"))]
 pub struct InjectionPolicySpec {
     /// For people.
     pub description: Option<String>,
@@ -77,7 +77,7 @@ pub struct InjectionPolicySpec {
     #[serde(default)]
     pub failure_policy: FailurePolicy,
     /// What to inject.
-    #[cfg_attr(feature = "schemas", schemars(with = "Option<Inject>"))]
+    #[cfg_attr(test, schemars(with = "Option<Inject>"))]
     pub inject: Option<IgnoredAny>,
     /// Several injections, each with its own choice.
     #[serde(default)]
@@ -100,7 +100,7 @@ pub struct InjectionPolicySpec {
 
 /// A value that a user may set with `--param`.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Param {
     /// The name, as in `${params.NAME}`.
@@ -124,9 +124,9 @@ pub struct Param {
 
 /// The resources of which each is one instance of the policy.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Source"))]
+#[cfg_attr(test, schemars(rename = "Source"))]
 pub struct SourceSpec {
     /// Group and version of the resources; every version of the group is read.
     pub api_version: String,
@@ -141,7 +141,7 @@ pub struct SourceSpec {
 
 /// Which workloads a resource may touch.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Scope {
     /// Those of its own namespace.
     #[default]
@@ -152,7 +152,7 @@ pub enum Scope {
 
 /// What resources look like, as a CustomResourceDefinition says it.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceSchema {
     /// A structural schema: types, defaults and bounds.
     #[serde(rename = "openAPIV3Schema")]
@@ -161,7 +161,7 @@ pub struct SourceSchema {
 
 /// What must hold of the resource and the parameters.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Validation {
     /// A CEL condition.
@@ -184,8 +184,8 @@ pub struct Validation {
 
 /// A list, and the name that an entry of it has.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemas", schemars(rename = "Each"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Each"))]
 pub struct ForEach {
     /// What expressions call the entry.
     pub name: String,
@@ -195,9 +195,9 @@ pub struct ForEach {
 
 /// A key of a ConfigMap of the workload's namespace.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "schemas", schemars(rename = "Required"))]
+#[cfg_attr(test, schemars(rename = "Required"))]
 pub struct RequiredKey {
     /// The ConfigMap.
     pub config_map: String,
@@ -207,7 +207,7 @@ pub struct RequiredKey {
 
 /// What to tell the user once the policy has injected something.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Note {
     /// What to say; `${...}` in it is filled in.
     pub message: String,
@@ -221,8 +221,8 @@ pub struct Note {
 
 /// What a validation that does not hold means.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemas", schemars(rename = "Severity"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Severity"))]
 pub enum ValidationSeverity {
     /// Nothing is written.
     #[default]
@@ -235,7 +235,7 @@ pub enum ValidationSeverity {
 
 /// A string; numbers and booleans are taken as they are written.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Scalar {
     /// A string.
@@ -248,7 +248,7 @@ pub enum Scalar {
 
 /// Which workloads: all given fields must hold.
 #[derive(Debug, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Filter {
     /// `Deployment`, `apps/v1/Deployment`, `*`.
@@ -289,8 +289,8 @@ pub struct Filter {
 
 /// A CEL expression with a name.
 #[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schemas", schemars(rename = "Named"))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(rename = "Named"))]
 pub struct NamedExpression {
     /// Its name.
     pub name: String,
@@ -300,7 +300,7 @@ pub struct NamedExpression {
 
 /// A value with a name, made once a workload.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Variable {
     /// Its name.
     pub name: String,
@@ -312,7 +312,7 @@ pub struct Variable {
 
 /// How a workload opts in or out.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Opt {
     /// An annotation's key.
@@ -332,7 +332,7 @@ pub struct Opt {
 
 /// An annotation, a label or a container that another injector leaves; asked of the input as it is.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeaveAlone {
     /// An annotation's key, on the pod template or the workload.
     pub annotation: Option<String>,
@@ -347,7 +347,7 @@ pub struct LeaveAlone {
 
 /// Which containers get the container-level parts.
 #[derive(Debug, Default, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Containers {
     /// Globs on the name.
@@ -386,7 +386,7 @@ pub struct Containers {
 
 /// One of several injections.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RuleEntry {
     /// For messages.
@@ -406,7 +406,7 @@ pub struct RuleEntry {
     #[serde(default)]
     pub on_conflict: OnConflict,
     /// What to inject.
-    #[cfg_attr(feature = "schemas", schemars(with = "Inject"))]
+    #[cfg_attr(test, schemars(with = "Inject"))]
     pub inject: IgnoredAny,
     /// A rule for each entry of a list; further lists may be those of an entry.
     #[serde(default)]
@@ -415,7 +415,7 @@ pub struct RuleEntry {
 
 /// An object that is written behind the workload.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Companion {
     /// A CEL condition.
     pub when: Option<String>,

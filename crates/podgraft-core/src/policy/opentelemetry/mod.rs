@@ -25,7 +25,7 @@ mod pod;
 pub mod release;
 mod resource;
 mod sampler;
-#[cfg(feature = "schemas")]
+#[cfg(test)]
 mod schema;
 mod web;
 
@@ -40,7 +40,7 @@ use catalog::Catalog;
 pub use conversion::convert;
 use operator::InstrumentationMutation;
 use resource::Instrumentation;
-#[cfg(feature = "schemas")]
+#[cfg(test)]
 pub use schema::InstrumentationFile;
 
 /// Makes one policy for each resource. All are needed at once, because a pod may request any of them by name.
