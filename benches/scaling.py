@@ -193,7 +193,7 @@ CASES = {
         [],
     ),
     "namespaces": (
-        1000,
+        500,
         simple(
             lambda size: documents(named(at) for at in range(size)),
             policy(more="  matchConditions:\n  - {name: labelled, expression: 'has(namespaceObject.metadata.labels)'}\n"),
@@ -214,7 +214,7 @@ CASES = {
     "record-of-many-items": (100, inject_many, APPLY, RECORDED),
     "later-policy": (100, later_policy, ["apply", "-q", "-p", "later.yaml", "in.yaml"], RECORDED),
     "changed-by-hand": (100, later_policy, ["check", "-p", "later.yaml", "in.yaml"], [*RECORDED, change_by_hand]),
-    "variables-by-hand": (200, inject_many, ["check", "-p", "agent.yaml", "in.yaml"], [*RECORDED, change_by_hand]),
+    "variables-by-hand": (150, inject_many, ["check", "-p", "agent.yaml", "in.yaml"], [*RECORDED, change_by_hand]),
     "undo": (50, simple(workloads), ["undo", "-q", "in.yaml"], RECORDED),
     "undo-of-many-items": (100, inject_many, ["undo", "-q", "in.yaml"], RECORDED),
     "undo-list": (50, simple(lambda size: yaml_list(workload(at) for at in range(size))), ["undo", "-q", "in.yaml"], RECORDED),
@@ -223,8 +223,8 @@ CASES = {
     "diff-json-compact": (150, simple(lambda size: json_list(size, separators=(",", ":"))), DIFF, []),
     "diff-env": (250, simple(lambda size: workload(0, env=size)), DIFF, []),
     "check": (80, simple(workloads), ["check", "-p", "agent.yaml", "in.yaml"], []),
-    "check-junit": (500, simple(workloads), ["check", "-o", "junit", "-p", "agent.yaml", "in.yaml"], []),
-    "check-lock": (500, simple(workloads), ["check", "-p", "agent.yaml", "in.yaml"], RECORDED),
+    "check-junit": (250, simple(workloads), ["check", "-o", "junit", "-p", "agent.yaml", "in.yaml"], []),
+    "check-lock": (200, simple(workloads), ["check", "-p", "agent.yaml", "in.yaml"], RECORDED),
     "explain": (200, simple(workloads), ["explain", "-p", "agent.yaml", "in.yaml"], []),
     "explain-reasons": (500, simple(workloads, policy(match="{names: [other]}")), ["explain", "-p", "agent.yaml", "in.yaml"], []),
     "inspect": (200, simple(workloads), ["inspect", "in.yaml"], []),
