@@ -6,7 +6,7 @@ use crate::ownership::{JoinedText, Record};
 use crate::plan::WorkloadPlan;
 use crate::plan::draft_paths::{DraftPaths, RecordedPlaces};
 use crate::plan::removal::{Drift, DriftHandling};
-use crate::record::{ReplacedValue, digest};
+use crate::record::{ReplacedValue, digest, rest_below};
 use crate::source::Source;
 use crate::undo::{RecordedObject, StrippedDocument};
 use crate::yaml::tree::{NodeId, Tree};
@@ -175,9 +175,7 @@ fn note_changed(
     let mut has_noted = false;
     for changed in &base.taken.changed {
         let Some((_, met)) = planned.satisfied.iter().find(|(policy, met)| {
-            let below = changed.path.strip_prefix(met.path.as_str());
-            *policy == changed.policy
-                && below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
+            *policy == changed.policy && rest_below(&changed.path, &met.path).is_some()
         }) else {
             continue;
         };

@@ -21,7 +21,7 @@ pub(crate) use order::{note_order, restore_order};
 pub(crate) use path::is_aligned;
 pub(crate) use path::{
     NamePlaces, as_stated, below, escape, identity_of_item, identity_of_name, is_escaped,
-    name_field, numbered, numbered_identities, split_last, split_number,
+    name_field, numbered, numbered_identities, rest_below, split_last, split_number,
 };
 pub use path::{RecordPaths, identities};
 pub use recorded_value::RecordedValue;

@@ -239,6 +239,12 @@ pub(crate) fn is_escaped(segment: &str, key: &str) -> bool {
     }
 }
 
+/// What follows a path in one that is the same or leads below it.
+pub(crate) fn rest_below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(above)?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
 /// Room for the segments of most paths below a pod template: `spec/containers/app/env/NAME`.
 const USUAL_SEGMENTS: usize = 5;
 

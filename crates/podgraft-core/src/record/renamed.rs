@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::joined_text::without;
 use super::lock::PathLookup;
-use super::path::{RecordPaths, split_last};
+use super::path::{RecordPaths, rest_below, split_last};
 use super::recorded_value::RecordedValue;
 use super::{Effects, JoinedText, Record, RecordError, digest};
 
@@ -301,12 +301,6 @@ pub(super) fn affects(effects: &Effects, path: &str) -> bool {
     let below = |inner: &str, outer: &str| rest_below(inner, outer).is_some();
     let mut keys = effects.changed_paths();
     keys.any(|changed_path| below(path, changed_path) || below(changed_path, path))
-}
-
-/// What follows a path in one that is the same or leads below it.
-fn rest_below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
-    let rest = path.strip_prefix(above)?;
-    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
 /// Whether a value has one of the recorded digests, which are separated by spaces.
