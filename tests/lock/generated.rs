@@ -561,6 +561,31 @@ fn an_object_that_another_workload_needs_is_not_named() {
 }
 
 #[test]
+fn an_object_that_the_run_takes_out_does_not_stay() {
+    let place = place();
+    place.write("apps/a.yaml", {
+        let [a, b] = ["a", "b"].map(|name| DEPLOYMENT.replace("orders", name));
+        format!("{a}---\n{b}")
+    });
+    fs::remove_file(place.path("apps/b.yaml")).expect("the file is there");
+    succeeded(&place, &["apply", "-i", "-p", "first.yaml", "apps"]);
+    let text = place.read("apps/a.yaml");
+    let (_, rest) = text.split_once("---\n").expect("there are three documents");
+    assert!(
+        rest.contains("name: shared") && rest.contains("name: b "),
+        "{rest}"
+    );
+    place.write("apps/a.yaml", rest);
+    let without = generating("first", "v");
+    let without = without.split("  generate:").next().expect("it generates");
+    place.write("first.yaml", without);
+    let run = succeeded(&place, &["apply", "-i", "-p", "first.yaml", "apps"]);
+    let messages = stderr_of(&run);
+    assert!(!messages.contains("stays"), "{messages}");
+    assert!(!place.read("apps/a.yaml").contains("kind: ConfigMap"));
+}
+
+#[test]
 fn an_object_whose_workload_moved_with_it_is_not_named() {
     let place = place_with_an_object_each();
     let text = place.read("apps/all.yaml");

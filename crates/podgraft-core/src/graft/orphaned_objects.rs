@@ -21,18 +21,20 @@ use crate::yaml::value::to_value;
 
 use super::prune::RunFile;
 
-/// Adds a warning for each object that a lock file names for a workload which is gone, and that nothing else needs.
+/// Adds a warning for each object that a lock file names for a workload which is gone, that nothing else needs, and that
+/// this run does not take out.
 pub(super) fn warn_of_orphans(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
     let mut orphans = of_gone_workloads(files, locks);
     if orphans.is_empty() {
         return;
     }
-    let needed = files.iter().flat_map(|(.., report)| &report.needed);
+    let reports = files.iter().map(|(.., report)| report);
+    let known = reports.flat_map(|report| report.needed.iter().chain(&report.dropped));
     let elsewhere = locks.generated_elsewhere(files.iter().map(|(name, ..)| &**name));
     let elsewhere = elsewhere
         .into_iter()
         .map(|object| (object.name, object.digest));
-    for key in needed.map(GeneratedRecord::key).chain(elsewhere) {
+    for key in known.map(GeneratedRecord::key).chain(elsewhere) {
         orphans.remove(&key);
     }
     let kinds = PodKinds::of(options);
