@@ -13,7 +13,7 @@ use podgraft_core::config::FILE_NAME;
 use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 use podgraft_core::outcome::{Outcome, WorkloadReport};
 use podgraft_core::ownership::RecordedWorkload;
-use podgraft_core::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet, may_be_named_in};
+use podgraft_core::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet, SeenWorkloads};
 use podgraft_core::record::{MARKER, RECORD};
 
 use crate::file_identity::{FileIdentity, identity_of};
@@ -156,19 +156,15 @@ impl LockFiles {
     pub fn changed_locks(&self, files: &[GraftedFile]) -> Result<Vec<NewLock>, Vec<Diagnostic>> {
         unless(files.iter().flat_map(indistinct_records).collect(), ())?;
         let mut locks = LockSet::clone(&self.locks);
-        let of_run = files.iter().filter_map(|file| {
-            let (lock, path) = self.locks.files.get(&file.input.name)?;
-            let records = file.report.records.iter();
-            let seen: HashSet<&str> = records.map(|record| record.name.as_str()).collect();
-            Some(((*lock, path.as_str()), (file, seen)))
+        let of_run = files.iter().map(|file| {
+            let records = file.report.records.as_slice();
+            (&*file.input.name, file.text.as_slice(), records)
         });
-        let of_run: HashMap<(usize, &str), _> = of_run.collect();
+        let seen = SeenWorkloads::of(&self.locks, of_run);
         for (index, lock) in locks.locks.iter_mut().enumerate() {
-            // In a file of this run, a record goes if its workload was not seen and nothing in the text has its name:
-            // it may be a workload that was passed over. In another file, a record goes if the file is gone.
-            lock.retain(|key| match of_run.get(&(index, key.file.as_str())) {
-                Some((_, seen)) if seen.contains(key.name.as_str()) => true,
-                Some((file, _)) => may_be_named_in(&file.text, &key.name),
+            // In a file that is not of this run, a record goes if the file is gone.
+            lock.retain(|key| match seen.is_gone(index, key) {
+                Some(is_gone) => !is_gone,
                 None => !self.locks.gone.contains(&(index, key.file.clone())),
             });
         }

@@ -2,7 +2,7 @@
 //! that is not of this run.
 
 use memchr::memmem;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -13,7 +13,7 @@ use crate::options::Options;
 use crate::outcome::GeneratedRecord;
 use crate::ownership::WorkloadKey;
 use crate::plan::companions::{MANAGED_BY, is_managed};
-use crate::record::lock::{LockSet, may_be_named_in};
+use crate::record::lock::{LockSet, SeenWorkloads};
 use crate::source::Source;
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
@@ -56,23 +56,13 @@ fn of_gone_workloads(files: &[RunFile<'_>], locks: &LockSet) -> Orphans {
         .flat_map(|(.., report)| &report.records)
         .filter_map(|record| record.from.as_ref())
         .collect();
-    let texts = files.iter().filter_map(|(name, text, report)| {
-        let (lock, path) = locks.files.get(name)?;
-        let seen = report.records.iter().map(|record| record.name.as_str());
-        let seen: HashSet<&str> = seen.collect();
-        Some(((*lock, path.as_str()), (*text, seen)))
-    });
-    let texts: HashMap<(usize, &str), _> = texts.collect();
+    let of_run = files.iter();
+    let of_run = of_run.map(|(name, text, report)| (&**name, *text, &*report.records));
+    let seen = SeenWorkloads::of(locks, of_run);
     let mut orphans = Orphans::new();
     for (at, lock) in locks.locks.iter().enumerate() {
-        let is_gone = |key: &WorkloadKey| {
-            let text = texts.get(&(at, key.file.as_str()));
-            text.is_some_and(|(text, seen)| {
-                !seen.contains(key.name.as_str())
-                    && !moved.contains(key)
-                    && !may_be_named_in(text, &key.name)
-            })
-        };
+        let is_gone =
+            |key: &WorkloadKey| seen.is_gone(at, key) == Some(true) && !moved.contains(key);
         for (key, object) in lock.generated().filter(|(key, _)| is_gone(key)) {
             orphans.insert((object.name, object.digest), (object.policy, key.title()));
         }

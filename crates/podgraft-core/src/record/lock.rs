@@ -9,6 +9,7 @@ mod copied;
 mod locks;
 mod moved;
 mod policy;
+mod seen;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +20,10 @@ use serde_json::Value;
 use contents::{ContentKey, ContentKind};
 use copied::AlikeWorkloads;
 pub use locks::LockSet;
-pub use moved::may_be_named_in;
 pub(crate) use moved::{MarkedWorkload, RecordSearch};
 pub use policy::LockedRecordError;
 use policy::split;
+pub use seen::SeenWorkloads;
 
 use super::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds,

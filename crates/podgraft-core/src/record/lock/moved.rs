@@ -1,7 +1,5 @@
 //! Finds the records of workloads whose name, namespace, kind or file has changed since.
 
-use memchr::{memmem, memrchr};
-
 use super::{Lock, LockedPolicy, LockedRecordError, LockedWorkload, PathLookup};
 use crate::ownership::WorkloadKey;
 use crate::record::path::RecordPaths;
@@ -206,27 +204,4 @@ impl MarkedWorkload<'_> {
         let marked = self.marked.iter();
         marked.filter_map(|name| locked.policies.get(*name))
     }
-}
-
-/// Whether something in a text may be called this: the name is the value of a field whose key ends with `name`, or no
-/// key is on its line, as in a block scalar.
-pub fn may_be_named_in(text: &[u8], name: &str) -> bool {
-    let is_of_name = |char: &u8| char.is_ascii_alphanumeric() || b"-.".contains(char);
-    memmem::find_iter(text, name.as_bytes()).any(|at| {
-        let (before, behind) = (&text[..at], &text[at + name.len()..]);
-        let is_part =
-            before.last().is_some_and(is_of_name) || behind.first().is_some_and(is_of_name);
-        let line = memrchr(b'\n', before).map_or(before, |end| &before[end + 1..]);
-        !is_part && memrchr(b':', line).is_none_or(|colon| is_value_of_name(line, colon))
-    })
-}
-
-/// Whether the key before a colon ends with `name`, and only quotes, an anchor or a tag follow the colon.
-fn is_value_of_name(line: &[u8], colon: usize) -> bool {
-    let (key, value) = line.split_at(colon);
-    let (key, value) = (key.trim_ascii_end(), value[1..].trim_ascii());
-    let quoted = key.strip_suffix(b"\"").or(key.strip_suffix(b"'"));
-    let key = quoted.unwrap_or(key);
-    key.to_ascii_lowercase().ends_with(b"name")
-        && value.first().is_none_or(|char| b"\"'&!".contains(char))
 }
