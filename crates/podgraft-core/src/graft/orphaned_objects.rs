@@ -1,7 +1,6 @@
 //! Warns about generated objects whose workload is gone from its file. They stay: the workload may have gone to a file
 //! that is not of this run.
 
-use memchr::memmem;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -15,11 +14,9 @@ use crate::ownership::WorkloadKey;
 use crate::plan::companions::{MANAGED_BY, is_managed};
 use crate::record::lock::{LockSet, SeenWorkloads};
 use crate::source::Source;
-use crate::yaml::parse::parse;
-use crate::yaml::stream::chunks;
 use crate::yaml::value::to_value;
 
-use super::prune::RunFile;
+use super::prune::{RunFile, documents_with};
 
 /// Adds a warning for each object that a lock file names for a workload which is gone, that nothing else needs, and that
 /// this run does not take out.
@@ -77,16 +74,7 @@ fn orphans_in(
     kinds: &PodKinds,
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
-    for chunk in chunks(text) {
-        if memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_none() {
-            continue;
-        }
-        let Some(tree) = std::str::from_utf8(chunk.text)
-            .ok()
-            .and_then(|text| parse(text).ok())
-        else {
-            continue;
-        };
+    for (chunk, tree) in documents_with(MANAGED_BY.1, text) {
         for object in find_objects(&tree, kinds)
             .iter()
             .filter_map(DocumentContent::as_object)

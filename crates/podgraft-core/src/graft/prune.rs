@@ -152,6 +152,19 @@ fn dropped(
     dropped
 }
 
+/// The documents of a text that contain a word, without those that cannot be parsed.
+pub(super) fn documents_with<'t>(
+    word: &'t str,
+    text: &'t [u8],
+) -> impl Iterator<Item = (Chunk<'t>, Tree<'t>)> {
+    let finder = memmem::Finder::new(word);
+    let chunks = chunks(text).filter(move |chunk| finder.find(chunk.text).is_some());
+    chunks.filter_map(|chunk| {
+        let tree = parse(std::str::from_utf8(chunk.text).ok()?).ok()?;
+        Some((chunk, tree))
+    })
+}
+
 /// Returns the generated objects that records on objects of unknown kinds name. An earlier run knew these kinds
 /// (`--pod-template`), and this run does not parse their documents.
 fn needed_by_others(
@@ -160,14 +173,7 @@ fn needed_by_others(
     kinds: &PodKinds,
 ) -> Result<Vec<GeneratedRecord>, Diagnostic> {
     let mut needed = Vec::new();
-    for chunk in chunks(text).filter(|chunk| memmem::find(chunk.text, RECORD.as_bytes()).is_some())
-    {
-        let Some(tree) = std::str::from_utf8(chunk.text)
-            .ok()
-            .and_then(|text| parse(text).ok())
-        else {
-            continue;
-        };
+    for (chunk, tree) in documents_with(RECORD, text) {
         for object in find_objects(&tree, kinds)
             .iter()
             .filter_map(DocumentContent::as_object)
@@ -226,10 +232,8 @@ impl Pruner<'_> {
         }
         let of_files = files.iter().flat_map(|(.., report)| &report.dropped);
         let names: BTreeSet<String> = of_files.map(|object| object.name.clone()).collect();
-        let companions = files.iter().flat_map(|(.., report)| &report.companions);
-        let written: BTreeSet<String> = companions
-            .map(|placed| placed.companion.name.to_string())
-            .collect();
+        let reports = files.iter().map(|(.., report)| report);
+        let written: BTreeSet<String> = reports.flat_map(|report| written_names(report)).collect();
         let is_missing = |name: &String| names.contains(name) && !found.contains(name);
         let missing = self.dropped.iter().filter(|(name, _)| is_missing(name));
         let mut warnings = Vec::new();
@@ -256,20 +260,12 @@ impl Pruner<'_> {
     fn prune_file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
         let output = splice(text, &report.edits);
         let file = ChangedFile::new(name, text, &report.edits, &output);
-        let is_managed =
-            |chunk: &Chunk<'_>| memmem::find(chunk.text, MANAGED_BY.1.as_bytes()).is_some();
-        let written = report.companions.iter();
         let mut retired = PrunedText {
-            written: written
-                .map(|placed| placed.companion.name.to_string())
-                .collect(),
+            written: written_names(report).collect(),
             ..PrunedText::default()
         };
-        for chunk in chunks(&output).filter(is_managed) {
-            let text = std::str::from_utf8(chunk.text).ok();
-            if let Some(tree) = text.and_then(|text| parse(text).ok()) {
-                self.document(&file, &chunk, &tree, &mut retired);
-            }
+        for (chunk, tree) in documents_with(MANAGED_BY.1, &output) {
+            self.document(&file, &chunk, &tree, &mut retired);
         }
         report.diagnostics.extend(retired.problems);
         if retired.edits.is_empty() && report.rooms.is_empty() {
@@ -390,6 +386,12 @@ impl Pruner<'_> {
         let edits = edits.into_iter();
         Some(edits.map(|edit| edit.shifted(document.start)).collect())
     }
+}
+
+/// The names of the generated objects that a run writes into a file.
+fn written_names(report: &FileReport) -> impl Iterator<Item = String> {
+    let companions = report.companions.iter();
+    companions.map(|placed| placed.companion.name.to_string())
 }
 
 /// Removes the last line end of a text if it was added so that an object could follow the last workload. `at` is the
