@@ -10,10 +10,12 @@ mod copied;
 mod entangled;
 mod files;
 mod generated;
+mod merged;
 mod renamed;
 mod reordered;
 mod reported;
 mod shared;
+mod unmarked;
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1
 kind: Deployment

@@ -11,9 +11,8 @@ use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
 use crate::ownership::{TextAdjustment, WorkloadKey};
-use crate::policy::Policy;
 use crate::record::lock::RecordSearch;
-use crate::record::{MARKER, Record, RecordError};
+use crate::record::{MARKER, Record, RecordError, RecordedValue};
 use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
 use crate::yaml::parse::parse;
@@ -68,7 +67,8 @@ impl<'a> DocumentTask<'a> {
             };
             match self.read_record(tree, object.node, workload.as_ref()) {
                 Ok(Some(mut recorded_object)) if is_selected() => {
-                    recorded_object.renamed = self.rename(&mut recorded_object.record);
+                    let (record, value) = (&mut recorded_object.record, &recorded_object.value);
+                    recorded_object.renamed = self.rename(record, value);
                     records.dropped.extend(generated(&recorded_object.record));
                     if !recorded_object.record.room.is_nothing() {
                         let at = self.start + tree.span(object.node).start;
@@ -123,7 +123,8 @@ impl<'a> DocumentTask<'a> {
         let finds_copies = !options.take_out.is_undo() && !options.adopt;
         let search = RecordSearch {
             is_present: &is_present,
-            is_gone: finds_copies.then_some(&is_gone),
+            is_gone: &is_gone,
+            finds_copies,
         };
         let found = locked_record(workload, locks, &search);
         found.or_else(|error| match options.adopt {
@@ -140,21 +141,19 @@ impl<'a> DocumentTask<'a> {
 
     /// Renames policies in a record: what a policy did under its earlier name is its own. Returns the earlier names, by
     /// the new ones.
-    fn rename(&self, record: &mut Record) -> BTreeMap<String, String> {
-        let mut renamed = BTreeMap::new();
+    fn rename(&self, record: &mut Record, object: &RecordedValue<'_>) -> BTreeMap<String, String> {
         let policies = self.setting.policies;
-        for at in 0..record.policies.len() {
-            let old = &record.policies[at].policy;
-            let is_renamed = |policy: &&Policy| policy.renamed_from.as_ref() == Some(old);
-            let is_given = policies.iter().any(|policy| policy.identity == *old);
-            let Some(policy) = policies.iter().find(is_renamed).filter(|_| !is_given) else {
-                continue;
-            };
-            if record.policy(&policy.identity).is_none() {
-                let name = &mut record.policies[at].policy;
-                let before = std::mem::replace(name, policy.identity.clone());
-                renamed.insert(policy.identity.clone(), before);
-            }
+        let is_given = |name: &String| policies.iter().any(|policy| policy.identity == *name);
+        let recorded = record.policies.iter().map(|policy| &policy.policy);
+        let gone = recorded.filter(|name| !is_given(name));
+        let renamed = gone.filter_map(|old| {
+            let mut policies = policies.iter();
+            let policy = policies.find(|policy| policy.renamed_from.as_ref() == Some(old))?;
+            Some((policy.identity.clone(), old.clone()))
+        });
+        let renamed: BTreeMap<String, String> = renamed.collect();
+        for (name, old) in &renamed {
+            record.rename_policy(old, name, object);
         }
         renamed
     }

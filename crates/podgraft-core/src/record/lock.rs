@@ -10,6 +10,7 @@ mod locks;
 mod moved;
 mod policy;
 mod seen;
+mod unmarked;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -218,7 +219,8 @@ impl Lock {
         let locked = self.workloads.entry(key).or_default();
         let wrong = |error: serde_json::Error| error.to_string();
         if policy.is_empty() {
-            locked.rest = RestoreDetails::deserialize(details).map_err(wrong)?;
+            let details = RestoreDetails::deserialize(details).map_err(wrong)?;
+            locked.rest.join(details);
         } else {
             let locked_policy = LockedPolicy::deserialize(details).map_err(wrong)?;
             // After a merge, two branches may each have a line for the same workload and policy.
@@ -272,9 +274,18 @@ impl Lock {
         key: &WorkloadKey,
         workload: &MarkedWorkload<'_>,
     ) -> Result<Option<Record>, LockedRecordError> {
-        let Some(locked) = self.workloads.get(key) else {
-            return Ok(None);
-        };
+        match self.workloads.get(key) {
+            Some(locked) => self.record_of(locked, workload),
+            None => Ok(None),
+        }
+    }
+
+    /// [`Lock::record`] for what is recorded under the key.
+    fn record_of(
+        &self,
+        locked: &LockedWorkload,
+        workload: &MarkedWorkload<'_>,
+    ) -> Result<Option<Record>, LockedRecordError> {
         let policies = workload.marked.iter().filter_map(|name| {
             let locked_policy = locked.policies.get(*name)?;
             Some(self.policy_record(name, locked_policy, workload.lookup))
@@ -284,14 +295,16 @@ impl Lock {
             return Ok(None);
         }
         let RestoreDetails { marker, room, text } = locked.rest.clone();
-        Ok(Some(Record {
+        let mut record = Record {
             version: VERSION,
             pod: workload.paths.template(),
             policies,
             marker,
             room,
             text,
-        }))
+        };
+        self.add_unmarked(locked, workload, &mut record);
+        Ok(Some(record))
     }
 
     /// Records what was done to workloads. A workload without a record is removed from the lock file, and so are the
@@ -406,7 +419,24 @@ fn line_of(fields: &impl Serialize) -> String {
     super::one_line(json) + "\n"
 }
 
+impl RestoreDetails {
+    /// Adds what the line of the other side of a merge says.
+    fn join(&mut self, other: RestoreDetails) {
+        self.marker.extend(other.marker);
+        self.room.join(&other.room);
+        match (&mut self.text, other.text) {
+            (Some(text), Some(other)) => {
+                text.places.extend(other.places);
+                text.places.sort();
+                text.places.dedup();
+            }
+            (text, other) => *text = text.take().or(other),
+        }
+    }
+}
+
 impl LockedPolicy {
+    /// Adds what the line of the other side of a merge says.
     fn join(&mut self, other: LockedPolicy) {
         self.set = other.set.or(self.set.take());
         self.generated.extend(other.generated);

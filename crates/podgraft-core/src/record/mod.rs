@@ -9,6 +9,7 @@ pub(crate) mod joined_text;
 pub(crate) mod live;
 pub mod lock;
 mod order;
+mod own_content;
 mod path;
 mod recorded_value;
 mod renamed;

@@ -43,8 +43,60 @@ impl Record {
             let mut gone = self.containers(list);
             let known = gone.clone();
             gone.retain(|name| !containers.contains_key(name.as_str()));
+            let lookup = |path: &str| paths.get(object.whole(), path).cloned();
+            self.join_renamed(list, &mut gone, &containers, &lookup)?;
             containers.retain(|name, _| !known.contains(*name));
             self.follow_in(list, gone, containers)?;
+        }
+        Ok(())
+    }
+
+    /// Joins what is recorded under two names of a container: one branch renamed it, and the other one changed what is
+    /// injected. Such a name is no longer `gone`.
+    fn join_renamed(
+        &mut self,
+        list: &str,
+        gone: &mut BTreeSet<String>,
+        containers: &BTreeMap<&str, &Value>,
+        lookup: PathLookup<'_>,
+    ) -> Result<(), RecordError> {
+        for old_name in std::mem::take(gone) {
+            let within = format!("pod/spec/{list}/{old_name}");
+            let is_within = |path: &str| rest_below(path, &within).is_some();
+            let (mut alone, mut others) = (self.clone(), self.clone());
+            for policy in &mut alone.policies {
+                policy.effects.retain(is_within);
+            }
+            for policy in &mut others.policies {
+                policy.effects.retain(|path| !is_within(path));
+            }
+            let known = others.containers(list);
+            let names = containers.keys().filter(|name| known.contains(**name));
+            let joined = names.filter_map(|name| {
+                let mut renamed = alone.clone();
+                renamed.rename(list, &old_name, name);
+                let is_in_place = |effects: &Effects| effects.has_own_content(&others, lookup);
+                let has_own = renamed.effects().any(is_in_place);
+                has_own.then_some((*name, renamed))
+            });
+            let mut joined: Vec<(&str, Record)> = joined.collect();
+            match joined.pop() {
+                None => {
+                    gone.insert(old_name);
+                }
+                Some((_, renamed)) if joined.is_empty() => {
+                    for (policy, renamed) in others.policies.iter_mut().zip(renamed.policies) {
+                        let own = std::mem::replace(&mut policy.effects, renamed.effects);
+                        policy.effects.extend(own);
+                    }
+                    *self = others;
+                }
+                Some((last, _)) => {
+                    let names = joined.iter().map(|(name, _)| *name).chain([last]);
+                    let names = names.map(str::to_owned).collect();
+                    return Err(RecordError::Containers(old_name, names));
+                }
+            }
         }
         Ok(())
     }
@@ -86,14 +138,35 @@ impl Record {
             }
         }
         // What was only removed leaves no trace in a container.
-        let (mut gone, mut free) = (gone.iter(), free.iter());
-        if let (Some(old_name), None, Some((name, container)), None) =
-            (gone.next(), gone.next(), free.next(), free.next())
+        if let ([old_name], [(name, container)]) =
+            (&*Vec::from_iter(&gone), &*Vec::from_iter(&free))
             && self.share(list, old_name, container).is_unknown()
         {
             self.rename(list, old_name, name);
+            return Ok(());
         }
-        Ok(())
+        gone.iter()
+            .try_for_each(|old_name| self.refuse_doubt(list, old_name, &free))
+    }
+
+    /// Refuses a container that is gone if others have some of what was injected into it, or may lack what was removed
+    /// from it: its record would be lost.
+    fn refuse_doubt(
+        &self,
+        list: &str,
+        old_name: &str,
+        free: &BTreeMap<&str, &Value>,
+    ) -> Result<(), RecordError> {
+        let is_in_doubt = |container: &Value| {
+            let share = self.share(list, old_name, container);
+            share.found > 0 || share.is_unknown()
+        };
+        let names = free.iter().filter(|(_, container)| is_in_doubt(container));
+        let names: Vec<String> = names.map(|(name, _)| (*name).to_owned()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        Err(RecordError::Containers(old_name.to_owned(), names))
     }
 
     /// The containers that fit each name, for those names that one fits.
@@ -304,7 +377,7 @@ pub(super) fn affects(effects: &Effects, path: &str) -> bool {
 }
 
 /// Whether a value has one of the recorded digests, which are separated by spaces.
-fn is_one_of(value: &Value, digests: &str) -> bool {
+pub(super) fn is_one_of(value: &Value, digests: &str) -> bool {
     let current_digest = digest(value);
     digests.split(' ').any(|known| known == current_digest)
 }

@@ -16,20 +16,22 @@ impl Lock {
         workload: &MarkedWorkload<'_>,
         search: &RecordSearch<'_>,
     ) -> Result<Option<FoundRecord>, LockedRecordError> {
-        if self.workloads.contains_key(workload.key) {
-            return self.record_at(workload.key, workload);
+        if let Some(own) = self.workloads.get(workload.key) {
+            let locked = self.with_earlier(own, workload, search);
+            let record = self.record_of(&locked, workload)?;
+            return Ok(record.map(|record| found_at(workload.key, record)));
         }
         let moved = self.earlier_places(workload.key, search.is_present);
         let key = if !moved.is_empty() {
             workload.choose_candidate(moved)?
         } else if workload.value.has_twin_containers(workload.paths) {
             None
-        } else if let Some(is_gone) = search.is_gone
-            && let Some(copied) = workload.copied_record(self, is_gone)?
+        } else if search.finds_copies
+            && let Some(copied) = workload.copied_record(self, search.is_gone)?
         {
             let (from, record) = copied;
             return Ok(Some(FoundRecord {
-                is_copied: !is_gone(&from.file),
+                is_copied: !(search.is_gone)(&from.file),
                 from,
                 record,
             }));
@@ -51,11 +53,15 @@ impl Lock {
         workload: &MarkedWorkload<'_>,
     ) -> Result<Option<FoundRecord>, LockedRecordError> {
         let record = self.record(key, workload)?;
-        Ok(record.map(|record| FoundRecord {
-            from: key.clone(),
-            record,
-            is_copied: false,
-        }))
+        Ok(record.map(|record| found_at(key, record)))
+    }
+}
+
+fn found_at(key: &WorkloadKey, record: Record) -> FoundRecord {
+    FoundRecord {
+        from: key.clone(),
+        record,
+        is_copied: false,
     }
 }
 
@@ -73,8 +79,10 @@ pub(crate) struct FoundRecord {
 pub(crate) struct RecordSearch<'s> {
     /// Whether a recorded workload of the same file is still there.
     pub is_present: &'s dyn Fn(&WorkloadKey) -> bool,
-    /// Whether a recorded file is gone. `None` if copies of workloads of other files are not looked for.
-    pub is_gone: Option<&'s dyn Fn(&str) -> bool>,
+    /// Whether a recorded file is gone.
+    pub is_gone: &'s dyn Fn(&str) -> bool,
+    /// Whether copies of workloads of other files are looked for.
+    pub finds_copies: bool,
 }
 
 /// A workload with podgraft's marker.
@@ -121,10 +129,7 @@ impl Lock {
         key: &WorkloadKey,
         is_present: &dyn Fn(&WorkloadKey) -> bool,
     ) -> Vec<Candidate<'_>> {
-        let namesakes = self.candidates(&|candidate| {
-            (&candidate.kind, &candidate.namespace, &candidate.name)
-                == (&key.kind, &key.namespace, &key.name)
-        });
+        let namesakes = self.candidates(&|candidate| candidate.has_name_of(key));
         match namesakes.is_empty() {
             true => {
                 self.candidates(&|candidate| candidate.file == key.file && !is_present(candidate))

@@ -1,0 +1,72 @@
+//! Finds what a workload's own lines do not say, or not under its marker, although it is in place. Two branches each changed
+//! something, and the merge kept one side of a line of the manifest, or left what a policy did under an earlier name of
+//! the workload.
+
+use std::borrow::Cow;
+
+use super::{Lock, LockedWorkload, MarkedWorkload, RecordSearch};
+use crate::ownership::{Record, WorkloadKey};
+
+impl Lock {
+    /// Adds the policies that the marker does not name. A line that a merge brought back after an undo names nothing
+    /// that is in place.
+    pub(super) fn add_unmarked(
+        &self,
+        locked: &LockedWorkload,
+        workload: &MarkedWorkload<'_>,
+        record: &mut Record,
+    ) {
+        for (name, locked_policy) in &locked.policies {
+            if workload.marked.contains(&name.as_str()) {
+                continue;
+            }
+            if let Ok(policy) = self.policy_record(name, locked_policy, workload.lookup)
+                && policy.effects.has_own_content(record, workload.lookup)
+            {
+                // Of policies that join texts to a variable, the one that made it came first.
+                let is_first = policy.effects.joined.values().any(|joined| joined.new);
+                let at = if is_first { 0 } else { record.policies.len() };
+                record.policies.insert(at, policy);
+            }
+        }
+    }
+
+    /// Returns what is recorded of a workload, with what is recorded under names and files that it had before: one branch
+    /// renamed it, and the other one changed what is injected.
+    pub(super) fn with_earlier<'l>(
+        &'l self,
+        own: &'l LockedWorkload,
+        workload: &MarkedWorkload<'_>,
+        search: &RecordSearch<'_>,
+    ) -> Cow<'l, LockedWorkload> {
+        let mut joined = Cow::Borrowed(own);
+        let is_earlier = |(key, _): &(&WorkloadKey, _)| {
+            let is_namesake = workload.key.has_name_of(key) && (search.is_gone)(&key.file);
+            let is_renamed = workload.key.file == key.file && !(search.is_present)(key);
+            *key != workload.key && (is_namesake || is_renamed)
+        };
+        for (_, earlier) in self.workloads.iter().filter(is_earlier) {
+            let Ok(Some(record)) = self.record_of(&joined, workload) else {
+                continue;
+            };
+            let mut has_joined = false;
+            for (name, locked_policy) in &earlier.policies {
+                let policy = self.policy_record(name, locked_policy, workload.lookup);
+                let is_in_place = policy
+                    .is_ok_and(|policy| policy.effects.has_own_content(&record, workload.lookup));
+                if is_in_place {
+                    let policies = &mut joined.to_mut().policies;
+                    let own = policies.remove(name).unwrap_or_default();
+                    let mut both = locked_policy.clone();
+                    both.join(own);
+                    policies.insert(name.clone(), both);
+                    has_joined = true;
+                }
+            }
+            if has_joined {
+                joined.to_mut().rest.join(earlier.rest.clone());
+            }
+        }
+        joined
+    }
+}

@@ -1,0 +1,68 @@
+//! Tells of recorded changes whether they are in place beside those of other records. After a merge, that decides what a
+//! line of a lock file belongs to.
+
+use super::joined_text::without;
+use super::lock::PathLookup;
+use super::renamed::{affects, is_one_of};
+use super::{Effects, JoinedText, Record, RecordedValue};
+
+impl Record {
+    /// Gives a policy another name. If there is a policy of that name already, both are one: one branch renamed it, and
+    /// the other one changed what it injects.
+    pub(crate) fn rename_policy(&mut self, old: &str, new: &str, object: &RecordedValue<'_>) {
+        let position = |name: &str| {
+            self.policies
+                .iter()
+                .position(|policy| policy.policy == name)
+        };
+        let (Some(from), to) = (position(old), position(new)) else {
+            return;
+        };
+        let Some(to) = to else {
+            self.policies[from].policy = new.to_owned();
+            return;
+        };
+        let paths = self.paths();
+        let is_joined = |path: &str, joined: &JoinedText| {
+            let value = paths.get(object.whole(), &format!("{path}/value"));
+            let value = value.and_then(|value| value.as_str());
+            value.is_some_and(|value| without(value, joined).is_some())
+        };
+        let mut earlier = self.policies[from].clone();
+        let policy = &mut self.policies[to];
+        // Of two texts for a variable, that counts which is there.
+        let is_here = |path: &String, joined: &mut JoinedText| {
+            !earlier.effects.joined.contains_key(path) || is_joined(path, joined)
+        };
+        policy.effects.joined.retain(is_here);
+        earlier.effects.extend(std::mem::take(&mut policy.effects));
+        policy.effects = earlier.effects;
+        earlier
+            .generated
+            .extend(std::mem::take(&mut policy.generated));
+        policy.generated = earlier.generated;
+        self.policies.remove(from);
+    }
+}
+
+impl Effects {
+    /// Whether something is in place that would not be there with the policies of the record alone.
+    pub(super) fn has_own_content(&self, record: &Record, lookup: PathLookup<'_>) -> bool {
+        let others = || record.policies.iter().map(|policy| &policy.effects);
+        let replaced = self.replaced.iter();
+        let replaced = replaced.map(|(path, replaced)| (path, &replaced.now));
+        let has_item = self.added.iter().chain(replaced).any(|(path, digests)| {
+            let is_own = !others().any(|other| affects(other, path));
+            is_own && lookup(path).is_some_and(|value| is_one_of(&value, digests))
+        });
+        has_item || {
+            self.joined.iter().any(|(path, text)| {
+                let mut joined = others().filter_map(|other| other.joined.get(path));
+                let value = lookup(&format!("{path}/value"));
+                let value = value.as_ref().and_then(|value| value.as_str());
+                !joined.any(|other| other.has(text))
+                    && value.is_some_and(|value| without(value, text).is_some())
+            })
+        }
+    }
+}
