@@ -138,6 +138,23 @@ fn what_is_refused_is_not_converted() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean `image_pull_policy`?"));
 }
 
+/// What an operator would inject all the same.
+#[test]
+fn what_no_policy_may_say_is_not_converted() {
+    let place = Place::new();
+    let resource = "apiVersion: opentelemetry.io/v1alpha1
+kind: Instrumentation
+metadata: {name: agents}
+spec: {java: {resources: {limits: {cpu: 10m}}}}
+";
+    place.write("instrumentation.yaml", resource);
+    let output = place.run(&["policy", "convert", "-p", "instrumentation.yaml"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    let said = stderr_of(&output);
+    assert!(said.contains("the converted policy:"), "{said}");
+    assert!(said.contains("requests more cpu than its limit"), "{said}");
+}
+
 #[test]
 fn resources_among_the_manifests_are_policies_too() {
     let case = Path::new("testdata/cases/rookout/a-container-without-options-gets-them");

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit;
 use crate::policy::conversion::{ConvertedResource, ReadOptions};
 use crate::policy::params::ParamSetting;
-use crate::policy::read::{PolicyFile, convert_all};
+use crate::policy::read::{PolicyFile, convert_all, read};
 use crate::wording::one_line;
 
 /// Length of the longest comment line, in characters.
@@ -14,7 +14,7 @@ const WIDTH: usize = 118;
 /// Returns one YAML document for each resource, with warnings about the resources.
 ///
 /// # Errors
-/// All problems of the resources; also if no resource is given.
+/// All problems of the resources and of the policies that they become; also if no resource is given.
 pub fn convert(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
@@ -34,7 +34,22 @@ pub fn convert(
         return Err(problems);
     }
     let documents: Vec<String> = converted.iter().map(document).collect();
-    Ok((documents.join("---\n"), problems))
+    let text = documents.join("---\n");
+    match refused(&text) {
+        refused if refused.is_empty() => Ok((text, problems)),
+        refused => Err(refused),
+    }
+}
+
+/// The errors of converted policies: an operator may inject what no API server takes, but a policy may not.
+fn refused(text: &str) -> Vec<Diagnostic> {
+    let file = PolicyFile {
+        name: "the converted policy".into(),
+        text: text.to_owned(),
+    };
+    let (_, mut problems) = read(vec![file], &[]);
+    problems.retain(Diagnostic::is_error);
+    problems
 }
 
 fn document(converted: &ConvertedResource) -> String {
