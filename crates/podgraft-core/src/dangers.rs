@@ -4,6 +4,8 @@
 use serde_json::{Map, Value};
 use std::fmt;
 
+use crate::mask::{self, is_secret_name};
+
 /// One kind of danger, as `--forbid` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Danger {
@@ -185,18 +187,6 @@ fn image(name: &str) -> Vec<FoundDanger> {
         .collect()
 }
 
-/// Words in the names of variables that hold a secret.
-const SECRET_WORDS: [&str; 9] = [
-    "TOKEN",
-    "PASSWORD",
-    "PASSWD",
-    "SECRET",
-    "API_KEY",
-    "APIKEY",
-    "PRIVATE_KEY",
-    "ACCESS_KEY",
-    "CREDENTIAL",
-];
 /// Endings of the names of variables that only say where a secret is.
 const LOCATION_SUFFIXES: [&str; 8] = [
     "_FILE",
@@ -213,13 +203,34 @@ fn clear_secret(variable: &Map<String, Value>) -> Option<FoundDanger> {
     let name = variable.get("name")?.as_str()?;
     let value = variable.get("value")?.as_str()?;
     let upper = name.to_uppercase();
-    let is_secret = SECRET_WORDS.iter().any(|word| upper.contains(word))
-        && !LOCATION_SUFFIXES.iter().any(|word| upper.ends_with(word))
-        // `$(...)` refers to other variables, and `${...}` is not resolved yet.
-        && !value.is_empty() && !value.contains("$(") && !value.contains("${")
+    let is_secret = mask::value(name, value) != value
+        && !LOCATION_SUFFIXES
+            .iter()
+            .any(|word| upper.ends_with(word) && is_secret_name(name))
+        && is_clear(value)
         && !matches!(value, "true" | "false");
     is_secret.then(|| FoundDanger {
         danger: Danger::ClearSecret,
         excerpt: format!("{name}: ..."),
+    })
+}
+
+/// Whether the value stands there. `$(...)` refers to other variables, and `${...}` is not resolved yet.
+fn is_clear(value: &str) -> bool {
+    !value.is_empty() && !value.contains("$(") && !value.contains("${")
+}
+
+/// The data of a Secret that a policy generates.
+pub(crate) fn data_of_secret(object: &Value) -> Option<FoundDanger> {
+    if object.get("kind")?.as_str()? != "Secret" {
+        return None;
+    }
+    ["data", "stringData"].into_iter().find_map(|field| {
+        let mut data = object.get(field)?.as_object()?.iter();
+        let (key, _) = data.find(|(_, value)| value.as_str().is_some_and(is_clear))?;
+        Some(FoundDanger {
+            danger: Danger::ClearSecret,
+            excerpt: format!("{field}: {{{key}: ...}}"),
+        })
     })
 }

@@ -17,7 +17,7 @@ pub(crate) const MASK: &str = "••••••";
 static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
     let words = "TOKEN|PASSW(OR)?D|PASSPHRASE|SECRET|(API|PRIVATE|ACCESS|ACCOUNT|LICENSE)[_.-]?KEY|CREDENTIALS?|DSN";
     let pattern =
-        format!(r"(?i)(^|[_.-])((\w*({words}))|PASS)($|[_.-]|\d)|[_.-](PASS|PWD)($|[_.-]|\d)");
+        format!(r"(?i)(^|[_.-])((\w*({words}))|PASS)($|[_.-]|\d)|[_.-](PASS|PWD|PAT)($|[_.-]|\d)");
     Regex::new(&pattern).expect("the pattern is constant")
 });
 
@@ -295,6 +295,7 @@ mod tests {
             "PASSWD",
             "auth/token",
             "DB_PASS",
+            "GITHUB_PAT",
             "MYSQL_PWD",
             "TOKEN2",
             "AccountKey",

@@ -52,18 +52,27 @@ fn dangerous(policy: &Policy, forbid: &[Danger]) -> Vec<Diagnostic> {
             {
                 continue;
             }
-            let finding = if is_forbidden {
-                forbidden(occurrence, policy)
-            } else {
-                describe(occurrence, policy)
-            };
+            let finding = finding(occurrence, policy, forbid);
             let finding = finding.at(policy.text.place(part.at.clone()), "here");
             if !findings.contains(&finding) {
                 findings.push(finding);
             }
         }
     }
+    for entry in &policy.generate {
+        let found = dangers::data_of_secret(entry.resource.unevaluated());
+        let found = found.map(|found| finding(&found, policy, forbid));
+        findings.extend(found.map(|found| found.at(policy.text.place(entry.at.clone()), "here")));
+    }
     findings
+}
+
+fn finding(found: &FoundDanger, policy: &Policy, forbid: &[Danger]) -> Diagnostic {
+    if forbid.contains(&found.danger) {
+        forbidden(found, policy)
+    } else {
+        describe(found, policy)
+    }
 }
 
 fn forbidden(found: &FoundDanger, policy: &Policy) -> Diagnostic {
@@ -85,7 +94,7 @@ fn describe(found: &FoundDanger, policy: &Policy) -> Diagnostic {
             .help("pin it: NAME:TAG@sha256:DIGEST"),
         Danger::ClearSecret => {
             Diagnostic::warning(Code::ClearSecret, format!("{owner} has a secret in clear text: `{excerpt}`"))
-                .help("keep it in a Secret and refer to that: `valueFrom: {secretKeyRef: {name: ..., key: ...}}`")
+                .help("keep it in a Secret outside of the repository and refer to that: `valueFrom: {secretKeyRef: {name: ..., key: ...}}`")
         }
         Danger::Privileged
         | Danger::HostPath
