@@ -186,12 +186,15 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     let console = Console::new(&args.run.output);
     let mut findings = take_findings(&mut grafted);
     if let Some(exit) = refuse(&grafted, &args.run.output, console) {
-        if args.output != CheckFormat::Github {
+        // A page that shows the reports of a job shows why, too: an empty one would look like no findings. A program that
+        // reads JSON looks at the exit status.
+        if matches!(args.output, CheckFormat::Text | CheckFormat::Json) {
             return Ok(exit);
         }
         name_for(args, grafted.problems.iter_mut());
-        let annotations = check::github::annotations(&grafted.problems);
-        return Ok(console.print(annotations.as_bytes(), exit));
+        let refused = CheckedRun::new(&[], &grafted.problems);
+        let shown = render_check(args.output, &refused, console);
+        return Ok(console.print(shown.as_bytes(), exit));
     }
     if !findings.iter().any(Diagnostic::is_error) {
         findings.extend(grafted.stale_locks());

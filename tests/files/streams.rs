@@ -147,11 +147,17 @@ fn assert_only_stderr(command: &str, input: &str, output: &Output) {
         "{command}, {input}: {}",
         stderr(output)
     );
-    // Annotations are what `check -o github` is for; they say what is on stderr.
-    let is_annotated =
-        command.starts_with("check -o github") && output.stdout.starts_with(b"::error ");
+    // Pages that show the reports of a job show why it is refused: what is on stderr.
+    let reports = [
+        ("check -o github", "::error "),
+        ("check -o junit", "<failure message="),
+        ("check -o sarif", "\"level\": \"error\""),
+    ];
+    let says_why = reports.iter().any(|(report, error)| {
+        command.starts_with(report) && String::from_utf8_lossy(&output.stdout).contains(error)
+    });
     assert!(
-        output.stdout.is_empty() || is_annotated,
+        output.stdout.is_empty() || says_why,
         "{command}, {input}: {}",
         String::from_utf8_lossy(&output.stdout)
     );

@@ -14,11 +14,6 @@ pub fn render(checked: &CheckedRun<'_>) -> String {
         .collect()
 }
 
-/// One workflow command for each problem of a refused run.
-pub fn annotations(problems: &[Diagnostic]) -> String {
-    problems.iter().map(annotation).collect()
-}
-
 fn annotation(diagnostic: &Diagnostic) -> String {
     let command = match diagnostic.severity {
         Severity::Error => "error",
