@@ -70,13 +70,19 @@ impl GraftOutcome {
             && policies.skip.is_empty()
     }
 
-    /// Errors for the workloads that miss what the configuration requires. A part of the workloads or policies tells
-    /// nothing.
+    /// Errors for the workloads that miss what the configuration requires. A run over a part of the workloads or policies
+    /// cannot tell, and says so.
     pub fn missed(&self, files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
-        match self.is_whole() {
-            true => require::check(&self.run.policies.configured.require, &self.given, files),
-            false => Vec::new(),
+        let required = &self.run.policies.configured.require;
+        if self.is_whole() || required.is_empty() {
+            return require::check(required, &self.given, files);
         }
+        let message =
+            "`require` was not checked: this run is over a part of the workloads or policies";
+        let note = Diagnostic::note(Code::NotCovered, message);
+        vec![note.help(
+            "run `podgraft check` without `--shard`, `--workload`, `--only` and `--skip`, too",
+        )]
     }
 
     /// Returns a note if policies chose workloads but none of them has ephemeral containers.
