@@ -198,6 +198,8 @@ impl WorkloadFilter {
 /// A pattern such as `Deployment`, `apps/v1/Deployment`, `apps/*/Deployment` or `*`.
 #[derive(Debug, Clone)]
 pub struct KindPattern {
+    /// Its byte range in the policy's file.
+    pub at: Range<usize>,
     /// The glob for the apiVersion; `None` for any.
     pub api_version: Option<GlobMatcher>,
     /// The glob for the kind.

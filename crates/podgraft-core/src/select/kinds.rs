@@ -28,13 +28,11 @@ fn check(
     kinds: &PodKinds,
     problems: &mut Vec<Diagnostic>,
 ) {
-    let found = filter
-        .kinds
-        .iter()
-        .filter_map(|pattern| problem(pattern, kinds));
-    problems.extend(
-        found.map(|problem| problem.at(policy.text.place(filter.at.clone()), "in this filter")),
-    );
+    let found = filter.kinds.iter().filter_map(|pattern| {
+        let place = policy.text.place(pattern.at.clone());
+        Some(problem(pattern, kinds)?.at(place, "here"))
+    });
+    problems.extend(found);
     filter
         .any
         .iter()

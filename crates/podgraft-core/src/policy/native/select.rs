@@ -172,6 +172,7 @@ impl PolicyReader<'_, '_> {
                 None => (None, pattern.as_str()),
             };
             Some(KindPattern {
+                at: self.document.span(&at),
                 api_version,
                 kind: self.glob(kind, &at)?,
             })
@@ -210,7 +211,11 @@ impl PolicyReader<'_, '_> {
 
     pub(super) fn label(&mut self, key: &str, value: &str, path: &Path) {
         self.report_invalid(path, names::check_label_key(key));
-        self.report_invalid(path, names::check_label_value(value));
+        if let Err(rule) = names::check_label_value(value) {
+            let message = format!("the value of `{key}` {rule}");
+            let problem = self.document.invalid_value(path, message);
+            self.problems.push(problem);
+        }
     }
 
     fn requirement(&mut self, at: &Path) -> Option<SelectorRequirement> {
