@@ -41,8 +41,8 @@ Examples:
   podgraft policy list
 
 Exit status:
-  0   success: no differences (diff), no findings (check, policy lint), no failed tests
-  1   differences (diff), findings (check, policy lint), or failed tests (policy test)
+  0   success: no differences (diff), no errors (check, policy lint), no failed tests
+  1   differences (diff), errors (check, policy lint; with --strict also warnings), or failed tests (policy test)
   2   refused, failed or wrong usage; nothing was written
   70  an internal check failed, which is a bug of podgraft; nothing was written";
 

@@ -98,7 +98,7 @@ pub struct CheckArgs {
 /// The forms of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
-    /// One finding per line, for people
+    /// Text, for people
     Text,
     /// JSON, for programs
     Json,
