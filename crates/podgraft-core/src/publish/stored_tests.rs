@@ -18,7 +18,6 @@ use std::fs;
 use super::schema::draft_07;
 use crate::config::types::{ConfigFile, FunctionFile};
 use crate::policy::native::types::InjectionPolicy;
-use crate::policy::opentelemetry::InstrumentationFile;
 use crate::policy::stored_schemas::{
     CONFIG, Definitions, FUNCTION, INJECTION_POLICY, INSTRUMENTATION, POLICY_TEST,
 };
@@ -108,7 +107,6 @@ fn each_stored_schema_is_that_of_its_type() {
     files.add::<ConfigFile>("Config");
     files.add::<FunctionFile>("PodgraftFunction");
     files.add::<InjectionPolicy>("InjectionPolicy");
-    files.add::<InstrumentationFile>("Instrumentation");
     files.add::<PolicyTestFile>("PolicyTest");
     files.add_root::<ConfigMap>();
     files.add_root::<CronJob>();
@@ -155,6 +153,28 @@ fn each_schema_is_published_as_schemars_would() {
     same::<ConfigFile>(&CONFIG);
     same::<FunctionFile>(&FUNCTION);
     same::<InjectionPolicy>(&INJECTION_POLICY);
-    same::<InstrumentationFile>(&INSTRUMENTATION);
     same::<PolicyTestFile>(&POLICY_TEST);
+}
+
+/// The schema of the operator's resource is that of its CustomResourceDefinition: it is written by hand.
+#[test]
+fn each_reference_of_the_operators_schema_is_there() {
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                found.extend(map.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                map.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    let published = draft_07(&INSTRUMENTATION);
+    references(&published, &mut found);
+    assert!(found.len() > 20, "{found:?}");
+    for reference in found {
+        let path = reference.strip_prefix('#').expect("it is of the same file");
+        assert!(published.pointer(path).is_some(), "{reference}");
+    }
 }
