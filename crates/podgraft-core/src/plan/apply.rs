@@ -114,7 +114,7 @@ pub(super) fn apply<'t>(
         Err(NotApplied::Undecided(problem)) => return failed(policy, vec![*problem], planned),
     }
     if let Some(mutation) = &policy.mutation {
-        return mutation::apply(subject, &**mutation, planned);
+        return mutation::apply(subject, mutation, planned);
     }
     let before = (planned.draft.clone(), planned.ephemeral_containers.len());
     let mut applied = apply_rules(subject, planned, &mut found.rules);

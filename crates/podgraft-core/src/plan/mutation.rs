@@ -12,7 +12,8 @@ use crate::inventory::DataKind;
 use crate::manifest::pod::Workload;
 use crate::outcome::Outcome;
 use crate::ownership::marked_policies;
-use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
+use crate::policy::mutation::{MutationResult, PodFacts, Remark};
+use crate::policy::opentelemetry::InstrumentationMutation;
 use crate::policy::{Injection, Policy, PolicyValue, Position, SidecarType};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::{find, to_value};
@@ -28,7 +29,7 @@ use super::{RuleContext, WorkloadPlan, failed, forbidden, needs, order, refusal_
 /// Runs a policy's mutation on a workload and plans the result.
 pub(super) fn apply<'t>(
     subject: RuleContext<'_, 't>,
-    mutation: &dyn Mutation,
+    mutation: &InstrumentationMutation,
     planned: &mut WorkloadPlan<'t>,
 ) -> Outcome {
     match run_mutation(subject, mutation, planned) {
@@ -85,7 +86,7 @@ fn change<'t>(
 /// Runs the mutation on the workload in the draft.
 fn run_mutation(
     subject: RuleContext<'_, '_>,
-    mutation: &dyn Mutation,
+    mutation: &InstrumentationMutation,
     planned: &WorkloadPlan<'_>,
 ) -> Result<MutationResult, Box<Diagnostic>> {
     let workload = subject.workload;

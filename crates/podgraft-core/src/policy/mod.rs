@@ -49,9 +49,9 @@ pub use condition_words::{ConditionWord, ConditionWords};
 use expression::{Expression, ObjectKinds, PolicyVariable};
 pub use generate::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
 use images::{ImageMirror, mirror_images};
-use mutation::Mutation;
 pub use native::expand::InjectionTemplate;
 pub use native::generate::ResourceTemplate;
+use opentelemetry::InstrumentationMutation;
 pub use other_injectors::{ConfigKey, OtherInjector};
 pub use patches::PatchEntry;
 use template::{ParamValues, ValueTemplate};
@@ -112,7 +112,7 @@ pub struct Policy {
     /// Notes to show once the policy has changed a workload.
     pub effects: Vec<Diagnostic>,
     /// Changes a whole pod, for behaviour that rules cannot express.
-    pub mutation: Option<Arc<dyn Mutation>>,
+    pub(crate) mutation: Option<Arc<InstrumentationMutation>>,
     /// The file of the policy.
     pub text: Arc<PolicyFile>,
 }
@@ -132,7 +132,7 @@ impl Policy {
             mirror_images(&mut rule.inject, mirrors);
         }
         if let Some(mutation) = &mut self.mutation {
-            *mutation = mutation.with_image_mirrors(mirrors);
+            Arc::make_mut(mutation).mirrors = Arc::clone(mirrors);
         }
         self.image_mirrors = Arc::clone(mirrors);
         self

@@ -4,33 +4,14 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::PolicyValue;
-use super::images::ImageMirror;
 use crate::diagnostic::{Code, Severity};
 use crate::outcome::Skip;
 use crate::yaml::value::Path;
 
-/// Does to a pod what an operator's webhook does.
-pub trait Mutation: fmt::Debug + Send + Sync {
-    /// The result for a pod.
-    fn mutate(&self, pod: &PodFacts<'_>) -> MutationResult;
-
-    /// Whether it asks which ConfigMaps and Secrets exist.
-    fn asks_data(&self) -> bool;
-
-    /// The parts that it may inject into any pod.
-    fn parts(&self) -> Vec<PolicyValue>;
-
-    /// The mutation with replaced image names.
-    fn with_image_mirrors(&self, mirrors: &Arc<[ImageMirror]>) -> Arc<dyn Mutation>;
-}
-
 /// The facts of a pod that are known without a cluster.
-pub struct PodFacts<'p> {
+pub(crate) struct PodFacts<'p> {
     /// The workload's kind.
     pub kind: &'p str,
     /// The workload's `metadata.name`, if it has one.
@@ -57,7 +38,7 @@ pub struct PodFacts<'p> {
 
 /// The result of a mutation.
 #[derive(Debug)]
-pub enum MutationResult {
+pub(crate) enum MutationResult {
     /// The policy does not apply to the pod.
     Skipped(Skip),
     /// The pod already has what the policy would inject.
@@ -72,7 +53,7 @@ pub enum MutationResult {
 
 /// A message to the user about a pod.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Remark {
+pub(crate) struct Remark {
     /// The diagnostic code.
     pub code: Code,
     /// The severity.
@@ -89,7 +70,7 @@ pub struct Remark {
 
 impl Remark {
     /// A warning.
-    pub fn warning(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn warning(code: Code, message: impl Into<String>) -> Self {
         Remark {
             code,
             severity: Severity::Warning,
@@ -101,7 +82,7 @@ impl Remark {
     }
 
     /// A note: good to know, nothing to fix.
-    pub fn note(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn note(code: Code, message: impl Into<String>) -> Self {
         Remark {
             severity: Severity::Note,
             ..Self::warning(code, message)
@@ -109,7 +90,7 @@ impl Remark {
     }
 
     /// Sets the path in the pod template.
-    pub fn at(mut self, path: Option<Path>) -> Self {
+    pub(crate) fn at(mut self, path: Option<Path>) -> Self {
         self.at = path;
         self
     }
@@ -121,7 +102,7 @@ impl Remark {
     }
 
     /// Sets the help.
-    pub fn help(mut self, text: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }

@@ -25,23 +25,18 @@ mod pod;
 pub mod release;
 mod resource;
 mod sampler;
-#[cfg(test)]
-mod schema;
 mod web;
 
 use std::sync::Arc;
 
 use super::conversion::ReadOptions;
 use super::document::Document;
-use super::mutation::Mutation;
 use super::{FailurePolicy, Hooks, Policy, PolicyFile, WorkloadFilter};
 use crate::diagnostic::{Code, Diagnostic};
 use catalog::Catalog;
 pub use conversion::convert;
-use operator::InstrumentationMutation;
+pub(crate) use operator::InstrumentationMutation;
 use resource::Instrumentation;
-#[cfg(test)]
-pub use schema::InstrumentationFile;
 
 /// Makes one policy for each resource. All are needed at once, because a pod may request any of them by name.
 pub fn join(documents: Vec<Document<'_>>, reading: &ReadOptions) -> (Vec<Policy>, Vec<Diagnostic>) {
@@ -69,7 +64,7 @@ pub fn join(documents: Vec<Document<'_>>, reading: &ReadOptions) -> (Vec<Policy>
 /// The policy for a resource, by its index, which stands in a text.
 fn policy_for(catalog: &Arc<Catalog>, at: usize, text: &Arc<PolicyFile>) -> Policy {
     let (settings, resource) = (&catalog.settings, &catalog.resources[at]);
-    let mutation: Arc<dyn Mutation> = Arc::new(InstrumentationMutation {
+    let mutation = Arc::new(InstrumentationMutation {
         catalog: Arc::clone(catalog),
         at,
         mirrors: Arc::default(),

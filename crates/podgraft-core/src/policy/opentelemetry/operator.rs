@@ -17,23 +17,24 @@ use crate::diagnostic::Code;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::PolicyValue;
 use crate::policy::images::ImageMirror;
-use crate::policy::mutation::{Mutation, MutationResult, PodFacts, Remark};
+use crate::policy::mutation::{MutationResult, PodFacts, Remark};
 use crate::policy::schema::did_you_mean;
 
 /// What one resource does to pods. Of the resources that a pod requests, the first does the work of all, so that the
 /// languages are applied in the operator's order.
-#[derive(Debug)]
-pub(super) struct InstrumentationMutation {
+#[derive(Debug, Clone)]
+pub(crate) struct InstrumentationMutation {
     /// All resources of the run.
-    pub catalog: Arc<Catalog>,
+    pub(super) catalog: Arc<Catalog>,
     /// The index of this resource in the catalog.
-    pub at: usize,
+    pub(super) at: usize,
     /// Replacements for image names.
-    pub mirrors: Arc<[ImageMirror]>,
+    pub(crate) mirrors: Arc<[ImageMirror]>,
 }
 
-impl Mutation for InstrumentationMutation {
-    fn mutate(&self, pod: &PodFacts<'_>) -> MutationResult {
+impl InstrumentationMutation {
+    /// The result for a pod.
+    pub(crate) fn mutate(&self, pod: &PodFacts<'_>) -> MutationResult {
         let nothing = BTreeMap::new();
         let annotations = Annotations {
             pod: pod.annotations,
@@ -74,25 +75,17 @@ impl Mutation for InstrumentationMutation {
         }
     }
 
-    fn asks_data(&self) -> bool {
+    /// Whether it asks which ConfigMaps and Secrets exist.
+    pub(crate) fn asks_data(&self) -> bool {
         self.catalog.resources[self.at].tls.is_some()
     }
 
-    fn parts(&self) -> Vec<PolicyValue> {
+    /// The parts that it may inject into any pod.
+    pub(crate) fn parts(&self) -> Vec<PolicyValue> {
         let resource = &self.catalog.resources[self.at];
         parts::parts_of(resource, &self.catalog.settings, &self.mirrors)
     }
 
-    fn with_image_mirrors(&self, mirrors: &Arc<[ImageMirror]>) -> Arc<dyn Mutation> {
-        Arc::new(InstrumentationMutation {
-            catalog: Arc::clone(&self.catalog),
-            at: self.at,
-            mirrors: Arc::clone(mirrors),
-        })
-    }
-}
-
-impl InstrumentationMutation {
     /// Why this resource leaves a pod to another one; `None` if this is the one that acts. That is the first that the
     /// pod requests, or the first of all if the request cannot be resolved.
     fn deferral_reason(&self, chosen: &Result<ChosenResources, Box<Remark>>) -> Option<String> {
@@ -148,6 +141,7 @@ impl InstrumentationMutation {
         spec: &Value,
     ) -> MutationResult {
         let mut remarks = unknown_annotations(annotations);
+        remarks.extend(collector_sidecar(annotations, spec));
         let (chosen, off): (ChosenResources, ChosenResources) = chosen
             .into_iter()
             .partition(|(language, _)| self.catalog.settings.is_on(*language));
@@ -284,6 +278,31 @@ fn not_requested(pod: &PodFacts<'_>) -> Skip {
         None => "the pod template has no annotation that",
     };
     skip(format!("{place} asks for an instrumentation"))
+}
+
+/// A warning that the operator would add a sidecar, too: that of an OpenTelemetryCollector.
+fn collector_sidecar(annotations: &Annotations<'_>, spec: &Value) -> Option<Remark> {
+    const INJECT: &str = "sidecar.opentelemetry.io/inject";
+    let wanted = annotations.value(INJECT);
+    let is_there = || {
+        let lists = ["containers", "initContainers"].into_iter();
+        let mut containers = lists
+            .filter_map(|list| spec.get(list)?.as_array())
+            .flatten();
+        containers.any(|container| {
+            container
+                .get("name")
+                .is_some_and(|name| name == "otc-container")
+        })
+    };
+    if wanted.is_empty() || wanted.eq_ignore_ascii_case("false") || is_there() {
+        return None;
+    }
+    let message = format!(
+        "`{INJECT}` asks for the sidecar of an OpenTelemetryCollector in {{}}, which podgraft does not add"
+    );
+    let remark = Remark::warning(Code::PartIgnored, message).at(annotations.place(INJECT));
+    Some(remark.help("leave it to the operator, or write it as a sidecar of an InjectionPolicy"))
 }
 
 /// Remarks on annotations that the operator silently ignores.
