@@ -6,7 +6,7 @@ use crate::edit::emit;
 use crate::policy::conversion::{ConvertedResource, ReadOptions};
 use crate::policy::params::ParamSetting;
 use crate::policy::read::{PolicyFile, convert_all, read};
-use crate::wording::one_line;
+use crate::wording::{one_line, wrap_options};
 
 /// Length of the longest comment line, in characters.
 const WIDTH: usize = 118;
@@ -68,16 +68,6 @@ fn document(converted: &ConvertedResource) -> String {
 
 /// Wraps a paragraph to YAML comment lines.
 fn comment(text: &str) -> String {
-    let mut lines = String::new();
-    let mut line = String::from("#");
-    for word in text.split(' ') {
-        if line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push_str(&line);
-            lines.push('\n');
-            line = String::from("#  ");
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    lines + &line + "\n"
+    let options = wrap_options(WIDTH, "#   ").initial_indent("# ");
+    textwrap::fill(text, options) + "\n"
 }

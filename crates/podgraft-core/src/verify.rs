@@ -117,6 +117,7 @@ fn check_each<P, W>(
 }
 
 const ITEMS: [&str; 2] = ["an item is missing", "an item too many"];
+const FIELDS: [&str; 2] = ["a field is missing", "a field too many"];
 
 impl Verifier<'_, '_> {
     /// Checks a new List around an object and the objects written behind it.
@@ -245,17 +246,22 @@ impl Verifier<'_, '_> {
         if !self.output.kind(out).is_mapping() {
             return difference(out, "no mapping");
         }
-        let words = ["a field is missing", "a field too many"];
         let entries = self.output.entries(out);
-        check_each(out, entries, fields.iter(), words, |(key, value), field| {
-            match &field.key {
-                DraftKey::Node(node) if self.is_same_text(key, *node) => {}
-                DraftKey::Node(node) => self.check_same(key, *node)?,
-                DraftKey::New(text) if self.output.scalar(key) == Some(text) => {}
-                DraftKey::New(_) => return difference(key, "another key"),
-            }
-            self.check_part(draft, value, &field.value)
-        })
+        check_each(
+            out,
+            entries,
+            fields.iter(),
+            FIELDS,
+            |(key, value), field| {
+                match &field.key {
+                    DraftKey::Node(node) if self.is_same_text(key, *node) => {}
+                    DraftKey::Node(node) => self.check_same(key, *node)?,
+                    DraftKey::New(text) if self.output.scalar(key) == Some(text) => {}
+                    DraftKey::New(_) => return difference(key, "another key"),
+                }
+                self.check_part(draft, value, &field.value)
+            },
+        )
     }
 
     fn list(&self, draft: &Draft<'_>, out: NodeId, items: &[DraftValue]) -> VerifyResult {
@@ -286,32 +292,28 @@ impl Verifier<'_, '_> {
     /// Checks a new value: every reader must read exactly this value.
     fn check_value(&self, out: NodeId, value: &Value) -> VerifyResult {
         match value {
+            Value::Array(_) if !self.output.kind(out).is_sequence() => difference(out, "no list"),
             Value::Array(items) => {
-                if !self.output.kind(out).is_sequence()
-                    || self.output.children(out).count() != items.len()
-                {
-                    return difference(out, "another list");
-                }
-                self.output
-                    .children(out)
-                    .zip(items)
-                    .try_for_each(|(child, item)| self.check_value(child, item))
+                let children = self.output.children(out);
+                check_each(out, children, items.iter(), ITEMS, |child, item| {
+                    self.check_value(child, item)
+                })
+            }
+            Value::Object(_) if !self.output.kind(out).is_mapping() => {
+                difference(out, "no mapping")
             }
             Value::Object(map) => {
-                if !self.output.kind(out).is_mapping()
-                    || self.output.entries(out).count() != map.len()
-                {
-                    return difference(out, "another mapping");
-                }
-                self.output
-                    .entries(out)
-                    .zip(map)
-                    .try_for_each(|((key, child), (name, item))| {
-                        if !self.output.is_text(key, name) {
-                            return difference(key, "another key");
-                        }
-                        self.check_value(child, item)
-                    })
+                let entries = self.output.entries(out);
+                check_each(
+                    out,
+                    entries,
+                    map.iter(),
+                    FIELDS,
+                    |(key, child), (name, item)| match self.output.is_text(key, name) {
+                        true => self.check_value(child, item),
+                        false => difference(key, "another key"),
+                    },
+                )
             }
             Value::String(text) if self.is_string(out, text) => Ok(()),
             scalar => match scalar_value(self.output, out) {

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use textwrap::{WordSeparator, WordSplitter};
 
 use serde::Serialize;
 
@@ -174,6 +175,17 @@ pub fn json(json: String) -> String {
         }
     }
     escaped
+}
+
+/// Options to wrap a text between words, with an indentation for all lines but the first.
+pub fn wrap_options(width: usize, indent: &str) -> textwrap::Options<'_> {
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(indent)
+        .break_words(false);
+    // Words are split at blanks only, so names and paths stay whole.
+    options
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
 }
 
 /// Cuts very long words, and quotations in backticks, to their beginning: a value may be as long as a book.

@@ -2,7 +2,6 @@
 //! resolved, and finds the nodes of a path in that value.
 
 use serde_json::{Map, Number, Value};
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::parse::MAX_DEPTH;
@@ -85,7 +84,10 @@ pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> LocatedNode {
     };
     for step in &path.0 {
         let next = match step {
-            Step::Key(key) => find_key(tree, tree.follow(found.value), key, &mut BTreeSet::new()),
+            Step::Key(key) => tree.entry(found.value, key).map(|entry| LocatedNode {
+                key: Some(entry.key),
+                value: entry.value,
+            }),
             Step::Index(index) => {
                 let at = tree.children(tree.follow(found.value)).nth(*index);
                 at.map(|value| LocatedNode { key: None, value })
@@ -95,46 +97,6 @@ pub fn find(tree: &Tree<'_>, root: NodeId, path: &Path) -> LocatedNode {
         found = next;
     }
     found
-}
-
-/// Searches a mapping and its merge sources. Each mapping is searched once; otherwise nested merge keys could make
-/// the search exponential.
-fn find_key(
-    tree: &Tree<'_>,
-    mapping: NodeId,
-    wanted: &str,
-    seen: &mut BTreeSet<NodeId>,
-) -> Option<LocatedNode> {
-    // A chain of merge keys longer than any nesting is hostile; `to_value` refuses it with its reason.
-    if !tree.kind(mapping).is_mapping() || seen.len() > MAX_DEPTH || !seen.insert(mapping) {
-        return None;
-    }
-    let is_wanted =
-        |key: NodeId| !tree.is_merge_key(key) && key_text(tree, key).as_deref() == Some(wanted);
-    if let Some((key, value)) = tree.entries(mapping).find(|&(key, _)| is_wanted(key)) {
-        return Some(LocatedNode {
-            key: Some(key),
-            value,
-        });
-    }
-    let merged = tree
-        .entries(mapping)
-        .filter(|&(key, _)| tree.is_merge_key(key));
-    merged
-        .flat_map(|(_, value)| merge_sources(tree, value))
-        .find_map(|source| find_key(tree, source, wanted, seen))
-}
-
-/// The mappings that the value of a `<<` refers to.
-fn merge_sources(tree: &Tree<'_>, value: NodeId) -> Vec<NodeId> {
-    let value = tree.follow(value);
-    if tree.kind(value).is_sequence() {
-        return tree
-            .children(value)
-            .map(|source| tree.follow(source))
-            .collect();
-    }
-    vec![value]
 }
 
 /// Whether two values are equal. Fast if their fields are in the same order.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::diagnostic::Label;
-use crate::manifest::object::{DocumentContent, find_objects};
+use crate::manifest::object::objects_in;
 use crate::manifest::pod::Workload;
 use crate::manifest::view::view_of;
 use crate::outcome::view::WorkloadView;
@@ -94,10 +94,8 @@ impl DocumentTask<'_> {
         let edited = String::from_utf8_lossy(&splice(text.as_bytes(), edits)).into_owned();
         let Ok(output) = &parse(&edited) else { return };
         let source = Source::new(std::sync::Arc::clone(self.setting.name), output.text());
-        let objects = find_objects(output, self.setting.kinds);
-        let objects = objects.iter().filter_map(DocumentContent::as_object);
-        let views = objects.filter_map(|object| {
-            let workload = self.read_workload(object, output, &source)?;
+        let views = objects_in(output, self.setting.kinds).filter_map(|object| {
+            let workload = self.read_workload(&object, output, &source)?;
             Some(view_of(&workload))
         });
         let mut views: Vec<WorkloadView> = views.collect();

@@ -11,7 +11,7 @@ use crate::edit::yaml_document;
 use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
-use crate::outcome::{Outcome, PolicyReport};
+use crate::outcome::PolicyReport;
 use crate::plan::draft::Draft;
 use crate::plan::plan;
 use crate::policy::Policy;
@@ -38,7 +38,7 @@ impl SecondRun {
     /// what another one sets, a second run does both again, with the same result.
     fn further_changes(&self, policy: &Policy) -> Option<Vec<Change>> {
         let report = report_of(policy, &self.reports)?;
-        let changes = changes_in(report)?.iter();
+        let changes = report.outcome.injections()?.iter();
         let further =
             changes.filter(|change| !change.is_generated() && !self.is_reverted(change, policy));
         Some(further.cloned().collect())
@@ -49,7 +49,7 @@ impl SecondRun {
         let others = self.reports.iter();
         let others = others.filter(|report| *report.policy != *policy.identity);
         let mut same = others
-            .flat_map(|report| changes_in(report).unwrap_or_default())
+            .flat_map(|report| report.outcome.injections().unwrap_or_default())
             .filter(|other| other.target == change.target);
         self.is_same && same.any(|other| is_removal(other) != is_removal(change))
     }
@@ -84,7 +84,10 @@ impl DocumentTask<'_> {
         let policies = self.setting.policies.iter();
         policies
             .filter_map(|policy| Some((policy, self_reference(policy)?)))
-            .filter(|(policy, _)| report_of(policy, reports).and_then(changes_in).is_some())
+            .filter(|(policy, _)| {
+                report_of(policy, reports)
+                    .is_some_and(|report| report.outcome.injections().is_some())
+            })
             .collect()
     }
 
@@ -110,7 +113,7 @@ impl DocumentTask<'_> {
         if planned
             .policies
             .iter()
-            .all(|report| changes_in(report).is_none())
+            .all(|report| report.outcome.injections().is_none())
         {
             return None;
         }
@@ -126,14 +129,6 @@ impl DocumentTask<'_> {
 fn report_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r PolicyReport> {
     let mut reports = reports.iter();
     reports.find(|report| *report.policy == *policy.identity)
-}
-
-/// The changes of a policy; `None` if it injected nothing.
-fn changes_in(report: &PolicyReport) -> Option<&[Change]> {
-    match &report.outcome {
-        Outcome::Injected(changes) => Some(changes),
-        Outcome::UpToDate | Outcome::TakenOut(_) | Outcome::Skipped(_) | Outcome::Failed(_) => None,
-    }
 }
 
 fn not_idempotent(

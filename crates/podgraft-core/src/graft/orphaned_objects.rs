@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::key_in_records;
-use crate::manifest::object::{DocumentContent, find_objects};
+use crate::manifest::object::objects_in;
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::outcome::GeneratedRecord;
@@ -75,10 +75,7 @@ fn orphans_in(
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     for (chunk, tree) in documents_with(MANAGED_BY.1, text) {
-        for object in find_objects(&tree, kinds)
-            .iter()
-            .filter_map(DocumentContent::as_object)
-        {
+        for object in objects_in(&tree, kinds) {
             let value = to_value(&tree, object.node).ok().filter(is_managed);
             let Some((key, found)) =
                 value.and_then(|value| orphans.get_key_value(&key_in_records(&value)))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::diagnostic::Diagnostic;
 use crate::edit::companion::unwrap_list;
 use crate::inventory::written_name;
-use crate::manifest::object::{DocumentContent, Object, find_objects};
+use crate::manifest::object::{DocumentContent, Object, find_objects, objects_in};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
 use crate::outcome::{FileReport, GeneratedRecord, ObjectName, WorkloadReport};
@@ -50,11 +50,6 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
     // Where this run writes a new version of an object that others have, the old one goes.
     let (replaced, elsewhere): (Vec<GeneratedRecord>, Vec<GeneratedRecord>) = elsewhere
         .into_iter()
-        .map(|object| GeneratedRecord {
-            name: object.name,
-            digest: object.digest,
-            policy: object.policy,
-        })
         .partition(|object| names.contains(&object.name));
     needed.extend(elsewhere.iter().map(GeneratedRecord::key));
     // An object that others need may stay, but in another place than the room that was made for it. Then that room is
@@ -174,10 +169,7 @@ fn needed_by_others(
 ) -> Result<Vec<GeneratedRecord>, Diagnostic> {
     let mut needed = Vec::new();
     for (chunk, tree) in documents_with(RECORD, text) {
-        for object in find_objects(&tree, kinds)
-            .iter()
-            .filter_map(DocumentContent::as_object)
-        {
+        for object in objects_in(&tree, kinds) {
             if kinds.find(&object.api_version, &object.kind).is_some() {
                 continue;
             }
@@ -340,10 +332,7 @@ impl Pruner<'_> {
         tree: &Tree<'_>,
     ) -> (Vec<PrunedObject<'_>>, Vec<(NodeId, &GeneratedRecord)>) {
         let (mut prunable, mut changed) = (Vec::new(), Vec::new());
-        for object in find_objects(tree, &self.kinds)
-            .iter()
-            .filter_map(DocumentContent::as_object)
-        {
+        for object in objects_in(tree, &self.kinds) {
             let Some(value) = to_value(tree, object.node).ok() else {
                 continue;
             };
@@ -442,6 +431,7 @@ pub(super) fn generated(record: &Record) -> impl Iterator<Item = GeneratedRecord
             name: name.clone(),
             digest: digest.clone(),
             policy: policy.policy.clone(),
+            set: policy.set.clone(),
         })
     })
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::change::{Change, RecordCause};
 use crate::diagnostic::{Diagnostic, unless};
-use crate::manifest::object::{DocumentContent, Object, find_objects};
+use crate::manifest::object::{DocumentContent, Object, objects_in};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
@@ -207,11 +207,8 @@ impl<'s> MarkedWorkloads<'s> {
             };
             let Ok(tree) = parse(text) else { continue };
             let source = Source::new("", text);
-            for object in find_objects(&tree, self.kinds)
-                .iter()
-                .filter_map(DocumentContent::as_object)
-            {
-                let workload = Workload::find(&tree, &source, object, self.kinds, None);
+            for object in objects_in(&tree, self.kinds) {
+                let workload = Workload::find(&tree, &source, &object, self.kinds, None);
                 let marked =
                     workload.filter(|workload| workload.workload_annotation(MARKER).is_some());
                 names.extend(marked.map(|workload| {

@@ -13,7 +13,7 @@ use super::{
     name_in,
 };
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::object::{DocumentContent, Object, find_objects, find_template_line};
+use crate::manifest::object::{Object, find_template_line, objects_in};
 use crate::manifest::prefilter::{DocumentScan, classify};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
@@ -157,13 +157,10 @@ impl<'r> InventoryReader<'r> {
         let source = Source::from_line(Arc::clone(self.name), text, first_line);
         match parse(text) {
             Ok(tree) => {
-                for object in find_objects(&tree, kinds)
-                    .iter()
-                    .filter_map(DocumentContent::as_object)
-                {
-                    let is_recorded = has_record && self.record(object, &tree);
+                for object in objects_in(&tree, kinds) {
+                    let is_recorded = has_record && self.record(&object, &tree);
                     if !is_recorded && self.asks_for(&object.kind) {
-                        self.object(object, &tree, &source);
+                        self.object(&object, &tree, &source);
                     }
                 }
             }
@@ -253,11 +250,8 @@ impl<'r> InventoryReader<'r> {
         let Ok(tree) = parse(&text) else {
             return self.unreadable.push(place.clone());
         };
-        for object in find_objects(&tree, &PodKinds::of(self.options))
-            .iter()
-            .filter_map(DocumentContent::as_object)
-        {
-            self.add_name(object, &tree, place);
+        for object in objects_in(&tree, &PodKinds::of(self.options)) {
+            self.add_name(&object, &tree, place);
         }
     }
 

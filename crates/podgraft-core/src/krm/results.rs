@@ -8,6 +8,7 @@ use crate::change::{list, list_removed};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 use crate::source::Place;
+use crate::wording;
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step};
@@ -146,7 +147,7 @@ impl ResourceList<'_> {
         if let Some((key, value)) = entries("results") {
             let earlier = self.value(value).unwrap_or(Value::Null);
             let earlier = earlier.as_array().into_iter().flatten();
-            let earlier = earlier.map(|result| printable(&result.to_string()));
+            let earlier = earlier.map(|result| wording::json(result.to_string()));
             let texts: Vec<String> = earlier.chain(lines).collect();
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
@@ -276,23 +277,5 @@ fn step_to(tree: &Tree<'_>, node: NodeId, at: usize) -> Option<(Step, NodeId)> {
 }
 
 fn as_json(result: &KrmResult) -> String {
-    printable(&serde_json::to_string(result).expect("strings and numbers are always JSON"))
-}
-
-/// Escapes characters so that JSON is read alike by every YAML parser: YAML 1.1 breaks lines at some characters, or
-/// does not allow them.
-fn printable(json: &str) -> String {
-    if json.is_ascii() && !json.contains('\u{7f}') {
-        return json.to_owned();
-    }
-    let mut escaped = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
-                escaped += &format!("\\u{:04x}", c as u32);
-            }
-            _ => escaped.push(c),
-        }
-    }
-    escaped
+    wording::json(serde_json::to_string(result).expect("strings and numbers are always JSON"))
 }

@@ -75,6 +75,15 @@ pub fn find_objects(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<DocumentContent> {
     found
 }
 
+/// [`find_objects`] without what is no object.
+pub(crate) fn objects_in(tree: &Tree<'_>, kinds: &PodKinds) -> impl Iterator<Item = Object> {
+    let found = find_objects(tree, kinds).into_iter();
+    found.filter_map(|content| match content {
+        DocumentContent::Object(object) => Some(object),
+        DocumentContent::Untyped { .. } => None,
+    })
+}
+
 /// Whether a document of a tree is a List without items.
 pub fn has_empty_list(tree: &Tree<'_>) -> bool {
     tree.roots().iter().any(|&root| is_empty_list(tree, root))

@@ -134,6 +134,8 @@ pub struct GeneratedRecord {
     pub digest: String,
     /// The policy that generated it.
     pub policy: String,
+    /// The set of the policy.
+    pub set: Option<String>,
 }
 
 impl GeneratedRecord {
@@ -292,6 +294,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What the policy injected. `None` if it injected nothing.
+    pub fn injections(&self) -> Option<&[Change]> {
+        match self {
+            Outcome::Injected(changes) => Some(changes),
+            Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(_) => {
+                None
+            }
+        }
+    }
+
     /// What an earlier run injected and this one removed. `None` if the policy still applies or had injected nothing.
     pub fn removals(&self) -> Option<&[Change]> {
         match self {

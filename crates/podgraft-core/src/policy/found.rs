@@ -27,10 +27,14 @@ fn kind_of(tree: &Tree<'_>, root: NodeId) -> GroupKind {
     (group, word(tree, root, "kind").to_owned())
 }
 
+/// The objects of all documents.
+fn all_objects(tree: &Tree<'_>) -> impl Iterator<Item = NodeId> {
+    tree.roots().iter().flat_map(|&root| objects(tree, root))
+}
+
 /// The resource kinds in `source` of the policies of a file.
 fn sources_in(tree: &Tree<'_>) -> Vec<GroupKind> {
-    let roots = tree.roots().iter().flat_map(|&root| objects(tree, root));
-    let sources = roots.filter_map(|root| {
+    let sources = all_objects(tree).filter_map(|root| {
         let source = find(tree, root, &Path::of(&["spec", "source"]));
         let is_policy = word(tree, root, "kind") == INJECTION_POLICY.kind;
         let kind = kind_of(tree, tree.follow(source.value));
@@ -54,7 +58,7 @@ pub(super) fn built_in_sources(
 ) -> Vec<Arc<PolicyFile>> {
     let mut texts = Vec::new();
     for (_, tree) in trees {
-        for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+        for root in all_objects(tree) {
             let kind = kind_of(tree, root);
             let Some(builtin) = builtin::for_resources(&kind.0, &kind.1) else {
                 continue;
@@ -138,7 +142,7 @@ pub(super) fn find_policies<'t>(
 ) {
     let before = found.len() + problems.len();
     let has_strays = !unclaimed_resources(file, tree, sources).is_empty();
-    for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+    for root in all_objects(tree) {
         match read_object(file, tree, root, sources) {
             Ok(policy) => found.extend(policy),
             Err(problem) => problems.push(*problem),
@@ -162,7 +166,7 @@ fn unclaimed_resources(
     sources: &[GroupKind],
 ) -> Vec<(GroupKind, Place)> {
     let mut unclaimed = Vec::new();
-    for root in tree.roots().iter().flat_map(|&root| objects(tree, root)) {
+    for root in all_objects(tree) {
         let kind = kind_of(tree, root);
         let is_custom = kind.0.contains('.') && !kind.0.ends_with(".k8s.io");
         let is_known = sources.contains(&kind)

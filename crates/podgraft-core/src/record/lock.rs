@@ -29,6 +29,7 @@ pub use seen::SeenWorkloads;
 use super::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds,
 };
+use crate::outcome::GeneratedRecord;
 use crate::ownership::{RecordedWorkload, TextAdjustment, WorkloadKey, is_false};
 
 /// The file's name.
@@ -122,19 +123,6 @@ struct RestoreDetails {
     room: TextAdjustment,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextDifferences>,
-}
-
-/// A generated object in a lock file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockedObject {
-    /// Kind, namespace and name, such as `ConfigMap shop/orders-jmx`.
-    pub name: String,
-    /// The digest of its content.
-    pub digest: String,
-    /// The policy that generated it.
-    pub policy: String,
-    /// The set of the policy.
-    pub set: Option<String>,
 }
 
 /// What a run did to a workload, with its key in the lock file.
@@ -380,14 +368,14 @@ impl Lock {
     }
 
     /// Returns the generated objects that records of workloads name, with these workloads.
-    pub(crate) fn generated(&self) -> impl Iterator<Item = (&WorkloadKey, LockedObject)> {
+    pub(crate) fn generated(&self) -> impl Iterator<Item = (&WorkloadKey, GeneratedRecord)> {
         let policies = self.workloads.iter().flat_map(|(key, locked)| {
             let policies = locked.policies.iter();
             policies.map(move |(policy, effects)| (key, policy, effects))
         });
         policies.flat_map(|(key, policy, effects)| {
             effects.generated.iter().map(move |(name, digest)| {
-                let object = LockedObject {
+                let object = GeneratedRecord {
                     name: name.clone(),
                     digest: digest.clone(),
                     policy: policy.clone(),

@@ -211,22 +211,10 @@ fn digest_identity(item: &Value) -> String {
 
 /// Escapes a key as a path segment, like RFC 6901: `~` as `~0`, `/` as `~1`.
 pub(crate) fn escape(key: &str) -> Cow<'_, str> {
-    let (mut segment, mut start) = (String::new(), 0);
-    for (at, byte) in key.bytes().enumerate() {
-        let code = match byte {
-            b'~' => "~0",
-            b'/' => "~1",
-            _ => continue,
-        };
-        segment.push_str(&key[start..at]);
-        segment.push_str(code);
-        start = at + 1;
+    match key.contains(['~', '/']) {
+        true => Cow::Owned(key.replace('~', "~0").replace('/', "~1")),
+        false => Cow::Borrowed(key),
     }
-    if start == 0 {
-        return Cow::Borrowed(key);
-    }
-    segment.push_str(&key[start..]);
-    Cow::Owned(segment)
 }
 
 /// Whether a segment is the escaped key.

@@ -122,7 +122,7 @@ fn injected(files: &[ReportedFile<'_>]) -> String {
         true => "adopted by",
         false => "injected by",
     };
-    let mut lines = changed(files, verb, injections, list);
+    let mut lines = changed(files, verb, Outcome::injections, list);
     lines.number += unlisted(files, WorkloadStatus::Injected);
     lines.finish("injected")
 }
@@ -130,13 +130,6 @@ fn injected(files: &[ReportedFile<'_>]) -> String {
 /// One line for each workload from which something was removed.
 fn taken_out(files: &[ReportedFile<'_>]) -> String {
     changed(files, |_| "taken out", Outcome::removals, list_removed).finish("taken out")
-}
-
-fn injections(outcome: &Outcome) -> Option<&[Change]> {
-    match outcome {
-        Outcome::Injected(changes) => Some(changes),
-        Outcome::TakenOut(_) | Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(_) => None,
-    }
 }
 
 /// The first changes in words, and the number of the others.

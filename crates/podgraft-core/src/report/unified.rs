@@ -8,14 +8,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use textwrap::{WordSeparator, WordSplitter};
-
 use super::hunks::policies_of;
 use super::lines::{AddedLine, ChangeGroup, GroupLine, LineChange, LineIndex, changes_of, group};
 use super::without_record;
 use crate::change::{list, list_removed};
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
-use crate::wording::{self, Paint, is_unsafe, one_line};
+use crate::wording::{self, Paint, is_unsafe, one_line, wrap_options};
 use crate::yaml::stream::is_separator;
 
 /// The reader of the diff.
@@ -365,17 +363,6 @@ fn hunk_title(
         format!("{}: {}", workload.title(), policies.join(", "))
     });
     titles.collect::<Vec<_>>().join("; ")
-}
-
-/// Options to wrap a text between words, with an indentation for all lines but the first.
-pub fn wrap_options(width: usize, indent: &str) -> textwrap::Options<'_> {
-    let options = textwrap::Options::new(width)
-        .subsequent_indent(indent)
-        .break_words(false);
-    // Words are split at blanks only, so names and paths stay whole.
-    options
-        .word_separator(WordSeparator::AsciiSpace)
-        .word_splitter(WordSplitter::NoHyphenation)
 }
 
 /// A line for a person, with control characters escaped. Nobody applies it, so it need not be exact.

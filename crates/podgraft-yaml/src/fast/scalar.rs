@@ -89,73 +89,42 @@ impl Parser<'_> {
         quote: u8,
         parent: Option<usize>,
     ) -> Option<ScannedScalar> {
-        let (kind, end, value) = if quote == b'"' {
-            let (end, value) = self.scan_double_quoted(at, parent)?;
-            (NodeKind::DoubleQuoted, end, value)
-        } else {
-            let (end, value) = self.scan_single_quoted(at, parent)?;
-            (NodeKind::SingleQuoted, end, value)
+        let kind = match quote {
+            b'"' => NodeKind::DoubleQuoted,
+            _ => NodeKind::SingleQuoted,
         };
-        let extra = value.map_or(VERBATIM, |value| self.keep(value));
-        Some(ScannedScalar {
-            kind,
-            end: offset(end),
-            extra,
-            colon: None,
-        })
-    }
-
-    fn scan_single_quoted(
-        &self,
-        at: usize,
-        parent: Option<usize>,
-    ) -> Option<(usize, Option<String>)> {
-        let mut value: Option<String> = None;
-        let mut from = at + 1;
+        let (mut value, mut from): (Option<String>, usize) = (None, at + 1);
         loop {
-            let found = from + memchr::memchr2(b'\'', b'\n', &self.bytes[from..])?;
-            if self.bytes[found] == b'\n' {
-                from = self.fold_quoted(from, found, parent?, value.get_or_insert_default())?;
-                continue;
-            }
-            let piece = &self.tree.text[from..found];
-            if self.byte(found + 1) != b'\'' {
-                if let Some(value) = &mut value {
-                    value.push_str(piece);
-                }
-                return Some((found + 1, value));
-            }
-            let value = value.get_or_insert_default();
-            value.push_str(piece);
-            value.push('\'');
-            from = found + 2;
-        }
-    }
-
-    fn scan_double_quoted(
-        &self,
-        at: usize,
-        parent: Option<usize>,
-    ) -> Option<(usize, Option<String>)> {
-        let mut value: Option<String> = None;
-        let mut from = at + 1;
-        loop {
-            let found = from + memchr::memchr3(b'"', b'\\', b'\n', &self.bytes[from..])?;
+            let rest = &self.bytes[from..];
+            let found = from
+                + match quote {
+                    b'"' => memchr::memchr3(b'"', b'\\', b'\n', rest)?,
+                    _ => memchr::memchr2(b'\'', b'\n', rest)?,
+                };
             let piece = &self.tree.text[from..found];
             match self.bytes[found] {
-                b'"' => {
-                    if let Some(value) = &mut value {
-                        value.push_str(piece);
-                    }
-                    return Some((found + 1, value));
+                b'\n' => {
+                    from = self.fold_quoted(from, found, parent?, value.get_or_insert_default())?;
                 }
                 b'\\' => {
                     let value = value.get_or_insert_default();
                     value.push_str(piece);
                     from = self.unescape_into(found + 1, parent, value)?;
                 }
+                b'\'' if self.byte(found + 1) == b'\'' => {
+                    let value = value.get_or_insert_default();
+                    value.push_str(piece);
+                    value.push('\'');
+                    from = found + 2;
+                }
                 _ => {
-                    from = self.fold_quoted(from, found, parent?, value.get_or_insert_default())?
+                    let value = value.map(|value| value + piece);
+                    return Some(ScannedScalar {
+                        kind,
+                        end: offset(found + 1),
+                        extra: value.map_or(VERBATIM, |value| self.keep(value)),
+                        colon: None,
+                    });
                 }
             }
         }

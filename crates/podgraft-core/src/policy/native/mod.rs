@@ -316,7 +316,8 @@ impl<'d, 't> PolicyReader<'d, 't> {
 
     fn policy(&mut self, policy: InjectionPolicy) -> Policy {
         let spec = policy.spec;
-        self.check_metadata();
+        let problems = source::check_names(self.document, &self.document.value);
+        self.problems.extend(problems);
         let at = Path::of(&["spec"]);
         let selects = self.filter(&spec.r#match.unwrap_or_default(), &at.key("match"));
         let excludes = self.filters(&spec.exclude, &at.key("exclude"));
@@ -362,25 +363,6 @@ impl<'d, 't> PolicyReader<'d, 't> {
             identity: self.document.identity(),
             text: Arc::clone(&self.document.file),
             ..Policy::default()
-        }
-    }
-
-    fn check_metadata(&mut self) {
-        let metadata = Path::of(&["metadata"]);
-        let Some(name) = self.document.text(&["metadata", "name"]) else {
-            let problem =
-                self.document
-                    .error(Code::BadPolicy, &metadata, "`metadata` must have `name`");
-            self.problems
-                .push(problem.help("the name stands in reports and in the marker on the workload"));
-            return;
-        };
-        self.report_invalid(&metadata.key("name"), names::check_dns_subdomain(name));
-        if let Some(namespace) = self.document.text(&["metadata", "namespace"]) {
-            self.report_invalid(
-                &metadata.key("namespace"),
-                names::check_dns_label(namespace),
-            );
         }
     }
 

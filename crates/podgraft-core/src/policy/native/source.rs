@@ -402,7 +402,8 @@ fn check_schema(
     }
 }
 
-fn check_names(document: &Document<'_>, value: &Value) -> Vec<Diagnostic> {
+/// The errors in name and namespace of an object.
+pub(super) fn check_names(document: &Document<'_>, value: &Value) -> Vec<Diagnostic> {
     let metadata = Path::of(&["metadata"]);
     let mut problems = Vec::new();
     for (word, check) in [

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Lock, LockedObject, NewRecord};
+use super::{Lock, NewRecord};
+use crate::outcome::GeneratedRecord;
 use crate::ownership::{RecordedWorkload, WorkloadKey};
 
 /// The lock files of a run. Each covers the files below its folder.
@@ -25,7 +26,7 @@ impl LockSet {
     }
 
     /// Returns the generated objects that the lock files name.
-    pub fn generated(&self) -> impl Iterator<Item = LockedObject> {
+    pub fn generated(&self) -> impl Iterator<Item = GeneratedRecord> {
         let objects = self.locks.iter().flat_map(Lock::generated);
         objects.map(|(_, object)| object)
     }
@@ -64,7 +65,7 @@ impl LockSet {
     pub(crate) fn generated_elsewhere<'n>(
         &self,
         files: impl Iterator<Item = &'n str>,
-    ) -> Vec<LockedObject> {
+    ) -> Vec<GeneratedRecord> {
         let of_run = borrowed(files.filter_map(|name| self.files.get(name)));
         let locks = self.locks.iter().enumerate();
         let objects = locks.flat_map(|(at, lock)| {
