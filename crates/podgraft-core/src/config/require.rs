@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::policy::schema::meant;
+use crate::policy::{LabelSelector, SelectorOperator, SelectorRequirement};
 use crate::source::Place;
 use crate::wording::count;
 use crate::yaml::value::Path;
@@ -34,7 +35,7 @@ pub enum Coverage {
     /// At least this number of workloads.
     AtLeast(usize),
     /// All workloads whose pod template labels match. The text is the selector for messages.
-    All(Box<LabelSelector>, String),
+    All(LabelSelector, String),
 }
 
 impl CoverageRequirement {
@@ -54,7 +55,7 @@ impl CoverageRequirement {
             Some((policy, selector)) => {
                 let parsed = parse_selector(selector)
                     .ok_or_else(|| format!("`{selector}` is no selector; {WANTED}"))?;
-                of(policy, Coverage::All(Box::new(parsed), selector.to_owned()))
+                of(policy, Coverage::All(parsed, selector.to_owned()))
             }
             None => {
                 let (policy, number) = text.split_once('=').ok_or(WANTED)?;
@@ -206,70 +207,60 @@ pub fn check(
 
 /// Whether labels match a selector. As in Kubernetes, `NotIn` also holds if the label is absent.
 fn holds(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
-    let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-    selector.match_labels.iter().flatten().all(has)
-        && selector
-            .match_expressions
-            .iter()
-            .flatten()
-            .all(|requirement| is_met(requirement, labels))
-}
-
-fn is_met(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, String>) -> bool {
-    let found = labels.get(&requirement.key);
-    let mut values = requirement.values.iter().flatten();
-    let is_among = found.is_some_and(|found| values.any(|value| value == found));
-    match requirement.operator.as_str() {
-        "In" => is_among,
-        "NotIn" => !is_among,
-        "Exists" => found.is_some(),
-        _ => found.is_none(),
-    }
+    let label = |key: &str| labels.get(key).map(String::as_str);
+    let mut requirements = selector.requirements.iter();
+    requirements.all(|requirement| requirement.is_met(label(&requirement.key)))
 }
 
 /// Parses a selector as `kubectl -l` does: `a=b,c!=d,e,!f,g in (h,i),j notin (k)`.
 fn parse_selector(text: &str) -> Option<LabelSelector> {
     // Split at commas, except in parentheses.
     let parts = regex_lite::Regex::new(r"[^,(]+(\([^)]*\))?").expect("it is a regular expression");
-    let found: Option<Vec<LabelSelectorRequirement>> = parts
+    let found: Option<Vec<SelectorRequirement>> = parts
         .find_iter(text)
         .map(|part| parse_part(part.as_str().trim()))
         .collect();
-    let found = found.filter(|found| !found.is_empty())?;
-    Some(LabelSelector {
-        match_expressions: Some(found),
-        match_labels: None,
-    })
+    let requirements = found.filter(|found| !found.is_empty())?;
+    Some(LabelSelector { requirements })
 }
 
-fn parse_part(text: &str) -> Option<LabelSelectorRequirement> {
+fn parse_part(text: &str) -> Option<SelectorRequirement> {
     // `==` is a synonym of `=`.
     let single = |value: &str| vec![value.trim().trim_start_matches('=').trim().to_owned()];
     if let Some((key, values)) = text.split_once(" notin ") {
-        return parsed(key, "NotIn", listed(values)?);
+        return parsed(key, SelectorOperator::NotIn, listed(values)?);
     }
     if let Some((key, values)) = text.split_once(" in ") {
-        return parsed(key, "In", listed(values)?);
+        return parsed(key, SelectorOperator::In, listed(values)?);
     }
     if let Some((key, value)) = text.split_once("!=") {
-        return parsed(key, "NotIn", single(value));
+        return parsed(key, SelectorOperator::NotIn, single(value));
     }
     match (text.split_once('='), text.strip_prefix('!')) {
-        (Some((key, value)), _) => parsed(key, "In", single(value)),
-        (None, Some(key)) => parsed(key, "DoesNotExist", Vec::new()),
-        (None, None) => parsed(text, "Exists", Vec::new()),
+        (Some((key, value)), _) => parsed(key, SelectorOperator::In, single(value)),
+        (None, Some(key)) => parsed(key, SelectorOperator::DoesNotExist, Vec::new()),
+        (None, None) => parsed(text, SelectorOperator::Exists, Vec::new()),
     }
 }
 
 /// A part of a selector, unless the key cannot be that of a label.
-fn parsed(key: &str, operator: &str, values: Vec<String>) -> Option<LabelSelectorRequirement> {
+fn parsed(
+    key: &str,
+    operator: SelectorOperator,
+    values: Vec<String>,
+) -> Option<SelectorRequirement> {
     let key = key.trim();
     let is_key = !key.is_empty() && !key.contains([' ', '=', '!', '(', ')']);
-    is_key.then(|| LabelSelectorRequirement {
+    is_key.then(|| requirement(key, operator, values))
+}
+
+fn requirement(key: &str, operator: SelectorOperator, values: Vec<String>) -> SelectorRequirement {
+    SelectorRequirement {
+        at: 0..0,
         key: key.to_owned(),
-        operator: operator.to_owned(),
-        values: (!values.is_empty()).then_some(values),
-    })
+        operator,
+        values,
+    }
 }
 
 /// The values in `(a, b)`.
@@ -298,7 +289,9 @@ impl ConfigReader<'_, '_> {
                     Coverage::AtLeast(usize::try_from(number).unwrap_or(usize::MAX))
                 }
                 (None, Some(selector)) => {
-                    let text = words_of(&selector);
+                    let selector = selector_of(selector);
+                    let words = selector.requirements.iter().map(ToString::to_string);
+                    let text = words.collect::<Vec<_>>().join(",");
                     if text.is_empty() {
                         self.report_error(
                             &at.key("selector"),
@@ -306,7 +299,7 @@ impl ConfigReader<'_, '_> {
                         );
                         continue;
                     }
-                    Coverage::All(Box::new(selector), text)
+                    Coverage::All(selector, text)
                 }
                 (Some(_), Some(_)) | (None, None) => {
                     self.report_error(&at, "write either `atLeast` or `selector`");
@@ -323,28 +316,27 @@ impl ConfigReader<'_, '_> {
     }
 }
 
-/// The selector in the syntax of `kubectl -l`, for messages.
-fn words_of(selector: &LabelSelector) -> String {
-    let labels = selector.match_labels.iter().flatten();
-    let mut words: Vec<String> = labels
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    for requirement in selector.match_expressions.iter().flatten() {
-        let values = requirement
-            .values
-            .iter()
-            .flatten()
-            .cloned()
-            .collect::<Vec<_>>()
-            .join(",");
-        words.push(match requirement.operator.as_str() {
-            "In" => format!("{} in ({values})", requirement.key),
-            "NotIn" => format!("{} notin ({values})", requirement.key),
-            "Exists" => requirement.key.clone(),
-            _ => format!("!{}", requirement.key),
-        });
+/// The selector of a configuration, whose schema knows no other operators.
+fn selector_of(selector: v1::LabelSelector) -> LabelSelector {
+    let labels = selector.match_labels.into_iter().flatten();
+    let labels = labels.map(|(key, value)| requirement(&key, SelectorOperator::In, vec![value]));
+    let expressions = selector.match_expressions.into_iter().flatten();
+    let expressions = expressions.map(|expression| {
+        let operator = match expression.operator.as_str() {
+            "In" => SelectorOperator::In,
+            "NotIn" => SelectorOperator::NotIn,
+            "Exists" => SelectorOperator::Exists,
+            _ => SelectorOperator::DoesNotExist,
+        };
+        requirement(
+            &expression.key,
+            operator,
+            expression.values.unwrap_or_default(),
+        )
+    });
+    LabelSelector {
+        requirements: labels.chain(expressions).collect(),
     }
-    words.join(",")
 }
 
 #[cfg(test)]

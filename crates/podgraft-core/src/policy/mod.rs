@@ -11,6 +11,7 @@ pub(crate) mod found;
 pub(crate) mod functions;
 mod generate;
 pub mod images;
+mod label_selector;
 pub(crate) mod mutation;
 pub(crate) mod names;
 pub mod native;
@@ -49,6 +50,7 @@ pub use condition_words::{ConditionWord, ConditionWords};
 use expression::{Expression, ObjectKinds, PolicyVariable};
 pub use generate::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
 use images::{ImageMirror, mirror_images};
+pub use label_selector::{LabelSelector, SelectorOperator, SelectorRequirement};
 pub use native::expand::InjectionTemplate;
 pub use native::generate::ResourceTemplate;
 use opentelemetry::InstrumentationMutation;
@@ -204,41 +206,6 @@ pub struct KindPattern {
     pub api_version: Option<GlobMatcher>,
     /// The glob for the kind.
     pub kind: GlobMatcher,
-}
-
-/// A label selector of Kubernetes: all requirements must hold. An entry of `matchLabels` is an `In` requirement with
-/// one value.
-#[derive(Debug, Clone, Default)]
-pub struct LabelSelector {
-    /// The requirements, in the policy's order.
-    pub requirements: Vec<SelectorRequirement>,
-}
-
-/// One requirement of a label selector.
-#[derive(Debug, Clone)]
-pub struct SelectorRequirement {
-    /// Its byte range in the policy's file.
-    pub at: Range<usize>,
-    /// The key of the label.
-    pub key: String,
-    /// The comparison.
-    pub operator: SelectorOperator,
-    /// The values for `In` and `NotIn`.
-    pub values: Vec<String>,
-}
-
-/// The operators of label selectors:
-/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelectorOperator {
-    /// The label exists with one of the values.
-    In,
-    /// The label is absent, or has another value.
-    NotIn,
-    /// The label exists.
-    Exists,
-    /// The label is absent.
-    DoesNotExist,
 }
 
 /// An entry of `matchConditions`.

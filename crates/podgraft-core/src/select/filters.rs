@@ -8,8 +8,8 @@ use crate::diagnostic::Diagnostic;
 use crate::manifest::object::Object;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
-    ConditionWord, Hooks, KindPattern, LabelSelector, Policy, Sample, SelectorOperator,
-    SelectorRequirement, WorkloadFilter,
+    ConditionWord, Hooks, KindPattern, LabelSelector, Policy, Sample, SelectorRequirement,
+    WorkloadFilter,
 };
 use crate::yaml::tree::NodeId;
 
@@ -278,18 +278,6 @@ fn written(pattern: &KindPattern) -> String {
     }
 }
 
-/// A requirement as text, such as `runtime=java`.
-pub(super) fn wanted(requirement: &SelectorRequirement) -> String {
-    let SelectorRequirement { key, values, .. } = requirement;
-    match requirement.operator {
-        SelectorOperator::In if values.len() == 1 => format!("{key}={}", values[0]),
-        SelectorOperator::In => format!("{key} in ({})", values.join(", ")),
-        SelectorOperator::NotIn => format!("{key} not in ({})", values.join(", ")),
-        SelectorOperator::Exists => key.clone(),
-        SelectorOperator::DoesNotExist => format!("!{key}"),
-    }
-}
-
 /// A sentence about a requirement that is not met: what it wants, and what is there instead.
 pub(super) fn wanted_and_found(
     failed: &SelectorRequirement,
@@ -301,20 +289,7 @@ pub(super) fn wanted_and_found(
         Some(value) => format!("{subject} has {}={value}", failed.key),
         None => format!("{subject} has no label `{}`", failed.key),
     };
-    format!("{field} wants {}, {found}", wanted(failed))
-}
-
-impl SelectorRequirement {
-    /// Whether the value of a label, or its absence, meets the requirement.
-    pub(super) fn is_met(&self, value: Option<&str>) -> bool {
-        let is_listed = |value: &str| self.values.iter().any(|wanted| wanted == value);
-        match self.operator {
-            SelectorOperator::In => value.is_some_and(is_listed),
-            SelectorOperator::NotIn => !value.is_some_and(is_listed),
-            SelectorOperator::Exists => value.is_some(),
-            SelectorOperator::DoesNotExist => value.is_none(),
-        }
-    }
+    format!("{field} wants {}, {found}", failed)
 }
 
 /// A number from 0 to below 100 that depends only on the texts: FNV-1a, and a finisher that spreads its bits. Without

@@ -7,7 +7,7 @@ use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{ConditionWord, LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
 
-use super::filters::{FilterResult, list, matches_any, wanted, wanted_and_found};
+use super::filters::{FilterResult, list, matches_any, wanted_and_found};
 use super::{NotApplied, WorkloadFacts, near_miss};
 
 /// The label that the API server puts on every Namespace; its value is the name.
@@ -65,9 +65,8 @@ impl WorkloadFacts<'_, '_> {
             .into_iter()
             .find(|requirement| !requirement.is_met(Some(namespace)))
         {
-            let wanted = wanted(failed);
             let reason =
-                format!("namespaceSelector wants {wanted}, the workload is in `{namespace}`");
+                format!("namespaceSelector wants {failed}, the workload is in `{namespace}`");
             return self.fails_label(failed, reason);
         }
         if by_object.is_empty() {
