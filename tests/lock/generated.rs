@@ -624,3 +624,38 @@ fn an_object_that_somebody_changed_is_to_be_deleted() {
     let help = "an earlier run wrote it, and no record has it like this: delete it";
     assert!(messages.contains(help), "{messages}");
 }
+
+/// Two folders of workloads in the same namespace may be one cluster or two. With a lock file of its own each is one.
+#[test]
+fn an_object_of_another_folder_is_not_written_again_and_the_run_says_so() {
+    let place = empty_repository();
+    let workload = DEPLOYMENT.replacen("metadata:\n", "metadata:\n  namespace: shop\n", 1);
+    let policy =
+        generating("agent", "v").replace("{name: shared}", "{name: shared, namespace: shop}");
+    place.write("agent.yaml", policy);
+    let files = ["clusters/a/orders.yaml", "clusters/b/orders.yaml"];
+    let apply = |folder| {
+        let output = succeeded(&place, &["apply", "-i", "-p", "agent.yaml", folder]);
+        stderr_of(&output)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    for file in files {
+        place.write(file, &workload);
+    }
+    assert!(!apply("clusters/a").contains("missing-object"));
+    let said = apply("clusters/b");
+    assert!(said.contains("missing-object"), "{said}");
+    assert!(said.contains("clusters/a/orders.yaml"), "{said}");
+    assert!(!place.read(files[1]).contains("kind: ConfigMap"));
+    assert!(!apply("clusters").contains("missing-object"));
+
+    succeeded(&place, &["undo", "-i", "clusters"]);
+    for (file, folder) in files.into_iter().zip(["clusters/a", "clusters/b"]) {
+        assert_eq!(place.read(file), workload);
+        place.write(format!("{folder}/podgraft.lock"), "");
+        assert!(!apply(folder).contains("missing-object"));
+        assert!(place.read(file).contains("kind: ConfigMap"));
+    }
+}

@@ -216,6 +216,9 @@ fn companions_of_policy(
         Ok(found) => {
             let objects = found.iter().map(|(companion, _)| companion);
             problems.extend(objects.filter_map(|object| companions::parted(subject, object)));
+            let present = found.iter().filter(|(_, is_present)| *is_present);
+            problems
+                .extend(present.filter_map(|(object, _)| companions::elsewhere(subject, object)));
             found
         }
         Err(found) => {

@@ -14,7 +14,7 @@ use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::template::TemplateError;
 use crate::record::digest;
 use crate::record::live::as_created;
-use crate::source::Place;
+use crate::source::{Place, folder_of};
 
 use super::RuleContext;
 use super::equality::is_same;
@@ -85,6 +85,35 @@ pub(super) fn parted(
         .of_policy(&*policy.identity);
     let help = "state it in the policy: `namespace: ${workload.namespace}`; or say with `--namespace NAME` where these manifests will be installed";
     Some(warning.help(help))
+}
+
+/// A note about an object that is not written because it stands in a file of another folder, which this run does not
+/// have. That folder may be for another cluster.
+pub(super) fn elsewhere(
+    subject: RuleContext<'_, '_>,
+    companion: &GeneratedObject,
+) -> Option<Diagnostic> {
+    let (policy, workload) = (subject.policy, subject.workload);
+    let known = subject.inventory.object(&companion.name)?;
+    let file = &known.place.source;
+    let (folder, own) = (folder_of(file), folder_of(&workload.source.name));
+    let rest = own.strip_prefix(&folder);
+    let is_beside = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if known.standing != SourceRole::RecordedFile || is_beside || folder.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "the {} that policy `{}` generates for {} stands in `{file}`, so it is not written here",
+        companion.name,
+        policy.identity,
+        workload.title()
+    );
+    let note = Diagnostic::note(Code::MissingObject, message)
+        .at(workload.name_place(), "this workload")
+        .of_policy(&*policy.identity);
+    Some(note.help(
+        "if that folder is for another cluster, give each of them a `podgraft.lock` of its own",
+    ))
 }
 
 impl RuleContext<'_, '_> {
