@@ -98,14 +98,28 @@ fn in_filter(filter: &WorkloadFilter, policy: &Policy) -> Vec<UnmatchedReason> {
 }
 
 /// Why the globs match nothing: all of them have characters that no name in Kubernetes has. They were probably meant as
-/// regular expressions.
+/// regular expressions, or as what to leave out.
 fn in_globs(globs: &[GlobMatcher]) -> Option<String> {
     const SIGNS: [char; 7] = ['^', '$', '(', ')', '|', '+', '\\'];
-    let is_impossible = |glob: &GlobMatcher| glob.glob().glob().contains(SIGNS);
+    let is_capital = |letter: char| letter.is_ascii_uppercase();
+    let is_impossible = |glob: &GlobMatcher| {
+        let text = glob.glob().glob();
+        text.contains(SIGNS) || text.contains(is_capital) || text.starts_with('!')
+    };
     let first = globs.first()?.glob().glob();
-    globs.iter().all(is_impossible).then(|| {
-        let plain: String = first.replace(".*", "*").replace(SIGNS, "");
-        format!("`{first}` is a glob, not a regular expression: write `{plain}`")
+    if !globs.iter().all(is_impossible) {
+        return None;
+    }
+    Some(match first.strip_prefix('!') {
+        Some(rest) => format!("no name begins with `!`: write `{rest}` under `exclude`"),
+        None if first.contains(SIGNS) => {
+            let plain: String = first.replace(".*", "*").replace(SIGNS, "");
+            format!("`{first}` is a glob, not a regular expression: write `{plain}`")
+        }
+        None => {
+            let plain = first.to_lowercase();
+            format!("names have no capital letters, and `{first}` has: write `{plain}`")
+        }
     })
 }
 
