@@ -241,11 +241,6 @@ impl WorkloadKey {
         } = self;
         format!("{kind} {namespace}{slash}{name} ({file})")
     }
-
-    /// Whether the workload has the kind, namespace and name of another one, in whatever file.
-    pub(crate) fn has_name_of(&self, other: &WorkloadKey) -> bool {
-        (&self.kind, &self.namespace, &self.name) == (&other.kind, &other.namespace, &other.name)
-    }
 }
 
 /// What a run did to a workload, for the lock file.

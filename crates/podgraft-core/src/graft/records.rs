@@ -11,7 +11,7 @@ use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
 use crate::ownership::{TextAdjustment, WorkloadKey};
-use crate::record::lock::RecordSearch;
+use crate::record::lock::{Lock, RecordSearch};
 use crate::record::{MARKER, Record, RecordError, RecordedValue};
 use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
@@ -121,8 +121,13 @@ impl<'a> DocumentTask<'a> {
         let is_gone = |file: &str| locks.is_gone_beside(&workload.source.name, file);
         // Undo takes out what is recorded, and adoption takes what is there.
         let finds_copies = !options.take_out.is_undo() && !options.adopt;
+        let gone = |lock: &Lock, file: &str| match self.setting.marked {
+            Some(marked) => marked.gone(lock, file),
+            None => &[],
+        };
         let search = RecordSearch {
             is_present: &is_present,
+            gone: &gone,
             is_gone: &is_gone,
             finds_copies,
         };
@@ -180,6 +185,7 @@ pub(super) struct MarkedWorkloads<'s> {
     text: &'s [u8],
     kinds: &'s PodKinds,
     names: OnceLock<HashSet<MarkedName>>,
+    gone: OnceLock<Vec<WorkloadKey>>,
 }
 
 impl<'s> MarkedWorkloads<'s> {
@@ -189,7 +195,21 @@ impl<'s> MarkedWorkloads<'s> {
             text,
             kinds,
             names: OnceLock::new(),
+            gone: OnceLock::new(),
         }
+    }
+
+    /// The recorded workloads that the file does not have any more. Only a file with fewer markers than recorded workloads
+    /// is read for it.
+    fn gone(&self, lock: &Lock, file: &str) -> &[WorkloadKey] {
+        self.gone.get_or_init(|| {
+            let recorded = lock.workloads_of(file).count();
+            if memmem::find_iter(self.text, MARKER.as_bytes()).count() >= recorded {
+                return Vec::new();
+            }
+            let gone = lock.workloads_of(file).filter(|key| !self.contains(key));
+            gone.cloned().collect()
+        })
     }
 
     /// Whether the file has a marked workload with the kind, stated namespace and name of this key.

@@ -6,6 +6,7 @@
 
 mod contents;
 mod copied;
+mod index;
 mod locks;
 mod moved;
 mod policy;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use contents::{ContentKey, ContentKind};
 use copied::AlikeWorkloads;
+use index::{FilesByName, Index};
 pub use locks::LockSet;
 pub(crate) use moved::{MarkedWorkload, RecordSearch};
 pub use policy::LockedRecordError;
@@ -57,7 +59,8 @@ pub struct Lock {
     /// By policy and place: digests of items or texts of variables, each with its generation (higher is newer).
     contents: BTreeMap<ContentKey, BTreeMap<String, u64>>,
     workloads: BTreeMap<WorkloadKey, LockedWorkload>,
-    alike: AlikeWorkloads,
+    alike: Index<AlikeWorkloads>,
+    files_by_name: Index<FilesByName>,
 }
 
 /// The locked changes of one workload.

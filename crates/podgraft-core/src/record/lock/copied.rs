@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use super::moved::prefer;
 use super::{Lock, LockedPolicy, LockedRecordError, MarkedWorkload};
@@ -60,7 +59,7 @@ impl MarkedWorkload<'_> {
         let names_in = |list| self.value.container_names(self.paths, list);
         let containers: Vec<&str> = LISTS.into_iter().flat_map(names_in).collect();
         let is_known = |name: &String| containers.contains(&name.as_str());
-        for alike in lock.alike.of(lock) {
+        for alike in lock.alike.get(|| alike_in(lock)) {
             let of_kind = alike.iter().filter(|(key, _)| key.kind == self.key.kind);
             let best = of_kind.max_by_key(|(key, names)| {
                 let has_containers = names.iter().all(is_known);
@@ -97,45 +96,24 @@ impl MarkedWorkload<'_> {
     }
 }
 
-/// The recorded workloads in groups with the same changes, whatever the workloads and their containers are called. Made
-/// when it is first asked for, so that many copies are found in the time of one.
-#[derive(Debug, Default)]
-pub(super) struct AlikeWorkloads(OnceLock<Vec<AlikeGroup>>);
+/// The recorded workloads in groups with the same changes, whatever the workloads and their containers are called, so that
+/// many copies are found in the time of one.
+pub(super) type AlikeWorkloads = Vec<AlikeGroup>;
 
 /// Workloads with the same changes, each with the names of its containers.
-type AlikeGroup = Vec<(WorkloadKey, Vec<String>)>;
+pub(super) type AlikeGroup = Vec<(WorkloadKey, Vec<String>)>;
 
-impl AlikeWorkloads {
-    fn of(&self, lock: &Lock) -> &[AlikeGroup] {
-        self.0.get_or_init(|| {
-            let mut groups: BTreeMap<String, AlikeGroup> = BTreeMap::new();
-            for (key, locked) in &lock.workloads {
-                let (shape, containers) = shape_of(&locked.policies);
-                groups
-                    .entry(shape)
-                    .or_default()
-                    .push((key.clone(), containers));
-            }
-            groups.into_values().collect()
-        })
+fn alike_in(lock: &Lock) -> AlikeWorkloads {
+    let mut groups: BTreeMap<String, AlikeGroup> = BTreeMap::new();
+    for (key, locked) in &lock.workloads {
+        let (shape, containers) = shape_of(&locked.policies);
+        groups
+            .entry(shape)
+            .or_default()
+            .push((key.clone(), containers));
     }
+    groups.into_values().collect()
 }
-
-/// The copy of a lock file may get other workloads.
-impl Clone for AlikeWorkloads {
-    fn clone(&self) -> Self {
-        AlikeWorkloads::default()
-    }
-}
-
-/// It says nothing that the workloads do not say.
-impl PartialEq for AlikeWorkloads {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for AlikeWorkloads {}
 
 /// Returns what was recorded of a workload as text, with numbers for the names of containers, and those names.
 fn shape_of(policies: &BTreeMap<String, LockedPolicy>) -> (String, Vec<String>) {

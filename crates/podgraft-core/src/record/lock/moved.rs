@@ -79,6 +79,8 @@ pub(crate) struct FoundRecord {
 pub(crate) struct RecordSearch<'s> {
     /// Whether a recorded workload of the same file is still there.
     pub is_present: &'s dyn Fn(&WorkloadKey) -> bool,
+    /// Recorded workloads of a file that are not there any more, as far as that is seen at first sight.
+    pub gone: &'s dyn Fn(&Lock, &str) -> &'s [WorkloadKey],
     /// Whether a recorded file is gone.
     pub is_gone: &'s dyn Fn(&str) -> bool,
     /// Whether copies of workloads of other files are looked for.
@@ -129,7 +131,10 @@ impl Lock {
         key: &WorkloadKey,
         is_present: &dyn Fn(&WorkloadKey) -> bool,
     ) -> Vec<Candidate<'_>> {
-        let namesakes = self.candidates(&|candidate| candidate.has_name_of(key));
+        let namesakes = self.namesakes(key);
+        let namesakes: Vec<Candidate<'_>> = namesakes
+            .filter_map(|key| self.workloads.get_key_value(&key))
+            .collect();
         match namesakes.is_empty() {
             true => {
                 self.candidates(&|candidate| candidate.file == key.file && !is_present(candidate))

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{Lock, LockedWorkload, MarkedWorkload, RecordSearch};
-use crate::ownership::{Record, WorkloadKey};
+use crate::ownership::Record;
 
 impl Lock {
     /// Adds the policies that the marker does not name. A line that a merge brought back after an undo names nothing
@@ -40,12 +40,13 @@ impl Lock {
         search: &RecordSearch<'_>,
     ) -> Cow<'l, LockedWorkload> {
         let mut joined = Cow::Borrowed(own);
-        let is_earlier = |(key, _): &(&WorkloadKey, _)| {
-            let is_namesake = workload.key.has_name_of(key) && (search.is_gone)(&key.file);
-            let is_renamed = workload.key.file == key.file && !(search.is_present)(key);
-            *key != workload.key && (is_namesake || is_renamed)
-        };
-        for (_, earlier) in self.workloads.iter().filter(is_earlier) {
+        let namesakes = self.namesakes(workload.key);
+        let namesakes = namesakes.filter(|key| (search.is_gone)(&key.file));
+        let of_file = (search.gone)(self, &workload.key.file).iter().cloned();
+        for key in namesakes.chain(of_file) {
+            let Some(earlier) = self.workloads.get(&key).filter(|_| key != *workload.key) else {
+                continue;
+            };
             let Ok(Some(record)) = self.record_of(&joined, workload) else {
                 continue;
             };
