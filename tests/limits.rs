@@ -525,10 +525,10 @@ fn copies_that_double_are_refused() {
 }
 
 #[test]
-fn globs_that_nest_too_deep_are_refused() {
+fn globs_with_many_braces_are_refused() {
     for (depth, words) in [
-        (17, "nest more than 16 deep"),
-        (260, "nest more than 16 deep"),
+        (17, "more than 16 braces"),
+        (260, "more than 16 braces"),
         (100_000, "longer than 4096"),
     ] {
         let glob = format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
