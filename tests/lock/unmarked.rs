@@ -43,7 +43,7 @@ fn the_policy_is_named_again() {
 fn a_new_version_takes_the_place_of_the_old_one() {
     for (kept, lost) in [("agent", "tracer"), ("tracer", "agent")] {
         let (place, injected) = merged(kept);
-        place.write(&format!("policies/{lost}.yaml"), policy(lost, 2));
+        place.write(format!("policies/{lost}.yaml"), policy(lost, 2));
         apply(&place);
         let replaced = injected.replace(&format!("{lost}:1"), &format!("{lost}:2"));
         let replaced = replaced.replace(&format!("{lost}-1"), &format!("{lost}-2"));

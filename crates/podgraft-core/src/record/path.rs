@@ -211,7 +211,8 @@ fn digest_identity(item: &Value) -> String {
 
 /// Escapes a key as a path segment, like RFC 6901: `~` as `~0`, `/` as `~1`.
 pub(crate) fn escape(key: &str) -> Cow<'_, str> {
-    match key.contains(['~', '/']) {
+    // Keys are short: looking at each byte is faster than a search that is prepared for long texts.
+    match key.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
         true => Cow::Owned(key.replace('~', "~0").replace('/', "~1")),
         false => Cow::Borrowed(key),
     }
