@@ -12,8 +12,8 @@ use crate::outcome::{EarlierVersion, GeneratedObject};
 use crate::policy::GenerateEntry;
 use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::template::TemplateError;
-use crate::record::digest;
 use crate::record::live::as_created;
+use crate::record::{digest, rest_below};
 use crate::source::{Place, folder_of};
 
 use super::RuleContext;
@@ -97,8 +97,7 @@ pub(super) fn elsewhere(
     let known = subject.inventory.object(&companion.name)?;
     let file = &known.place.source;
     let (folder, own) = (folder_of(file), folder_of(&workload.source.name));
-    let rest = own.strip_prefix(&folder);
-    let is_beside = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_beside = rest_below(&own, &folder).is_some();
     if known.standing != SourceRole::RecordedFile || is_beside || folder.is_empty() {
         return None;
     }
