@@ -264,10 +264,21 @@ pub(crate) const DIGEST: &str = "~=";
 /// Undoes the escaping of a record path's segment: `~1` is `/`, `~0` is `~`.
 pub(crate) fn unescape(segment: &str) -> Cow<'_, str> {
     // Segments are short: looking at each byte is faster than a search that is prepared for long texts.
-    match segment.bytes().any(|byte| byte == b'~') {
-        true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
-        false => Cow::Borrowed(segment),
+    let Some(at) = segment.bytes().position(|byte| byte == b'~') else {
+        return Cow::Borrowed(segment);
+    };
+    let mut key = String::with_capacity(segment.len());
+    key.push_str(&segment[..at]);
+    for part in segment[at + 1..].split('~') {
+        let (char, part) = match part.as_bytes().first() {
+            Some(b'1') => ('/', &part[1..]),
+            Some(b'0') => ('~', &part[1..]),
+            _ => ('~', part),
+        };
+        key.push(char);
+        key.push_str(part);
     }
+    Cow::Owned(key)
 }
 
 impl ChangeTarget {

@@ -211,11 +211,22 @@ fn digest_identity(item: &Value) -> String {
 
 /// Escapes a key as a path segment, like RFC 6901: `~` as `~0`, `/` as `~1`.
 pub(crate) fn escape(key: &str) -> Cow<'_, str> {
-    // Keys are short: looking at each byte is faster than a search that is prepared for long texts.
-    match key.bytes().any(|byte| matches!(byte, b'~' | b'/')) {
-        true => Cow::Owned(key.replace('~', "~0").replace('/', "~1")),
-        false => Cow::Borrowed(key),
+    let (mut segment, mut start) = (String::new(), 0);
+    for (at, byte) in key.bytes().enumerate() {
+        let code = match byte {
+            b'~' => "~0",
+            b'/' => "~1",
+            _ => continue,
+        };
+        segment.push_str(&key[start..at]);
+        segment.push_str(code);
+        start = at + 1;
     }
+    if start == 0 {
+        return Cow::Borrowed(key);
+    }
+    segment.push_str(&key[start..]);
+    Cow::Owned(segment)
 }
 
 /// Whether a segment is the escaped key.
