@@ -237,7 +237,10 @@ impl<'t> Draft<'t> {
     fn position_of(&self, fields: &[DraftField], key: &str) -> Option<usize> {
         fields.iter().position(|field| match &field.key {
             DraftKey::Node(node) => self.tree.is_text(*node, key),
-            DraftKey::New(text) => **text == *key,
+            // Injected keys often begin alike, so they are compared from their ends.
+            DraftKey::New(text) => {
+                text.len() == key.len() && text.bytes().rev().eq(key.bytes().rev())
+            }
         })
     }
 

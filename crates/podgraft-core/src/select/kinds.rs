@@ -29,8 +29,8 @@ fn check(
     problems: &mut Vec<Diagnostic>,
 ) {
     let found = filter.kinds.iter().filter_map(|pattern| {
-        let place = policy.text.place(pattern.at.clone());
-        Some(problem(pattern, kinds)?.at(place, "here"))
+        let problem = problem(pattern, kinds)?;
+        Some(problem.at(policy.text.place(pattern.at.clone()), "here"))
     });
     problems.extend(found);
     filter
