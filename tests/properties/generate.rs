@@ -70,6 +70,9 @@ fn text() -> impl Strategy<Value = String> {
         ]),
         one_of(&[
             "line\nline\n",
+            "line\n\n",
+            "line\n\n\nline",
+            "\n",
             "a\tb",
             " lead",
             "trail ",

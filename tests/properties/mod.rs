@@ -74,9 +74,10 @@ fn values(text: &str) -> Vec<Value> {
 }
 
 /// How often each comment that the style writer makes stands in a text.
-fn comments(text: &str) -> [usize; 5] {
+fn comments(text: &str) -> [usize; 6] {
     [
         "# why",
+        "# deeper",
         "# at the edge",
         "# said here",
         "# next",

@@ -8,6 +8,15 @@ pub struct Style<'s> {
     at: usize,
     dash_indent: usize,
     step: usize,
+    /// The block scalar that was written last, whose content must not go on.
+    block: Option<Chomping>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Chomping {
+    Strip,
+    Clip,
+    Keep,
 }
 
 impl<'s> Style<'s> {
@@ -17,6 +26,7 @@ impl<'s> Style<'s> {
             at: 0,
             dash_indent: 0,
             step: 2,
+            block: None,
         };
         style.dash_indent = [0, 2, 0, 4][style.below(4)];
         style.step = [2, 4, 2, 3][style.below(4)];
@@ -53,6 +63,9 @@ impl<'s> Style<'s> {
             }
             text += &self.document(value);
         }
+        if self.block.is_none() && self.rarely(4) {
+            text.pop();
+        }
         text
     }
 
@@ -80,10 +93,14 @@ impl<'s> Style<'s> {
     }
 
     fn before_line(&mut self, indent: usize, text: &mut String) {
-        match self.below(24) {
-            20 => *text += "\n",
-            21 => *text += &format!("{}# why\n", " ".repeat(indent)),
+        let pad = " ".repeat(indent);
+        match self.below(28) {
+            20 if self.block != Some(Chomping::Keep) => *text += "\n",
+            21 => *text += &format!("{pad}# why\n"),
             22 => *text += "# at the edge\n",
+            23 if self.block.is_none() => *text += &format!("{pad}      \n"),
+            24 if self.block.is_none() => *text += &format!("{pad}    # deeper\n"),
+            25 if self.block != Some(Chomping::Keep) => *text += "\n \n",
             _ => {}
         }
     }
@@ -102,15 +119,7 @@ impl<'s> Style<'s> {
                 self.sequence(items, indent + self.dash_indent, text);
             }
             Value::String(lines) if is_literal(lines) && self.rarely(2) => {
-                let inner = " ".repeat(indent + self.step);
-                *text += if lines.ends_with('\n') {
-                    " |\n"
-                } else {
-                    " |-\n"
-                };
-                lines
-                    .lines()
-                    .for_each(|line| *text += &format!("{inner}{line}\n"));
+                self.literal(lines, indent, text);
             }
             other => {
                 *text += " ";
@@ -118,6 +127,21 @@ impl<'s> Style<'s> {
                 self.end_line(text);
             }
         }
+    }
+
+    fn literal(&mut self, lines: &str, indent: usize, text: &mut String) {
+        let (header, chomping) = match lines.len() - lines.trim_end_matches('\n').len() {
+            0 => (" |-\n", Chomping::Strip),
+            1 => (" |\n", Chomping::Clip),
+            _ => (" |+\n", Chomping::Keep),
+        };
+        *text += header;
+        let inner = " ".repeat(indent + self.step);
+        for line in lines.lines() {
+            let pad = if line.is_empty() { "" } else { &inner };
+            *text += &format!("{pad}{line}\n");
+        }
+        self.block = Some(chomping);
     }
 
     fn sequence(&mut self, items: &[Value], indent: usize, text: &mut String) {
@@ -129,6 +153,10 @@ impl<'s> Style<'s> {
                 Value::Object(fields) if !fields.is_empty() && !self.rarely(8) => {
                     self.mapping(fields, indent + 1 + gap, text);
                 }
+                Value::String(lines) if is_literal(lines) && self.rarely(2) => {
+                    text.truncate(text.len() - gap);
+                    self.literal(lines, indent, text);
+                }
                 other => {
                     *text += &self.flow(other);
                     self.end_line(text);
@@ -138,6 +166,7 @@ impl<'s> Style<'s> {
     }
 
     fn end_line(&mut self, text: &mut String) {
+        self.block = None;
         *text += ["\n", "\n", "\n", "\n", "\n", " # said here\n", "  \n"][self.below(7)];
     }
 
@@ -184,8 +213,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn is_literal(text: &str) -> bool {
-    let is_simple = |line: &str| {
-        !line.is_empty() && !line.starts_with([' ', '\t']) && !line.chars().any(char::is_control)
-    };
-    text.contains('\n') && !text.ends_with("\n\n") && text.lines().all(is_simple)
+    let is_simple =
+        |line: &str| !line.starts_with([' ', '\t']) && !line.chars().any(char::is_control);
+    text.contains('\n') && !text.starts_with('\n') && text.lines().all(is_simple)
 }

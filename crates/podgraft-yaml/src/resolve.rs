@@ -95,6 +95,15 @@ impl Tree<'_> {
         })
     }
 
+    /// The last node that begins before an offset: a scalar, or an empty collection. `None` if there is none.
+    pub fn last_before(&self, offset: usize) -> Option<NodeId> {
+        let before = self
+            .nodes
+            .partition_point(|node| (node.start as usize) < offset);
+        let last = u32::try_from(before).ok()?.checked_sub(1)?;
+        Some(NodeId(last))
+    }
+
     /// Whether a key is a merge key: a plain `<<` without a tag, or with the tag `!!merge`.
     #[inline]
     pub fn is_merge_key(&self, key: NodeId) -> bool {

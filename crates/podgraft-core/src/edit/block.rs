@@ -9,10 +9,10 @@ use crate::plan::draft::{DraftField, DraftKey, DraftValue, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind};
 
-use super::emit::{block_at_end, needs_line_end, plain_or_quoted};
+use super::emit::{needs_line_end, plain_or_quoted};
 use super::layout::{
-    behind_attached_comments, behind_blanks_between, column, comments_above, line_end_at,
-    line_start, next_line,
+    BlockScalarEnd, behind_attached_comments, column, comments_above, line_end_at, line_start,
+    next_line,
 };
 use super::lower::{Lowering, LoweringError, ParentContext};
 use super::text_cache::ValuePosition;
@@ -201,12 +201,12 @@ impl Lowering<'_, '_> {
         };
         let at = behind_attached_comments(text, at, column);
         let last = new.last.as_deref();
-        let behind = last.map_or(at, |value| self.behind_blanks(at, column, value));
+        let behind = last.map_or(at, |value| self.behind_content(at, column, value));
         let at = self.behind_skipped_blanks(at..behind);
         let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
         let pad = " ".repeat(column);
         let lines = if at == text.len() && !text.ends_with('\n') {
-            let eol = if self.is_tail_removed() { "" } else { eol };
+            let eol = if self.is_line_begun() { "" } else { eol };
             let end = match last.is_some_and(needs_line_end) {
                 true => self.style.line_end,
                 false => "",
@@ -224,13 +224,18 @@ impl Lowering<'_, '_> {
         self.edits.push(Edit::removal(at));
     }
 
-    /// The offset for new lines that belong at `at`: behind blank lines that would belong to a block scalar at their end.
-    fn behind_blanks(&self, at: usize, column: usize, value: &Value) -> usize {
-        if block_at_end(value).is_none() {
-            return at;
-        }
-        let removed = |from: usize| self.removals.get(&from).copied();
-        behind_blanks_between(self.tree.text(), at, column, value, removed)
+    /// The offset for new lines that belong at `at`: behind the lines that would become content of a block scalar at
+    /// their end.
+    pub(super) fn behind_content(&self, at: usize, column: usize, value: &Value) -> usize {
+        let end = BlockScalarEnd::of_value(value, column);
+        end.map_or(at, |end| {
+            end.behind_content(self.tree.text(), at, |from| self.end_of_removal(from))
+        })
+    }
+
+    /// The end of the entries that are removed from an offset on.
+    pub(super) fn end_of_removal(&self, from: usize) -> Option<usize> {
+        self.removals.get(&from).copied()
     }
 
     /// The offset for new entries that belong at the start of a range and must be written at its end or behind it.
@@ -248,13 +253,17 @@ impl Lowering<'_, '_> {
         end
     }
 
-    /// Whether the last lines of the text are removed and nothing is inserted behind them yet. New text then begins a
-    /// line and needs no line end before it.
-    fn is_tail_removed(&self) -> bool {
+    /// Whether new text at the end of a text without a last line end begins a line: what is inserted there already ends
+    /// with one, or the last lines are removed.
+    fn is_line_begun(&self) -> bool {
         let end = self.tree.text().len();
+        let mut edits = self.edits.iter().rev();
+        if let Some(last) = edits.find(|edit| edit.at.start == end && !edit.text.is_empty()) {
+            return last.text.ends_with('\n');
+        }
         let is_removal =
             |edit: &Edit| edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty();
-        self.edits.iter().any(is_removal) && !self.edits.iter().any(|edit| edit.at.start == end)
+        self.edits.iter().any(is_removal)
     }
 
     /// Inserts lines before what begins at `at`, which may share its line with dashes.

@@ -15,7 +15,7 @@ use crate::yaml::tree::{NodeId, NodeKind, Tree};
 use super::emit::{BlockStyle, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
 use super::layout::{
-    behind_attached_comments, behind_blanks, block_style, column, flow_style, line_end_at,
+    BlockScalarEnd, behind_attached_comments, block_style, column, flow_style, line_end_at,
     next_line,
 };
 use super::lower::{LoweringError, lower_in};
@@ -216,12 +216,11 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     let at = match tree.roots() {
         [_] => text.len(),
         // More documents follow, so the object goes right behind the content, before the next separator.
-        _ => behind_blanks(
-            text,
-            behind_attached_comments(text, line_behind(tree, root), 0),
-            0,
-            object,
-        ),
+        _ => {
+            let behind = behind_attached_comments(text, line_behind(tree, root), 0);
+            let end = BlockScalarEnd::of_value(object, 0);
+            end.map_or(behind, |end| end.behind_content(text, behind, |_| None))
+        }
     };
     let mut room = Vec::new();
     if at == text.len() && !text.ends_with('\n') {

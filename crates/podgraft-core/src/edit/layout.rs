@@ -145,12 +145,13 @@ pub(super) fn behind_attached_comments(text: &str, from: usize, column: usize) -
     at
 }
 
-/// Whether the next line that is not blank is a comment that is indented deeper than `column`.
-pub(super) fn has_deeper_comment(text: &str, from: usize, column: usize) -> bool {
-    let lines = text[from..].lines();
-    let mut lines = lines.skip_while(|line| line.trim_matches([' ', '\t']).is_empty());
-    let comment = lines.next().and_then(|line| comment_at(line, 0));
-    comment.is_some_and(|(indent, _)| indent > column)
+/// The number of blanks that a line begins with.
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+fn is_blank(line: &str) -> bool {
+    line.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
 }
 
 /// The offset behind the last commented-out item and its lines, in the block of comment lines that begins here.
@@ -181,44 +182,84 @@ fn comment_at(text: &str, at: usize) -> Option<(usize, &str)> {
     comment.starts_with('#').then_some((indent, comment))
 }
 
-/// The offset behind blank lines that would become content of a block scalar written before them at the end of a value.
-/// These are all blank lines behind a block that keeps them (`|+`), and otherwise those longer than `column`.
-pub(super) fn behind_blanks(text: &str, from: usize, column: usize, value: &Value) -> usize {
-    behind_blanks_between(text, from, column, value, |_| None)
+/// Lines behind a block scalar that may become a part of its content: blank lines and comments.
+#[derive(Clone, Copy)]
+pub(super) struct BlockScalarEnd {
+    /// A longer line of blanks is content, and so is a comment that is indented deeper.
+    column: usize,
+    /// All blank lines are content (`|+`).
+    keeps_blanks: bool,
 }
 
-/// [`behind_blanks`] where lines are removed: `removed` gives the end of what is removed from an offset on. The blank
-/// lines behind stand behind the new lines, too.
-pub(super) fn behind_blanks_between(
-    text: &str,
-    from: usize,
-    column: usize,
-    value: &Value,
-    removed: impl Fn(usize) -> Option<usize>,
-) -> usize {
-    let is_blank = |line: &str| line.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
-    let (mut at, mut cursor) = (from, from);
-    let mut block = None;
-    while cursor < text.len() {
-        let line = &text[cursor..line_end(text, cursor)];
-        let end_of_removed = removed(cursor);
-        if !is_blank(line) && end_of_removed.is_none() {
-            break;
+impl BlockScalarEnd {
+    /// That of the text of a new value whose key or dash is in a column. `None` if it does not end in a block scalar.
+    pub(super) fn of_value(value: &Value, column: usize) -> Option<Self> {
+        let text = block_at_end(value)?;
+        let keeps_blanks = text.ends_with("\n\n");
+        Some(BlockScalarEnd {
+            column,
+            keeps_blanks,
+        })
+    }
+
+    /// That of a node. `None` if it is no block scalar.
+    pub(super) fn of_node(tree: &Tree<'_>, node: NodeId) -> Option<Self> {
+        if !matches!(tree.kind(node), NodeKind::Literal | NodeKind::Folded) {
+            return None;
         }
-        let Some(block_scalar) = block.or_else(|| block_at_end(value)) else {
-            break;
-        };
-        block = Some(block_scalar);
-        if let Some(end) = end_of_removed {
-            cursor = end;
-            continue;
-        }
-        cursor = next_line(text, cursor);
-        if line.len() > column || line.contains('\t') || block_scalar.ends_with("\n\n") {
-            at = cursor;
+        let slice = tree.slice(node);
+        let end = BlockScalarEnd::of_header(slice, tree.text(), tree.start(node))?;
+        let (header, lines) = slice.split_once('\n')?;
+        let mut lines = lines.lines().filter(|line| !is_blank(line));
+        match lines.next() {
+            // With an indicator, the first line may be indented deeper than the others.
+            Some(first) if !header.contains(|char: char| char.is_ascii_digit()) => {
+                let column = indent_of(first).saturating_sub(1);
+                Some(BlockScalarEnd { column, ..end })
+            }
+            _ => Some(end),
         }
     }
-    at
+
+    /// That of a block scalar with this header, in the line of an offset. `None` if it is none.
+    pub(super) fn of_header(header: &str, text: &str, at: usize) -> Option<Self> {
+        let header = header.trim_start_matches(' ').lines().next()?;
+        let indicators = header.strip_prefix(['|', '>'])?;
+        Some(BlockScalarEnd {
+            column: indent_of(&text[line_start(text, at)..]),
+            keeps_blanks: indicators.split('#').next()?.contains('+'),
+        })
+    }
+
+    /// The offset behind the lines from `from` on that would become content. `removed` gives the end of what is removed
+    /// from an offset on: the lines behind stand behind the block scalar, too.
+    pub(super) fn behind_content(
+        self,
+        text: &str,
+        from: usize,
+        removed: impl Fn(usize) -> Option<usize>,
+    ) -> usize {
+        let (mut at, mut cursor) = (from, from);
+        while cursor < text.len() {
+            if let Some(end) = removed(cursor) {
+                cursor = end;
+                continue;
+            }
+            let line = &text[cursor..line_end(text, cursor)];
+            let is_content = match comment_at(text, cursor) {
+                Some((indent, _)) if indent > self.column => true,
+                None if is_blank(line) => {
+                    self.keeps_blanks || line.len() > self.column || line.contains('\t')
+                }
+                _ => break,
+            };
+            cursor = next_line(text, cursor);
+            if is_content {
+                at = cursor;
+            }
+        }
+        at
+    }
 }
 
 /// The line end in use at an offset: that of its line, else of the line before it.

@@ -9,12 +9,8 @@ use crate::plan::draft::{Draft, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
-use super::emit::{
-    BlockStyle, FlowStyle, block_at_end, block_item, block_value, flow_value, needs_line_end,
-};
-use super::layout::{
-    behind_blanks, block_style, column, column_of, has_deeper_comment, line_end, next_line,
-};
+use super::emit::{BlockStyle, FlowStyle, block_item, block_value, flow_value, needs_line_end};
+use super::layout::{block_style, column, column_of, line_end, next_line};
 use super::remove::not_key_and_value;
 use super::text_cache::TextCache;
 use super::{flow, scalar};
@@ -56,6 +52,7 @@ pub(super) fn lower_in(
         texts,
     };
     lowering.lower_part(&draft.root(), ParentContext::Root)?;
+    lowering.widen_removals();
     let mut edits = lowering.edits;
     edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
     // The sort is stable: insertions at one offset keep the order of the walk, inner ones first. A removal that begins
@@ -273,8 +270,7 @@ impl Lowering<'_, '_> {
     fn takes_lines_behind(&self, end: usize, column: usize, value: &Value) -> bool {
         let text = self.tree.text();
         let from = next_line(text, end);
-        behind_blanks(text, from, column, value) > from
-            || block_at_end(value).is_some() && has_deeper_comment(text, from, column)
+        self.behind_content(from, column, value) > from
     }
 
     /// The text between a key and a value written in place of an absent one: a blank for `{env:}`, none for `{env: }`.

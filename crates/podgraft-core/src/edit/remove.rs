@@ -1,12 +1,13 @@
 //! Removes fields of block mappings as whole lines. Comments above them stay.
 
 use foldhash::HashSet;
+use std::ops::Range;
 
 use crate::plan::draft::{DraftField, DraftKey};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
-use super::layout::{line_end_at, line_start, next_line};
+use super::layout::{BlockScalarEnd, line_end_at, line_start, next_line};
 use super::lower::{Lowering, LoweringError};
 
 type KeyValueNodes = (NodeId, NodeId);
@@ -87,6 +88,73 @@ impl Lowering<'_, '_> {
         }
         self.remove(start..to);
         Ok(())
+    }
+
+    /// Widens the removals behind a block scalar that stays: blank lines and comments behind what is removed would become
+    /// its content, so they go, too.
+    pub(super) fn widen_removals(&mut self) {
+        if self.removals.is_empty() {
+            return;
+        }
+        let removals = self.removals.iter().map(|(&from, &to)| from..to);
+        let mut removals: Vec<Range<usize>> = removals.collect();
+        removals.sort_unstable_by_key(|removal| removal.start);
+        let mut edits: Vec<&Edit> = self.edits.iter().collect();
+        edits.sort_by_key(|edit| edit.at.start);
+        let widened = removals.iter().filter_map(|removal| {
+            let scalar = self.block_scalar_before(removal.start, &removals, &edits)?;
+            let removed = |from: usize| self.end_of_removal(from);
+            let to = scalar.behind_content(self.tree.text(), removal.end, removed);
+            (to > removal.end).then(|| (removal.clone(), to))
+        });
+        let widened: Vec<(Range<usize>, usize)> = widened.collect();
+        for (removal, to) in widened {
+            self.widen(removal, to);
+        }
+    }
+
+    /// The block scalar that stands right before an offset in the edited text. `None` behind another removal: that one is
+    /// widened over this one.
+    fn block_scalar_before(
+        &self,
+        offset: usize,
+        removals: &[Range<usize>],
+        edits: &[&Edit],
+    ) -> Option<BlockScalarEnd> {
+        let text = self.tree.text();
+        let node = self.tree.last_before(offset)?;
+        let (start, end) = (self.tree.start(node), self.tree.span(node).end);
+        let begun = removals.partition_point(|removal| removal.start <= start);
+        let is_removed = begun > 0 && removals[begun - 1].contains(&start);
+        if is_removed || !text.get(end..offset)?.trim_ascii().is_empty() {
+            return None;
+        }
+        let before = |offset: usize| edits.partition_point(|edit| edit.at.start < offset);
+        let is_entry =
+            |edit: &&Edit| !edit.text.is_empty() && text[..edit.at.start].ends_with('\n');
+        if edits[before(end)..before(offset + 1)].iter().any(is_entry) {
+            return None;
+        }
+        let begun = before(start + 1);
+        match edits[..begun]
+            .last()
+            .filter(|edit| edit.at.contains(&start))
+        {
+            Some(edit) => BlockScalarEnd::of_header(&edit.text, text, start),
+            None => BlockScalarEnd::of_node(self.tree, node),
+        }
+    }
+
+    /// Widens a removal, which may reach over others and over places where something is inserted.
+    fn widen(&mut self, removal: Range<usize>, to: usize) {
+        for edit in &mut self.edits {
+            if edit.at == removal {
+                edit.at.end = to;
+            } else if edit.at.start > removal.start && edit.at.start < to {
+                edit.at = to..to;
+            }
+        }
+        self.removals.insert(removal.start, to);
     }
 
     /// Whether a key stands behind a `?`, on its line or on the line above. A `?` of the field before it is text.
