@@ -113,6 +113,7 @@ impl DocumentTask<'_> {
         let companions = pending.beside.iter();
         let companions = companions.flat_map(|planned| &planned.companions);
         let workload = &pending.workload;
+        let first = layout.companions.len();
         for companion in companions {
             let beside = self.beside(workload);
             let companion = in_folder_of(workload, companion.clone());
@@ -136,6 +137,13 @@ impl DocumentTask<'_> {
                 }),
                 Err(problem) => report.diagnostics.push(*problem),
             }
+        }
+        // One may have to stand behind blank lines, which would be content of its text. The others go there, too.
+        let placed = layout.companions[first..].iter_mut();
+        let mut texts: Vec<_> = placed.filter_map(|new| new.placed.text.as_mut()).collect();
+        let last = texts.iter().map(|text| text.edit.at.start).max();
+        for (text, last) in texts.iter_mut().zip(last.into_iter().cycle()) {
+            text.edit.at = last..last;
         }
     }
 
