@@ -208,3 +208,28 @@ fn a_mount_that_comes_back_without_its_volume_is_named() {
         "app: mount /agent of Pod p comes back, and the volume `data` that it mounts is not there";
     assert_eq!(warnings[0].message, message);
 }
+
+#[test]
+fn every_byte_comes_back_where_a_kept_policy_has_nothing_left_to_change() {
+    let text = concat!(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n  - name: app\n    image: a:1\n",
+        "    env:\n    - name: OLD\n      value: \"a\\n\"\n",
+    );
+    let env = |env: Value| json!({ "env": env });
+    let removes = policy("a", &env(json!([{"name": "OLD", "op": "Remove"}])));
+    let adds = policy(
+        "a",
+        &env(json!([{"name": "NEW", "value": "x"}, {"name": "GONE", "value": "x"}])),
+    );
+    let changes = policy(
+        "b",
+        &env(json!([{"name": "NEW", "value": "y"}, {"name": "GONE", "op": "Remove"}])),
+    );
+    let removed = done(text, &[removes], RemovalSelection::Nothing);
+    let both = done(&removed, &[adds, changes], RemovalSelection::Nothing);
+    assert!(
+        both.contains("OLD") && !both.contains("\"a\\n\"\n"),
+        "{both}"
+    );
+    assert_eq!(done(&both, &[], only("a")), text);
+}

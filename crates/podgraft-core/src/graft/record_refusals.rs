@@ -203,53 +203,57 @@ pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Opti
     )
 }
 
+/// Explains why what was injected cannot be taken out of a document.
 pub(super) fn explain(
-    obstacle: RemovalObstacle,
+    obstacle: &RemovalObstacle,
     tree: &Tree<'_>,
     source: &Source<'_>,
     recorded: &[RecordedObject<'_>],
 ) -> Diagnostic {
-    let (node, code, reason, help) = match obstacle {
+    let (node, code, help) = match obstacle {
         RemovalObstacle::Refused(refusal) => {
-            let (code, reason, help) = explain_refusal(refusal.reason);
-            (refusal.node, code, reason.to_owned(), help)
+            let (code, _, help) = explain_refusal(refusal.reason);
+            (refusal.node, code, help)
         }
-        RemovalObstacle::CannotWrite(LoweringError { node, reason }) => (
-            node,
+        RemovalObstacle::CannotWrite(LoweringError { node, .. }) => (
+            *node,
             Code::CannotEdit,
-            format!("it {reason}"),
             "write it in block style, `key: value` lines and `- item` lines",
         ),
-        RemovalObstacle::Forged(at) => (
-            at,
+        RemovalObstacle::Forged(at) | RemovalObstacle::TooDeep(at) => (
+            *at,
             Code::BadRecord,
-            "the record says that other values stood there".to_owned(),
             "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
         ),
-        RemovalObstacle::TooDeep(at) => (
-            at,
-            Code::BadRecord,
-            format!(
-                "with what the record says the document would nest deeper than {MAX_DEPTH} levels"
-            ),
-            "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
-        ),
-        RemovalObstacle::Wrong(difference) => {
+        RemovalObstacle::Wrong(_) => {
             let node = recorded
                 .first()
                 .map_or_else(|| tree.roots()[0], |recorded_object| recorded_object.node);
             (
                 node,
                 Code::Internal,
-                difference,
                 "this is a bug of podgraft; nothing was written. Please report it with the document",
             )
         }
     };
+    let reason = reason_of(obstacle);
     let message = format!("what was injected cannot be taken out here: {reason}");
     Diagnostic::error(code, message)
         .at(source.place(tree.span(node)), "here")
         .help(help)
+}
+
+/// Why what was injected cannot be taken out, as a clause.
+pub(super) fn reason_of(obstacle: &RemovalObstacle) -> String {
+    match obstacle {
+        RemovalObstacle::Refused(refusal) => explain_refusal(refusal.reason).1.to_owned(),
+        RemovalObstacle::CannotWrite(LoweringError { reason, .. }) => format!("it {reason}"),
+        RemovalObstacle::Forged(_) => "the record says that other values stood there".to_owned(),
+        RemovalObstacle::TooDeep(_) => format!(
+            "with what the record says the document would nest deeper than {MAX_DEPTH} levels"
+        ),
+        RemovalObstacle::Wrong(difference) => difference.clone(),
+    }
 }
 
 /// The names, or the first ones of many.

@@ -45,7 +45,7 @@ impl RecordedDocument<'_> {
         match self.stripped.parse(self.tree, &self.recorded) {
             Ok(tree) => Ok(Some(tree)),
             Err(obstacle) => {
-                let problem = explain(obstacle, self.tree, self.source, &self.recorded);
+                let problem = explain(&obstacle, self.tree, self.source, &self.recorded);
                 Err(vec![problem])
             }
         }
@@ -147,7 +147,7 @@ impl<'a> DocumentTask<'a> {
             Ok((stripped, original))
         });
         let (stripped, original) =
-            both.map_err(|obstacle| vec![explain(obstacle, tree, source, &recorded)])?;
+            both.map_err(|obstacle| vec![explain(&obstacle, tree, source, &recorded)])?;
         Ok(RecordedDocument {
             tree,
             source,

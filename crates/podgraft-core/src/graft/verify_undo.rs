@@ -29,7 +29,7 @@ use super::graft_on_threads;
 use super::orphaned_objects::warn_of_orphans;
 use super::pending::{PendingWorkload, Plan};
 use super::prune::{RunFile, prune, restore_end};
-use super::record_refusals::changed_since;
+use super::record_refusals::{changed_since, reason_of};
 use super::recorded::RecordedDocument;
 
 /// The result of undoing an edited document.
@@ -121,7 +121,7 @@ impl<'a> DocumentTask<'a> {
             Err(RemovalObstacle::Forged(_)) => {
                 return self.prove_anew(pair, &tree, &mut recorded, &pending);
             }
-            Err(obstacle) => return UndoProof::Not(format!("{obstacle:?}")),
+            Err(obstacle) => return UndoProof::Not(reason_of(&obstacle)),
         });
         match texts.any(|(index, text)| text.is_some() && matters(index)) {
             true => self.prove_anew(pair, &tree, &mut recorded, &pending),
@@ -142,7 +142,7 @@ impl<'a> DocumentTask<'a> {
         }
         match self.undo(pair, tree, recorded, pending) {
             Ok(texts) => UndoProof::Texts(texts),
-            Err(obstacle) => UndoProof::Not(format!("{obstacle:?}")),
+            Err(obstacle) => UndoProof::Not(reason_of(&obstacle)),
         }
     }
 
@@ -174,6 +174,15 @@ impl<'a> DocumentTask<'a> {
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.has_more);
         let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
+        // What an earlier run noted of the text is still found, but it does not know the text of this run.
+        if undone.is_inexact
+            && !pair.stripped.is_inexact
+            && let Some(noted) = recorded
+                .iter()
+                .find(|recorded| recorded.record.text.is_some())
+        {
+            return Err(RemovalObstacle::Forged(noted.at));
+        }
         // The text that undo must restore is proven already.
         if undone.text != pair.original() {
             undone.parse(tree, recorded)?;

@@ -123,6 +123,10 @@ impl Replay {
         let Some(mut effects) = draft.effects_since(&before, record_paths, &done.joins) else {
             return Ok(None);
         };
+        if effects.is_empty() {
+            // What was only opened counts as changed.
+            *draft = before;
+        }
         keep_digests(&mut effects, done.digests);
         effects.shared = done.shared;
         effects.joined.extend(done.twins);
