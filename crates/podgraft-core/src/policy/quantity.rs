@@ -108,18 +108,17 @@ fn split_digits(text: &str) -> (&str, &str) {
 fn decimal(whole: &str, fraction: &str, power: i32) -> i128 {
     // How many digits count whole nano-units; the digits behind them are rounded up.
     let counted = whole.len() as i64 + i64::from(power) + 9;
-    let (mut value, mut index, mut has_rest) = (0i128, 0i64, false);
-    for digit in whole.bytes().chain(fraction.bytes()) {
-        match index < counted {
-            true => value = append_digit(value, digit),
-            false => has_rest |= digit != b'0',
-        }
-        index += 1;
-    }
-    while index < counted && !matches!(value, 0 | i128::MAX) {
-        value = append_digit(value, b'0');
-        index += 1;
-    }
+    let taken = usize::try_from(counted).unwrap_or(0);
+    let digits = whole.bytes().chain(fraction.bytes());
+    let value = digits.clone().take(taken).fold(0, append_digit);
+    let has_rest = digits.skip(taken).any(|digit| digit != b'0');
+    let zeros = taken.saturating_sub(whole.len() + fraction.len());
+    let factor = u32::try_from(zeros).ok();
+    let factor = factor.and_then(|zeros| 10i128.checked_pow(zeros));
+    let value = match value {
+        0 => 0,
+        _ => value.saturating_mul(factor.unwrap_or(i128::MAX)),
+    };
     value.saturating_add(i128::from(has_rest))
 }
 
