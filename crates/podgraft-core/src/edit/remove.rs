@@ -109,7 +109,7 @@ impl Lowering<'_, '_> {
         });
         let widened: Vec<(Range<usize>, usize)> = widened.collect();
         for (removal, to) in widened {
-            self.widen(removal, to);
+            self.widen(&removal, to);
         }
     }
 
@@ -146,15 +146,14 @@ impl Lowering<'_, '_> {
     }
 
     /// Widens a removal, which may reach over others and over places where something is inserted.
-    fn widen(&mut self, removal: Range<usize>, to: usize) {
+    fn widen(&mut self, removal: &Range<usize>, to: usize) {
         for edit in &mut self.edits {
-            if edit.at == removal {
+            if edit.at == *removal {
                 edit.at.end = to;
             } else if edit.at.start > removal.start && edit.at.start < to {
                 edit.at = to..to;
             }
         }
-        self.removals.insert(removal.start, to);
     }
 
     /// Whether a key stands behind a `?`, on its line or on the line above. A `?` of the field before it is text.

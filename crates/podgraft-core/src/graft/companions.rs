@@ -141,9 +141,8 @@ impl DocumentTask<'_> {
         // One may have to stand behind blank lines, which would be content of its text. The others go there, too.
         let placed = layout.companions[first..].iter_mut();
         let mut texts: Vec<_> = placed.filter_map(|new| new.placed.text.as_mut()).collect();
-        let last = texts.iter().map(|text| text.edit.at.start).max();
-        for (text, last) in texts.iter_mut().zip(last.into_iter().cycle()) {
-            text.edit.at = last..last;
+        if let Some(last) = texts.iter().map(|text| text.edit.at.start).max() {
+            texts.iter_mut().for_each(|text| text.edit.at = last..last);
         }
     }
 
