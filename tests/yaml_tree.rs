@@ -349,7 +349,7 @@ fn kept_blank_lines_belong_to_the_scalar() {
         ],
     );
     check_values("a: >+ # c\n  x", &[(Folded, ">+ # c\n  x")]);
-    check_values("a: |+\n  x\n\n ", &[(Literal, "|+\n  x\n\n")]);
+    check_values("a: |+\n  x\n\n ", &[(Literal, "|+\n  x\n\n ")]);
     check(
         "- |+\n  x\n\n  \n- y\n",
         &[

@@ -248,6 +248,7 @@ impl<'a> TreeBuilder<'a> {
         let raw = to_range(span);
         let has_indicator = self.eat_indicator();
         let has_properties = self.eat_properties(span, anchor.as_ref());
+        let mut has_unended_blanks = false;
         let (kind, range) = match style {
             ScalarStyle::Plain if raw.is_empty() && self.open.is_empty() && !has_properties => {
                 return;
@@ -265,14 +266,21 @@ impl<'a> TreeBuilder<'a> {
             ScalarStyle::Plain => (NodeKind::Plain, raw),
             ScalarStyle::SingleQuoted => (NodeKind::SingleQuoted, raw),
             ScalarStyle::DoubleQuoted => (NodeKind::DoubleQuoted, raw),
-            ScalarStyle::Literal => (NodeKind::Literal, self.block_scalar(&raw)),
-            ScalarStyle::Folded => (NodeKind::Folded, self.block_scalar(&raw)),
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                let scalar = self.block_scalar(&raw);
+                has_unended_blanks = scalar.has_unended_blanks;
+                let kind = match style {
+                    ScalarStyle::Folded => NodeKind::Folded,
+                    _ => NodeKind::Literal,
+                };
+                (kind, scalar.range)
+            }
         };
         self.move_to(range.end);
         let id = self.push(kind, range, anchor, tag, span);
         let is_block = matches!(kind, NodeKind::Literal | NodeKind::Folded);
         let last_blank_line;
-        let value = if is_block && self.ends_with_kept_blanks(id) {
+        let value = if has_unended_blanks {
             last_blank_line = format!("{value}\n");
             &last_blank_line
         } else if is_block {
@@ -333,9 +341,9 @@ impl<'a> TreeBuilder<'a> {
         id
     }
 
-    /// Returns the span of a block scalar: from the `|` or `>` to the end of the last content line, or with `+` to
+    /// Finds the span of a block scalar: from the `|` or `>` to the end of the last content line, or with `+` to
     /// the end of the last blank line.
-    fn block_scalar(&self, raw: &Range<u32>) -> Range<u32> {
+    fn block_scalar(&self, raw: &Range<u32>) -> BlockScalar {
         let bytes = self.tree.text.as_bytes();
         let start = self.next_token();
         let header = start
@@ -345,7 +353,7 @@ impl<'a> TreeBuilder<'a> {
                 .count();
         let content = line_after(bytes, start);
         // The parser's end may be in the indentation of the next token, or in blanks without a line end at the end of
-        // the text. Neither line is part of the scalar.
+        // the text. The first is not part of the scalar, and the second only with `+`.
         let raw_end = (raw.end as usize).max(content);
         let last_line = line_start(bytes, content, raw_end);
         let indicators = &bytes[start + 1..header];
@@ -359,14 +367,21 @@ impl<'a> TreeBuilder<'a> {
         } else {
             last_line
         };
-        let kept = indicators
-            .contains(&b'+')
-            .then_some(end)
-            .filter(|&end| end > content);
-        let end = kept
+        let is_kept = indicators.contains(&b'+');
+        let blanks = &bytes[end..];
+        let ends_in_blanks =
+            is_kept && !blanks.is_empty() && blanks.iter().all(|&byte| byte == b' ');
+        let kept = match ends_in_blanks {
+            true => Some(bytes.len()),
+            false => is_kept.then_some(end).filter(|&end| end > content),
+        };
+        let range_end = kept
             .or_else(|| last_content(bytes, content..end, indent))
             .unwrap_or(header);
-        offset(start)..offset(end)
+        BlockScalar {
+            range: offset(start)..offset(range_end),
+            has_unended_blanks: ends_in_blanks && end > content,
+        }
     }
 
     /// Removes the line feed that the parser adds if the text ends after the header. It ends the last line of a block
@@ -377,29 +392,7 @@ impl<'a> TreeBuilder<'a> {
         if self.tree.slice(id).contains(is_line_end_char) {
             return value;
         }
-        // After a header with `+`, a last line of blanks counts as a blank line, which is kept.
-        let rest = &self.tree.text[self.tree.node(id).end as usize..];
-        let ends_with_blanks = rest.contains(is_line_end_char) && rest.ends_with(' ');
-        if ends_with_blanks && self.keeps_blanks(id) {
-            return value;
-        }
         value.strip_suffix('\n').map_or(value, |_| "")
-    }
-
-    /// Whether a block scalar's header has the keep indicator `+`.
-    fn keeps_blanks(&self, id: NodeId) -> bool {
-        let header = self.tree.slice(id).split(is_line_end_char).next();
-        let indicators = header.and_then(|header| header.split([' ', '\t', '#']).next());
-        indicators.is_some_and(|indicators| indicators.contains('+'))
-    }
-
-    /// Whether only a line of blanks without a line end follows a scalar that keeps its blank lines (`|+`). Kubectl's
-    /// document reader adds a line end to it, so the value has one more.
-    fn ends_with_kept_blanks(&self, id: NodeId) -> bool {
-        let rest = &self.tree.text.as_bytes()[self.tree.node(id).end as usize..];
-        let has_lines = self.tree.slice(id).contains(is_line_end_char);
-        let is_line_of_blanks = !rest.is_empty() && rest.iter().all(|&byte| byte == b' ');
-        has_lines && is_line_of_blanks && self.keeps_blanks(id)
     }
 
     /// Returns the column of the innermost open collection, from which an indentation indicator counts (YAML 1.2.2,
@@ -425,6 +418,14 @@ fn is_line_end_char(char: char) -> bool {
 
 fn is_line_end(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
+}
+
+/// A block scalar in the text.
+struct BlockScalar {
+    range: Range<u32>,
+    /// The text ends in a line of blanks without a line end, behind other lines of a scalar that keeps its blank lines
+    /// (`|+`). Kubectl's document reader adds a line end to it, so the value has one more.
+    has_unended_blanks: bool,
 }
 
 /// The start of the line that contains `at`, but not before `floor`.

@@ -6,7 +6,7 @@
 //!
 //! A span covers the content of a node: of a quoted scalar with its quotes; of a block scalar from its `|` or `>` to
 //! the end of its last content line without the line end (with keep chomping, `|+`, with all its blank lines and the
-//! last line end); of a flow collection with its brackets; of a block mapping from its first key and of a block
+//! last line end, and with blanks that end the text); of a flow collection with its brackets; of a block mapping from its first key and of a block
 //! sequence from its first dash, both to the end of their last content. A value that is not written at all has an
 //! empty span after its `:` or `-`. Properties (anchor, tag) are before the span.
 

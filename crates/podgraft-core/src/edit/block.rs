@@ -190,12 +190,8 @@ impl Lowering<'_, '_> {
         let end = self.tree.span(previous).end;
         let ends_in_line_end =
             end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
-        // Blanks without a line end are the last kept line of a `|+` block.
-        let is_last_line_of_blanks = text[end..].bytes().all(|byte| byte == b' ');
-        let at = if ends_in_line_end && !is_last_line_of_blanks {
+        let at = if ends_in_line_end {
             end
-        } else if has_only_kept_blanks(text, end) {
-            text.len()
         } else {
             next_line(text, end)
         };
@@ -360,15 +356,4 @@ fn find_dash(text: &str, from: usize) -> usize {
         };
     }
     at
-}
-
-/// Whether the text up to `end` may end with the header of a `|+` block, and its only line are the blanks at the end of
-/// the text.
-fn has_only_kept_blanks(text: &str, end: usize) -> bool {
-    let header = text[..end].trim_end_matches(|char: char| char.is_ascii_digit());
-    let rest = text[end..].split_once('\n');
-    rest.is_some_and(|(comment, blanks)| {
-        let has_blanks = !blanks.is_empty() && blanks.bytes().all(|byte| byte == b' ');
-        header.ends_with('+') && has_blanks && !comment.trim_start().starts_with(|char| char != '#')
-    })
 }
