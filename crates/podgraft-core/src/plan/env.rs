@@ -23,6 +23,11 @@ pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     field(&change.item.value, "value").and_then(Value::as_str)
 }
 
+/// Whether a change joins blanks alone. They are no flag: no later run could find them again.
+pub(super) fn joins_nothing(change: &EnvChange) -> bool {
+    change.op.joins() && value_of(change).unwrap_or_default().trim().is_empty()
+}
+
 /// An entry of a policy, and the container whose variable it changes.
 #[derive(Clone, Copy)]
 pub(super) struct VariableChange<'v> {
@@ -61,6 +66,7 @@ impl<'t> Planner<'_, 't> {
             (EnvOp::SetIfAbsent, None) => self.add_if_absent(change),
             (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
             (EnvOp::Set, Some(variable)) => self.set_variable(change, &variable),
+            _ if joins_nothing(change.entry) => Ok(()),
             (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => self.add_joined(change),
             (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, Some(variable)) => {
                 self.join(change, &variable)

@@ -9,10 +9,6 @@ pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
     let (body, addition) = (old.trim_end_matches('\n'), addition.trim_end_matches('\n'));
     let tail = &old[body.len()..];
     let separator = &change.separator;
-    // Blanks alone are not a flag: no later run could find them again.
-    if addition.trim().is_empty() {
-        return old.to_owned();
-    }
     if body.is_empty() {
         return addition.to_owned();
     }

@@ -11,7 +11,7 @@ use crate::record::name_field;
 
 use super::containers::{DesiredItem, ListPlace, items_of, text_of};
 use super::draft::DraftValue;
-use super::env::value_of;
+use super::env::{joins_nothing, value_of};
 use super::joined::joined;
 use super::order;
 use super::planner::{PlanResult, Planner};
@@ -171,6 +171,9 @@ impl<'t> Planner<'_, 't> {
             field,
             change,
         } = text;
+        if joins_nothing(change) {
+            return Ok(());
+        }
         let part = self.text_part(*owner, field, &change.name);
         let existing = part.as_ref().and_then(|part| self.draft.text(part));
         let addition = value_of(change).unwrap_or_default();
