@@ -11,8 +11,8 @@ use crate::yaml::tree::{NodeId, NodeKind};
 
 use super::emit::{needs_line_end, plain_or_quoted};
 use super::layout::{
-    BlockScalarEnd, behind_attached_comments, column, comments_above, line_end_at, line_start,
-    next_line,
+    BlockScalarEnd, behind_attached_comments, column, comments_above, line_behind, line_end_at,
+    line_start, next_line,
 };
 use super::lower::{Lowering, LoweringError, ParentContext};
 use super::text_cache::ValuePosition;
@@ -188,18 +188,11 @@ impl Lowering<'_, '_> {
     fn insert_behind(&mut self, previous: NodeId, column: usize, new: &NewLines) {
         let text = self.tree.text();
         let end = self.tree.span(previous).end;
-        let ends_in_line_end =
-            end > 0 && text.as_bytes()[end - 1] == b'\n' && !self.tree.span(previous).is_empty();
-        let at = if ends_in_line_end {
-            end
-        } else {
-            next_line(text, end)
-        };
-        let at = behind_attached_comments(text, at, column);
+        let at = behind_attached_comments(text, line_behind(text, end), column);
         let last = new.last.as_deref();
         let behind = last.map_or(at, |value| self.behind_content(at, column, value));
         let at = self.behind_skipped_blanks(at..behind);
-        let eol = line_end_at(text, end.saturating_sub(usize::from(ends_in_line_end)));
+        let eol = line_end_at(text, text[..end].trim_end_matches('\n').len());
         let pad = " ".repeat(column);
         let lines = if at == text.len() && !text.ends_with('\n') {
             let eol = if self.is_line_begun() { "" } else { eol };
@@ -320,13 +313,7 @@ impl Lowering<'_, '_> {
                 reason: "shares its line with the list around it",
             });
         }
-        let end = self.tree.span(node).end;
-        let end = if end > dash + 1 && text.as_bytes()[end - 1] == b'\n' {
-            end
-        } else {
-            next_line(text, end)
-        };
-        self.remove(start..end);
+        self.remove(start..line_behind(text, self.tree.span(node).end));
         Ok(())
     }
 }

@@ -15,8 +15,8 @@ use crate::yaml::tree::{NodeId, NodeKind, Tree};
 use super::emit::{BlockStyle, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
 use super::layout::{
-    BlockScalarEnd, behind_attached_comments, block_style, column, flow_style, line_end_at,
-    next_line,
+    BlockScalarEnd, behind_attached_comments, block_style, column, flow_style, line_behind,
+    line_end_at,
 };
 use super::lower::{LoweringError, lower_in};
 use super::text_cache::TextCache;
@@ -81,7 +81,8 @@ impl ObjectPlacement {
     pub fn room(self, tree: &Tree<'_>) -> TextAdjustment {
         let text = tree.text();
         let is_last = |node: NodeId, column| {
-            behind_attached_comments(text, line_behind(tree, node), column) == text.len()
+            behind_attached_comments(text, line_behind(tree.text(), tree.span(node).end), column)
+                == text.len()
         };
         let is_line_made = match self {
             ObjectPlacement::NewList(_) => {
@@ -197,17 +198,6 @@ fn write_item(
     })
 }
 
-/// The offset of the first line behind a document's content.
-fn line_behind(tree: &Tree<'_>, root: NodeId) -> usize {
-    let (text, end) = (tree.text(), tree.span(root).end);
-    // The span of a block scalar may include its last line end.
-    if text[..end].ends_with('\n') {
-        end
-    } else {
-        next_line(text, end)
-    }
-}
-
 fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
     let text = tree.text();
     let style = block_style(tree, root);
@@ -217,7 +207,8 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
         [_] => text.len(),
         // More documents follow, so the object goes right behind the content, before the next separator.
         _ => {
-            let behind = behind_attached_comments(text, line_behind(tree, root), 0);
+            let behind =
+                behind_attached_comments(text, line_behind(tree.text(), tree.span(root).end), 0);
             let end = BlockScalarEnd::of_value(object, 0);
             end.map_or(behind, |end| end.behind_content(text, behind, |_| None))
         }

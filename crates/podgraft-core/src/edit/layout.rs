@@ -97,6 +97,15 @@ pub(super) fn next_line(text: &str, at: usize) -> usize {
     memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |found| at + found + 1)
 }
 
+/// The start of the line behind content that ends at `end`. The span of a block scalar that keeps its blank lines (`|+`)
+/// includes its last line end.
+pub(super) fn line_behind(text: &str, end: usize) -> usize {
+    match text[..end].ends_with('\n') {
+        true => end,
+        false => next_line(text, end),
+    }
+}
+
 /// The start of the comment lines right above the line whose content begins at `at`, in the same column: they belong to
 /// that content. Without such lines, the start of its own line.
 pub(super) fn comments_above(text: &str, at: usize) -> usize {

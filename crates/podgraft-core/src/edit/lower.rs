@@ -10,7 +10,7 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_item, block_value, flow_value, needs_line_end};
-use super::layout::{block_style, column, column_of, line_end, next_line};
+use super::layout::{block_style, column, column_of, line_behind, line_end};
 use super::remove::not_key_and_value;
 use super::text_cache::TextCache;
 use super::{flow, scalar};
@@ -269,7 +269,7 @@ impl Lowering<'_, '_> {
     /// Whether a value that ends in a block scalar would make blank lines or comments behind it part of its content.
     fn takes_lines_behind(&self, end: usize, column: usize, value: &Value) -> bool {
         let text = self.tree.text();
-        let from = next_line(text, end);
+        let from = line_behind(text, end);
         self.behind_content(from, column, value) > from
     }
 
@@ -289,7 +289,7 @@ impl Lowering<'_, '_> {
     /// Adds the last line end of a block scalar that comes to the very end of a text without one.
     fn with_last_line_end(&self, mut text: String, end: usize, value: &Value) -> String {
         let source = self.tree.text();
-        let is_at_end = line_end(source, end) == source.len() && !source.ends_with('\n');
+        let is_at_end = line_behind(source, end) == source.len() && !source.ends_with('\n');
         if needs_line_end(value) && is_at_end {
             text.push_str(self.style.line_end);
         }

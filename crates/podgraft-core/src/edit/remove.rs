@@ -7,7 +7,7 @@ use crate::plan::draft::{DraftField, DraftKey};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
-use super::layout::{BlockScalarEnd, line_end_at, line_start, next_line};
+use super::layout::{BlockScalarEnd, line_behind, line_end_at, line_start};
 use super::lower::{Lowering, LoweringError};
 
 type KeyValueNodes = (NodeId, NodeId);
@@ -169,16 +169,8 @@ impl Lowering<'_, '_> {
 
     /// The offset of the line behind a field.
     fn end_of(&self, key: NodeId, value: NodeId) -> usize {
-        let text = self.tree.text();
         let end = self.tree.span(value).end.max(self.tree.span(key).end);
-        // The span of a block scalar includes its last line end.
-        let is_past_line_end =
-            !self.tree.span(value).is_empty() && text.as_bytes()[end - 1] == b'\n';
-        if is_past_line_end {
-            end
-        } else {
-            next_line(text, end)
-        }
+        line_behind(self.tree.text(), end)
     }
 
     /// Replaces a value on lines of its own that has a comment between it and its key. A new value of several lines
