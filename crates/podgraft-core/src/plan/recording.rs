@@ -324,7 +324,7 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
 
 /// Why changes cannot be recorded.
 const UNRECORDABLE: &str = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does \
-                            not know), or containers have no name, or the same";
+                            not know), or containers have the same name, or none";
 
 /// The warning that changes of a workload without a record cannot be recorded.
 pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {

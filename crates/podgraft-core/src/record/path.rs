@@ -200,6 +200,10 @@ fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
                 kind.trim_end_matches("Ref")
             )))
         }),
+        // At most one container of a list has no name where there is a record.
+        "containers" | "initContainers" | "ephemeralContainers" => {
+            Some(Cow::Borrowed(named.unwrap_or_default()))
+        }
         _ => named.map(|name| Cow::Borrowed(as_stated(key, name))),
     }
 }

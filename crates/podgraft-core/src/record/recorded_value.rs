@@ -63,7 +63,7 @@ impl<'t> RecordedValue<'t> {
     }
 }
 
-/// Whether a list of a pod has containers without a name, or two of one name: later, nobody could tell what went into
+/// Whether a list of a pod has two containers of one name, or without one: later, nobody could tell what went into
 /// which, so what is injected into such an object is never recorded.
 pub(crate) fn has_twin_containers(tree: &Tree<'_>, pod_spec: NodeId) -> bool {
     let mut lists = LISTS
@@ -72,14 +72,16 @@ pub(crate) fn has_twin_containers(tree: &Tree<'_>, pod_spec: NodeId) -> bool {
     lists.any(|list| has_twins(tree, list))
 }
 
-/// Whether items of a list have no name, or the same, so that none can be found again.
+/// Whether two items of a list have the same name, or none, so that they cannot be found again.
 fn has_twins(tree: &Tree<'_>, list: NodeId) -> bool {
     let mut seen = BTreeSet::new();
     tree.items(list).any(|item| {
         let name = tree.get(item, "name");
         match name.map(|name| to_value(tree, name)) {
             Some(Ok(Value::String(name))) => !seen.insert(name),
-            _ => true,
+            // Knative names a single container itself.
+            None => !seen.insert(String::new()),
+            Some(_) => true,
         }
     })
 }
