@@ -1,10 +1,9 @@
 //! One large text on one thread and on several: what comes of it is the same, down to every line number.
 
-use podgraft_core::diagnostic::Code;
+use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::graft::{Options, graft, graft_on_threads};
 use podgraft_core::inventory::Inventory;
 use podgraft_core::options::RemovalSelection;
-use podgraft_core::outcome::FileReport;
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::read::{PolicyFile, read};
 use std::num::NonZeroUsize;
@@ -101,51 +100,31 @@ fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn what_is_wrong_in_a_pod_that_no_policy_selects_is_nothing_wherever_it_stands() {
+fn what_is_no_yaml_in_a_pod_is_an_error_wherever_it_stands() {
     let sample = include_str!("../benches/sample.yaml");
     let (name, policies) = (Arc::from("all.yaml"), policies());
-    let texts = [
+    let undo = Options {
+        take_out: RemovalSelection::All,
+        ..Options::default()
+    };
+    let views = Options {
+        views: true,
+        ..Options::default()
+    };
+    for text in [
         BROKEN_POD.to_owned(),
         [BROKEN_POD, &sample.repeat(30), BROKEN_POD].concat(),
-    ];
-    for text in texts {
-        let run = |options| graft(&name, text.as_bytes(), &policies, &options);
-        let broken = |report: &FileReport| {
-            report
-                .diagnostics
-                .iter()
-                .filter(|problem| problem.code == Code::NotYaml)
-                .count()
-        };
-        let report = run(Options::default());
-        assert_eq!(broken(&report), 0, "{:?}", report.diagnostics);
+    ] {
         let documents = text.matches("name: broken").count();
-        assert_eq!(
-            report
-                .workloads
-                .iter()
-                .filter(|workload| workload.name == "broken")
-                .count(),
-            documents
-        );
-        let undo = Options {
-            take_out: RemovalSelection::All,
-            ..Options::default()
-        };
-        assert_eq!(broken(&graft(&name, text.as_bytes(), &[], &undo)), 0);
-        assert_eq!(
-            broken(&run(Options {
-                views: true,
-                ..Options::default()
-            })),
-            documents
-        );
-        assert_eq!(
-            broken(&run(Options {
-                parse_all: true,
-                ..Options::default()
-            })),
-            documents
-        );
+        for (policies, options) in [
+            (&policies[..], &Options::default()),
+            (&policies[..], &views),
+            (&[], &undo),
+        ] {
+            let report = graft(&name, text.as_bytes(), policies, options);
+            let is_broken = |problem: &&Diagnostic| problem.code == Code::NotYaml;
+            let broken = report.diagnostics.iter().filter(is_broken).count();
+            assert_eq!(broken, documents, "{:?}", report.diagnostics);
+        }
     }
 }

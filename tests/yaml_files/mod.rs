@@ -4,7 +4,6 @@
 
 pub mod files;
 pub mod mutants;
-mod outline;
 mod spans;
 mod values;
 
@@ -197,46 +196,6 @@ fn the_fast_parser_never_differs_from_the_complete_one() {
     assert!(
         known * 10 > count,
         "too few mutants are known to say anything"
-    );
-}
-
-#[test]
-fn outlines_show_what_the_whole_tree_has() {
-    let (mut files, mut mutants) = (0, 0);
-    let has_files = each_chunk(&ALL, |_, text| files += usize::from(outline::check(text)));
-    let count = each_mutant(|text| {
-        // As the `spec`, with a line behind it that could be part of what does not end there.
-        let lines: String = text
-            .split_inclusive('\n')
-            .map(|line| format!("      {line}"))
-            .collect();
-        let line_end = if lines.ends_with('\n') { "" } else { "\n" };
-        for last in [
-            "a: b",
-            "a: b\"",
-            "a: b'",
-            "a: ]",
-            "a: }",
-            "a: b\"'\n]}: c",
-            "  b",
-        ] {
-            let text = format!(
-                "k:\n  template:\n    spec:\n      k: v\n{lines}{line_end}    {last}\nlast: \"'\"\n"
-            );
-            mutants += usize::from(outline::check(&text));
-        }
-    });
-    println!(
-        "{files} documents of files and {mutants} of {} mutants have an outline",
-        7 * count
-    );
-    assert!(
-        !has_files || files > 300,
-        "too few outlines to say anything: {files}"
-    );
-    assert!(
-        mutants > count / 4,
-        "too few mutants have outlines to say anything: {mutants}"
     );
 }
 

@@ -14,7 +14,6 @@ mod layout;
 mod left_alone;
 mod objects;
 mod orphaned_objects;
-mod outline;
 mod pending;
 pub mod policy_diff;
 pub mod prune;

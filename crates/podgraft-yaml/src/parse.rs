@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-pub use super::fast::{Outline, ReplacedRange};
+pub use super::fast::ReplacedRange;
 use super::tree::Tree;
 use super::{fast, granit};
 
@@ -44,16 +44,6 @@ pub fn parse_fast(text: &str) -> Option<Tree<'_>> {
         None
     } else {
         fast::parse(text)
-    }
-}
-
-/// Parses a text like [`parse_fast`], but skips the `spec` of a pod template where it can. The skipped `spec` becomes
-/// a mapping without entries; [`Tree::has_unread_access`] says whether anything asked for its contents.
-pub fn parse_outline(text: &str) -> Option<Outline<'_>> {
-    if is_too_long(text) {
-        None
-    } else {
-        fast::parse_outline(text)
     }
 }
 

@@ -12,7 +12,6 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::fast::Checkpoint;
 
@@ -88,9 +87,6 @@ pub(crate) struct Node {
 /// `extra` of a scalar whose value is its text, without the quotes, byte for byte.
 pub(crate) const VERBATIM: u32 = u32::MAX;
 
-/// `unread` of a tree with all nodes. It is not the id of any node.
-pub(super) const ALL_READ: u32 = u32::MAX;
-
 /// The properties of a node: its anchor and its tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NodeProperties {
@@ -116,28 +112,8 @@ pub struct Tree<'a> {
     pub(super) marks: Vec<Checkpoint>,
     /// In a tree made by reparsing: the nodes copied from the previous tree.
     pub(super) taken: Vec<ReusedNodes>,
-    /// In an outline: the id of the mapping that was skipped. Otherwise [`ALL_READ`].
-    pub(super) unread: u32,
-    /// Set when the children or the end of the skipped mapping are asked for.
-    pub(super) unread_access: AccessFlag,
     /// The text's first line end, computed on first use.
     pub(super) line_end: OnceLock<&'static str>,
-}
-
-/// A flag that is set when a skipped part of the outline is accessed.
-#[derive(Debug, Default)]
-pub(super) struct AccessFlag(AtomicBool);
-
-impl AccessFlag {
-    fn note(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Clone for AccessFlag {
-    fn clone(&self) -> Self {
-        AccessFlag(AtomicBool::new(self.0.load(Ordering::Relaxed)))
-    }
 }
 
 /// A run of nodes copied from another tree. It has all descendants of its nodes, except of collections that were
@@ -172,40 +148,7 @@ impl<'a> Tree<'a> {
             is_plain: false,
             marks: Vec::new(),
             taken: Vec::new(),
-            unread: ALL_READ,
-            unread_access: AccessFlag::default(),
             line_end: OnceLock::new(),
-        }
-    }
-
-    /// Whether a part of the document was skipped.
-    pub fn is_outline(&self) -> bool {
-        self.unread != ALL_READ
-    }
-
-    /// Whether an outline was asked about its skipped part, so that some of its answers may be wrong.
-    pub fn has_unread_access(&self) -> bool {
-        self.unread_access.0.load(Ordering::Relaxed)
-    }
-
-    /// Records an access to content that may have been skipped.
-    pub fn record_full_access(&self) {
-        self.unread_access.note();
-    }
-
-    /// Records an access to nodes `first..after` if the skipped mapping is among them.
-    #[inline(always)]
-    fn record_access(&self, first: u32, after: u32) {
-        if self.unread != ALL_READ {
-            self.record_outline_access(first, after);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn record_outline_access(&self, first: u32, after: u32) {
-        if (first..after).contains(&self.unread) {
-            self.unread_access.note();
         }
     }
 
@@ -238,7 +181,6 @@ impl<'a> Tree<'a> {
 
     /// All nodes in document order.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
-        self.record_access(0, u32::MAX);
         let end =
             u32::try_from(self.nodes.len()).expect("a text under 4 GiB has fewer nodes than bytes");
         (0..end).map(NodeId)
@@ -259,7 +201,6 @@ impl<'a> Tree<'a> {
     #[inline(always)]
     pub fn span(&self, id: NodeId) -> Range<usize> {
         let node = self.node(id);
-        self.record_access(id.0, node.after);
         node.start as usize..node.end as usize
     }
 
@@ -283,7 +224,6 @@ impl<'a> Tree<'a> {
 
     /// The node and its descendants, in document order.
     pub fn within(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<> {
-        self.record_access(id.0, self.node(id).after);
         (id.0..self.node(id).after).map(NodeId)
     }
 
@@ -291,7 +231,6 @@ impl<'a> Tree<'a> {
     #[inline]
     pub fn children(&self, id: NodeId) -> Children<'_, 'a> {
         let node = self.node(id);
-        self.record_access(id.0, id.0 + 1);
         let end = if node.kind.is_collection() {
             node.after
         } else {
@@ -307,7 +246,6 @@ impl<'a> Tree<'a> {
     /// The key and value of every entry of a mapping, as written: aliases and `<<` are not followed.
     #[inline]
     pub fn entries(&self, id: NodeId) -> Entries<'_, 'a> {
-        self.record_access(id.0, id.0 + 1);
         let end = if self.kind(id).is_mapping() {
             self.node(id).after
         } else {

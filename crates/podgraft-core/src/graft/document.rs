@@ -6,11 +6,10 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::TextCache;
 use crate::outcome::FileReport;
 use crate::source::{LineCounter, Source};
-use crate::yaml::parse::{ParseError, parse};
+use crate::yaml::parse::parse;
 use crate::yaml::tree::Tree;
 
 use super::objects::API_SERVICE;
-use super::outline::{OutlineStatistics, Outlined};
 use super::refusals::{is_other_json, parse_problem};
 use super::{DocumentRun, FileContext, graft_document};
 
@@ -31,7 +30,6 @@ pub(super) struct DocumentTask<'a> {
 pub(super) struct DocumentCaches<'a> {
     pub lines: LineCounter<'a>,
     pub written: TextCache,
-    pub outlines: OutlineStatistics,
 }
 
 impl<'a> DocumentCaches<'a> {
@@ -40,7 +38,6 @@ impl<'a> DocumentCaches<'a> {
         DocumentCaches {
             lines: LineCounter::new(run.text, run.first_line),
             written: TextCache::default(),
-            outlines: OutlineStatistics::default(),
         }
     }
 }
@@ -58,10 +55,9 @@ impl<'a> DocumentTask<'a> {
             Ok(source) => source,
             Err(problem) => return unread(vec![problem]),
         };
-        match self.parse(&source, memory) {
-            Outlined::Enough(report) => *report,
-            Outlined::Whole(Ok(tree)) => self.graft(&tree, &source, memory),
-            Outlined::Whole(Err(error)) => self.refuse(&error, &source, memory),
+        match parse(source.text) {
+            Ok(tree) => self.graft(&tree, &source, memory),
+            Err(error) => unreadable(source.text, vec![parse_problem(&error, &source)]),
         }
     }
 
@@ -86,18 +82,6 @@ impl<'a> DocumentTask<'a> {
         FileReport {
             documents: tree.roots().len(),
             ..report.unwrap_or_else(FileReport::of_problems)
-        }
-    }
-
-    fn refuse(
-        &self,
-        error: &ParseError,
-        source: &Source<'_>,
-        memory: &mut DocumentCaches<'_>,
-    ) -> FileReport {
-        match self.right_in_outline(source, memory) {
-            Some(report) => report,
-            None => unreadable(source.text, vec![parse_problem(error, source)]),
         }
     }
 

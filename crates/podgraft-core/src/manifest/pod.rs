@@ -31,7 +31,6 @@ pub struct Workload<'t> {
     pub name: String,
     /// The stated namespace, or else that of the run.
     pub namespace: Option<String>,
-    /// Empty if the tree is an outline.
     containers: Vec<Container<'t>>,
 }
 
@@ -163,11 +162,7 @@ impl<'t> Workload<'t> {
             (None, None) => String::new(),
         };
         let namespace = text("namespace").or(default_namespace).map(str::to_owned);
-        let containers = if tree.is_outline() {
-            Vec::new()
-        } else {
-            read_containers(tree, pod_spec)
-        };
+        let containers = read_containers(tree, pod_spec);
         Ok(Workload {
             tree,
             source,
@@ -272,8 +267,6 @@ impl<'t> Workload<'t> {
 
     /// All containers in order: init containers, then app containers.
     pub fn containers(&self) -> &[Container<'t>] {
-        // An outline does not have the containers: this notes that the document must be parsed in full.
-        self.tree.record_full_access();
         &self.containers
     }
 

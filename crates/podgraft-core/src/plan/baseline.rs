@@ -236,8 +236,7 @@ fn leave_out_containers(
     let policy_containers: Vec<&PolicyValue> = init
         .chain(inject.sidecars.iter().map(|(item, ..)| item))
         .collect();
-    // The containers of an outline were not read. If a policy needs them, the document is parsed in full.
-    if policy_containers.is_empty() || workload.tree.is_outline() {
+    if policy_containers.is_empty() {
         return;
     }
     for container in workload.containers() {

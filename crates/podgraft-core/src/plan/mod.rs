@@ -77,7 +77,6 @@ use recording::{
     EarlierRun, FoldStep, Recording, RuleNotes, SatisfiedChange, idle_policies, kept, policy_order,
 };
 use since::SinceEarlier;
-pub(crate) use skips::left_alone;
 
 pub use crate::record::MARKER;
 

@@ -1,38 +1,8 @@
-//! The reasons why a policy changes nothing: it does not select the workload, or no rule or container is chosen.
+//! The reasons why a policy that selects a workload changes nothing: no rule or no container is chosen.
 
-use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
-use crate::outcome::{Outcome, PolicyReport, Skip, SkipCause};
-use crate::policy::{ConditionWord, ContainerList, Policy, Rule};
-use crate::select::{NotApplied, select};
-
-use super::added_containers;
-use super::draft::Draft;
-use super::marks::marked;
-
-/// Returns the reports of [`super::plan`] without planning, if no policy selects the workload. `None` if one does or
-/// may, or if there are diagnostics.
-pub(crate) fn left_alone(
-    workload: &Workload<'_>,
-    policies: &[Policy],
-    inventory: &Inventory,
-) -> Option<Vec<PolicyReport>> {
-    if !marked(&Draft::new(workload.tree, workload.object.node)).is_empty() {
-        return None;
-    }
-    let base = added_containers::base_of(workload, policies, inventory);
-    let mut warnings = Vec::new();
-    let mut reports = Vec::with_capacity(policies.len());
-    for policy in policies {
-        match select(policy, workload, &base, inventory, &mut warnings) {
-            Err(NotApplied::Skip(skip)) => {
-                reports.push(PolicyReport::of(&policy.identity, Outcome::Skipped(*skip)));
-            }
-            Ok(()) | Err(NotApplied::Undecided(_)) => return None,
-        }
-    }
-    (warnings.is_empty() && base.missing.borrow().is_empty()).then_some(reports)
-}
+use crate::outcome::{Skip, SkipCause};
+use crate::policy::{ConditionWord, ContainerList, Rule};
 
 /// The skip of a rule that applies but chooses no container.
 pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {

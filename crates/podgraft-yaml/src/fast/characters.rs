@@ -65,17 +65,6 @@ fn first_of(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// Whether at least `count` spaces are at `at`.
-#[inline]
-pub(super) fn begins_with_spaces(bytes: &[u8], at: usize, count: usize) -> bool {
-    match word(bytes, at) {
-        Some(word) if count < 8 => {
-            (word ^ (LOW_BITS * u64::from(b' '))) & ((1 << (8 * count)) - 1) == 0
-        }
-        _ => bytes[at..].iter().take(count).all(|&byte| byte == b' '),
-    }
-}
-
 /// Returns the offset of the first byte at or after `at` that is not a space, or the end.
 #[inline]
 pub(super) fn skip_indentation(bytes: &[u8], mut at: usize) -> usize {

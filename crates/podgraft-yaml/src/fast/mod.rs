@@ -8,19 +8,16 @@
 //! about. Every rule here is narrower than YAML's, never wider: in doubt it gives up.
 //!
 //! This file handles lines and indentation. [`scalar`], [`folding`], [`block_scalar`] and [`flow`] handle the content
-//! of lines. [`mod@reparse`] parses an edited text around its edits, [`outline`] skips pod specs that may not be needed.
+//! of lines. [`mod@reparse`] parses an edited text around its edits.
 
 mod block_scalar;
 mod characters;
 mod flow;
 mod folding;
-mod outline;
 mod reparse;
 mod scalar;
 
 use super::tree::{Node, NodeId, NodeKind, Tree, VERBATIM};
-pub use outline::Outline;
-pub(super) use outline::parse_outline;
 use reparse::NOTHING_DUE;
 pub use reparse::ReplacedRange;
 pub(super) use reparse::{Checkpoint, reparse};
