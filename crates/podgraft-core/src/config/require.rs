@@ -321,22 +321,20 @@ fn selector_of(selector: v1::LabelSelector) -> LabelSelector {
     let labels = selector.match_labels.into_iter().flatten();
     let labels = labels.map(|(key, value)| requirement(&key, SelectorOperator::In, vec![value]));
     let expressions = selector.match_expressions.into_iter().flatten();
-    let expressions = expressions.map(|expression| {
-        let operator = match expression.operator.as_str() {
-            "In" => SelectorOperator::In,
-            "NotIn" => SelectorOperator::NotIn,
-            "Exists" => SelectorOperator::Exists,
-            _ => SelectorOperator::DoesNotExist,
-        };
-        requirement(
-            &expression.key,
-            operator,
-            expression.values.unwrap_or_default(),
-        )
-    });
     LabelSelector {
-        requirements: labels.chain(expressions).collect(),
+        requirements: labels.chain(expressions.map(requirement_of)).collect(),
     }
+}
+
+fn requirement_of(expression: v1::LabelSelectorRequirement) -> SelectorRequirement {
+    let operator = match expression.operator.as_str() {
+        "In" => SelectorOperator::In,
+        "NotIn" => SelectorOperator::NotIn,
+        "Exists" => SelectorOperator::Exists,
+        _ => SelectorOperator::DoesNotExist,
+    };
+    let values = expression.values.unwrap_or_default();
+    requirement(&expression.key, operator, values)
 }
 
 #[cfg(test)]

@@ -69,18 +69,21 @@ impl Planner<'_, '_> {
 
     /// The nodes of what somebody changed since this policy injected it, and of what holds it.
     fn changed_nodes(&self) -> &HashSet<NodeId> {
-        self.changed_nodes.get_or_init(|| {
-            let Some(earlier) = self.earlier else {
-                return HashSet::default();
-            };
-            let (tree, node) = (self.workload.tree, self.workload.object.node);
-            let places = RecordedPlaces::of(tree, node, earlier.record.paths());
-            let changed = earlier.taken.changed.iter();
+        self.changed_nodes
+            .get_or_init(|| self.find_changed_nodes().unwrap_or_default())
+    }
+
+    fn find_changed_nodes(&self) -> Option<HashSet<NodeId>> {
+        let earlier = self.earlier?;
+        let (tree, node) = (self.workload.tree, self.workload.object.node);
+        let places = RecordedPlaces::of(tree, node, earlier.record.paths());
+        let changed = earlier.taken.changed.iter();
+        let changed = changed.filter(|drift| drift.policy == self.policy.identity);
+        Some(
             changed
-                .filter(|drift| drift.policy == self.policy.identity)
                 .flat_map(|drift| places.nodes_to(&drift.path))
-                .collect()
-        })
+                .collect(),
+        )
     }
 
     /// The recorded policy that added an item of this name and is not among the given ones.

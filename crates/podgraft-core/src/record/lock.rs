@@ -377,15 +377,14 @@ impl Lock {
             policies.map(move |(policy, effects)| (key, policy, effects))
         });
         policies.flat_map(|(key, policy, effects)| {
-            effects.generated.iter().map(move |(name, digest)| {
-                let object = GeneratedRecord {
-                    name: name.clone(),
-                    digest: digest.clone(),
-                    policy: policy.clone(),
-                    set: effects.set.clone(),
-                };
-                (key, object)
-            })
+            let objects = effects.generated.iter();
+            let objects = objects.map(move |(name, digest)| GeneratedRecord {
+                name: name.clone(),
+                digest: digest.clone(),
+                policy: policy.clone(),
+                set: effects.set.clone(),
+            });
+            objects.map(move |object| (key, object))
         })
     }
 }

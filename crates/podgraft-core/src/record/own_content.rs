@@ -55,14 +55,14 @@ impl Effects {
             let is_own = !others().any(|other| affects(other, path));
             is_own && lookup(path).is_some_and(|value| is_one_of(&value, digests))
         });
-        has_item || {
-            self.joined.iter().any(|(path, text)| {
-                let mut joined = others().filter_map(|other| other.joined.get(path));
+        let mut joined = self.joined.iter();
+        has_item
+            || joined.any(|(path, text)| {
+                let mut others = others().filter_map(|other| other.joined.get(path));
                 let value = lookup(&format!("{path}/value"));
                 let value = value.as_ref().and_then(|value| value.as_str());
-                !joined.any(|other| other.has(text))
+                !others.any(|other| other.has(text))
                     && value.is_some_and(|value| without(value, text).is_some())
             })
-        }
     }
 }

@@ -229,19 +229,9 @@ impl Record {
     /// What the record says of each place, unless a later policy changed it again.
     fn last_contents(&self) -> impl Iterator<Item = (&String, RecordedContent<'_>)> {
         self.policies.iter().enumerate().flat_map(|(at, policy)| {
-            let (effects, later) = (&policy.effects, &self.policies[at + 1..]);
-            let added = effects.added.iter();
-            let shared = effects.shared.iter();
-            let replaced = effects.replaced.iter();
-            let joined = effects.joined.iter();
-            let removed = effects.removed.keys();
-            let contents = added
-                .map(|(path, now)| (path, RecordedContent::Added(now)))
-                .chain(shared.map(|(path, now)| (path, RecordedContent::Shared(now))))
-                .chain(replaced.map(|(path, was)| (path, RecordedContent::Replaced(&was.now))))
-                .chain(joined.map(|(path, joined)| (path, RecordedContent::Joined(joined))))
-                .chain(removed.map(|path| (path, RecordedContent::Removed)));
-            contents.filter(|(path, _)| !later.iter().any(|later| affects(&later.effects, path)))
+            let later = &self.policies[at + 1..];
+            let is_last = |path| !later.iter().any(|later| affects(&later.effects, path));
+            contents_of(&policy.effects).filter(move |(path, _)| is_last(path))
         })
     }
 
@@ -340,6 +330,21 @@ enum RecordedContent<'r> {
     Replaced(&'r str),
     Joined(&'r JoinedText),
     Removed,
+}
+
+/// What the record of a policy says of each place.
+fn contents_of(effects: &Effects) -> impl Iterator<Item = (&String, RecordedContent<'_>)> {
+    let added = effects.added.iter();
+    let shared = effects.shared.iter();
+    let replaced = effects.replaced.iter();
+    let joined = effects.joined.iter();
+    let removed = effects.removed.keys();
+    added
+        .map(|(path, now)| (path, RecordedContent::Added(now)))
+        .chain(shared.map(|(path, now)| (path, RecordedContent::Shared(now))))
+        .chain(replaced.map(|(path, was)| (path, RecordedContent::Replaced(&was.now))))
+        .chain(joined.map(|(path, joined)| (path, RecordedContent::Joined(joined))))
+        .chain(removed.map(|path| (path, RecordedContent::Removed)))
 }
 
 /// How many of the recorded effects on a container another one has.

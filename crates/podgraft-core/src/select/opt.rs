@@ -149,18 +149,25 @@ impl WorkloadFacts<'_, '_> {
         opt: &OptRule,
         namespace: Option<&'n NamespaceMeta>,
     ) -> Option<(OptFrom, &'n str)> {
-        opt.from.iter().find_map(|&from| {
-            let value = match from {
-                OptFrom::Pod => self.mark_in(self.workload.pod_metadata(), &opt.mark),
-                OptFrom::Workload => self.mark_in(self.workload.metadata(), &opt.mark),
-                OptFrom::Namespace => match &opt.mark {
-                    MetadataKey::Annotation(key) => namespace?.annotations.get(key),
-                    MetadataKey::Label(key) => namespace?.labels.get(key),
-                }
-                .map(String::as_str),
-            };
-            Some((from, value?))
-        })
+        let mut places = opt.from.iter();
+        places.find_map(|&from| Some((from, self.mark_at(from, &opt.mark, namespace)?)))
+    }
+
+    fn mark_at<'n>(
+        &'n self,
+        from: OptFrom,
+        mark: &MetadataKey,
+        namespace: Option<&'n NamespaceMeta>,
+    ) -> Option<&'n str> {
+        match from {
+            OptFrom::Pod => self.mark_in(self.workload.pod_metadata(), mark),
+            OptFrom::Workload => self.mark_in(self.workload.metadata(), mark),
+            OptFrom::Namespace => match mark {
+                MetadataKey::Annotation(key) => namespace?.annotations.get(key),
+                MetadataKey::Label(key) => namespace?.labels.get(key),
+            }
+            .map(String::as_str),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-use super::chains::{SOURCE, SOURCES, chains, replace};
+use super::chains::{FieldChain, SOURCE, SOURCES, chains, replace};
 use super::source::PolicyInstance;
 use super::{PreparedPolicy, prepare};
 use crate::diagnostic::{Diagnostic, unless};
@@ -176,16 +176,18 @@ fn name_of(entry: &Value) -> &str {
 /// `variables.source` and `variables.sources`.
 fn note_names(value: &mut Value, read: &mut BTreeSet<(String, String)>) {
     each_expression(value, "", &mut |expression| {
-        for chain in chains(expression) {
-            let field = match chain.path.0.first() {
-                Some(Step::Key(field)) => field.clone(),
-                Some(Step::Index(_)) | None => String::new(),
-            };
-            read.insert((chain.root.to_owned(), field));
-        }
+        read.extend(chains(expression).into_iter().map(name_and_field));
         let expression = replace(expression, SOURCE, "variables.source");
         replace(&expression, SOURCES, "variables.sources")
     });
+}
+
+fn name_and_field(chain: FieldChain<'_>) -> (String, String) {
+    let field = match chain.path.0.into_iter().next() {
+        Some(Step::Key(field)) => field,
+        Some(Step::Index(_)) | None => String::new(),
+    };
+    (chain.root.to_owned(), field)
 }
 
 /// Lists whose entries hold plain CEL in `expression` and `when`, without `${}`.

@@ -207,13 +207,11 @@ impl InjectionTemplate {
             ("podAnnotations", "annotations"),
             ("podLabels", "labels"),
         ];
+        let is_evaluated = |text: &Value| text.as_str().is_some_and(|text| text.contains("${"));
         maps.iter().find_map(|(map, field)| {
             let mut texts = self.inject.value.get(map)?.as_object()?.iter();
-            let is_own = |(key, text): &(&String, &Value)| {
-                let is_evaluated = text.as_str().is_some_and(|text| text.contains("${"));
-                is_evaluated && reads(field, Some(key))
-            };
-            let (key, _) = texts.find(is_own)?;
+            let (key, _) =
+                texts.find(|(key, text)| is_evaluated(text) && reads(field, Some(key)))?;
             Some(self.inject.span(&self.inject.at.key(map).key(key)))
         })
     }

@@ -165,19 +165,22 @@ impl PolicyReader<'_, '_> {
     }
 
     fn kinds(&mut self, kinds: &[String], at: &Path) -> Vec<KindPattern> {
-        let patterns = kinds.iter().enumerate().filter_map(|(index, pattern)| {
-            let at = at.index(index);
-            let (api_version, kind) = match pattern.rsplit_once('/') {
-                Some((api_version, kind)) => (Some(self.glob(api_version, &at)?), kind),
-                None => (None, pattern.as_str()),
-            };
-            Some(KindPattern {
-                at: self.document.span(&at),
-                api_version,
-                kind: self.glob(kind, &at)?,
-            })
-        });
-        patterns.collect()
+        let kinds = kinds.iter().enumerate();
+        kinds
+            .filter_map(|(index, pattern)| self.kind_pattern(pattern, &at.index(index)))
+            .collect()
+    }
+
+    fn kind_pattern(&mut self, pattern: &str, at: &Path) -> Option<KindPattern> {
+        let (api_version, kind) = match pattern.rsplit_once('/') {
+            Some((api_version, kind)) => (Some(self.glob(api_version, at)?), kind),
+            None => (None, pattern),
+        };
+        Some(KindPattern {
+            at: self.document.span(at),
+            api_version,
+            kind: self.glob(kind, at)?,
+        })
     }
 
     /// Reads a label selector from the JSON value, which keeps the policy's order of `matchLabels`.

@@ -118,17 +118,21 @@ const MAX_PATH_LENGTH: usize = 256;
 /// An error for a path to the configuration of a web server that the CustomResourceDefinition does not allow: it goes
 /// into a shell script.
 fn check_files(document: &Document<'_>, agent: &Path) -> Option<Diagnostic> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
-    ["configPath", "configFile"].into_iter().find_map(|key| {
+    let mut keys = ["configPath", "configFile"].into_iter();
+    keys.find_map(|key| {
         let path = agent.key(key);
-        let text = path.get(&document.value)?.as_str()?;
-        let rule = if !text.chars().all(is_plain) {
-            "must consist of letters, digits, `.`, `_`, `/` and `-`"
-        } else if text.len() > MAX_PATH_LENGTH {
-            "must have at most 256 characters"
-        } else {
-            return None;
-        };
+        let rule = broken_file_rule(path.get(&document.value)?.as_str()?)?;
         Some(document.error(Code::Invalid, &path, format!("`{key}` {rule}")))
     })
+}
+
+fn broken_file_rule(path: &str) -> Option<&'static str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
+    if !path.chars().all(is_plain) {
+        Some("must consist of letters, digits, `.`, `_`, `/` and `-`")
+    } else if path.len() > MAX_PATH_LENGTH {
+        Some("must have at most 256 characters")
+    } else {
+        None
+    }
 }

@@ -205,22 +205,24 @@ impl<'v> Checker<'v> {
 
     fn field_of_pod(&mut self) {
         self.word("apiVersion", &["", "v1"]);
-        self.visit_key("fieldPath", |checker| {
-            let Some(path) = checker.value.as_str() else {
-                return;
-            };
-            let key = ["metadata.labels['", "metadata.annotations['"]
-                .iter()
-                .find_map(|begin| path.strip_prefix(begin)?.strip_suffix("']"));
-            match key {
-                Some(key) => checker.rule(names::check_key(key)),
-                None if FIELDS.contains(&path) => {}
-                None => checker.report_rule(format!(
-                    "must be one of {}, metadata.labels['KEY'], metadata.annotations['KEY'], not `{path}`",
-                    FIELDS.join(", ")
-                )),
-            }
-        });
+        self.visit_key("fieldPath", Self::field_path);
+    }
+
+    fn field_path(&mut self) {
+        let Some(path) = self.value.as_str() else {
+            return;
+        };
+        let key = ["metadata.labels['", "metadata.annotations['"]
+            .iter()
+            .find_map(|begin| path.strip_prefix(begin)?.strip_suffix("']"));
+        match key {
+            Some(key) => self.rule(names::check_key(key)),
+            None if FIELDS.contains(&path) => {}
+            None => self.report_rule(format!(
+                "must be one of {}, metadata.labels['KEY'], metadata.annotations['KEY'], not `{path}`",
+                FIELDS.join(", ")
+            )),
+        }
     }
 
     /// Checks a `resourceFieldRef` (`validateContainerResourceFieldSelector`).

@@ -135,17 +135,17 @@ impl<'v> Checker<'v> {
     fn projected(&mut self) {
         self.mode("defaultMode");
         self.each("sources", |checker| {
-            let has_any = PROJECTED.iter().any(|kind| checker.is_stated(kind));
-            let of_source = |checker: &mut Self| {
-                if let Some(kind) = checker.one_of(&PROJECTED, "a projected source") {
-                    checker.visit_key(kind, |checker| checker.projected_source(kind));
-                }
-            };
-            match has_any {
-                true => of_source(checker),
-                false => checker.likely_mistakes(of_source),
+            match PROJECTED.iter().any(|kind| checker.is_stated(kind)) {
+                true => checker.source_of_projected(),
+                false => checker.likely_mistakes(Self::source_of_projected),
             }
         });
+    }
+
+    fn source_of_projected(&mut self) {
+        if let Some(kind) = self.one_of(&PROJECTED, "a projected source") {
+            self.visit_key(kind, |checker| checker.projected_source(kind));
+        }
     }
 
     fn projected_source(&mut self, kind: &str) {
@@ -165,17 +165,19 @@ impl<'v> Checker<'v> {
     /// Checks the files of the downward API (`validateDownwardAPIVolumeFile` of Kubernetes).
     fn fields_as_files(&mut self) {
         self.files();
-        self.each("items", |checker| {
-            let kinds = ["fieldRef", "resourceFieldRef"];
-            match checker.one_of(&kinds, "a file of the downward API") {
-                Some("fieldRef") => checker.visit_key("fieldRef", Self::field_as_file),
-                Some(kind) => checker.visit_key(kind, |checker| {
-                    checker.needs_text("containerName");
-                    checker.resource_of_container();
-                }),
-                None => {}
-            }
-        });
+        self.each("items", Self::file_of_downward_api);
+    }
+
+    fn file_of_downward_api(&mut self) {
+        let kinds = ["fieldRef", "resourceFieldRef"];
+        match self.one_of(&kinds, "a file of the downward API") {
+            Some("fieldRef") => self.visit_key("fieldRef", Self::field_as_file),
+            Some(kind) => self.visit_key(kind, |checker| {
+                checker.needs_text("containerName");
+                checker.resource_of_container();
+            }),
+            None => {}
+        }
     }
 
     fn field_as_file(&mut self) {

@@ -181,15 +181,8 @@ impl MarkedWorkload<'_> {
 
     /// Whether everything recorded for the policies of its marker is in place.
     fn has_all(&self, locked: &LockedWorkload) -> bool {
-        self.policies_of(locked).all(|locked_policy| {
-            let added = locked_policy.added.iter().chain(&locked_policy.shared);
-            let changed = locked_policy
-                .joined
-                .keys()
-                .chain(locked_policy.replaced.keys());
-            let mut paths = added.chain(changed);
-            paths.all(|path| (self.lookup)(path).is_some())
-        })
+        let mut policies = self.policies_of(locked);
+        policies.all(|policy| placed(policy).all(|path| (self.lookup)(path).is_some()))
     }
 
     fn is_same(&self, left: &LockedWorkload, right: &LockedWorkload) -> bool {
@@ -214,4 +207,10 @@ impl MarkedWorkload<'_> {
         let marked = self.marked.iter();
         marked.filter_map(|name| locked.policies.get(*name))
     }
+}
+
+/// The places of what a policy put there.
+fn placed(policy: &LockedPolicy) -> impl Iterator<Item = &String> {
+    let added = policy.added.iter().chain(&policy.shared);
+    added.chain(policy.joined.keys().chain(policy.replaced.keys()))
 }
