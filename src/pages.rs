@@ -4,7 +4,7 @@
 use clap_mangen::Man;
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::edit::emit::document;
-use podgraft_core::policy::builtin::{BUILTINS, Group, find, kinds_of_resources};
+use podgraft_core::policy::builtin::{BUILTINS, GROUPS, Group, find, kinds_of_resources};
 use podgraft_core::policy::format::{Format, INSTRUMENTATION};
 use podgraft_core::policy::reference;
 use podgraft_core::policy::schema::{meant, meant_code};
@@ -91,7 +91,7 @@ fn crd(scope: CrdScopeArg) -> Exit {
 fn list() -> String {
     let widths = BUILTINS.iter().map(|builtin| builtin.name.len());
     let width = "builtin:".len() + widths.max().unwrap_or(0);
-    let groups = Group::ALL.iter().map(|&group| group_text(group, width));
+    let groups = GROUPS.iter().map(|(group, _)| group_text(*group, width));
     let groups = groups.collect::<Vec<_>>().join("\n");
     let Format { kind, summary, .. } = INSTRUMENTATION;
     format!("{groups}  {kind:width$}  {summary}\n")

@@ -38,16 +38,6 @@ pub enum Group {
 }
 
 impl Group {
-    /// All groups, in the order of the list.
-    pub const ALL: &[Group] = &[
-        Group::Agents,
-        Group::Clouds,
-        Group::Secrets,
-        Group::Meshes,
-        Group::Monitoring,
-        Group::Operators,
-    ];
-
     /// The heading in the list.
     pub fn title(self) -> &'static str {
         match self {
@@ -61,8 +51,8 @@ impl Group {
     }
 }
 
-/// The files of each group.
-const FILES: [(Group, &[&str]); 6] = [
+/// The files of each group, in the order of the list.
+pub const GROUPS: [(Group, &[&str]); 6] = [
     (Group::Agents, podgraft_policies::AGENTS),
     (Group::Clouds, podgraft_policies::CLOUDS),
     (Group::Secrets, podgraft_policies::SECRETS),
@@ -77,7 +67,7 @@ pub static BUILTINS: LazyLock<Vec<Builtin>> = LazyLock::new(|| {
         let group = *group;
         texts.iter().map(move |text| Builtin::of(group, text))
     };
-    let mut builtins: Vec<Builtin> = FILES.iter().flat_map(of_group).collect();
+    let mut builtins: Vec<Builtin> = GROUPS.iter().flat_map(of_group).collect();
     builtins.sort_by_key(|builtin| builtin.name);
     builtins
 });
