@@ -52,8 +52,8 @@ static POLICIES: LazyLock<Vec<Policy>> = LazyLock::new(|| {
 });
 
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| Options {
-    marker: false,
-    details: false,
+    no_marker: true,
+    brief: true,
     ..Options::default()
 });
 

@@ -73,7 +73,6 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
         Purpose::Elsewhere
     };
     let output = &args.run.output;
-    let details = !output.quiet || output.strict || output.report.is_some();
     let release = if args.stream {
         OutputTiming::Immediately
     } else {
@@ -84,7 +83,7 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
     let mut request = RunRequest::for_report(&purpose, output);
     request.pipe = pipe;
     request.report_orphans = true;
-    request.options.details = details;
+    request.options.brief = output.quiet && !output.strict && output.report.is_none();
     let grafted = graft_all(&args.run, request)?;
     Ok(conclude(grafted, &args.run.output, target))
 }

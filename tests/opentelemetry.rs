@@ -61,7 +61,7 @@ fn run(text: &str, policies: &[Policy], options: &Options) -> (FileReport, Strin
 
 fn options(marker: bool, record: bool) -> Options {
     Options {
-        marker,
+        no_marker: !marker,
         record,
         ..Options::default()
     }

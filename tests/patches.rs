@@ -212,7 +212,7 @@ fn options() -> Options {
         path,
     };
     Options {
-        marker: false,
+        no_marker: true,
         patches: true,
         pod_templates: vec![fleet],
         ..Options::default()

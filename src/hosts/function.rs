@@ -41,7 +41,7 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
             let mut request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
-            request.options.image_env_words = IMAGE_ENV;
+            request.options.image_env_words = Some(IMAGE_ENV);
             let mut grafted = graft_read(&run, &request, input, text.clone().into_bytes());
             if mode == FunctionMode::Check {
                 grafted.problems.extend(out_of_date(&grafted, &list));

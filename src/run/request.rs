@@ -93,7 +93,7 @@ pub(super) fn options_of(
         namespace: run.manifests.namespace.clone(),
         pod_templates: run.manifests.pod_templates.clone(),
         kube_minor: run.manifests.kube_version,
-        marker: !flags.no_marker,
+        no_marker: flags.no_marker,
         parse_all: run.manifests.parse_all,
         workloads: run.manifests.workloads.clone(),
         image_env: run.manifests.image_env.clone(),

@@ -283,7 +283,7 @@ fn read(policies: &[Given]) -> Rc<Vec<Policy>> {
 fn wanted(human: &Value, policies: &[Policy]) -> Option<Value> {
     let text = yaml_document(human);
     let options = Options {
-        marker: false,
+        no_marker: true,
         ..Options::default()
     };
     let name = Arc::from("input.yaml");

@@ -231,7 +231,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     let mut pods = PodKeywordSearch::of(run.text);
     let mut chunks = ScannedDocuments::of(run.text, setting.kinds);
     while let Some((chunk, class)) = chunks.next() {
-        let may_hold_pods = setting.options.details
+        let may_hold_pods = !setting.options.brief
             && matches!(class, DocumentScan::LetThrough { kind: Some(_), .. })
             && pods.is_in(&chunk);
         let document = DocumentTask {

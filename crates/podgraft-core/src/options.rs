@@ -14,7 +14,7 @@ pub use namespaces::FolderNamespaces;
 pub use workloads::WorkloadPattern;
 
 /// Settings that hold for all files of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The namespace of objects that state none.
     pub namespace: Option<String>,
@@ -24,8 +24,8 @@ pub struct Options {
     pub pod_templates: Vec<PodTemplatePath>,
     /// The minor version of the cluster (the `x` of 1.x); `None` if it is not stated.
     pub kube_minor: Option<u32>,
-    /// Write the annotation `podgraft.dev/applied`.
-    pub marker: bool,
+    /// Do not write the annotation `podgraft.dev/applied`.
+    pub no_marker: bool,
     /// Write the annotation `podgraft.dev/record` beside it. An existing record is updated even without this option.
     pub record: bool,
     /// Report the record of each workload for the lock file ([`FileReport::records`](crate::outcome::FileReport)).
@@ -53,13 +53,13 @@ pub struct Options {
     pub ephemeral_containers: bool,
     /// `--image-env CONTAINER:NAME=VALUE`: variables that images set.
     pub image_env: Vec<ImageEnv>,
-    /// How the caller says so, before the text that `--image-env` takes.
-    pub image_env_words: &'static str,
+    /// How the caller says so, before the text that `--image-env` takes, if not by that flag.
+    pub image_env_words: Option<&'static str>,
     /// `--forbid`: what no policy may inject.
     pub forbid: Vec<Danger>,
-    /// Report every workload with its changes in words, and warn of variables that may hide those of an image. Without
-    /// it, a report has only edits, counts and problems.
-    pub details: bool,
+    /// Report only edits, counts and problems, not every workload with its changes in words, and do not warn of variables
+    /// that may hide those of an image.
+    pub brief: bool,
     /// Report what the injections need from a cluster.
     pub needs: bool,
     /// Report the places of the conditions that do not hold, in the policy and in the manifest.
@@ -79,45 +79,10 @@ pub struct Options {
     pub given: Option<Vec<String>>,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            namespace: None,
-            namespaces: None,
-            pod_templates: Vec::new(),
-            kube_minor: None,
-            marker: true,
-            record: false,
-            lock: false,
-            preview: false,
-            adopt: false,
-            set: None,
-            take_out: RemovalSelection::Nothing,
-            force: false,
-            parse_all: false,
-            workloads: Vec::new(),
-            patches: false,
-            ephemeral_containers: false,
-            image_env: Vec::new(),
-            image_env_words: "say so: --image-env",
-            forbid: Vec::new(),
-            details: true,
-            needs: false,
-            places: false,
-            views: false,
-            authors: false,
-            lint: false,
-            acknowledged: Vec::new(),
-            labels: false,
-            given: None,
-        }
-    }
-}
-
 impl Options {
     /// Whether injections are recorded, in an annotation or a lock file.
     pub fn is_recording(&self) -> bool {
-        self.marker && (self.record || self.lock && !self.preview)
+        !self.no_marker && (self.record || self.lock && !self.preview)
     }
 
     /// Whether a recorded policy of this name and set is to be removed where it is not given.

@@ -102,9 +102,9 @@ impl DocumentTask<'_> {
         };
         let result = self.read_workload(object, &tree, &source)?;
         let options = Options {
-            details: true,
+            brief: false,
             // Another name in the mark is no change by a policy.
-            marker: false,
+            no_marker: true,
             ..self.setting.options.clone()
         };
         let (policies, inventory) = (self.setting.policies, self.setting.inventory);

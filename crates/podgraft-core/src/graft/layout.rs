@@ -92,11 +92,8 @@ impl<'a> DocumentTask<'a> {
         if !edits.is_empty() {
             report_record_changes(pair, &mut pending);
         }
-        let mut described = self
-            .setting
-            .options
-            .details
-            .then(|| self.describe_changed(pair, &pending, lines));
+        let mut described =
+            (!self.setting.options.brief).then(|| self.describe_changed(pair, &pending, lines));
         let problems = std::mem::take(&mut pending.problems);
         layout.report.diagnostics.extend(problems);
         self.place_companions(layout, pair, &pending, &edits);

@@ -363,9 +363,9 @@ impl<'a> DocumentTask<'a> {
     }
 
     fn metrics_port(&self, workload: &Workload<'_>, draft: &Draft<'_>) -> Option<u16> {
-        match self.setting.options.details {
-            true => metrics_port(workload, draft),
-            false => None,
+        match self.setting.options.brief {
+            true => None,
+            false => metrics_port(workload, draft),
         }
     }
 

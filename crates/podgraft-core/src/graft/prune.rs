@@ -286,7 +286,7 @@ impl Pruner<'_> {
             let problem = changed_since(generated, file.name);
             retired.problems.push(problem.at(place, "this object"));
         }
-        if self.options.details {
+        if !self.options.brief {
             let described = gone.iter().map(|(object, value, generated)| {
                 let span = tree.span(object.node);
                 let span = chunk.start + span.start..chunk.start + span.end;

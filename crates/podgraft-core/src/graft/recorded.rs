@@ -112,7 +112,7 @@ impl<'a> DocumentTask<'a> {
     /// adopted.
     pub(super) fn has_records(&self) -> bool {
         let options = self.setting.options;
-        let may_adopt = options.marker && options.lock && self.is_marked();
+        let may_adopt = !options.no_marker && options.lock && self.is_marked();
         options.is_recording() || may_adopt || self.has_recorded() || self.is_to_undo()
     }
 

@@ -295,7 +295,7 @@ pub fn prune_proven(
     locks: &Arc<LockSet>,
 ) -> Option<Diagnostic> {
     prune(files, options, locks);
-    if options.details && options.workloads.is_empty() {
+    if !options.brief && options.workloads.is_empty() {
         warn_of_orphans(files, options, locks);
     }
     prove_companions(files, options, locks)
@@ -375,7 +375,7 @@ fn undone(
         pod_templates: options.pod_templates.clone(),
         parse_all: options.parse_all,
         take_out: RemovalSelection::All,
-        details: false,
+        brief: true,
         ..Options::default()
     };
     let mut inventory = Inventory::default();

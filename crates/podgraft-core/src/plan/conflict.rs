@@ -52,7 +52,7 @@ impl Planner<'_, '_> {
         if !self.keeps_existing() {
             return Err(self.conflict(part, description, item).into());
         }
-        if self.options.details {
+        if !self.options.brief {
             let message = format!("kept: {description} of {}", self.workload.title());
             let note = Diagnostic::note(Code::Kept, message);
             let note = self.disputed(note, part, "stays as it is", item);

@@ -138,7 +138,7 @@ impl<'t> Planner<'_, 't> {
         let name = &change.entry.name;
         let is_set_again =
             |candidate: &EnvChange| candidate.name == *name && candidate.op != EnvOp::Remove;
-        if !self.options.details || self.inject.env.iter().any(is_set_again) {
+        if self.options.brief || self.inject.env.iter().any(is_set_again) {
             return;
         }
         let Some(part) = self.container_part(change.container) else {
@@ -198,7 +198,7 @@ impl<'t> Planner<'_, 't> {
     }
 
     fn warn_of_hidden_env(&mut self, change: VariableChange<'_>) {
-        if !self.options.details {
+        if self.options.brief {
             return;
         }
         let name = &change.entry.name;
@@ -207,6 +207,7 @@ impl<'t> Planner<'_, 't> {
             "policy `{policy}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets"
         );
         let words = self.options.image_env_words;
+        let words = words.unwrap_or("say so: --image-env");
         let help = format!("if an image sets it, {words} {container_name}:{name}=VALUE");
         self.warn_of_hidden(change, message, help);
     }

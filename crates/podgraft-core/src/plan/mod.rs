@@ -360,7 +360,7 @@ impl<'r, 't> PlanContext<'r, 't> {
                 let finished = recording.finish(&mut planned.draft);
                 finished.map(|record| planned.record = record)
             }
-            None if self.options.marker => mark(self.workload, &mut planned, &applied.sharing),
+            None if !self.options.no_marker => mark(self.workload, &mut planned, &applied.sharing),
             None => Ok(()),
         };
         if self.is_recording && !can_record && planned.draft.is_changed() {
@@ -374,7 +374,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         planned.diagnostics.extend(self.missing());
         self.report_since(&mut planned);
         let is_injected = |report: &PolicyReport| matches!(report.outcome, Outcome::Injected(_));
-        if self.options.details && planned.policies.iter().any(is_injected) {
+        if !self.options.brief && planned.policies.iter().any(is_injected) {
             let faults = faults::of_input(self.workload, &planned.draft, self.earlier);
             planned.diagnostics.extend(faults);
         }
@@ -432,7 +432,7 @@ impl<'r, 't> PlanContext<'r, 't> {
                     report.outcome = Outcome::UpToDate;
                 }
             }
-            report.is_older = self.options.details && since.is_older(&report.policy);
+            report.is_older = !self.options.brief && since.is_older(&report.policy);
         }
         let dropped = since.dropped(self.policies, self.options);
         planned.policies.extend(dropped);

@@ -152,7 +152,7 @@ impl<'c, 't> Planner<'c, 't> {
         let adds_containers =
             !self.inject.init_containers.is_empty() || !self.inject.sidecars.is_empty();
         let is_asked =
-            self.options.details && (adds_containers || self.expanded.injects().any(has_resources));
+            !self.options.brief && (adds_containers || self.expanded.injects().any(has_resources));
         is_asked.then(|| self.qos_class()).flatten()
     }
 
@@ -202,7 +202,7 @@ impl<'c, 't> Planner<'c, 't> {
     /// Notes a change. Its target is computed only if the run reports details.
     pub(super) fn report(&mut self, operation: Operation, target: impl FnOnce() -> ChangeTarget) {
         self.is_done = true;
-        if self.options.details {
+        if !self.options.brief {
             self.done.push(Change::new(operation, target()));
         }
     }
