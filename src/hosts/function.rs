@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use podgraft_core::config::{ConfigParam, FunctionMode, read_function};
 use podgraft_core::diagnostic::{Code, Diagnostic};
-use podgraft_core::krm::{FunctionConfig, KrmResult, ResourceList, of_diagnostic, of_workload};
+use podgraft_core::krm::{FunctionConfig, ResourceList, of_diagnostic, of_workload};
 use podgraft_core::outcome::WorkloadReport;
 use podgraft_core::policy::read::ParamSetting;
 use podgraft_core::policy::schema::{did_you_mean, nearest};
@@ -153,7 +153,7 @@ fn print_list(
 ) -> Result<Exit, Diagnostic> {
     let refused = refuse(grafted, output, console);
     let problems = grafted.problems.iter();
-    let mut results: Vec<KrmResult> = problems
+    let mut results: Vec<_> = problems
         .map(|problem| of_diagnostic(list, problem))
         .collect();
     let report = grafted.files.first().map(|file| &file.report);

@@ -19,7 +19,7 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-pub use results::{KrmResult, KrmSeverity, of_diagnostic, of_workload};
+pub use results::{of_diagnostic, of_workload};
 
 /// The supported versions of the list. They do not differ in what is read here.
 const VERSIONS: [&str; 3] = [

@@ -1,7 +1,6 @@
 //! The `results` of a ResourceList: findings and changes, with the item, its file and the field.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{INDEX, PATH, ResourceList};
 use crate::change::{list, list_removed};
@@ -13,72 +12,8 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step};
 
-/// The `severity` of a result. Always written, because orchestrators take a missing one for `error`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum KrmSeverity {
-    /// The function failed.
-    Error,
-    /// Somebody should look at it.
-    Warning,
-    /// A change that was made, or a note.
-    Info,
-}
-
-/// An entry of `results`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KrmResult {
-    /// The message for people.
-    pub message: String,
-    /// The severity.
-    pub severity: KrmSeverity,
-    /// The item that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resource_ref: Option<ResourceRef>,
-    /// The field of the item that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<KrmField>,
-    /// The file of the item, if the orchestrator notes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<KrmFile>,
-    /// The code of the diagnostic.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<KrmTags>,
-}
-
-/// `resourceRef`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceRef {
-    api_version: String,
-    kind: String,
-    name: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    namespace: String,
-}
-
-/// `field`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KrmField {
-    path: String,
-}
-
-/// `file`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KrmFile {
-    path: String,
-    index: usize,
-}
-
-/// `tags`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KrmTags {
-    code: &'static str,
-}
-
 /// Converts a diagnostic to a result. The item is the one that holds the first place in the list.
-pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmResult {
+pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> Value {
     let mut places = diagnostic.labels.iter().map(|label| &label.place);
     let mut others = places.clone();
     let place = places.find(|place| place.source == list.source.name);
@@ -92,32 +27,20 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> KrmRes
         message = format!("{message}; {help}");
     }
     let severity = match diagnostic.severity {
-        Severity::Error => KrmSeverity::Error,
-        Severity::Warning => KrmSeverity::Warning,
-        Severity::Note => KrmSeverity::Info,
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "info",
     };
     let field = item.zip(at).and_then(|(item, at)| list.field_at(item, at));
-    let tags = Some(KrmTags {
-        code: diagnostic.code.name(),
-    });
-    KrmResult {
-        message,
-        severity,
-        field,
-        tags,
-        ..list.result_for(item)
-    }
+    list.result(message, severity, item, field, Some(diagnostic.code.name()))
 }
 
 /// One result for each policy that changed the workload.
-pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<KrmResult> {
+pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<Value> {
     let item = list.item_at(list.line_start(workload.line));
     let messages = workload.policies.iter().filter_map(change_message);
     messages
-        .map(|message| KrmResult {
-            message,
-            ..list.result_for(item)
-        })
+        .map(|message| list.result(message, "info", item, None, None))
         .collect()
 }
 
@@ -135,10 +58,11 @@ fn change_message(report: &PolicyReport) -> Option<String> {
 
 impl ResourceList<'_> {
     /// The edit that adds results to the list; `None` if there are no results.
-    pub fn results_edit(&self, results: &[KrmResult]) -> Option<Edit> {
+    pub fn results_edit(&self, results: &[Value]) -> Option<Edit> {
         if results.is_empty() {
             return None;
         }
+        let as_json = |result: &Value| wording::json(result.to_string());
         let lines: Vec<String> = results.iter().map(as_json).collect();
         let entries = |key: &str| {
             let mut entries = self.tree.entries(self.root);
@@ -146,8 +70,7 @@ impl ResourceList<'_> {
         };
         if let Some((key, value)) = entries("results") {
             let earlier = self.value(value).unwrap_or(Value::Null);
-            let earlier = earlier.as_array().into_iter().flatten();
-            let earlier = earlier.map(|result| wording::json(result.to_string()));
+            let earlier = earlier.as_array().into_iter().flatten().map(as_json);
             let texts: Vec<String> = earlier.chain(lines).collect();
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
@@ -178,34 +101,48 @@ impl ResourceList<'_> {
         Some(Edit::insertion(start, text))
     }
 
-    fn result_for(&self, item: Option<NodeId>) -> KrmResult {
-        KrmResult {
-            message: String::new(),
-            severity: KrmSeverity::Info,
-            resource_ref: item.map(|item| self.resource(item)),
-            field: None,
-            file: item.and_then(|item| self.file(item)),
-            tags: None,
-        }
+    /// An entry of `results`. Its severity is always written, because orchestrators take a missing one for `error`.
+    fn result(
+        &self,
+        message: String,
+        severity: &str,
+        item: Option<NodeId>,
+        field: Option<String>,
+        code: Option<&str>,
+    ) -> Value {
+        let parts = [
+            ("message", Some(message.into())),
+            ("severity", Some(severity.into())),
+            ("resourceRef", item.map(|item| self.resource(item))),
+            ("field", field.map(|path| json!({"path": path}))),
+            ("file", item.and_then(|item| self.file(item))),
+            ("tags", code.map(|code| json!({"code": code}))),
+        ];
+        let parts = parts.into_iter();
+        parts
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect()
     }
 
-    fn resource(&self, item: NodeId) -> ResourceRef {
+    fn resource(&self, item: NodeId) -> Value {
         let metadata = self.tree.get(item, "metadata");
         let of_metadata = |key: &str| metadata.map_or("", |metadata| self.word(metadata, key));
-        ResourceRef {
-            api_version: self.word(item, "apiVersion").to_owned(),
-            kind: self.word(item, "kind").to_owned(),
-            name: of_metadata("name").to_owned(),
-            namespace: of_metadata("namespace").to_owned(),
+        let mut resource = json!({
+            "apiVersion": self.word(item, "apiVersion"),
+            "kind": self.word(item, "kind"),
+            "name": of_metadata("name"),
+        });
+        if !of_metadata("namespace").is_empty() {
+            resource["namespace"] = of_metadata("namespace").into();
         }
+        resource
     }
 
-    fn file(&self, item: NodeId) -> Option<KrmFile> {
+    /// The file of an item, if the orchestrator notes it.
+    fn file(&self, item: NodeId) -> Option<Value> {
         let index = self.annotation(item, &INDEX);
-        Some(KrmFile {
-            path: self.annotation(item, &PATH)?.to_owned(),
-            index: index.and_then(|index| index.parse().ok()).unwrap_or(0),
-        })
+        let index: usize = index.and_then(|index| index.parse().ok()).unwrap_or(0);
+        Some(json!({"path": self.annotation(item, &PATH)?, "index": index}))
     }
 
     /// The place of a line's text, without its indentation and the `-` of list items.
@@ -250,7 +187,7 @@ impl ResourceList<'_> {
     }
 
     /// The path to the innermost node of the item that holds the offset; `None` if that is the item itself.
-    fn field_at(&self, item: NodeId, at: usize) -> Option<KrmField> {
+    fn field_at(&self, item: NodeId, at: usize) -> Option<String> {
         let mut path = Path::default();
         let mut node = item;
         while let Some((step, child)) = step_to(&self.tree, node, at) {
@@ -258,7 +195,7 @@ impl ResourceList<'_> {
             node = child;
         }
         let path = path.to_string();
-        (!path.is_empty()).then_some(KrmField { path })
+        (!path.is_empty()).then_some(path)
     }
 }
 
@@ -274,8 +211,4 @@ fn step_to(tree: &Tree<'_>, node: NodeId, at: usize) -> Option<(Step, NodeId)> {
     children
         .find(|&(_, child)| is_in(child))
         .map(|(index, child)| (Step::Index(index), child))
-}
-
-fn as_json(result: &KrmResult) -> String {
-    wording::json(serde_json::to_string(result).expect("strings and numbers are always JSON"))
 }

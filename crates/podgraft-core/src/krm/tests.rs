@@ -36,7 +36,7 @@ fn list(text: &str) -> ResourceList<'_> {
     ResourceList::read("list".into(), text).unwrap()
 }
 
-fn with_results(text: &str, results: &[KrmResult]) -> (String, Value) {
+fn with_results(text: &str, results: &[Value]) -> (String, Value) {
     let edits: Vec<_> = list(text).results_edit(results).into_iter().collect();
     let output = String::from_utf8(splice(text.as_bytes(), &edits)).unwrap();
     let tree = parse(&output).unwrap();
@@ -44,7 +44,7 @@ fn with_results(text: &str, results: &[KrmResult]) -> (String, Value) {
     (output.clone(), value)
 }
 
-fn conflict() -> KrmResult {
+fn conflict() -> Value {
     let list = list(LIST);
     let at = LIST.find("app #").unwrap();
     let place = list.source.place(at..at + 3);
@@ -57,7 +57,7 @@ fn conflict() -> KrmResult {
 
 #[test]
 fn a_result_names_the_item_its_file_and_the_field() {
-    let result = serde_json::to_value(conflict()).unwrap();
+    let result = conflict();
     assert_eq!(
         result,
         json!({
