@@ -57,8 +57,7 @@ fn document(workload: &WorkloadReport) -> String {
 /// A JSON list with an entry for each workload.
 pub fn json(reports: &[&FileReport]) -> String {
     let entries: Vec<Value> = workloads(reports).map(entry).collect();
-    let text = serde_json::to_string_pretty(&entries).expect("values are always JSON");
-    wording::json(text) + "\n"
+    wording::pretty_json(&entries)
 }
 
 /// The patch and the commands of a workload.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::diagnostic::{Code, Diagnostic, unless};
-use crate::edit::emit::{BlockStyle, block_items, document, needs_line_end};
+use crate::edit::emit::{DOCUMENT_STYLE, block_items, document, needs_line_end};
 use crate::outcome::{GeneratedObject, ObjectName, ReportedFile, WorkloadReport};
 use crate::source::Source;
 use crate::wording;
@@ -46,7 +46,7 @@ pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
             entries.extend(beside.map(|placed| companion_entry(&placed.companion)));
         }
     }
-    wording::json(serde_json::to_string_pretty(&entries).expect("values are always JSON")) + "\n"
+    wording::pretty_json(&entries)
 }
 
 fn companion_entry(companion: &GeneratedObject) -> Value {
@@ -133,12 +133,7 @@ fn patch_entry(workload: &WorkloadReport) -> Value {
         let path = last.shift_remove("path");
         last.insert("path".to_owned(), path.unwrap_or_default());
     }
-    let style = BlockStyle {
-        step: 2,
-        list_offset: 0,
-        line_end: "\n",
-    };
-    json!({"target": target, "patch": block_items(&operations, 0, 2, style) + "\n"})
+    json!({"target": target, "patch": block_items(&operations, 0, 2, DOCUMENT_STYLE) + "\n"})
 }
 
 /// A strategic merge patch that deletes an object. A JSON patch cannot do that in kustomize.

@@ -52,7 +52,7 @@ pub(super) fn block_fields(mapping: &Value, style: BlockStyle) -> String {
 }
 
 /// The block style of whole documents that are written anew.
-pub(super) const DOCUMENT_STYLE: BlockStyle = BlockStyle {
+pub(crate) const DOCUMENT_STYLE: BlockStyle = BlockStyle {
     step: 2,
     list_offset: 0,
     line_end: "\n",
