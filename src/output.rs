@@ -23,7 +23,7 @@ use crate::write::{
 };
 
 /// The files or the stream to which the result is written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct OutputTarget<'a> {
     /// Replace the files.
     pub in_place: bool,

@@ -11,13 +11,14 @@ use podgraft_core::outcome::FileReport;
 use super::announce::announce;
 use super::function::{policy_and_name, unplaced};
 use super::parameters::ApplicationParameters;
-use super::{TO_STDOUT, complete_with_policy, fail, local_config_errors, no_policy_given};
+use super::{complete_with_policy, fail, local_config_errors, no_policy_given};
 use crate::args::{self, ArgocdCommand, ColorWhen, DiagnosticsFormat, PluginKind};
 use crate::conclude::conclude;
 use crate::diagnostics::{Console, log_to_file};
 use crate::exit::Exit;
 use crate::kustomization;
 use crate::manifests::manifests_of;
+use crate::output::OutputTarget;
 use crate::path_filter::PathFilter;
 use crate::policies::choose_offered;
 use crate::problems::not_read;
@@ -63,7 +64,7 @@ fn generate(args: &args::GenerateArgs) -> Exit {
             .problems
             .push(problem.help("check the folder, or the command before the pipe"));
     }
-    conclude(grafted, &run.output, TO_STDOUT)
+    conclude(grafted, &run.output, OutputTarget::default())
 }
 
 /// The settings of the operator, and of the Application as far as the operator allows them.

@@ -22,12 +22,6 @@ use crate::settings::{self, Caller};
 use crate::stdout::print;
 use crate::walk::Input;
 
-/// Hosts read the result from stdout.
-const TO_STDOUT: OutputTarget<'_> = OutputTarget {
-    in_place: false,
-    output_dir: None,
-};
-
 /// `podgraft post-render`: reads Helm's manifests from stdin and prints them with the policies applied.
 pub fn post_render(args: &args::HostArgs) -> Exit {
     log_to_file();
@@ -49,7 +43,7 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
     let mut grafted = graft_read(&run, &request, input, text);
     let evasions = local_config_errors(&grafted);
     grafted.problems.extend(evasions);
-    Ok(conclude(grafted, &args.output, TO_STDOUT))
+    Ok(conclude(grafted, &args.output, OutputTarget::default()))
 }
 
 /// Completes the flags by the environment and the operator's configuration. Without a policy, this is the given error.

@@ -19,6 +19,7 @@ use crate::protected_inputs::InputFiles;
 use crate::repository::Repository;
 
 /// The grafted files of a run, and all its problems.
+#[derive(Default)]
 pub struct GraftOutcome {
     /// The files, in the order of the result.
     pub files: Vec<GraftedFile>,
@@ -40,13 +41,9 @@ impl GraftOutcome {
     /// A run that ends with problems and has no files.
     pub fn refused(run: &args::RunArgs, problems: Vec<Diagnostic>) -> Self {
         GraftOutcome {
-            files: Vec::new(),
             problems,
             run: run.clone(),
-            given: Vec::new(),
-            more_reads: Vec::new(),
-            piped: None,
-            lock_files: LockFiles::default(),
+            ..GraftOutcome::default()
         }
     }
 
