@@ -147,9 +147,11 @@ impl PipedText {
         let mut text = Vec::with_capacity(self.length);
         let read = match self.text {
             TextKeeper::Stdout(_) => Ok(0),
-            TextKeeper::Hold(hold) => hold
-                .reader()
-                .and_then(|mut held| held.read_to_end(&mut text)),
+            TextKeeper::Hold(hold) => match hold.finish() {
+                Ok(Ok(held)) => return Ok(held),
+                Ok(Err(mut file)) => file.read_to_end(&mut text),
+                Err(error) => Err(error),
+            },
             TextKeeper::Original(original) => {
                 check_unchanged(&original, self.length, name)?;
                 FileReader::of(original).read_to_end(&mut text)

@@ -1,28 +1,29 @@
 //! Keeps a text that can be read only once, so that it can be read again when the run has succeeded: in memory, and
 //! above a limit in a temporary file. The file has no name, so it is gone when the process ends.
 
-use std::collections::VecDeque;
 use std::env;
 use std::fmt::{self, Display};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Seek, Write};
 use std::path::PathBuf;
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
 
-/// Bytes of a piece of memory. One growing buffer would be copied, and would need twice its size while it grows.
+/// Bytes that are written to the file and read from it at once.
 const PIECE: usize = 1 << 20;
 
 /// Bytes that are written once and then read; see the module.
 #[derive(Debug)]
 pub struct Spool {
-    pieces: Vec<Vec<u8>>,
-    length: usize,
+    memory: Vec<u8>,
     memory_limit: usize,
     file: Option<BufWriter<File>>,
     /// The folder of the temporary file.
     folder: PathBuf,
 }
+
+/// Reads a spool from its start.
+pub type SpoolReader = Box<dyn BufRead + Send>;
 
 /// Marks an [`io::Error`] as one of the temporary file, not of the input or the output.
 #[derive(Debug)]
@@ -67,9 +68,11 @@ impl Spool {
         } else {
             (memory_limit, env::temp_dir())
         };
+        let mut memory = Vec::new();
+        // A buffer that grows is copied, and needs twice its size meanwhile. Room that is not used takes no memory.
+        let _ = memory.try_reserve_exact(most);
         Spool {
-            pieces: Vec::new(),
-            length: 0,
+            memory,
             memory_limit: most,
             file: None,
             folder,
@@ -80,37 +83,25 @@ impl Spool {
     ///
     /// # Errors
     /// Errors of the temporary file.
-    pub fn reader(mut self) -> io::Result<SpoolReader> {
-        match self.file.take() {
-            Some(file) => {
-                let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-                let file = file.and_then(|mut file| file.rewind().map(|()| file));
-                let file = file.map_err(|error| self.temporary_file_error(error))?;
-                Ok(SpoolReader::InFile(BufReader::with_capacity(PIECE, file)))
-            }
-            None => Ok(SpoolReader::InMemory {
-                pieces: self.pieces.into(),
-                at: 0,
-            }),
-        }
+    pub fn reader(self) -> io::Result<SpoolReader> {
+        Ok(match self.finish()? {
+            Ok(text) => Box::new(Cursor::new(text)),
+            Err(file) => Box::new(BufReader::with_capacity(PIECE, file)),
+        })
     }
 
-    /// The text as one buffer, or as `Err` the file that it is in.
+    /// The text as one buffer, or as `Err` the file that it is in, at its start.
     ///
     /// # Errors
     /// Errors of the temporary file.
     pub fn finish(mut self) -> io::Result<Result<Vec<u8>, File>> {
-        if let Some(file) = self.file.take() {
-            let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-            return file
-                .map(Err)
-                .map_err(|error| self.temporary_file_error(error));
-        }
-        let mut text = Vec::with_capacity(self.length);
-        for piece in self.pieces {
-            text.extend(piece);
-        }
-        Ok(Ok(text))
+        let Some(file) = self.file.take() else {
+            return Ok(Ok(self.memory));
+        };
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let file = file.and_then(|mut file| file.rewind().map(|()| file));
+        file.map(Err)
+            .map_err(|error| self.temporary_file_error(error))
     }
 
     fn temporary_file_error(&self, error: io::Error) -> io::Error {
@@ -125,89 +116,28 @@ impl Spool {
 
     fn spill(&mut self) -> io::Result<BufWriter<File>> {
         let mut file = BufWriter::with_capacity(PIECE, tempfile::tempfile_in(&self.folder)?);
-        for piece in self.pieces.drain(..) {
-            file.write_all(&piece)?;
-        }
+        file.write_all(&std::mem::take(&mut self.memory))?;
         Ok(file)
     }
 }
 
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(file) = &mut self.file {
-            return file
-                .write(bytes)
-                .map_err(|error| self.temporary_file_error(error));
-        }
-        if self.length + bytes.len() > self.memory_limit {
-            let spilled = self
-                .spill()
-                .and_then(|mut file| file.write_all(bytes).map(|()| file));
-            self.file = Some(spilled.map_err(|error| self.temporary_file_error(error))?);
+        if self.file.is_none() && self.memory.len() + bytes.len() <= self.memory_limit {
+            self.memory.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
-        let room = self
-            .pieces
-            .last()
-            .map_or(0, |piece| piece.capacity() - piece.len());
-        if room == 0 {
-            self.pieces.push(Vec::with_capacity(PIECE));
-        }
-        let piece = self
-            .pieces
-            .last_mut()
-            .expect("one was made where there was none");
-        let taken = bytes.len().min(piece.capacity() - piece.len());
-        piece.extend_from_slice(&bytes[..taken]);
-        self.length += taken;
-        Ok(taken)
+        let written = match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => self
+                .spill()
+                .and_then(|file| self.file.insert(file).write(bytes)),
+        };
+        written.map_err(|error| self.temporary_file_error(error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Reads a spool from its start.
-pub enum SpoolReader {
-    /// All of it is in a file.
-    InFile(BufReader<File>),
-    /// All of it is in memory; the first piece is read up to `at`.
-    InMemory {
-        pieces: VecDeque<Vec<u8>>,
-        at: usize,
-    },
-}
-
-impl BufRead for SpoolReader {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match self {
-            SpoolReader::InFile(file) => file.fill_buf(),
-            SpoolReader::InMemory { pieces, at } => {
-                while pieces.front().is_some_and(|piece| *at == piece.len()) {
-                    pieces.pop_front();
-                    *at = 0;
-                }
-                Ok(pieces.front().map_or(&[], |piece| &piece[*at..]))
-            }
-        }
-    }
-
-    fn consume(&mut self, length: usize) {
-        match self {
-            SpoolReader::InFile(file) => file.consume(length),
-            SpoolReader::InMemory { at, .. } => *at += length,
-        }
-    }
-}
-
-impl Read for SpoolReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.fill_buf()?;
-        let length = bytes.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&bytes[..length]);
-        self.consume(length);
-        Ok(length)
     }
 }
 
