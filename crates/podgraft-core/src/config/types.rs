@@ -136,8 +136,7 @@ pub struct FunctionSpec {
 
 /// What a function does with its policies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Mode"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Mode"))]
 pub enum FunctionMode {
     /// Applies them.
     #[default]
@@ -200,8 +199,7 @@ pub struct OpenTelemetry {
 
 /// When the record is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Record"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Record"))]
 pub enum RecordMode {
     /// With `--in-place`, in `podgraft.lock`.
     InPlace,

@@ -20,9 +20,8 @@ pub struct PolicyTestFile {
 
 /// What to run, and what to expect. Paths are from the test's own folder.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Spec"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Spec"))]
 pub struct PolicyTestSpec {
     /// For people.
     pub description: Option<String>,
@@ -82,8 +81,7 @@ pub struct ExpectedResult {
 
 /// What a policy does to a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Word"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Word"))]
 pub enum ExpectedOutcome {
     /// It injects.
     Injected,

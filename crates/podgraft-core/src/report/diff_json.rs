@@ -33,9 +33,8 @@ struct DiffReport<'a> {
 
 /// Counts.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Totals"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Totals"))]
 struct DiffTotals {
     /// All workloads that were seen.
     workloads: usize,
@@ -55,9 +54,8 @@ struct DiffTotals {
 
 /// Workloads that belong together.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Group"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Group"))]
 struct DiffGroup<'a> {
     /// The namespace, the folder, or the owners separated by blanks.
     name: &'a str,
@@ -67,9 +65,8 @@ struct DiffGroup<'a> {
 
 /// A workload that changes.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Workload"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Workload"))]
 struct WorkloadDiff<'a> {
     /// Which it is.
     #[serde(flatten)]
@@ -88,9 +85,8 @@ struct WorkloadDiff<'a> {
 
 /// A policy that changes a workload.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Policy"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Policy"))]
 struct PolicyDiff<'a> {
     /// Its identity.
     policy: &'a str,
@@ -100,9 +96,8 @@ struct PolicyDiff<'a> {
 
 /// One thing that a policy does.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Done"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Done"))]
 pub(super) enum ChangeJson {
     /// It was not there.
     Added(String),
@@ -118,9 +113,8 @@ pub(super) enum ChangeJson {
 
 /// Changes that are shown together.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Hunk"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Hunk"))]
 struct HunkJson<'a> {
     /// 1-based first line in the file as it is; the line before where there is none.
     old_start: usize,
@@ -138,9 +132,8 @@ struct HunkJson<'a> {
 
 /// A line of a hunk.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Line"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Line"))]
 struct LineJson<'a> {
     /// Whether the line stays, comes or goes.
     sign: LineSign,

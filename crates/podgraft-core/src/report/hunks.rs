@@ -12,9 +12,8 @@ use crate::yaml::splice::splice_part;
 
 // Whether a line is context, added or removed. No doc comment: the schema of the diff would have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Sign"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Sign"))]
 pub(super) enum LineSign {
     Context,
     Added,

@@ -6,9 +6,8 @@ use crate::outcome::WorkloadReport;
 
 /// A workload's name and place.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Head"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Head"))]
 pub(super) struct WorkloadHeader<'a> {
     /// As in the manifest.
     api_version: &'a str,
