@@ -6,70 +6,62 @@ use std::fmt::Write as _;
 
 use super::{CheckedRun, Finding, Subject};
 use crate::diagnostic::Severity;
-use crate::outcome::ReportedFile;
 use crate::wording::xml as escape;
 
-/// The findings by what they are about. Each finding is in one group.
-type Groups<'f> = HashMap<Subject, Vec<&'f Finding>>;
+/// The name of a suite, and of each of its cases with the findings of the case.
+type Suite<'f> = (&'f str, Vec<(String, &'f [&'f Finding])>);
 
 /// Renders the whole document.
 pub fn render(checked: &CheckedRun<'_>) -> String {
-    let mut groups: Groups<'_> = HashMap::new();
+    // Each finding is in one group.
+    let mut groups: HashMap<Subject, Vec<&Finding>> = HashMap::new();
     for finding in &checked.findings {
         groups.entry(finding.subject).or_default().push(finding);
     }
-    let mut suites = String::new();
-    let (mut tests, mut failures) = (0, 0);
+    let found = |subject| groups.get(&subject).map(Vec::as_slice);
+    let mut suites: Vec<Suite<'_>> = Vec::new();
     for (index, file) in checked.files.iter().enumerate() {
-        let (suite, (cases, failed)) = suite(file, index, &groups);
-        suites.push_str(&suite);
-        tests += cases;
-        failures += failed;
+        let workloads = file.report.workloads.iter().enumerate();
+        let cases = workloads.map(|(at, workload)| {
+            let findings = found(Subject::Workload(index, at));
+            (workload.title(), findings.unwrap_or_default())
+        });
+        let others = found(Subject::OtherObject(index));
+        let others = others.map(|others| ("other objects".to_owned(), others));
+        suites.push((file.name, cases.chain(others).collect()));
     }
-    if let Some(unplaced) = groups.get(&Subject::Run) {
-        let failed = usize::from(has_failed(unplaced));
-        let case = case("run", "podgraft", unplaced);
-        let _ = write!(
-            suites,
-            "  <testsuite name=\"podgraft\" tests=\"1\" failures=\"{failed}\" errors=\"0\">\n{case}  </testsuite>\n"
-        );
-        tests += 1;
-        failures += failed;
+    let unplaced = found(Subject::Run);
+    suites.extend(unplaced.map(|unplaced| ("podgraft", vec![("run".to_owned(), unplaced)])));
+    let mut text =
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"podgraft check\""
+            .to_owned();
+    add_numbers(suites.iter().flat_map(|(_, cases)| cases), &mut text);
+    for (name, cases) in &suites {
+        let _ = write!(text, "  <testsuite name=\"{}\"", escape(name));
+        add_numbers(cases.iter(), &mut text);
+        let cases = cases.iter();
+        text.extend(cases.map(|(title, findings)| case(title, name, findings)));
+        text.push_str("  </testsuite>\n");
     }
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"podgraft check\" tests=\"{tests}\" \
-         failures=\"{failures}\" errors=\"0\">\n{suites}</testsuites>\n"
-    )
+    text + "</testsuites>\n"
+}
+
+/// Adds the numbers of the cases and of those that failed, and ends the tag.
+fn add_numbers<'f>(
+    cases: impl Iterator<Item = &'f (String, &'f [&'f Finding])> + Clone,
+    text: &mut String,
+) {
+    let has_failed = |findings: &[&Finding]| findings.iter().any(|finding| is_failure(finding));
+    let tests = cases.clone().count();
+    let failed = cases.filter(|(_, findings)| has_failed(findings)).count();
+    let _ = writeln!(
+        text,
+        " tests=\"{tests}\" failures=\"{failed}\" errors=\"0\">"
+    );
 }
 
 fn is_failure(finding: &Finding) -> bool {
     finding.diagnostic.severity == Severity::Error
-}
-
-fn has_failed(findings: &[&Finding]) -> bool {
-    findings.iter().any(|finding| is_failure(finding))
-}
-
-/// The suite of a file, with the number of its cases and of its failed cases.
-fn suite(file: &ReportedFile<'_>, index: usize, groups: &Groups<'_>) -> (String, (usize, usize)) {
-    let (mut cases, mut number, mut failed) = (String::new(), 0, 0);
-    let mut add = |name: &str, findings: &[&Finding]| {
-        cases += &case(name, file.name, findings);
-        number += 1;
-        failed += usize::from(has_failed(findings));
-    };
-    for (at, workload) in file.report.workloads.iter().enumerate() {
-        let findings = groups.get(&Subject::Workload(index, at));
-        add(&workload.title(), findings.map_or(&[], Vec::as_slice));
-    }
-    if let Some(rest) = groups.get(&Subject::OtherObject(index)) {
-        add("other objects", rest);
-    }
-    let name = escape(file.name);
-    let suite = format!(
-        "  <testsuite name=\"{name}\" tests=\"{number}\" failures=\"{failed}\" errors=\"0\">\n{cases}  </testsuite>\n"
-    );
-    (suite, (number, failed))
 }
 
 /// A test case with its findings. Readers accept one failure for each case, so all errors of a workload are one;
