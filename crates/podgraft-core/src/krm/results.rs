@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{INDEX, PATH, ResourceList};
-use crate::change::{list, list_removed};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
+use crate::outcome::WorkloadReport;
 use crate::source::Place;
 use crate::wording;
 use crate::yaml::splice::Edit;
@@ -38,22 +37,11 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> Value 
 /// One result for each policy that changed the workload.
 pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<Value> {
     let item = list.item_at(list.line_start(workload.line));
-    let messages = workload.policies.iter().filter_map(change_message);
-    messages
+    let reports = workload.policies.iter();
+    reports
+        .filter_map(|report| report.words("injected by "))
         .map(|message| list.result(message, "info", item, None, None))
         .collect()
-}
-
-/// What a policy changed, unless it changed nothing.
-fn change_message(report: &PolicyReport) -> Option<String> {
-    let policy = &report.policy;
-    match &report.outcome {
-        Outcome::Injected(changes) => Some(format!("injected by {policy} ({})", list(changes))),
-        Outcome::TakenOut(changes) | Outcome::Failed(Some(changes)) => {
-            Some(format!("{policy} taken out ({})", list_removed(changes)))
-        }
-        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
-    }
 }
 
 impl ResourceList<'_> {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::change::{Change, ChangeKind, ChangeTarget, Operation};
+use crate::change::{Change, ChangeKind, ChangeTarget, Operation, list, list_removed};
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ownership::{RecordedWorkload, TextAdjustment};
 use crate::yaml::splice::Edit;
@@ -246,6 +246,19 @@ impl PolicyReport {
             outcome,
             rules: Vec::new(),
             is_older: false,
+        }
+    }
+
+    /// The policy with what it changed: `jmx (init container agent)`, behind `injected` if it injected something. `None` if
+    /// it changed nothing.
+    pub(crate) fn words(&self, injected: &str) -> Option<String> {
+        let policy = &self.policy;
+        match &self.outcome {
+            Outcome::Injected(changes) => Some(format!("{injected}{policy} ({})", list(changes))),
+            Outcome::TakenOut(changes) | Outcome::Failed(Some(changes)) => {
+                Some(format!("{policy} taken out ({})", list_removed(changes)))
+            }
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
         }
     }
 

@@ -11,8 +11,7 @@ use std::ops::Range;
 use super::hunks::policies_of;
 use super::lines::{AddedLine, ChangeGroup, GroupLine, LineChange, LineIndex, changes_of, group};
 use super::without_record;
-use crate::change::{list, list_removed};
-use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
+use crate::outcome::{ReportedFile, WorkloadReport};
 use crate::wording::{self, Paint, is_unsafe, one_line, wrap_options};
 use crate::yaml::stream::is_separator;
 
@@ -157,19 +156,9 @@ fn heading_lines(file: &ReportedFile<'_>, reader: DiffAudience) -> Vec<String> {
 
 /// The heading of a workload: `Deployment shop/orders: rookout-java (init container agent, volume agent); jmx (...)`.
 fn heading(workload: &WorkloadReport) -> String {
-    let changes: Vec<String> = workload.policies.iter().filter_map(change_by).collect();
+    let changes = workload.policies.iter();
+    let changes: Vec<String> = changes.filter_map(|report| report.words("")).collect();
     one_line(&format!("{}: {}", workload.title(), changes.join("; ")))
-}
-
-fn change_by(report: &PolicyReport) -> Option<String> {
-    let policy = &report.policy;
-    match &report.outcome {
-        Outcome::Injected(changes) => Some(format!("{policy} ({})", list(changes))),
-        Outcome::TakenOut(changes) | Outcome::Failed(Some(changes)) => {
-            Some(format!("{policy} taken out ({})", list_removed(changes)))
-        }
-        Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
-    }
 }
 
 /// The changed workloads, and the line ranges of their documents.

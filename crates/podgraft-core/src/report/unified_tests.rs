@@ -1,6 +1,6 @@
 use super::*;
 use crate::change::{Change, ChangeTarget, Operation, PodItem};
-use crate::outcome::FileReport;
+use crate::outcome::{FileReport, Outcome, PolicyReport};
 use crate::yaml::splice::Edit;
 
 /// Where lines are inserted, and which.
