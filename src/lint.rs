@@ -13,7 +13,7 @@ use podgraft_core::outcome::needs::{Need, NeedKind};
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::builtin::list_names;
 use podgraft_core::policy::needs::needs_of;
-use podgraft_core::report::json::render_diagnostic;
+use podgraft_core::report::json::problem;
 use podgraft_core::wording::lines;
 use serde_json::{Value, json};
 
@@ -107,10 +107,7 @@ fn read(
 
 fn json_result(policies: &[Policy], findings: &[Diagnostic]) -> Value {
     let policies: Vec<Value> = policies.iter().map(needs_json).collect();
-    let as_value = |finding: &Diagnostic| {
-        serde_json::from_str(&render_diagnostic(finding)).unwrap_or(Value::Null)
-    };
-    let findings: Vec<Value> = findings.iter().map(as_value).collect();
+    let findings: Vec<Value> = findings.iter().map(problem).collect();
     json!({"policies": policies, "findings": findings})
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use textwrap::{WordSeparator, WordSplitter};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::diagnostic::Severity;
 use crate::yaml::scalar::is_hidden;
@@ -151,6 +152,14 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
 pub fn pretty_json(data: &impl Serialize) -> String {
     let text = serde_json::to_string_pretty(data);
     json(text.expect("strings, numbers and lists of these are always JSON")) + "\n"
+}
+
+/// A JSON object without its fields that are null.
+pub(crate) fn without_nulls(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
 }
 
 /// Writes the unsafe characters of a JSON text as escapes (`\u202e`), without changing its meaning.

@@ -6,7 +6,7 @@ use super::{INDEX, PATH, ResourceList};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::WorkloadReport;
 use crate::source::Place;
-use crate::wording;
+use crate::wording::{self, without_nulls};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step};
@@ -98,32 +98,26 @@ impl ResourceList<'_> {
         field: Option<String>,
         code: Option<&str>,
     ) -> Value {
-        let parts = [
-            ("message", Some(message.into())),
-            ("severity", Some(severity.into())),
-            ("resourceRef", item.map(|item| self.resource(item))),
-            ("field", field.map(|path| json!({"path": path}))),
-            ("file", item.and_then(|item| self.file(item))),
-            ("tags", code.map(|code| json!({"code": code}))),
-        ];
-        let parts = parts.into_iter();
-        parts
-            .filter_map(|(key, value)| Some((key, value?)))
-            .collect()
+        without_nulls(json!({
+            "message": message,
+            "severity": severity,
+            "resourceRef": item.map(|item| self.resource(item)),
+            "field": field.map(|path| json!({"path": path})),
+            "file": item.and_then(|item| self.file(item)),
+            "tags": code.map(|code| json!({"code": code})),
+        }))
     }
 
     fn resource(&self, item: NodeId) -> Value {
         let metadata = self.tree.get(item, "metadata");
         let of_metadata = |key: &str| metadata.map_or("", |metadata| self.word(metadata, key));
-        let mut resource = json!({
+        let namespace = of_metadata("namespace");
+        without_nulls(json!({
             "apiVersion": self.word(item, "apiVersion"),
             "kind": self.word(item, "kind"),
             "name": of_metadata("name"),
-        });
-        if !of_metadata("namespace").is_empty() {
-            resource["namespace"] = of_metadata("namespace").into();
-        }
-        resource
+            "namespace": (!namespace.is_empty()).then_some(namespace),
+        }))
     }
 
     /// The file of an item, if the orchestrator notes it.

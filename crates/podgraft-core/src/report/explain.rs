@@ -1,16 +1,16 @@
 //! For each workload and policy: whether the policy applies, or the first reason why not, with the places in the policy
 //! and in the manifest.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 use super::workload_head::WorkloadHeader;
-use crate::change::{Change, list, list_removed};
+use crate::change::{list, list_removed};
 use crate::diagnostic::Label;
 use crate::excerpt::narrowed;
 use crate::mask;
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
-use crate::wording::{self, Paint, count, one_line};
+use crate::wording::{self, Paint, count, one_line, without_nulls};
 
 /// Characters of a source line that are shown beside its place.
 const EXCERPT: usize = 60;
@@ -129,91 +129,47 @@ fn totals(files: &[ReportedFile<'_>]) -> String {
     format!("{workloads} and {policies}: {}\n", parts.join(", "))
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Explanation<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    workloads: Vec<ExplainedWorkload<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ExplainedWorkload<'a> {
-    #[serde(flatten)]
-    head: WorkloadHeader<'a>,
-    file: &'a str,
-    policies: Vec<ExplainedPolicy<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ExplainedPolicy<'a> {
-    policy: &'a str,
-    outcome: &'static str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    near_miss: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    opted_in: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    places: Vec<ExplainedPlace<'a>>,
-}
-
-#[derive(Serialize)]
-struct ExplainedPlace<'a> {
-    file: &'a str,
-    line: usize,
-    column: usize,
-    what: &'a str,
-}
-
 /// The same as JSON: `kind: Explanation`.
 pub fn render_json(files: &[ReportedFile<'_>]) -> String {
-    let workloads = files.iter().flat_map(|file| {
-        file.report
-            .input_workloads()
-            .map(|workload| ExplainedWorkload {
-                head: WorkloadHeader::of(workload),
-                file: file.name,
-                policies: workload.policies.iter().map(policy_json).collect(),
-            })
-    });
-    let explanation = Explanation {
-        api_version: "podgraft.dev/v1alpha1",
-        kind: "Explanation",
-        workloads: workloads.collect(),
-    };
-    wording::pretty_json(&explanation)
+    let mut workloads = Vec::new();
+    for file in files {
+        for workload in file.report.input_workloads() {
+            let mut explained = json!(WorkloadHeader::of(workload));
+            explained["file"] = json!(file.name);
+            explained["policies"] = workload.policies.iter().map(policy_json).collect();
+            workloads.push(explained);
+        }
+    }
+    wording::pretty_json(&json!({
+        "apiVersion": "podgraft.dev/v1alpha1",
+        "kind": "Explanation",
+        "workloads": workloads,
+    }))
 }
 
-fn policy_json(policy_report: &PolicyReport) -> ExplainedPolicy<'_> {
+fn policy_json(policy_report: &PolicyReport) -> Value {
     let skip = policy_report.skip();
     let changes = policy_report.changes().unwrap_or_default();
     let places = skip.map_or(&[][..], |skip| &skip.places);
-    ExplainedPolicy {
-        policy: &policy_report.policy,
-        outcome: policy_report.outcome_name(),
-        changes: changes.iter().map(Change::to_string).collect(),
-        reason: skip.map(|skip| skip.reason.as_str()),
-        near_miss: skip.map(|skip| skip.is_near_miss),
-        opted_in: skip.map(|skip| skip.is_opted_in).filter(|is| *is),
-        hint: skip.and_then(|skip| skip.hint.as_deref()),
-        places: places.iter().map(place_json).collect(),
-    }
+    let all = |values: Vec<Value>| (!values.is_empty()).then_some(values);
+    without_nulls(json!({
+        "policy": &*policy_report.policy,
+        "outcome": policy_report.outcome_name(),
+        "changes": all(changes.iter().map(|change| change.to_string().into()).collect()),
+        "reason": skip.map(|skip| &skip.reason),
+        "nearMiss": skip.map(|skip| skip.is_near_miss),
+        "optedIn": skip.map(|skip| skip.is_opted_in).filter(|is| *is),
+        "hint": skip.and_then(|skip| skip.hint.as_ref()),
+        "places": all(places.iter().map(place_json).collect()),
+    }))
 }
 
-fn place_json(label: &Label) -> ExplainedPlace<'_> {
+fn place_json(label: &Label) -> Value {
     let place = &label.place;
-    ExplainedPlace {
-        file: &place.source,
-        line: place.line,
-        column: place.column,
-        what: &label.text,
-    }
+    json!({
+        "file": &*place.source,
+        "line": place.line,
+        "column": place.column,
+        "what": label.text,
+    })
 }

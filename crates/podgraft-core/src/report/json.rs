@@ -1,9 +1,10 @@
 //! A run as JSON: `apiVersion: podgraft.dev/v1alpha1`, `kind: Report`; and diagnostics as JSON, one on each line.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::diff_json::{ChangeJson, done};
-use super::needs::{NeedsJson, as_data};
+use super::needs::as_data;
 use super::statuses;
 use super::text::other_objects;
 use super::workload_head::WorkloadHeader;
@@ -11,7 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::outcome::needs::RunNeeds;
 use crate::outcome::view::MetricsEndpoint;
 use crate::outcome::{PolicyReport, ReportedFile, WorkloadReport, WorkloadStatus};
-use crate::wording;
+use crate::wording::{self, without_nulls};
 
 /// Whether the run did what it was asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -32,23 +33,11 @@ struct Report<'a> {
     api_version: &'static str,
     kind: &'static str,
     verdict: RunVerdict,
-    totals: ReportTotals,
+    totals: Value,
     files: Vec<FileJson<'a>>,
     metrics_endpoints: Vec<MetricsEndpoint>,
-    needs: Vec<NeedsJson<'a>>,
-    diagnostics: Vec<DiagnosticJson<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReportTotals {
-    workloads: usize,
-    injected: usize,
-    taken_out: usize,
-    unchanged: usize,
-    not_selected: usize,
-    left_alone: usize,
-    other_objects: usize,
+    needs: Vec<Value>,
+    diagnostics: Vec<Value>,
 }
 
 /// The workloads that serve metrics, in the order of the files.
@@ -100,24 +89,6 @@ struct PolicyJson<'a> {
     near_miss: Option<bool>,
 }
 
-#[derive(Serialize)]
-struct DiagnosticJson<'a> {
-    code: &'static str,
-    severity: &'static str,
-    message: &'a str,
-    labels: Vec<LabelJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct LabelJson<'a> {
-    file: &'a str,
-    line: usize,
-    column: usize,
-    text: &'a str,
-}
-
 /// Renders the whole run, indented, with a line end.
 pub fn render(
     files: &[ReportedFile<'_>],
@@ -140,23 +111,21 @@ pub fn render(
 
 /// One diagnostic as one line of JSON, without a line end.
 pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
-    wording::json(
-        serde_json::to_string(&problem(diagnostic)).expect("strings and numbers are always JSON"),
-    )
+    wording::json(problem(diagnostic).to_string())
 }
 
-fn totals(files: &[ReportedFile<'_>]) -> ReportTotals {
+fn totals(files: &[ReportedFile<'_>]) -> Value {
     let statuses = statuses(files);
     let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
-    ReportTotals {
-        workloads: statuses.len(),
-        injected: with(WorkloadStatus::Injected) + with(WorkloadStatus::Adopted),
-        taken_out: with(WorkloadStatus::TakenOut),
-        unchanged: with(WorkloadStatus::Unchanged),
-        not_selected: with(WorkloadStatus::NotSelected),
-        left_alone: with(WorkloadStatus::Failed),
-        other_objects: other_objects(files),
-    }
+    json!({
+        "workloads": statuses.len(),
+        "injected": with(WorkloadStatus::Injected) + with(WorkloadStatus::Adopted),
+        "takenOut": with(WorkloadStatus::TakenOut),
+        "unchanged": with(WorkloadStatus::Unchanged),
+        "notSelected": with(WorkloadStatus::NotSelected),
+        "leftAlone": with(WorkloadStatus::Failed),
+        "otherObjects": other_objects(files),
+    })
 }
 
 fn file<'a>(file: &ReportedFile<'a>) -> FileJson<'a> {
@@ -189,20 +158,23 @@ fn policy(policy_report: &PolicyReport) -> PolicyJson<'_> {
     }
 }
 
-fn problem(diagnostic: &Diagnostic) -> DiagnosticJson<'_> {
-    let labels = diagnostic.labels.iter().map(|label| LabelJson {
-        file: &label.place.source,
-        line: label.place.line,
-        column: label.place.column,
-        text: &label.text,
+/// A diagnostic as the JSON formats have it.
+pub fn problem(diagnostic: &Diagnostic) -> Value {
+    let labels = diagnostic.labels.iter().map(|label| {
+        json!({
+            "file": &*label.place.source,
+            "line": label.place.line,
+            "column": label.place.column,
+            "text": label.text,
+        })
     });
-    DiagnosticJson {
-        code: diagnostic.code.name(),
-        severity: wording::severity(diagnostic.severity),
-        message: &diagnostic.message,
-        labels: labels.collect(),
-        help: diagnostic.help.as_deref(),
-    }
+    without_nulls(json!({
+        "code": diagnostic.code.name(),
+        "severity": wording::severity(diagnostic.severity),
+        "message": diagnostic.message,
+        "labels": labels.collect::<Vec<_>>(),
+        "help": diagnostic.help,
+    }))
 }
 
 #[cfg(test)]

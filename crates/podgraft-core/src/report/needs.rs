@@ -1,9 +1,9 @@
 //! Renders what injections need from a cluster, as text and as JSON.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::outcome::needs::{Need, NeedKind, PolicyNeeds, RunNeeds};
-use crate::wording::{count, one_line};
+use crate::wording::{count, one_line, without_nulls};
 
 /// The most needs of one policy that are listed; the others are counted. `--report` has all.
 const MAX_NEEDS: usize = 12;
@@ -18,7 +18,7 @@ pub(crate) fn text(needs: &RunNeeds) -> String {
 }
 
 /// The needs of each policy, for the JSON report.
-pub(crate) fn as_data(needs: &RunNeeds) -> Vec<NeedsJson<'_>> {
+pub(crate) fn as_data(needs: &RunNeeds) -> Vec<Value> {
     let policies = needs.policies();
     policies
         .map(|(policy, policy_needs)| data(policy, policy_needs))
@@ -47,80 +47,35 @@ fn line(policy: &str, policy_needs: &PolicyNeeds) -> String {
 }
 
 /// The needs of one policy in the JSON report.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct NeedsJson<'a> {
-    policy: &'a str,
-    workloads: usize,
-    images: Vec<ImageJson<'a>>,
-    secrets: Vec<ObjectJson<'a>>,
-    config_maps: Vec<ObjectJson<'a>>,
-    persistent_volume_claims: Vec<ObjectJson<'a>>,
-    service_accounts: Vec<ObjectJson<'a>>,
-    privileges: Vec<PrivilegeJson<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ImageJson<'a> {
-    image: &'a str,
-    workloads: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct ObjectJson<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<&'a str>,
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    optional: bool,
-    workloads: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct PrivilegeJson<'a> {
-    danger: &'a str,
-    what: &'a str,
-    workloads: usize,
-}
-
-fn data<'a>(policy: &'a str, policy_needs: &'a PolicyNeeds) -> NeedsJson<'a> {
-    let needs = policy_needs.needs.iter();
-    let of = |kind: NeedKind| needs.clone().filter(move |(need, _)| need.kind == kind);
-    let objects = |kind: NeedKind| {
-        let needs = of(kind);
-        needs.map(|(need, count)| object(need, *count)).collect()
+fn data(policy: &str, policy_needs: &PolicyNeeds) -> Value {
+    let all = |kind: NeedKind, entry: fn(&Need, usize) -> Value| -> Value {
+        let needs = policy_needs.needs.iter();
+        let needs = needs.filter(|(need, _)| need.kind == kind);
+        needs.map(|(need, count)| entry(need, *count)).collect()
     };
-    let image = |(need, &workloads): (&'a Need, &usize)| ImageJson {
-        image: &need.name,
-        workloads,
-    };
-    let privileges = of(NeedKind::Privilege).map(|(need, &workloads)| PrivilegeJson {
-        danger: &need.name,
-        what: need.detail.as_deref().unwrap_or_default(),
-        workloads,
-    });
-    NeedsJson {
-        policy,
-        workloads: policy_needs.workloads,
-        images: of(NeedKind::Image).map(image).collect(),
-        secrets: objects(NeedKind::Secret),
-        config_maps: objects(NeedKind::ConfigMap),
-        persistent_volume_claims: objects(NeedKind::VolumeClaim),
-        service_accounts: objects(NeedKind::ServiceAccount),
-        privileges: privileges.collect(),
-    }
+    json!({
+        "policy": policy,
+        "workloads": policy_needs.workloads,
+        "images": all(NeedKind::Image, |need, count| json!({"image": need.name, "workloads": count})),
+        "secrets": all(NeedKind::Secret, object),
+        "configMaps": all(NeedKind::ConfigMap, object),
+        "persistentVolumeClaims": all(NeedKind::VolumeClaim, object),
+        "serviceAccounts": all(NeedKind::ServiceAccount, object),
+        "privileges": all(NeedKind::Privilege, |need, count| {
+            let what = need.detail.as_deref().unwrap_or_default();
+            json!({"danger": need.name, "what": what, "workloads": count})
+        }),
+    })
 }
 
-fn object(need: &Need, workloads: usize) -> ObjectJson<'_> {
-    ObjectJson {
-        namespace: need.namespace.as_deref(),
-        name: &need.name,
-        key: need.detail.as_deref(),
-        optional: need.is_optional,
-        workloads,
-    }
+fn object(need: &Need, workloads: usize) -> Value {
+    without_nulls(json!({
+        "namespace": need.namespace,
+        "name": need.name,
+        "key": need.detail,
+        "optional": need.is_optional.then_some(true),
+        "workloads": workloads,
+    }))
 }
 
 #[cfg(test)]

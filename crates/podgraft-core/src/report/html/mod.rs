@@ -2,6 +2,7 @@
 //! pods from data in the page when a workload is opened. The page loads nothing.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -21,21 +22,11 @@ const SCRIPT: &str = include_str!("page.js");
 /// The data from which the script draws a workload.
 #[derive(Serialize)]
 struct WorkloadDrawing<'a> {
-    hunks: Vec<HunkDrawing<'a>>,
+    hunks: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<&'a WorkloadView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<&'a WorkloadView>,
-}
-
-/// A hunk: its 1-based first lines, its policies, and its lines as sign, text, and policies if these are not all of the
-/// hunk's.
-#[derive(Serialize)]
-struct HunkDrawing<'a> {
-    old: usize,
-    new: usize,
-    policies: &'a [&'a str],
-    lines: Vec<(char, String, String)>,
 }
 
 /// Renders the whole page.
@@ -196,13 +187,15 @@ fn data(review: &ReviewedWorkload<'_>) -> String {
     wording::json(json).replace('<', "\\u003c")
 }
 
-fn drawing<'a>(hunk: &'a Hunk<'a>) -> HunkDrawing<'a> {
-    HunkDrawing {
-        old: hunk.old.start + 1,
-        new: hunk.new.start + 1,
-        policies: &hunk.policies,
-        lines: hunk.lines.iter().map(line).collect(),
-    }
+/// A hunk: its 1-based first lines, its policies, and its lines as sign, text, and policies if these are not all of the
+/// hunk's.
+fn drawing(hunk: &Hunk<'_>) -> Value {
+    json!({
+        "old": hunk.old.start + 1,
+        "new": hunk.new.start + 1,
+        "policies": hunk.policies,
+        "lines": hunk.lines.iter().map(line).collect::<Vec<_>>(),
+    })
 }
 
 /// The sign, the text and, where they differ from the hunk's, the policies of a line.
