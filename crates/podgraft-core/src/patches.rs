@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::edit::emit::{DOCUMENT_STYLE, block_items, document, needs_line_end};
 use crate::outcome::{GeneratedObject, ObjectName, ReportedFile, WorkloadReport};
 use crate::source::Source;
-use crate::wording;
+use crate::wording::{self, without_nulls};
 
 /// The files of a kustomize Component.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,19 +70,15 @@ fn name_of(workload: &WorkloadReport) -> ObjectName {
     }
 }
 
-fn target(api_version: &str, object: &ObjectName) -> Map<String, Value> {
+fn target(api_version: &str, object: &ObjectName) -> Value {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-    let fields = [
-        ("group", Some(group).filter(|group| !group.is_empty())),
-        ("version", Some(version)),
-        ("kind", Some(object.kind.as_str())),
-        ("namespace", object.namespace.as_deref()),
-        ("name", Some(object.name.as_str())),
-    ];
-    fields
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.to_owned(), json!(value?))))
-        .collect()
+    without_nulls(json!({
+        "group": (!group.is_empty()).then_some(group),
+        "version": version,
+        "kind": object.kind,
+        "namespace": object.namespace,
+        "name": object.name,
+    }))
 }
 
 /// A kustomize Component that makes the same changes to the same manifests as `apply`.
