@@ -21,7 +21,7 @@ use crate::source::Place;
 pub use acknowledge::unused;
 pub use overlay::PolicyUse;
 pub use params::{PolicySource, choose};
-pub(crate) use read::FUNCTION_KIND;
+pub(crate) use read::{FUNCTION_KIND, check_kind, misfits, typed};
 pub use read::{read, read_application, read_function};
 pub use require::CoverageRequirement;
 pub use types::{FunctionMode, RecordMode};

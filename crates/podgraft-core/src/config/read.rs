@@ -26,6 +26,7 @@ use crate::yaml::value::Path;
 
 const API_VERSION: &str = "podgraft.dev/v1alpha1";
 const KIND: &str = "Config";
+const SUBJECT: &str = "configuration";
 /// The kind of the functionConfig that `podgraft fn` reads.
 pub(crate) const FUNCTION_KIND: &str = "PodgraftFunction";
 
@@ -41,9 +42,9 @@ pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
 }
 
 fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
-    check_kind(document, KIND)?;
-    check(document, &CONFIG)?;
-    let file: ConfigFile = typed(document)?;
+    check_kind(document, KIND, SUBJECT)?;
+    unless(misfits(document, &CONFIG, SUBJECT), ())?;
+    let file: ConfigFile = typed(document, SUBJECT)?;
     let config = settings(document, file.settings, &Path::default())?;
     let mut reader = ConfigReader {
         document,
@@ -80,9 +81,9 @@ fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
 /// All problems, with their places.
 pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Diagnostic>> {
     with_document(file, |document| {
-        check_kind(document, FUNCTION_KIND)?;
-        check(document, &FUNCTION)?;
-        let file: FunctionFile = typed(document)?;
+        check_kind(document, FUNCTION_KIND, SUBJECT)?;
+        unless(misfits(document, &FUNCTION, SUBJECT), ())?;
+        let file: FunctionFile = typed(document, SUBJECT)?;
         let config = settings(document, file.spec.settings, &Path::of(&["spec"]))?;
         Ok((config, file.spec.mode))
     })
@@ -139,38 +140,39 @@ fn with_document<T>(
     read(&document)
 }
 
-fn check_kind(document: &Document<'_>, kind: &str) -> Result<(), Vec<Diagnostic>> {
+/// Refuses an object of another kind or version. `subject` is what the kind is called in messages.
+pub(crate) fn check_kind(
+    document: &Document<'_>,
+    kind: &str,
+    subject: &str,
+) -> Result<(), Vec<Diagnostic>> {
     for (key, wanted) in [("apiVersion", API_VERSION), ("kind", kind)] {
         if document.text(&[key]) != Some(wanted) {
-            let message = format!(
-                "a configuration begins with `apiVersion: {API_VERSION}` and `kind: {kind}`"
-            );
-            return Err(vec![document.error(
-                Code::BadPolicy,
-                &Path::of(&[key]),
-                message,
-            )]);
+            let message =
+                format!("a {subject} begins with `apiVersion: {API_VERSION}` and `kind: {kind}`");
+            let at = Path::of(&[key]);
+            return Err(vec![document.error(Code::BadPolicy, &at, message)]);
         }
     }
     Ok(())
 }
 
-fn check(document: &Document<'_>, schema: &Schema) -> Result<(), Vec<Diagnostic>> {
+/// What a schema refuses.
+pub(crate) fn misfits(document: &Document<'_>, schema: &Schema, subject: &str) -> Vec<Diagnostic> {
     let found = schema.check(&document.value, TemplateMode::Filled);
     let problems = document.problems(&found).into_iter();
-    let problems: Vec<Diagnostic> = problems
-        .map(|problem| about(problem, "the configuration"))
-        .collect();
-    unless(problems, ())
+    let subject = format!("the {subject}");
+    problems.map(|problem| about(problem, &subject)).collect()
 }
 
-fn typed<T: DeserializeOwned>(document: &Document<'_>) -> Result<T, Vec<Diagnostic>> {
+/// The value of a document that fits its schema.
+pub(crate) fn typed<T: DeserializeOwned>(
+    document: &Document<'_>,
+    subject: &str,
+) -> Result<T, Vec<Diagnostic>> {
     serde_json::from_value(document.value.clone()).map_err(|error| {
-        vec![document.error(
-            Code::WrongType,
-            &Path::default(),
-            format!("the configuration cannot be read: {error}"),
-        )]
+        let message = format!("the {subject} cannot be read: {error}");
+        vec![document.error(Code::WrongType, &Path::default(), message)]
     })
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::PolicyTest;
 use super::types::{PolicyTestFile, PolicyTestSpec};
+use crate::config::{check_kind, misfits, typed};
 use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::policy::document::{Document, about};
 use crate::policy::read::{PolicyFile, not_yaml};
-use crate::policy::schema::{Schema, TemplateMode, meant_code};
+use crate::policy::schema::{Schema, meant_code};
 use crate::policy::stored_schemas::POLICY_TEST;
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
@@ -16,7 +17,6 @@ use crate::yaml::value::Path;
 
 /// The kind of a test.
 pub const KIND: &str = "PolicyTest";
-const API_VERSION: &str = "podgraft.dev/v1alpha1";
 
 static SCHEMA: Schema = Schema::Stored(&POLICY_TEST, "PolicyTest");
 
@@ -45,21 +45,11 @@ fn read_one(
 ) -> Result<PolicyTest, Vec<Diagnostic>> {
     let document =
         Document::of(file, tree, root).map_err(|problem| vec![about(*problem, "the test")])?;
-    if document.text(&["apiVersion"]) != Some(API_VERSION) {
-        let message = format!("a test begins with `apiVersion: {API_VERSION}` and `kind: {KIND}`");
-        let at = Path::of(&["apiVersion"]);
-        return Err(vec![document.error(Code::BadPolicy, &at, message)]);
-    }
-    let found = SCHEMA.check(&document.value, TemplateMode::Filled);
-    let problems = document.problems(&found).into_iter();
-    let mut problems: Vec<Diagnostic> =
-        problems.map(|problem| about(problem, "the test")).collect();
+    check_kind(&document, KIND, "test")?;
+    let mut problems = misfits(&document, &SCHEMA, "test");
     problems.extend(unknown_codes(&document));
     unless(problems, ())?;
-    let test: PolicyTestFile = serde_json::from_value(document.value.clone()).map_err(|error| {
-        let message = format!("the test cannot be read: {error}");
-        vec![document.error(Code::WrongType, &Path::default(), message)]
-    })?;
+    let test: PolicyTestFile = typed(&document, "test")?;
     let problems = contradictions(&document, &test.spec);
     unless(problems, ())?;
     let name = test.metadata.name.unwrap_or_default();
