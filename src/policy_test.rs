@@ -72,10 +72,7 @@ pub fn test(args: &TestArgs) -> Exit {
         problems.extend(updates.finish(problems.iter().any(Diagnostic::is_error)));
     }
     console.show(&problems);
-    let has_failed = judged
-        .iter()
-        .flat_map(|judged_test| &judged_test.verdicts)
-        .any(|verdict| verdict.failure.is_some());
+    let has_failed = judged.iter().any(|judged_test| judged_test.failures() > 0);
     match (problems.iter().any(Diagnostic::is_error), has_failed) {
         (true, _) => Exit::Refused,
         (false, true) => Exit::Differences,

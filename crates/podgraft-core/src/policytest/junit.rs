@@ -8,7 +8,10 @@ use crate::wording::xml as escape;
 /// The XML document for all tests.
 pub fn render(judged: &[TestResult]) -> String {
     let verdicts = judged.iter().map(|judged_test| judged_test.verdicts.len());
-    let (tests, failed): (usize, usize) = (verdicts.sum(), judged.iter().map(failures).sum());
+    let (tests, failed): (usize, usize) = (
+        verdicts.sum(),
+        judged.iter().map(TestResult::failures).sum(),
+    );
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
 
     let _ = writeln!(
@@ -20,7 +23,7 @@ pub fn render(judged: &[TestResult]) -> String {
             escape(&judged_test.test.name),
             escape(&judged_test.test.file),
         );
-        let (tests, failed) = (judged_test.verdicts.len(), failures(judged_test));
+        let (tests, failed) = (judged_test.verdicts.len(), judged_test.failures());
         let _ = writeln!(
             text,
             "  <testsuite name=\"{name}\" file=\"{file}\" tests=\"{tests}\" failures=\"{failed}\">"
@@ -43,9 +46,4 @@ pub fn render(judged: &[TestResult]) -> String {
         text.push_str("  </testsuite>\n");
     }
     text + "</testsuites>\n"
-}
-
-fn failures(judged_test: &TestResult) -> usize {
-    let verdicts = judged_test.verdicts.iter();
-    verdicts.filter(|verdict| verdict.failure.is_some()).count()
 }

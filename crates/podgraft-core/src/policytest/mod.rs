@@ -56,6 +56,14 @@ pub struct TestResult {
     pub verdicts: Vec<ExpectationResult>,
 }
 
+impl TestResult {
+    /// The number of expectations that are not met.
+    pub fn failures(&self) -> usize {
+        let verdicts = self.verdicts.iter();
+        verdicts.filter(|verdict| verdict.failure.is_some()).count()
+    }
+}
+
 /// The result of an expectation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectationResult {

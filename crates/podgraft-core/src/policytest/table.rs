@@ -67,10 +67,7 @@ fn indented(failure: &str) -> String {
 }
 
 fn totals(judged: &[TestResult]) -> String {
-    let fails = |judged_test: &&TestResult| {
-        let mut verdicts = judged_test.verdicts.iter();
-        verdicts.any(|verdict| verdict.failure.is_some())
-    };
+    let fails = |judged_test: &&TestResult| judged_test.failures() > 0;
     let failed = judged.iter().filter(fails).count();
     let tests = count(judged.len(), "test");
     format!(
