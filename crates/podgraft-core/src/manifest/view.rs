@@ -2,8 +2,8 @@
 
 use crate::mask;
 use crate::outcome::view::{
-    ContainerView, EnvView, MetadataView, MetricsEndpoint, MountView, PortView, SCRAPE,
-    SCRAPE_PORT, VolumeView, WorkloadView, scraped_port,
+    ContainerView, EnvView, MetricsEndpoint, MountView, PortView, SCRAPE, SCRAPE_PORT, VolumeView,
+    WorkloadView, scraped_port,
 };
 use crate::ownership::{MARKER, marked_policies};
 use crate::yaml::tree::{NodeId, Tree};
@@ -20,8 +20,8 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     let workload_annotations = pairs(tree, workload.metadata(), "annotations");
     let marker = workload_annotations
         .iter()
-        .find(|pair| pair.key == MARKER)
-        .map_or("", |pair| pair.value.as_str());
+        .find(|(key, _)| key == MARKER)
+        .map_or("", |(_, value)| value.as_str());
     let policies = marked_policies(marker).map(str::to_owned).collect();
     let mut view = WorkloadView {
         api_version: workload.object.api_version.clone(),
@@ -166,23 +166,22 @@ fn volume_claim(tree: &Tree<'_>, item: NodeId) -> VolumeView {
     }
 }
 
-fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<MetadataView> {
+fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<(String, String)> {
     let Some(mapping) = metadata.and_then(|metadata| tree.get(metadata, field)) else {
         return Vec::new();
     };
     let pairs = tree.entries(mapping).filter_map(|(key, value)| {
         let (key, value) = (tree.scalar(key)?, tree.string(value).unwrap_or_default());
         let value = mask::value(key, value).into_owned();
-        let key = key.to_owned();
-        Some(MetadataView { key, value })
+        Some((key.to_owned(), value))
     });
     pairs.collect()
 }
 
 fn metrics_endpoints(view: &WorkloadView) -> Vec<MetricsEndpoint> {
     let annotation = |key: &str| {
-        let pair = view.pod_annotations.iter().find(|pair| pair.key == key);
-        pair.map(|pair| pair.value.as_str())
+        let pair = view.pod_annotations.iter().find(|(known, _)| known == key);
+        pair.map(|(_, value)| value.as_str())
     };
     let annotated =
         scraped_port(annotation(SCRAPE), annotation(SCRAPE_PORT)).map(|port| port.to_string());

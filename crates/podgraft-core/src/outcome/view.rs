@@ -23,12 +23,12 @@ pub struct WorkloadView {
     pub sidecars: Vec<ContainerView>,
     /// The volumes of the pod, and `volumeClaimTemplates`.
     pub volumes: Vec<VolumeView>,
-    /// Annotations of the pod template.
+    /// Annotations of the pod template, by their keys.
     #[serde(serialize_with = "as_map")]
-    pub pod_annotations: Vec<MetadataView>,
-    /// Labels of the pod template.
+    pub pod_annotations: Vec<(String, String)>,
+    /// Labels of the pod template, by their keys.
     #[serde(serialize_with = "as_map")]
-    pub pod_labels: Vec<MetadataView>,
+    pub pod_labels: Vec<(String, String)>,
     /// The policies that the annotation `podgraft.dev/applied` names.
     pub policies: Vec<String>,
     /// The ports that serve metrics: the one that the scrape annotations name, and container ports of agents.
@@ -107,15 +107,6 @@ pub struct VolumeView {
     pub source: String,
 }
 
-/// A label or an annotation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MetadataView {
-    /// Its key.
-    pub key: String,
-    /// Its value.
-    pub value: String,
-}
-
 /// A port at which a workload's pods serve metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -154,8 +145,8 @@ impl MetricsEndpoint {
     }
 }
 
-fn as_map<S: Serializer>(pairs: &[MetadataView], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(pairs.iter().map(|pair| (&pair.key, &pair.value)))
+fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
 /// Serializes a number, or text that is no number as a string.
