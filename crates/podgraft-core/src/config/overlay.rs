@@ -2,10 +2,10 @@
 //! numbers of the file, so that diagnostics still point to the right lines.
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::ConfigParam;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::policy::functions::sha256;
 use crate::policy::read::PolicyFile;
 use crate::source::Place;
 use crate::yaml::parse::parse;
@@ -70,8 +70,7 @@ impl PolicyUse {
         let Some((wanted, at)) = &self.sha256 else {
             return Ok(());
         };
-        let digest = Sha256::digest(file.text.as_bytes());
-        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = sha256(&file.text);
         if found.eq_ignore_ascii_case(wanted) {
             return Ok(());
         }

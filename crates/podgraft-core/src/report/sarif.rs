@@ -3,11 +3,11 @@
 //! location, the texts of the rule and the fingerprints.
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::diagnostic::Severity;
+use crate::policy::functions::sha256;
 use crate::wording;
 
 /// A log with one run. Results refer to rules by index.
@@ -108,9 +108,7 @@ impl SarifLog {
         let key = format!("{rule}\n{}\n{workload}\n{}", location.file, result.message);
         let twin = self.twins.entry(key.clone()).or_default();
         *twin += 1;
-        let digest = Sha256::digest(format!("{key}\n{twin}"));
-        let bytes = digest.iter().take(16);
-        bytes.map(|byte| format!("{byte:02x}")).collect()
+        sha256(&format!("{key}\n{twin}"))[..32].to_owned()
     }
 }
 
