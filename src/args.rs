@@ -433,19 +433,24 @@ pub struct ManifestArgs {
 /// `[POLICY:]NAME=VALUE`, as `--param` takes it.
 pub fn parse_param(text: &str) -> Result<ParamSetting, String> {
     let (target, value) = text.split_once('=').ok_or("wanted [POLICY:]name=value")?;
-    let (policy, name) = match target.rsplit_once(':') {
-        Some((policy, name)) => (Some(policy.to_owned()), name),
-        None => (None, target),
-    };
+    let (policy, name) = policy_and_name(target);
     if name.is_empty() || policy.as_deref() == Some("") {
         return Err("wanted [POLICY:]name=value".to_owned());
     }
     Ok(ParamSetting {
         policy,
-        name: name.to_owned(),
+        name,
         value: value.to_owned(),
         at: None,
     })
+}
+
+/// What the name of a parameter says: `NAME`, or `POLICY:NAME`.
+pub fn policy_and_name(key: &str) -> (Option<String>, String) {
+    match key.rsplit_once(':') {
+        Some((policy, name)) => (Some(policy.to_owned()), name.to_owned()),
+        None => (None, key.to_owned()),
+    }
 }
 
 /// Helm's `--set NAME=VALUE` sets a value; a set of policies is a name.

@@ -9,7 +9,7 @@ use podgraft_core::options::parse_kube_version;
 use podgraft_core::outcome::FileReport;
 
 use super::announce::announce;
-use super::function::{policy_and_name, unplaced};
+use super::function::unplaced;
 use super::parameters::ApplicationParameters;
 use super::{complete_with_policy, fail, local_config_errors, no_policy_given};
 use crate::args::{self, ArgocdCommand, ColorWhen, DiagnosticsFormat, PluginKind};
@@ -123,7 +123,7 @@ fn add_params(
     }
     let params = parameters.params.into_iter();
     let params = params.map(|(key, value)| {
-        let (policy, name) = policy_and_name(&key);
+        let (policy, name) = args::policy_and_name(&key);
         unplaced(policy, name, value, "ARGOCD_APP_PARAMETERS")
     });
     configured.application_params.extend(params);

@@ -128,7 +128,7 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> 
         if is_key {
             run.policies.given.extend(policies_in_list(&value));
         } else {
-            let (policy, name) = policy_and_name(&key);
+            let (policy, name) = args::policy_and_name(&key);
             let setting = ParamSetting {
                 policy,
                 name,
@@ -169,14 +169,6 @@ fn print_list(
         console.inform(&podgraft_core::report::text::render(&grafted.reported()));
     }
     Ok(refused.unwrap_or(Exit::Done))
-}
-
-/// What the name of a parameter in a host's settings says: `NAME`, or `POLICY:NAME`.
-pub fn policy_and_name(key: &str) -> (Option<String>, String) {
-    match key.rsplit_once(':') {
-        Some((policy, name)) => (Some(policy.to_owned()), name.to_owned()),
-        None => (None, key.to_owned()),
-    }
 }
 
 /// A parameter as a configuration sets it, with `origin` as its place.
