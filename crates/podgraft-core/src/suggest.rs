@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::sync::Arc;
 
 use crate::inventory::written_name;
-use crate::manifest::object::{DocumentContent, Object, find_objects};
+use crate::manifest::object::{Object, objects_in};
 use crate::manifest::workload::{PodKinds, group_of};
 use crate::options::Options;
-use crate::source::{Place, Source};
+use crate::source::{LineCounter, Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
@@ -146,10 +146,10 @@ pub struct Suggestion {
 /// reports them.
 pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
     let mut suggestions = Vec::new();
-    let (mut line, mut counted) = (1, 0);
+    let mut lines = LineCounter::new(text, 1);
+    let kinds = PodKinds::of(&Options::default());
     for chunk in chunks(text) {
-        line += memchr::memchr_iter(b'\n', &text[counted..chunk.start]).count();
-        counted = chunk.start;
+        let line = lines.line_at(chunk.start);
         if !has_word(chunk.text) {
             continue;
         }
@@ -158,10 +158,8 @@ pub fn read(name: &Arc<str>, text: &[u8]) -> Vec<Suggestion> {
         };
         let source = Source::from_line(Arc::clone(name), text, line);
         if let Ok(tree) = parse(text) {
-            for found in find_objects(&tree, &PodKinds::of(&Options::default())) {
-                if let DocumentContent::Object(object) = found {
-                    add_suggestions(&object, &tree, &source, &mut suggestions);
-                }
+            for object in objects_in(&tree, &kinds) {
+                add_suggestions(&object, &tree, &source, &mut suggestions);
             }
         }
     }
