@@ -217,7 +217,7 @@ impl TextAdjustment {
 }
 
 /// The key of a workload in a lock file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkloadKey {
     /// The file's path relative to the folder of the lock file, with `/`.
     pub file: String,

@@ -65,9 +65,7 @@ impl Lock {
     pub(crate) fn workloads_of(&self, file: &str) -> impl Iterator<Item = &WorkloadKey> {
         let first = WorkloadKey {
             file: file.to_owned(),
-            kind: String::new(),
-            namespace: String::new(),
-            name: String::new(),
+            ..WorkloadKey::default()
         };
         let workloads = self.workloads.range(first..).map(|(key, _)| key);
         workloads.take_while(move |key| key.file == file)
