@@ -7,7 +7,7 @@ use std::fmt;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKind;
-use crate::policy::validation::{self, ContainerRole, ValidationError};
+use crate::policy::validation::{self, Checker, ContainerRole, ValidationError};
 use crate::record::RECORD;
 use crate::yaml::value::{Path, field_at, find};
 use crate::yaml::view::View;
@@ -218,7 +218,7 @@ impl FaultCollector {
             self.add_all(
                 format_args!("volume `{name}`"),
                 || at.path(),
-                validation::of_volume(volume),
+                validation::check(volume, Checker::volume),
             );
             // A claim template may have the name of a volume and then replaces it, so that is not a duplicate.
             if !volume_names.insert(name) {
@@ -232,7 +232,7 @@ impl FaultCollector {
             }
         }
         self.ports(spec);
-        let found = validation::of_pod_spec(spec);
+        let found = validation::check(spec, Checker::pod_spec);
         self.add_all(format_args!("the pod"), Path::default, found);
     }
 
@@ -247,7 +247,7 @@ impl FaultCollector {
         self.add_all(
             format_args!("container `{name}`"),
             || at.path(),
-            validation::of_container(container, role),
+            validation::check(container, |checker| checker.container(role)),
         );
         // Containers of both lists share one name space. Knative names those without a name itself.
         let is_named_later = role == ContainerRole::Knative && name.is_empty();

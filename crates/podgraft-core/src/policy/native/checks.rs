@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::PolicyReader;
 use crate::diagnostic::Code;
-use crate::policy::validation::ValidationError;
+use crate::policy::validation::{self, Checker};
 use crate::yaml::value::Path;
 use crate::yaml::view::View;
 
@@ -26,14 +26,20 @@ pub(crate) const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
 
 impl PolicyReader<'_, '_> {
     /// Reports each error that `check` finds in the value at a path.
-    pub(super) fn report(
+    pub(super) fn report(&mut self, at: &Path, check: impl FnOnce(&mut Checker<'_>)) {
+        if let Some(value) = at.get(&self.document.value) {
+            self.report_in(value, at, check);
+        }
+    }
+
+    /// [`Self::report`] for another value than the one at the path.
+    pub(super) fn report_in(
         &mut self,
+        value: &Value,
         at: &Path,
-        check: impl FnOnce(&View<'_>) -> Vec<ValidationError>,
+        check: impl FnOnce(&mut Checker<'_>),
     ) {
-        let value = at.get(&self.document.value).map(View::from);
-        let found = value.as_ref().map(check).unwrap_or_default();
-        for invalid in found {
+        for invalid in validation::check(&View::from(value), check) {
             let path = at.join(&invalid.path);
             let message = invalid.sentence(|| self.document.places.name(&path));
             self.problems
@@ -42,11 +48,7 @@ impl PolicyReader<'_, '_> {
     }
 
     /// [`Self::report`] for each entry of the list at a path.
-    pub(super) fn report_each(
-        &mut self,
-        at: &Path,
-        check: impl Fn(&View<'_>) -> Vec<ValidationError>,
-    ) {
+    pub(super) fn report_each(&mut self, at: &Path, check: impl Fn(&mut Checker<'_>)) {
         for path in self.paths(at) {
             self.report(&path, &check);
         }

@@ -12,10 +12,9 @@ use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry, TextOp};
 use super::{PolicyReader, checks};
 use crate::change::MetadataOwner;
 use crate::diagnostic::Code;
-use crate::policy::validation::{self, ContainerRole, ValidationError};
+use crate::policy::validation::{Checker, ContainerRole};
 use crate::policy::{self, EnvChange, Injection, PolicyValue, Position, TextChange, names};
 use crate::yaml::value::{Path, leaves};
-use crate::yaml::view::View;
 
 /// Fields that podgraft adds to the Kubernetes fields of an item.
 const POLICY_FIELDS: [&str; 4] = ["op", "separator", "position", "type"];
@@ -38,20 +37,17 @@ impl PolicyReader<'_, '_> {
     /// Reads the `inject` at a path, except for entries that wait for a workload.
     pub(super) fn inject(&mut self, at: &Path) -> Injection {
         self.check_names(at);
-        self.report_each(
-            &at.key("imagePullSecrets"),
-            validation::of_image_pull_secret,
-        );
+        self.report_each(&at.key("imagePullSecrets"), |secret| secret.object());
         Injection {
             init_containers: self.read_each(&at.key("initContainers"), Self::init_container),
             sidecars: self.read_each(&at.key("sidecars"), Self::sidecar),
             ephemeral_containers: self
                 .read_each(&at.key("ephemeralContainers"), Self::ephemeral_container),
             volumes: self.read_each(&at.key("volumes"), Self::volume),
-            volume_mounts: self.checked(&at.key("volumeMounts"), validation::of_volume_mount),
+            volume_mounts: self.checked(&at.key("volumeMounts"), |mount| mount.volume_mount()),
             env: self.read_each(&at.key("env"), Self::env),
-            env_from: self.checked(&at.key("envFrom"), validation::of_env_from),
-            ports: self.checked(&at.key("ports"), validation::of_port),
+            env_from: self.checked(&at.key("envFrom"), |source| source.env_from()),
+            ports: self.checked(&at.key("ports"), |port| port.port()),
             pod_annotations: self.metadata("annotations", &at.key("podAnnotations")),
             pod_labels: self.metadata("labels", &at.key("podLabels")),
             annotations: self.metadata("annotations", &at.key("annotations")),
@@ -139,9 +135,7 @@ impl PolicyReader<'_, '_> {
 
     fn init_container(&mut self, entry: PlacedItem, at: &Path) -> (PolicyValue, Position) {
         let item = self.kubernetes_item(at);
-        self.report(at, |container| {
-            validation::of_container(container, ContainerRole::Init)
-        });
+        self.report(at, |container| container.container(ContainerRole::Init));
         if item.value.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
             let message = "an init container with `restartPolicy: Always` is a sidecar";
             self.report_error(
@@ -161,15 +155,14 @@ impl PolicyReader<'_, '_> {
         if !fields.is_some_and(|fields| fields.iter().any(has_source)) {
             Arc::make_mut(&mut item.value)["emptyDir"] = Value::Object(Map::new());
         }
-        let value = Arc::clone(&item.value);
-        self.report(at, |_| validation::of_volume(&View::from(&*value)));
+        self.report_in(&item.value, at, |volume| volume.volume());
         (item, entry.position)
     }
 
     /// Reads an ephemeral container. Deserializing the entry has checked the types of its fields.
     fn ephemeral_container(&mut self, _: EphemeralContainer, at: &Path) -> PolicyValue {
         self.report(at, |container| {
-            validation::of_container(container, ContainerRole::Ephemeral)
+            container.container(ContainerRole::Ephemeral)
         });
         self.kubernetes_item(at)
     }
@@ -184,7 +177,7 @@ impl PolicyReader<'_, '_> {
             SidecarType::Native => ContainerRole::NativeSidecar,
             SidecarType::Container => ContainerRole::App,
         };
-        self.report(at, |container| validation::of_container(container, role));
+        self.report(at, |container| container.container(role));
         let stated = item.value.get("restartPolicy").and_then(Value::as_str);
         let wrong = match (entry.r#type, stated) {
             (SidecarType::Native, None | Some("Always")) => {
@@ -208,7 +201,7 @@ impl PolicyReader<'_, '_> {
     }
 
     fn env(&mut self, entry: EnvEntry, at: &Path) -> EnvChange {
-        self.report(at, validation::of_env_var);
+        self.report(at, |variable| variable.env_var());
         self.check_env_op(&entry, at);
         EnvChange {
             item: self.kubernetes_item(at),
@@ -362,7 +355,7 @@ impl PolicyReader<'_, '_> {
                 self.problems.push(problem.help(instead));
             }
         }
-        self.report(at, validation::of_pod_spec);
+        self.report(at, |spec| spec.pod_spec());
         Some(item)
     }
 
@@ -384,22 +377,18 @@ impl PolicyReader<'_, '_> {
         let map: &mut Map<String, Value> = Arc::make_mut(&mut item.value).as_object_mut()?;
         map.retain(|key, _| key != "podSecurityContext");
         let is_empty = map.is_empty();
-        self.report(at, validation::of_container_fields);
+        self.report(at, |fields| fields.container_fields());
         (!is_empty).then_some(item)
     }
 
     fn pod_security_context(&mut self, at: &Path) -> Option<PolicyValue> {
         let item = self.item(at)?;
-        self.report(at, validation::of_pod_security_context);
+        self.report(at, |context| context.pod_security_context());
         Some(item)
     }
 
     /// Validates and returns the values of the list at a path.
-    fn checked(
-        &mut self,
-        at: &Path,
-        check: impl Fn(&View<'_>) -> Vec<ValidationError>,
-    ) -> Vec<PolicyValue> {
+    fn checked(&mut self, at: &Path, check: impl Fn(&mut Checker<'_>)) -> Vec<PolicyValue> {
         self.report_each(at, check);
         self.items(at)
     }

@@ -86,7 +86,7 @@ fn is_device(name: &str) -> bool {
 }
 
 impl<'v> Checker<'v> {
-    pub(super) fn container(&mut self, role: ContainerRole) {
+    pub(crate) fn container(&mut self, role: ContainerRole) {
         match self.get("name") {
             Some(_) => self.text("name", names::check_dns_label),
             None if role == ContainerRole::Knative => {}
@@ -159,13 +159,13 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks the fields that `defaults` can set: `resources`, `securityContext`, `imagePullPolicy`.
-    pub(super) fn container_fields(&mut self) {
+    pub(crate) fn container_fields(&mut self) {
         self.word("imagePullPolicy", &PULL_POLICIES);
         self.visit_key("resources", Self::resources);
         self.visit_key("securityContext", Self::security_context);
     }
 
-    pub(super) fn port(&mut self) {
+    pub(crate) fn port(&mut self) {
         if self.get("containerPort").is_none() {
             self.add("a port needs `containerPort`");
         }
@@ -175,7 +175,7 @@ impl<'v> Checker<'v> {
         self.word("protocol", &PROTOCOLS);
     }
 
-    pub(super) fn env_var(&mut self) {
+    pub(crate) fn env_var(&mut self) {
         self.text("name", names::check_env_name);
         if self.is_stated("valueFrom") && !self.is_empty("value") {
             let name = self.text_at("name");
@@ -257,7 +257,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    pub(super) fn env_from(&mut self) {
+    pub(crate) fn env_from(&mut self) {
         self.text_or_empty("prefix", names::check_env_name);
         if let Some(kind) = self.one_of(&["configMapRef", "secretRef"], "an entry of `envFrom`") {
             self.visit_key(kind, Self::object);
@@ -265,11 +265,11 @@ impl<'v> Checker<'v> {
     }
 
     /// Checks a reference to an object by `name`.
-    pub(super) fn object(&mut self) {
+    pub(crate) fn object(&mut self) {
         self.required_text("name", names::check_dns_subdomain);
     }
 
-    pub(super) fn volume_mount(&mut self) {
+    pub(crate) fn volume_mount(&mut self) {
         if self.get("mountPath").is_none() {
             self.add("a mount needs `mountPath`");
         }

@@ -43,52 +43,8 @@ impl ValidationError {
     }
 }
 
-pub(crate) fn of_container(container: &View<'_>, role: ContainerRole) -> Vec<ValidationError> {
-    run_check(container, |checker| checker.container(role))
-}
-
-/// Errors in the container fields of `defaults`: `resources`, `securityContext`, `imagePullPolicy`.
-pub(crate) fn of_container_fields(fields: &View<'_>) -> Vec<ValidationError> {
-    run_check(fields, Checker::container_fields)
-}
-
-pub(crate) fn of_volume(volume: &View<'_>) -> Vec<ValidationError> {
-    run_check(volume, Checker::volume)
-}
-
-pub(crate) fn of_volume_mount(mount: &View<'_>) -> Vec<ValidationError> {
-    run_check(mount, Checker::volume_mount)
-}
-
-pub(crate) fn of_env_var(variable: &View<'_>) -> Vec<ValidationError> {
-    run_check(variable, Checker::env_var)
-}
-
-/// Errors in an entry of `envFrom`.
-pub(crate) fn of_env_from(source: &View<'_>) -> Vec<ValidationError> {
-    run_check(source, Checker::env_from)
-}
-
-/// Errors in an entry of `imagePullSecrets`.
-pub(crate) fn of_image_pull_secret(secret: &View<'_>) -> Vec<ValidationError> {
-    run_check(secret, Checker::object)
-}
-
-/// Errors in a container port.
-pub(crate) fn of_port(port: &View<'_>) -> Vec<ValidationError> {
-    run_check(port, Checker::port)
-}
-
-/// Errors in the fields of a pod spec, except for containers and volumes.
-pub(crate) fn of_pod_spec(spec: &View<'_>) -> Vec<ValidationError> {
-    run_check(spec, Checker::pod_spec)
-}
-
-pub(crate) fn of_pod_security_context(context: &View<'_>) -> Vec<ValidationError> {
-    run_check(context, Checker::pod_security_context)
-}
-
-fn run_check<'v>(
+/// The errors that a check finds in a value.
+pub(crate) fn check<'v>(
     value: &'v View<'v>,
     check: impl FnOnce(&mut Checker<'v>),
 ) -> Vec<ValidationError> {
@@ -109,7 +65,7 @@ enum PathStep<'v> {
 }
 
 /// Walks a value and collects errors at the current path.
-struct Checker<'v> {
+pub(crate) struct Checker<'v> {
     /// The value at the current path.
     value: &'v View<'v>,
     steps: Vec<PathStep<'v>>,

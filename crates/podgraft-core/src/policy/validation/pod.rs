@@ -12,7 +12,7 @@ const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt"
 const LABEL_OPERATORS: [&str; 4] = ["In", "NotIn", "Exists", "DoesNotExist"];
 
 impl<'v> Checker<'v> {
-    pub(super) fn pod_spec(&mut self) {
+    pub(crate) fn pod_spec(&mut self) {
         self.simple_pod_fields();
         self.labels("nodeSelector");
         self.each("tolerations", Self::toleration);
@@ -130,7 +130,7 @@ impl<'v> Checker<'v> {
         }
     }
 
-    pub(super) fn pod_security_context(&mut self) {
+    pub(crate) fn pod_security_context(&mut self) {
         for key in ["runAsUser", "runAsGroup", "fsGroup"] {
             self.number(key, 0..=MAX_USER_ID);
         }

@@ -49,7 +49,7 @@ const FIELDS: [&str; 5] = [
 impl<'v> Checker<'v> {
     /// Checks that a volume has exactly one source, and the source itself.
     /// <https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume/>
-    pub(super) fn volume(&mut self) {
+    pub(crate) fn volume(&mut self) {
         let name = self.text_at("name");
         match self.get("name") {
             Some(_) => self.text("name", names::check_dns_label),
