@@ -92,9 +92,9 @@ impl<'t> View<'t> {
         let text = tree.scalar(node)?;
         let is_plain = matches!(kind, NodeKind::Plain | NodeKind::Absent);
         if is_plain && scalar::may_be_typed(text) {
-            return Some(scalar::resolve_typed(text).map_or(View::text(text), View::from));
+            return Some(scalar::resolve_typed(text).map_or(View::borrowed(text), View::from));
         }
-        Some(View::text(text))
+        Some(View::borrowed(text))
     }
 
     fn read_collection(tree: &'t Tree<'_>, node: NodeId, kind: NodeKind) -> Option<Self> {
@@ -136,7 +136,7 @@ impl<'t> View<'t> {
         Some(View::Mapping(fields))
     }
 
-    fn text(text: &'t str) -> Self {
+    fn borrowed(text: &'t str) -> Self {
         View::Text(Cow::Borrowed(text))
     }
 
@@ -192,6 +192,18 @@ impl<'t> View<'t> {
             View::Mapping(fields) => Some(&fields.fields),
             _ => None,
         }
+    }
+
+    /// The string at a key; empty if there is none.
+    #[inline]
+    pub fn text(&self, key: &str) -> &str {
+        self[key].as_str().unwrap_or_default()
+    }
+
+    /// The items of the list at a key; none if there is no list.
+    #[inline]
+    pub fn list(&self, key: &str) -> &[Self] {
+        self[key].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether it is null.

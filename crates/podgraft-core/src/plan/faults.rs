@@ -13,7 +13,7 @@ use crate::yaml::value::{Path, field_at, find};
 use crate::yaml::view::View;
 
 use super::draft::{Draft, DraftValue};
-use super::os_rules::FieldPlace;
+use super::os_rules::{FieldPlace, entries};
 use super::pod_rules;
 use super::recording::EarlierRun;
 
@@ -202,19 +202,15 @@ impl FaultCollector {
             self.container(container, at, role, &mut names);
         }
         for (at, container) in entries(spec, "initContainers") {
-            let is_sidecar = container
-                .get("restartPolicy")
-                .is_some_and(|policy| policy == "Always");
-            let role = if is_sidecar {
-                ContainerRole::NativeSidecar
-            } else {
-                ContainerRole::Init
+            let role = match container.text("restartPolicy") {
+                "Always" => ContainerRole::NativeSidecar,
+                _ => ContainerRole::Init,
             };
             self.container(container, at, role, &mut names);
         }
         let (mut volumes, mut volume_names) = (claims, BTreeSet::new());
         for (at, volume) in entries(spec, "volumes") {
-            let name = name_of(volume);
+            let name = volume.text("name");
             self.add_all(
                 format_args!("volume `{name}`"),
                 || at.path(),
@@ -243,7 +239,7 @@ impl FaultCollector {
         role: ContainerRole,
         names: &mut BTreeSet<&'s str>,
     ) {
-        let name = name_of(container);
+        let name = container.text("name");
         self.add_all(
             format_args!("container `{name}`"),
             || at.path(),
@@ -257,21 +253,16 @@ impl FaultCollector {
     }
 
     fn mounts(&mut self, container: &View<'_>, at: FieldPlace, volumes: &BTreeSet<&str>) {
-        let mounts = container
-            .get("volumeMounts")
-            .and_then(View::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let (owner, devices) = (name_of(container), container.get("volumeDevices"));
-        for (index, mount) in mounts.iter().enumerate() {
-            let volume = name_of(mount);
+        let owner = container.text("name");
+        for (index, mount) in container.list("volumeMounts").iter().enumerate() {
+            let volume = mount.text("name");
             if !volumes.contains(volume) {
                 let message = format!(
                     "container `{owner}` mounts the volume `{volume}`, which the pod does not have"
                 );
                 self.add(at.path().key("volumeMounts").index(index), message);
             }
-            let mut devices = devices.and_then(View::as_array).into_iter().flatten();
+            let mut devices = container.list("volumeDevices").iter();
             let path = mount.get("mountPath").filter(|path| path.is_string());
             if devices.any(|device| path.is_some() && device.get("devicePath") == path) {
                 let message = format!(
@@ -287,26 +278,20 @@ impl FaultCollector {
     fn ports(&mut self, spec: &View<'_>) {
         let (mut hosts, mut names) = (BTreeSet::new(), BTreeSet::new());
         for (at, container) in entries(spec, "containers") {
-            let ports = container
-                .get("ports")
-                .and_then(View::as_array)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
             let (mut own_hosts, mut own_names) = (BTreeSet::new(), BTreeSet::new());
-            for (index, port) in ports.iter().enumerate() {
-                let text = |key: &str| port.get(key).and_then(View::as_str).unwrap_or_default();
+            for (index, port) in container.list("ports").iter().enumerate() {
                 let host = port
                     .get("hostPort")
                     .and_then(View::as_i64)
                     .unwrap_or_default();
-                let protocol = if text("protocol").is_empty() {
-                    "TCP"
-                } else {
-                    text("protocol")
+                let protocol = match port.text("protocol") {
+                    "" => "TCP",
+                    stated => stated,
                 };
+                let name = port.text("name");
                 let at = || at.path().key("ports").index(index);
                 if host != 0 {
-                    let of_node = (host, protocol, text("hostIP"));
+                    let of_node = (host, protocol, port.text("hostIP"));
                     if hosts.contains(&of_node) {
                         self.add(
                             at(),
@@ -316,13 +301,10 @@ impl FaultCollector {
                     own_hosts.insert(of_node);
                 }
                 if self.origin == FaultOrigin::Policy {
-                    if names.contains(text("name")) {
-                        self.add(
-                            at(),
-                            format!("two ports of the pod are called `{}`", text("name")),
-                        );
+                    if names.contains(name) {
+                        self.add(at(), format!("two ports of the pod are called `{name}`"));
                     }
-                    own_names.extend(Some(text("name")).filter(|name| !name.is_empty()));
+                    own_names.extend(Some(name).filter(|name| !name.is_empty()));
                 }
             }
             // Added only now: duplicates within one container are a fault of that container, not of two.
@@ -352,17 +334,4 @@ impl FaultCollector {
             }
         }
     }
-}
-
-fn entries<'v>(
-    spec: &'v View<'v>,
-    key: &'static str,
-) -> impl Iterator<Item = (FieldPlace, &'v View<'v>)> {
-    let entries = spec.get(key).and_then(View::as_array);
-    let entries = entries.into_iter().flatten().enumerate();
-    entries.map(move |(index, entry)| (FieldPlace(key, index), entry))
-}
-
-fn name_of<'v>(value: &'v View<'_>) -> &'v str {
-    value.get("name").and_then(View::as_str).unwrap_or_default()
 }

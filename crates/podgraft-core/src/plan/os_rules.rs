@@ -36,22 +36,21 @@ impl FieldPlace {
     }
 }
 
+/// The items of a list of the pod spec, with their places.
+pub(super) fn entries<'v>(
+    spec: &'v View<'v>,
+    key: &'static str,
+) -> impl Iterator<Item = (FieldPlace, &'v View<'v>)> {
+    let entries = spec.list(key).iter().enumerate();
+    entries.map(move |(index, entry)| (FieldPlace(key, index), entry))
+}
+
 /// All containers and init containers, with their places.
 pub(super) fn containers<'v>(
     spec: &'v View<'v>,
 ) -> impl Iterator<Item = (FieldPlace, &'v View<'v>)> {
-    ["initContainers", "containers"]
-        .into_iter()
-        .flat_map(|list| {
-            let containers = spec.get(list).and_then(View::as_array);
-            let place = move |(at, container)| (FieldPlace(list, at), container);
-            containers.into_iter().flatten().enumerate().map(place)
-        })
-}
-
-/// The name of a container for a message; empty if it has none.
-pub(super) fn name<'v>(container: &'v View<'_>) -> &'v str {
-    container["name"].as_str().unwrap_or_default()
+    let lists = ["initContainers", "containers"].into_iter();
+    lists.flat_map(|list| entries(spec, list))
 }
 
 /// Returns what is refused, in the form of [`super::pod_rules::refused`].
@@ -92,7 +91,7 @@ fn of_windows(spec: &View<'_>) -> Vec<(Path, String)> {
             if !container["securityContext"][field].is_null() {
                 let message = format!(
                     "`securityContext.{field}` in container `{}`",
-                    name(container)
+                    container.text("name")
                 );
                 add(at.path().key("securityContext").key(field), message);
             }
@@ -108,7 +107,7 @@ fn of_linux(spec: &View<'_>) -> Vec<(Path, String)> {
         (
             at.path(),
             container,
-            format!(" in container `{}`", name(container)),
+            format!(" in container `{}`", container.text("name")),
         )
     });
     let holders = pod.into_iter().chain(containers_with_paths);
@@ -132,7 +131,7 @@ fn host_processes(spec: &View<'_>) -> Vec<(Path, String)> {
         {
             let message = format!(
                 "container `{}` has another `windowsOptions.hostProcess` than the pod",
-                name(container)
+                container.text("name")
             );
             found.push((at.path(), message));
         }
@@ -143,7 +142,7 @@ fn host_processes(spec: &View<'_>) -> Vec<(Path, String)> {
     if let Some((at, container)) = containers(spec).find(|(_, container)| !is_host(container)) {
         let message = format!(
             "container `{}` must be a process of the Windows host (`windowsOptions.hostProcess`) as others of the pod are",
-            name(container)
+            container.text("name")
         );
         found.push((at.path(), message));
     }

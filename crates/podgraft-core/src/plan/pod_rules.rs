@@ -98,8 +98,7 @@ pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
 
 /// Refuses kernel parameters of namespaces that the pod shares with its node (`ValidateHostSysctl`).
 fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
-    let sysctls = spec["securityContext"]["sysctls"].as_array();
-    let names = sysctls.into_iter().flatten();
+    let names = spec["securityContext"].list("sysctls").iter();
     let names = names.filter_map(|sysctl| Some(sysctl["name"].as_str()?.replace('/', ".")));
     let mut found = Vec::new();
     for name in names {
@@ -126,11 +125,7 @@ fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
             found.push((Path::of(&["hostnameOverride"]), message));
         }
     }
-    let gates = spec["schedulingGates"].as_array();
-    let has_node = spec["nodeName"]
-        .as_str()
-        .is_some_and(|node| !node.is_empty());
-    if has_node && gates.is_some_and(|gates| !gates.is_empty()) {
+    if !spec.text("nodeName").is_empty() && !spec.list("schedulingGates").is_empty() {
         let message = "a pod with `schedulingGates` has no `nodeName` yet".to_owned();
         found.push((Path::of(&["nodeName"]), message));
     }
@@ -145,13 +140,12 @@ fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
         .unwrap_or(GRACE_SECONDS);
     let mut found = Vec::new();
     for list in ["containers", "initContainers"] {
-        let containers = spec.get(list).and_then(View::as_array);
-        for (at, container) in containers.into_iter().flatten().enumerate() {
+        for (at, container) in os_rules::entries(spec, list) {
             for hook in ["postStart", "preStop"] {
                 let seconds = &container["lifecycle"][hook]["sleep"]["seconds"];
                 if seconds.as_i64().is_some_and(|seconds| seconds > grace) {
-                    let path = Path::of(&[list]).index(at).key("lifecycle").key(hook);
-                    let name = container["name"].as_str().unwrap_or_default();
+                    let path = at.path().key("lifecycle").key(hook);
+                    let name = container.text("name");
                     let message = format!(
                         "container `{name}` sleeps {seconds} seconds in `{hook}`, longer than the {grace} of the pod's \
                          `terminationGracePeriodSeconds`"
@@ -186,7 +180,7 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
         let Some(owner) = key.strip_prefix(APP_ARMOR) else {
             continue;
         };
-        if !os_rules::containers(spec).any(|(_, container)| os_rules::name(container) == owner) {
+        if !os_rules::containers(spec).any(|(_, container)| container.text("name") == owner) {
             let message =
                 format!("the annotation `{key}` names a container that the pod does not have");
             found.push((Path::default(), message));
@@ -201,19 +195,13 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
         }
     }
     for list in ["containers", "initContainers"] {
-        let containers = spec.get(list).and_then(View::as_array);
-        for (at, container) in containers.into_iter().flatten().enumerate() {
-            let name = container["name"].as_str().unwrap_or_default();
+        for (at, container) in os_rules::entries(spec, list) {
+            let name = container.text("name");
             let field = &container["securityContext"]["appArmorProfile"];
             let stated = match field["type"].as_str() {
                 Some("RuntimeDefault") => "runtime/default".to_owned(),
                 Some("Unconfined") => "unconfined".to_owned(),
-                Some("Localhost") => {
-                    format!(
-                        "localhost/{}",
-                        field["localhostProfile"].as_str().unwrap_or_default()
-                    )
-                }
+                Some("Localhost") => format!("localhost/{}", field.text("localhostProfile")),
                 _ => continue,
             };
             let annotation = annotations[&*format!("{APP_ARMOR}{name}")].as_str();
@@ -222,7 +210,7 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
                     "the annotation `{APP_ARMOR}{name}: {annotation}` is not what container `{name}` says in \
                      `securityContext.appArmorProfile`"
                 );
-                found.push((Path::of(&[list]).index(at), message));
+                found.push((at.path(), message));
             }
         }
     }
@@ -254,27 +242,22 @@ fn restart_policy(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
 /// Refuses conflicting ports with `hostNetwork`, where each port of a container is a port of the node.
 fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
     let (mut found, mut taken) = (Vec::new(), BTreeMap::new());
-    for (at, container) in reference_rules::list(spec, "containers").enumerate() {
-        let owner = os_rules::name(container);
-        let ports = reference_rules::list(container, "ports");
-        for (index, port) in ports.enumerate() {
-            let path = || {
-                let containers = Path::of(&["containers"]);
-                containers.index(at).key("ports").index(index)
-            };
+    for (at, container) in os_rules::entries(spec, "containers") {
+        let owner = container.text("name");
+        for (index, port) in container.list("ports").iter().enumerate() {
+            let path = || at.path().key("ports").index(index);
             let (host, container_port) = (
                 port_number(port, "hostPort"),
                 port_number(port, "containerPort"),
             );
-            let text = |key: &str| port.get(key).and_then(View::as_str).unwrap_or_default();
-            let protocol = match text("protocol") {
+            let protocol = match port.text("protocol") {
                 "" => "TCP",
                 stated => stated,
             };
-            let of_node = (host.or(container_port), protocol, text("hostIP"));
-            let (taken_by, other_owner) = *taken.entry(of_node).or_insert((at, owner));
+            let of_node = (host.or(container_port), protocol, port.text("hostIP"));
+            let (taken_by, other_owner) = *taken.entry(of_node).or_insert((at.1, owner));
             // Duplicates within one container are reported as a fault of that container.
-            if let (Some(number), true) = (of_node.0, taken_by != at) {
+            if let (Some(number), true) = (of_node.0, taken_by != at.1) {
                 let message = format!(
                     "with `hostNetwork`, the containers `{other_owner}` and `{owner}` both want the port \
                      {number}/{protocol} of the node"

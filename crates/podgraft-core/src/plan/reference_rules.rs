@@ -8,7 +8,7 @@ use crate::policy::quantity;
 use crate::yaml::value::Path;
 use crate::yaml::view::View;
 
-use super::os_rules::{containers, name};
+use super::os_rules::containers;
 
 /// Volume sources that a container can use as a block device.
 const DEVICES: [&str; 2] = ["persistentVolumeClaim", "ephemeral"];
@@ -30,23 +30,9 @@ pub(super) fn refused(spec: &View<'_>, has_claims: bool) -> Vec<(Path, String)> 
     found
 }
 
-pub(super) fn list<'v>(
-    value: &'v View<'v>,
-    key: &str,
-) -> impl Iterator<Item = &'v View<'v>> + use<'v> {
-    value
-        .get(key)
-        .and_then(View::as_array)
-        .into_iter()
-        .flatten()
-}
-
-fn text<'v>(value: &'v View<'v>, key: &str) -> &'v str {
-    value.get(key).and_then(View::as_str).unwrap_or_default()
-}
-
 fn find_named<'v>(spec: &'v View<'v>, key: &str, wanted: &str) -> Option<&'v View<'v>> {
-    list(spec, key).find(|item| text(item, "name") == wanted)
+    let mut items = spec.list(key).iter();
+    items.find(|item| item.text("name") == wanted)
 }
 
 fn claims<'v>(
@@ -54,13 +40,13 @@ fn claims<'v>(
     container: &'v View<'v>,
 ) -> impl Iterator<Item = String> + use<'v> {
     let unknown =
-        |claim: &&View<'_>| find_named(spec, "resourceClaims", text(claim, "name")).is_none();
-    let claims = list(&container["resources"], "claims");
+        |claim: &&View<'_>| find_named(spec, "resourceClaims", claim.text("name")).is_none();
+    let claims = container["resources"].list("claims").iter();
     claims.filter(unknown).map(|claim| {
         format!(
             "container `{}` claims `{}`, which the pod's `resourceClaims` do not have",
-            name(container),
-            text(claim, "name")
+            container.text("name"),
+            claim.text("name")
         )
     })
 }
@@ -70,9 +56,13 @@ fn devices<'v>(
     container: &'v View<'v>,
     has_claims: bool,
 ) -> impl Iterator<Item = String> + use<'v> {
-    list(container, "volumeDevices").filter_map(move |device| {
+    let devices = container.list("volumeDevices").iter();
+    devices.filter_map(move |device| {
         let fault = device_fault(spec, container, device, has_claims)?;
-        Some(format!("container `{}` has {fault}", name(container)))
+        Some(format!(
+            "container `{}` has {fault}",
+            container.text("name")
+        ))
     })
 }
 
@@ -82,7 +72,7 @@ fn device_fault(
     device: &View<'_>,
     has_claims: bool,
 ) -> Option<String> {
-    let (volume, path) = (text(device, "name"), text(device, "devicePath"));
+    let (volume, path) = (device.text("name"), device.text("devicePath"));
     if spec["hostUsers"] == false {
         return Some("a device, which does not go with `hostUsers: false`".to_owned());
     }
@@ -99,8 +89,10 @@ fn device_fault(
         }
         _ => {}
     }
-    list(container, "volumeMounts")
-        .any(|mount| text(mount, "name") == volume || text(mount, "mountPath") == path)
+    container
+        .list("volumeMounts")
+        .iter()
+        .any(|mount| mount.text("name") == volume || mount.text("mountPath") == path)
         .then(|| format!("the volume `{volume}` or its path `{path}` as a device and a mount"))
 }
 
@@ -108,14 +100,17 @@ fn files<'v>(
     spec: &'v View<'v>,
     container: &'v View<'v>,
 ) -> impl Iterator<Item = String> + use<'v> {
-    let sources = list(container, "env").map(|variable| &variable["valueFrom"]["fileKeyRef"]);
+    let sources = container
+        .list("env")
+        .iter()
+        .map(|variable| &variable["valueFrom"]["fileKeyRef"]);
     sources.filter(|source| !source.is_null()).filter_map(|source| {
-        let volume = text(source, "volumeName");
+        let volume = source.text("volumeName");
         let is_valid = find_named(spec, "volumes", volume).is_some_and(|volume| !volume["emptyDir"].is_null());
         (!is_valid).then(|| {
             format!(
                 "container `{}` reads a variable from a file of the volume `{volume}`, and the pod has no `emptyDir` of that name",
-                name(container)
+                container.text("name")
             )
         })
     })
@@ -123,7 +118,7 @@ fn files<'v>(
 
 /// Rules of a container that depend on fields of the pod.
 fn container_rules(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item = String> + use<> {
-    let (owner, context) = (name(container), &container["securityContext"]);
+    let (owner, context) = (container.text("name"), &container["securityContext"]);
     let mut found = Vec::new();
     if context["procMount"] == "Unmasked" && spec["hostUsers"] != false {
         found.push(format!(
@@ -131,7 +126,7 @@ fn container_rules(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item 
         ));
     }
     let restarts = |policy: &View<'_>| policy["restartPolicy"] == "RestartContainer";
-    if spec["restartPolicy"] == "Never" && list(container, "resizePolicy").any(restarts) {
+    if spec["restartPolicy"] == "Never" && container.list("resizePolicy").iter().any(restarts) {
         found.push(format!(
             "container `{owner}` has `resizePolicy` with `RestartContainer`, which does not go with the pod's \
              `restartPolicy: Never`"
@@ -195,12 +190,12 @@ fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
                 "the pod requests more {resource} than its limit in `resources`"
             ));
         }
-        for container in list(spec, "containers") {
+        for container in spec.list("containers") {
             let container_limits = amounts(&container["resources"], "limits");
             if is_above(&container_limits, resource, limit) {
                 found.push(format!(
                     "the limit of {resource} of container `{}` is above the pod's own",
-                    name(container)
+                    container.text("name")
                 ));
             }
         }
@@ -213,9 +208,9 @@ fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
 /// containers run one at a time.
 fn most_requested<'v>(spec: &'v View<'v>) -> ResourceAmounts<'v> {
     let (mut beside, mut most) = (ResourceAmounts::new(), ResourceAmounts::new());
-    for container in list(spec, "initContainers") {
+    for container in spec.list("initContainers") {
         let mut now = requests(container);
-        if text(container, "restartPolicy") == "Always" {
+        if container.text("restartPolicy") == "Always" {
             add(&mut beside, &now);
             now = beside.clone();
         } else {
@@ -223,7 +218,7 @@ fn most_requested<'v>(spec: &'v View<'v>) -> ResourceAmounts<'v> {
         }
         raise_to(&mut most, now);
     }
-    for container in list(spec, "containers") {
+    for container in spec.list("containers") {
         add(&mut beside, &requests(container));
     }
     raise_to(&mut most, beside);

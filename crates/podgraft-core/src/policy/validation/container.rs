@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Checker, check_descending, list_at};
+use super::{Checker, check_descending};
 use crate::policy::names::{self, require};
 use crate::policy::quantity;
 use crate::yaml::view::View;
@@ -389,7 +389,7 @@ impl<'v> Checker<'v> {
         self.word("procMount", &["Default", "Unmasked"]);
         self.profiles();
         let is_admin = self.get("capabilities").is_some_and(|capabilities| {
-            let mut added = list_at(capabilities, "add").iter();
+            let mut added = capabilities.list("add").iter();
             added.any(|capability| capability == "CAP_SYS_ADMIN")
         });
         let is_confined = self.get("allowPrivilegeEscalation") == Some(&View::Bool(false));
@@ -428,14 +428,13 @@ impl<'v> Checker<'v> {
 
     fn duplicate_port(&mut self, seen: &mut SeenPorts<'v>) {
         let value = self.value;
-        let text = |key: &str| value.get(key).and_then(View::as_str).unwrap_or_default();
         let number = |key: &str| value.get(key).and_then(View::as_i64).unwrap_or_default();
-        let protocol = match text("protocol") {
+        let protocol = match value.text("protocol") {
             "" => "TCP",
             protocol => protocol,
         };
-        let (port, name) = (number("containerPort"), text("name"));
-        let host = (number("hostPort"), protocol, text("hostIP"));
+        let (port, name) = (number("containerPort"), value.text("name"));
+        let host = (number("hostPort"), protocol, value.text("hostIP"));
         let message = || format!("the container states the port {port} or its name twice");
         let is_named_twice = !name.is_empty() && !seen.names.insert(name);
         if is_named_twice || host.0 != 0 && !seen.hosts.insert(host) {

@@ -94,12 +94,12 @@ impl<'v> Checker<'v> {
 
     /// The text at a key; empty if there is none.
     fn text_at(&self, key: &str) -> &'v str {
-        self.get(key).and_then(View::as_str).unwrap_or_default()
+        self.value.text(key)
     }
 
     /// The entries of the list at a key; none if there is no list.
     fn list(&self, key: &str) -> &'v [View<'v>] {
-        list_at(self.value, key)
+        self.value.list(key)
     }
 
     /// Visits the value at a key, unless it is absent or null.
@@ -295,9 +295,4 @@ fn check_no_backsteps(path: &str) -> RuleCheck {
         path.split('/').all(|part| part != ".."),
         "must not contain `..`",
     )
-}
-
-fn list_at<'v>(value: &'v View<'v>, key: &str) -> &'v [View<'v>] {
-    let list = value.get(key).and_then(View::as_array);
-    list.map(Vec::as_slice).unwrap_or_default()
 }

@@ -5,7 +5,6 @@ use core::net::IpAddr;
 use super::Checker;
 use super::container::MAX_USER_ID;
 use crate::policy::names::{self, require};
-use crate::yaml::view::View;
 
 const MAX_NAMESERVERS: usize = 3;
 const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
@@ -109,23 +108,22 @@ impl<'v> Checker<'v> {
     /// Checks a toleration (`ValidateTolerations` of Kubernetes).
     fn toleration(&mut self) {
         let value = self.value;
-        let text = |key: &str| value.get(key).and_then(View::as_str).unwrap_or_default();
         self.word("operator", &["", "Equal", "Exists", "Lt", "Gt"]);
         self.word(
             "effect",
             &["", "NoSchedule", "PreferNoSchedule", "NoExecute"],
         );
         self.text_or_empty("key", names::check_label_key);
-        if text("operator") != "Exists" {
+        if value.text("operator") != "Exists" {
             self.text("value", names::check_label_value);
         }
-        if text("key").is_empty() && text("operator") != "Exists" {
+        if value.text("key").is_empty() && value.text("operator") != "Exists" {
             self.report_rule("needs `operator: Exists`, for it has no `key`");
         }
-        if text("operator") == "Exists" && !text("value").is_empty() {
+        if value.text("operator") == "Exists" && !value.text("value").is_empty() {
             self.report_rule("has a `value`, which `operator: Exists` does not take");
         }
-        if self.is_stated("tolerationSeconds") && text("effect") != "NoExecute" {
+        if self.is_stated("tolerationSeconds") && value.text("effect") != "NoExecute" {
             self.report_rule("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
         }
     }

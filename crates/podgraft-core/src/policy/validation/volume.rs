@@ -1,7 +1,7 @@
 //! Validates volumes and their sources.
 
 use super::container::PULL_POLICIES;
-use super::{Checker, check_descending, check_no_backsteps, list_at};
+use super::{Checker, check_descending, check_no_backsteps};
 use crate::policy::names::{self, require};
 use crate::policy::quantity;
 
@@ -122,7 +122,7 @@ impl<'v> Checker<'v> {
 
     fn volume_claim(&mut self) {
         let spec = &self.value["volumeClaimTemplate"]["spec"];
-        if list_at(spec, "accessModes").is_empty() {
+        if spec.list("accessModes").is_empty() {
             self.report_rule("needs an entry in `volumeClaimTemplate.spec.accessModes`");
         }
         if spec["resources"]["requests"].get("storage").is_none() {
