@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::library::{CallArgs, Overload, add_all, add_members, failed, returned};
-use super::values::{checked_text, opaque, opaque_arg, reading, split};
+use super::values::{checked_text, opaque, opaque_arg, reading};
 
 /// Adds the functions.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
@@ -198,4 +198,11 @@ const OF_URLS: &[Overload] = &[
 
 fn url(args: &CallArgs<'_, '_>) -> Result<Url, ExecutionError> {
     opaque_arg(args, 0)
+}
+
+fn split(text: &str, mark: char) -> (&str, Option<&str>) {
+    match text.split_once(mark) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
+    }
 }

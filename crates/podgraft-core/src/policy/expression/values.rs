@@ -114,64 +114,16 @@ pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
 }
 
 /// A version as in <https://semver.org>. The build metadata is checked and ignored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Version {
-    numbers: [u64; 3],
-    pre: Vec<Identifier>,
-}
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Version(semver::Version);
 
 opaque!(Version, VERSION, "kubernetes.Semver");
 
-/// An identifier of a pre-release. Numbers sort before texts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Identifier {
-    Number(u64),
-    Text(String),
-}
-
 impl Version {
     fn read(text: &str) -> Option<Self> {
-        let (rest, build) = split(text, '+');
-        let (core, pre) = split(rest, '-');
-        let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        let is_word = |word: &str| !word.is_empty() && word.bytes().all(is_body);
-        if !build.is_none_or(|build| build.split('.').all(is_word)) {
-            return None;
-        }
-        let numbers: Vec<u64> = core.split('.').map(number).collect::<Option<_>>()?;
-        let identifier = |word: &str| match word.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => number(word).map(Identifier::Number),
-            false => is_word(word).then(|| Identifier::Text(word.to_owned())),
-        };
-        let pre = pre.into_iter().flat_map(|pre| pre.split('.'));
-        Some(Version {
-            numbers: numbers.try_into().ok()?,
-            pre: pre.map(identifier).collect::<Option<_>>()?,
-        })
-    }
-}
-
-impl Ord for Version {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // A pre-release sorts before its release.
-        let released = self.pre.is_empty().cmp(&other.pre.is_empty());
-        let numbers = self.numbers.cmp(&other.numbers);
-        numbers
-            .then(released)
-            .then_with(|| self.pre.cmp(&other.pre))
-    }
-}
-
-impl PartialOrd for Version {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-pub(super) fn split(text: &str, mark: char) -> (&str, Option<&str>) {
-    match text.split_once(mark) {
-        Some((before, after)) => (before, Some(after)),
-        None => (text, None),
+        let mut version = semver::Version::parse(text).ok()?;
+        version.build = semver::BuildMetadata::EMPTY;
+        Some(Version(version))
     }
 }
 
@@ -182,11 +134,15 @@ pub(super) fn number(text: &str) -> Option<u64> {
 }
 
 const OF_VERSIONS: &[Overload] = &[
-    ("major", &[], |args| part(&args, 0)),
-    ("minor", &[], |args| part(&args, 1)),
-    ("patch", &[], |args| part(&args, 2)),
+    ("major", &[], |args| part(&args, |version| version.major)),
+    ("minor", &[], |args| part(&args, |version| version.minor)),
+    ("patch", &[], |args| part(&args, |version| version.patch)),
 ];
 
-fn part<'b, 'v>(args: &CallArgs<'b, 'v>, at: usize) -> CallResult<'b, 'v> {
-    returned(i64::try_from(opaque_arg::<Version>(args, 0)?.numbers[at]).unwrap_or(i64::MAX))
+fn part<'b, 'v>(
+    args: &CallArgs<'b, 'v>,
+    part: impl FnOnce(semver::Version) -> u64,
+) -> CallResult<'b, 'v> {
+    let Version(version) = opaque_arg(args, 0)?;
+    returned(i64::try_from(part(version)).unwrap_or(i64::MAX))
 }
