@@ -3,13 +3,14 @@
 use cel::common::types::{STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError};
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::IpAddr;
+use ipnet::IpNet;
 use std::any::Any;
 
 use super::library::{
     CallArgs, CallResult, Overload, add_all, add_members, failed, returned, text_arg,
 };
-use super::values::{checked_text, number, opaque, opaque_arg, reading};
+use super::values::{checked_text, opaque, opaque_arg, reading};
 
 /// Adds the functions of both libraries.
 pub(super) fn add(env: &mut Env) -> Result<(), DeclarationError> {
@@ -46,8 +47,7 @@ const FUNCTIONS: &[Overload] = &[
         returned(address(&args)?.to_string())
     }),
     ("string", &[NETWORK], |args| {
-        let Network { address, bits } = opaque_arg(&args, 0)?;
-        returned(format!("{address}/{bits}"))
+        returned(network(&args)?.to_string())
     }),
 ];
 
@@ -99,10 +99,7 @@ fn is_global_unicast(address: IpAddr) -> bool {
 
 /// A network: an address and the length of its prefix in bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Network {
-    address: IpAddr,
-    bits: u32,
-}
+struct Network(IpNet);
 
 opaque!(Network, NETWORK, "net.CIDR");
 
@@ -110,79 +107,46 @@ impl Network {
     fn read(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/')?;
         let Address(address) = Address::read(address)?;
-        let bits = u32::try_from(number(bits)?).ok()?;
-        (bits <= width(address)).then_some(Network { address, bits })
+        // A number without sign and leading zeros.
+        let bits = Some(bits).filter(|bits| *bits == "0" || !bits.starts_with(['0', '+']));
+        IpNet::new(address, bits?.parse().ok()?).ok().map(Network)
     }
-
-    /// The address with the bits behind the prefix cleared.
-    fn masked(&self) -> IpAddr {
-        let kept = |value: u128, width: u32| match self.bits {
-            0 => 0,
-            bits => value >> (width - bits) << (width - bits),
-        };
-        match self.address {
-            IpAddr::V4(address) => {
-                let kept = kept(u128::from(address.to_bits()), 32);
-                IpAddr::V4(u32::try_from(kept).unwrap_or_default().into())
-            }
-            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(kept(address.to_bits(), 128))),
-        }
-    }
-
-    fn contains(&self, other: &Network) -> bool {
-        let bits = self.bits;
-        width(other.address) == width(self.address)
-            && other.bits >= bits
-            && Network { bits, ..*other }.masked() == self.masked()
-    }
-
-    /// The network of nothing but an address.
-    fn of(Address(address): Address) -> Self {
-        Network {
-            address,
-            bits: width(address),
-        }
-    }
-}
-
-fn width(address: IpAddr) -> u32 {
-    if address.is_ipv4() { 32 } else { 128 }
 }
 
 const OF_NETWORKS: &[Overload] = &[
     ("containsIP", &[ADDRESS], |args| {
-        contains(&args, Network::of(opaque_arg(&args, 1)?))
+        let Address(address) = opaque_arg(&args, 1)?;
+        contains(&args, address.into())
     }),
     ("containsIP", &[STRING_TYPE], |args| {
         let address = Address::read(&text_arg(&args, 1)?);
         let address = address.ok_or_else(|| failed("containsIP", "the text is no ip"))?;
-        contains(&args, Network::of(address))
+        contains(&args, address.0.into())
     }),
     ("containsCIDR", &[NETWORK], |args| {
-        contains(&args, opaque_arg(&args, 1)?)
+        let Network(other) = opaque_arg(&args, 1)?;
+        contains(&args, other)
     }),
     ("containsCIDR", &[STRING_TYPE], |args| {
         let network = Network::read(&text_arg(&args, 1)?);
         let network = network.ok_or_else(|| failed("containsCIDR", "the text is no cidr"))?;
-        contains(&args, network)
+        contains(&args, network.0)
     }),
     ("ip", &[], |args| {
-        Ok(CowVal::owned(Address(network(&args)?.address)))
+        Ok(CowVal::owned(Address(network(&args)?.addr())))
     }),
     ("masked", &[], |args| {
-        let network = network(&args)?;
-        let address = network.masked();
-        Ok(CowVal::owned(Network { address, ..network }))
+        Ok(CowVal::owned(Network(network(&args)?.trunc())))
     }),
     ("prefixLength", &[], |args| {
-        returned(i64::from(network(&args)?.bits))
+        returned(i64::from(network(&args)?.prefix_len()))
     }),
 ];
 
-fn network(args: &CallArgs<'_, '_>) -> Result<Network, ExecutionError> {
-    opaque_arg(args, 0)
+fn network(args: &CallArgs<'_, '_>) -> Result<IpNet, ExecutionError> {
+    Ok(opaque_arg::<Network>(args, 0)?.0)
 }
 
-fn contains<'b, 'v>(args: &CallArgs<'b, 'v>, other: Network) -> CallResult<'b, 'v> {
+fn contains<'b, 'v>(args: &CallArgs<'b, 'v>, other: IpNet) -> CallResult<'b, 'v> {
     returned(network(args)?.contains(&other))
 }

@@ -127,12 +127,6 @@ impl Version {
     }
 }
 
-/// A number without sign and leading zeros.
-pub(super) fn number(text: &str) -> Option<u64> {
-    let is_plain = text == "0" || !text.starts_with(['0', '+']);
-    is_plain.then(|| text.parse().ok()).flatten()
-}
-
 const OF_VERSIONS: &[Overload] = &[
     ("major", &[], |args| part(&args, |version| version.major)),
     ("minor", &[], |args| part(&args, |version| version.minor)),
