@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry, TextOp};
+use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry};
 use super::{PolicyReader, checks};
 use crate::change::MetadataOwner;
 use crate::diagnostic::Code;
@@ -289,7 +289,7 @@ impl PolicyReader<'_, '_> {
             let entry = path.get(&self.document.value)?.clone();
             let entry: TextEntry = serde_json::from_value(entry).ok()?;
             let item = self.item(&path.key("value"))?;
-            (entry.op == TextOp::Set).then_some((entry.key, item))
+            (entry.op == EnvOp::Set).then_some((entry.key, item))
         });
         set.collect()
     }
@@ -322,9 +322,8 @@ impl PolicyReader<'_, '_> {
     ) -> Option<TextChange> {
         let item = self.item(&at.key("value"))?;
         self.check_entry(field, &entry.key, &item, at);
-        let op = EnvOp::from(entry.op);
         if let Some(separator) = &entry.separator {
-            self.check_separator(separator, &entry.key, op, "Append and MergeKeys", at);
+            self.check_separator(separator, &entry.key, entry.op, "Append and MergeKeys", at);
         }
         let value = serde_json::json!({"name": entry.key, "value": &*item.value});
         let change = EnvChange {
@@ -333,11 +332,11 @@ impl PolicyReader<'_, '_> {
                 at: item.at,
             },
             name: entry.key,
-            op,
+            op: entry.op,
             separator: entry.separator.unwrap_or_else(|| ",".to_owned()),
             position: Position::Last,
         };
-        (entry.op != TextOp::Set).then_some(TextChange {
+        (entry.op != EnvOp::Set).then_some(TextChange {
             owner,
             field,
             change,

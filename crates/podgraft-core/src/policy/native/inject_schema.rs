@@ -116,6 +116,19 @@ impl Default for Texts {
     }
 }
 
+/// What to do with a label or annotation.
+#[derive(Debug, JsonSchema)]
+pub enum TextOp {
+    /// Another value there is a conflict.
+    Set,
+    /// Only where the key is not there.
+    SetIfAbsent,
+    /// Behind what is there.
+    Append,
+    /// `k=v,k=v`: pairs that are there win.
+    MergeKeys,
+}
+
 /// What is filled in where it is absent.
 #[derive(Debug, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -33,35 +33,10 @@ pub struct TextEntry {
     pub value: String,
     /// What to do.
     #[serde(default)]
-    pub op: TextOp,
+    #[cfg_attr(test, schemars(with = "super::types::TextOp"))]
+    pub op: EnvOp,
     /// Between what is there and what is added.
     pub separator: Option<String>,
-}
-
-/// What to do with a label or annotation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub enum TextOp {
-    /// Another value there is a conflict.
-    #[default]
-    Set,
-    /// Only where the key is not there.
-    SetIfAbsent,
-    /// Behind what is there.
-    Append,
-    /// `k=v,k=v`: pairs that are there win.
-    MergeKeys,
-}
-
-impl From<TextOp> for EnvOp {
-    fn from(op: TextOp) -> Self {
-        match op {
-            TextOp::Set => Self::Set,
-            TextOp::SetIfAbsent => Self::SetIfAbsent,
-            TextOp::Append => Self::Append,
-            TextOp::MergeKeys => Self::MergeKeys,
-        }
-    }
 }
 
 /// An annotation with the checksum of ConfigMaps and Secrets.
