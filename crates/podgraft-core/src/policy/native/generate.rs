@@ -8,16 +8,14 @@ use super::expressions::compile;
 use super::{PolicyReader, rules, source, types};
 use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::manifest::workload::group_of;
+use crate::policy::GenerateEntry;
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, Expression};
+use crate::policy::names::{self, RuleCheck};
 use crate::policy::objects::schema_of;
 use crate::policy::replacement::ItemMoves;
-use crate::policy::schema::Schema;
 use crate::policy::template::{Template, evaluate_all, has_expression};
-use crate::policy::{GenerateEntry, names};
 use crate::yaml::value::Path;
-
-static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
 /// An object of `generate`. Parts of it may depend on the workload.
 #[derive(Debug)]
@@ -42,8 +40,6 @@ pub(super) fn resources(document: &Document<'_>) -> Vec<Path> {
     let entries = document.entries(&list).into_iter();
     document.existing(entries.map(|entry| entry.key("resource")))
 }
-
-type NameCheck = fn(&str) -> names::RuleCheck;
 
 impl PolicyReader<'_, '_> {
     pub(super) fn generate(&mut self, entries: Vec<types::Companion>) -> Vec<GenerateEntry> {
@@ -171,7 +167,7 @@ impl ResourceTemplate {
     fn check(&self, document: &mut Document<'_>, moves: &ItemMoves) -> Result<(), Vec<Diagnostic>> {
         let mut problems = Vec::new();
         let (api_version, kind) = self.type_of();
-        let check_name: NameCheck = match group_of(api_version) {
+        let check_name: fn(&str) -> RuleCheck = match group_of(api_version) {
             "rbac.authorization.k8s.io" => names::check_path_segment,
             _ => names::check_dns_subdomain,
         };
@@ -190,7 +186,7 @@ impl ResourceTemplate {
         }
         let (schema, of) = match schema_of(api_version, kind) {
             Some(schema) => (schema, self.object.at.clone()),
-            None => (&METADATA, self.object.at.key("metadata")),
+            None => (&source::METADATA, self.object.at.key("metadata")),
         };
         let evaluated: Vec<Path> = self
             .evaluated

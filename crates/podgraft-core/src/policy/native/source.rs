@@ -19,7 +19,8 @@ use crate::policy::schema::{Schema, SchemaProblem, SchemaProblemKind, TemplateMo
 use crate::policy::template::map_expressions;
 use crate::yaml::value::{Path, Step};
 
-static METADATA: Schema = Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+pub(super) static METADATA: Schema =
+    Schema::kubernetes("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
 /// A policy instantiated for one resource.
 #[derive(Debug, Clone)]
@@ -406,14 +407,12 @@ fn check_schema(
 pub(super) fn check_names(document: &Document<'_>, value: &Value) -> Vec<Diagnostic> {
     let metadata = Path::of(&["metadata"]);
     let mut problems = Vec::new();
-    for (word, check) in [
-        (
-            "name",
-            names::check_dns_subdomain as fn(&str) -> names::RuleCheck,
-        ),
-        ("namespace", names::check_dns_label),
-    ] {
+    for word in ["name", "namespace"] {
         let path = metadata.key(word);
+        let check = match word {
+            "name" => names::check_dns_subdomain,
+            _ => names::check_dns_label,
+        };
         match path.get(value) {
             Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
             None if word == "name" => {
