@@ -328,30 +328,25 @@ fn check_bounds(schema: &Value, value: &Value, path: &Path, problems: &mut Vec<S
 /// The first broken bound as a phrase: "must be at least 1".
 fn broken_bound(rules: &Map<String, Value>, value: &Value) -> Option<String> {
     let number = |key: &str| rules.get(key).and_then(Value::as_f64);
-    let (amount, suffix) = match value {
-        Value::Number(amount) => (amount.as_f64()?, ""),
-        Value::String(text) => (count(text.chars().count()), "Length"),
-        Value::Array(items) => (count(items.len()), "Items"),
-        Value::Object(map) => (count(map.len()), "Properties"),
+    let (amount, [least, most], unit) = match value {
+        Value::Number(amount) => (amount.as_f64()?, ["minimum", "maximum"], ""),
+        Value::String(text) => (
+            count(text.chars().count()),
+            ["minLength", "maxLength"],
+            " characters",
+        ),
+        Value::Array(items) => (count(items.len()), ["minItems", "maxItems"], " entries"),
+        Value::Object(map) => (
+            count(map.len()),
+            ["minProperties", "maxProperties"],
+            " keys",
+        ),
         Value::Null | Value::Bool(_) => return None,
     };
-    let (least, most) = match suffix {
-        "" => (number("minimum"), number("maximum")),
-        suffix => (
-            number(&format!("min{suffix}")),
-            number(&format!("max{suffix}")),
-        ),
-    };
-    let unit = match suffix {
-        "Length" => " characters",
-        "Items" => " entries",
-        "Properties" => " keys",
-        _ => "",
-    };
-    if let Some(least) = least.filter(|least| amount < *least) {
+    if let Some(least) = number(least).filter(|least| amount < *least) {
         return Some(format!("must be at least {least}{unit}"));
     }
-    if let Some(most) = most.filter(|most| amount > *most) {
+    if let Some(most) = number(most).filter(|most| amount > *most) {
         return Some(format!("must be at most {most}{unit}"));
     }
     let pattern = rules.get("pattern").and_then(Value::as_str)?;
