@@ -15,8 +15,9 @@ use crate::policy::{ChecksumAnnotation, ChecksumKey, names};
 use crate::select::WorkloadFacts;
 
 use super::containers::items_of;
-use super::draft::{Draft, Refusal};
-use super::{RuleContext, order, refusal_diagnostic};
+use super::draft::Draft;
+use super::marks::open_annotations;
+use super::{RuleContext, refusal_diagnostic};
 
 /// Adds a policy's checksums to the pod template. An existing annotation with another value is updated without a
 /// conflict.
@@ -60,7 +61,8 @@ fn set(
     if existing.as_deref() == Some(value.as_str()) {
         return Ok(None);
     }
-    let written = write(subject, draft, key, value);
+    let opened = open_annotations(draft, &subject.workload.pod_kind.path);
+    let written = opened.and_then(|map| draft.set(map, key, Value::String(value), &[]));
     written.map_err(|refusal| refusal_diagnostic(&refusal, subject.workload))?;
     let operation = match existing {
         Some(_) => Operation::Update,
@@ -68,24 +70,6 @@ fn set(
     };
     let target = ChangeTarget::metadata(MetadataOwner::Pod, "annotations", key);
     Ok(Some(Change::new(operation, target)))
-}
-
-/// Writes an annotation of the pod template.
-fn write(
-    subject: RuleContext<'_, '_>,
-    draft: &mut Draft<'_>,
-    key: &str,
-    value: String,
-) -> Result<(), Refusal> {
-    let path = &subject.workload.pod_kind.path;
-    let holder = draft.open_path(path)?;
-    let within = match path.is_empty() {
-        true => order::OBJECT,
-        false => order::TEMPLATE,
-    };
-    let metadata = draft.open_mapping(holder, "metadata", within)?;
-    let annotations = draft.open_mapping(metadata, "annotations", order::METADATA)?;
-    draft.set(annotations, key, Value::String(value), &[])
 }
 
 /// An entry of `checksums`, and the planned workload whose references it covers.

@@ -144,7 +144,7 @@ pub(super) fn mark(
         return Ok(());
     }
     let value = Value::String(names.join(","));
-    let annotations = open_annotations(&mut planned.draft)?;
+    let annotations = open_annotations(&mut planned.draft, &[])?;
     debug_assert_eq!(
         planned.draft.origin(&planned.draft.root()),
         Some(workload.object.node)
@@ -152,9 +152,13 @@ pub(super) fn mark(
     planned.draft.set(annotations, MARKER, value, &[])
 }
 
-/// Opens the annotations of the workload itself.
-pub(super) fn open_annotations(draft: &mut Draft<'_>) -> Result<OpenId, Refusal> {
-    let root = draft.open_root()?;
-    let metadata = draft.open_mapping(root, "metadata", order::OBJECT)?;
+/// Opens the annotations of the object at a path: of the workload itself, or of its pod template.
+pub(super) fn open_annotations(draft: &mut Draft<'_>, path: &[String]) -> Result<OpenId, Refusal> {
+    let holder = draft.open_path(path)?;
+    let within = match path.is_empty() {
+        true => order::OBJECT,
+        false => order::TEMPLATE,
+    };
+    let metadata = draft.open_mapping(holder, "metadata", within)?;
     draft.open_mapping(metadata, "annotations", order::METADATA)
 }

@@ -248,7 +248,7 @@ impl<'r, 't> Recording<'r, 't> {
         let marks = marked(draft);
         let policies = self.record.policies.iter();
         let names = with_names(&marks, policies.map(|policy| &*policy.policy));
-        let annotations = open_annotations(draft)?;
+        let annotations = open_annotations(draft, &[])?;
         draft.set(annotations, MARKER, Value::String(names.join(",")), &[])?;
         if let Some(effects) = draft.effects_since(&self.draft, &self.paths, &[]) {
             self.record.marker = effects;
@@ -310,7 +310,7 @@ fn entangled(path: &str, policy: &str, plan: &PlanContext<'_, '_>) -> Diagnostic
 /// # Errors
 /// When the annotations may not be edited.
 pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(), Refusal> {
-    let annotations = open_annotations(draft)?;
+    let annotations = open_annotations(draft, &[])?;
     let text = Value::String(record.render());
     if draft
         .text_at(&super::draft::DraftValue::Open(annotations), RECORD)
