@@ -160,14 +160,17 @@ impl<'v> Checker<'v> {
         Path(self.steps.iter().map(step).collect())
     }
 
+    fn report(&mut self, message: ValidationMessage) {
+        self.found.push(ValidationError {
+            path: self.path(),
+            is_refused: true,
+            message,
+        });
+    }
+
     /// Adds an error with a whole sentence, at the current path.
     fn add(&mut self, message: impl Into<String>) {
-        let path = self.path();
-        self.found.push(ValidationError {
-            path,
-            is_refused: true,
-            message: ValidationMessage::Sentence(message.into()),
-        });
+        self.report(ValidationMessage::Sentence(message.into()));
     }
 
     /// Runs a check of values that the API server accepts, but that are most likely mistakes.
@@ -181,12 +184,7 @@ impl<'v> Checker<'v> {
 
     /// Adds an error that begins with the name of the current field, such as "`port` must be ...".
     fn report_rule(&mut self, rule: impl Into<String>) {
-        let path = self.path();
-        self.found.push(ValidationError {
-            path,
-            is_refused: true,
-            message: ValidationMessage::Rule(rule.into()),
-        });
+        self.report(ValidationMessage::Rule(rule.into()));
     }
 
     fn rule(&mut self, rule: RuleCheck) {
