@@ -66,7 +66,6 @@ pub struct RequireEntry {
 /// A finding that is known and accepted.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct AcknowledgeEntry {
     /// The code of the finding.
     pub code: String,
@@ -92,7 +91,6 @@ pub enum PolicyEntry {
 /// A policy with changes.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct ChangedPolicy {
     /// The policy, as `-p` takes it.
     pub r#use: String,

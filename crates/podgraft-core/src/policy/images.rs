@@ -10,9 +10,8 @@ use super::{Injection, PolicyValue};
 // The fields are those of <https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/images/>.
 /// An entry of kustomize's `images`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Image"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Image"))]
 pub struct ImageMirror {
     /// The image without tag and digest, as the policy writes it.
     pub name: String,

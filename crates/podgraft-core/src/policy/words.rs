@@ -155,7 +155,6 @@ pub enum ApplyRules {
 /// A stable share of the workloads.
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct Sample {
     /// 0 to 100.
     pub percent: f64,

@@ -46,7 +46,6 @@ pub struct PolicyTestSpec {
 /// What must come of it.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct Expect {
     /// A file with what `podgraft apply` prints.
     pub output: Option<String>,
@@ -63,7 +62,6 @@ pub struct Expect {
 /// What happens to workloads of a name.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct ExpectedResult {
     /// The policy's identity; any when it is not stated.
     pub policy: Option<String>,

@@ -11,57 +11,42 @@ use std::collections::BTreeMap;
 use super::types::{Checksum, EnvEntry, Patch, Position, SidecarType, TextEntry};
 
 /// What to inject.
-#[derive(Debug, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Inject {
     /// Init containers.
-    #[serde(default)]
     pub init_containers: Vec<InitContainer>,
     /// Containers that run beside the app.
-    #[serde(default)]
     pub sidecars: Vec<Sidecar>,
     /// Emitted beside the workload, never written into it.
-    #[serde(default)]
     pub ephemeral_containers: Vec<EphemeralContainer>,
     /// Volumes of the pod.
-    #[serde(default)]
     pub volumes: Vec<VolumeEntry>,
     /// In each chosen container.
-    #[serde(default)]
     pub volume_mounts: Vec<VolumeMount>,
     /// In each chosen container.
-    #[serde(default)]
     pub env: Vec<EnvEntry>,
     /// In each chosen container.
-    #[serde(default)]
     pub env_from: Vec<EnvFromSource>,
     /// In each chosen container.
-    #[serde(default)]
     pub ports: Vec<ContainerPort>,
     /// On the pod template.
-    #[serde(default)]
     pub pod_annotations: Texts,
     /// On the pod template.
-    #[serde(default)]
     pub pod_labels: Texts,
     /// On the workload.
-    #[serde(default)]
     pub annotations: Texts,
     /// On the workload.
-    #[serde(default)]
     pub labels: Texts,
     /// Filled in where absent.
     pub defaults: Option<Defaults>,
     /// Other fields of the pod spec.
     pub pod_spec: Option<PartialPodSpec>,
     /// Secrets to pull images with.
-    #[serde(default)]
     pub image_pull_secrets: Vec<PullSecret>,
     /// Annotations with the checksum of ConfigMaps and Secrets.
-    #[serde(default)]
     pub checksums: Vec<Checksum>,
     /// JSON patches (RFC 6902), last.
-    #[serde(default)]
     pub patches: Vec<Patch>,
 }
 

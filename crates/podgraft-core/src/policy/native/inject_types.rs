@@ -99,8 +99,7 @@ pub struct Patch {
 
 /// An operation of RFC 6902.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Operation"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Operation"))]
 pub struct JsonPatchOperation {
     /// What to do.
     pub op: OperationKind,

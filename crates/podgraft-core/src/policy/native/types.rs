@@ -29,9 +29,8 @@ pub struct InjectionPolicy {
 
 /// What to inject, and where.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Spec"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Spec"))]
 pub struct InjectionPolicySpec {
     /// For people.
     pub description: Option<String>,
@@ -101,7 +100,6 @@ pub struct InjectionPolicySpec {
 /// A value that a user may set with `--param`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct Param {
     /// The name, as in `${params.NAME}`.
     pub name: String,
@@ -124,9 +122,8 @@ pub struct Param {
 
 /// The resources of which each is one instance of the policy.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Source"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Source"))]
 pub struct SourceSpec {
     /// Group and version of the resources; every version of the group is read.
     pub api_version: String,
@@ -184,8 +181,7 @@ pub struct Validation {
 
 /// A list, and the name that an entry of it has.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Each"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Each"))]
 pub struct ForEach {
     /// What expressions call the entry.
     pub name: String,
@@ -195,9 +191,8 @@ pub struct ForEach {
 
 /// A key of a ConfigMap of the workload's namespace.
 #[derive(Debug, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Required"))]
 #[serde(rename_all = "camelCase")]
-#[cfg_attr(test, schemars(rename = "Required"))]
 pub struct RequiredKey {
     /// The ConfigMap.
     pub config_map: String,
@@ -221,8 +216,7 @@ pub struct Note {
 
 /// What a validation that does not hold means.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Severity"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Severity"))]
 pub enum ValidationSeverity {
     /// Nothing is written.
     #[default]
@@ -289,8 +283,7 @@ pub struct Filter {
 
 /// A CEL expression with a name.
 #[derive(Debug, Clone, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[cfg_attr(test, schemars(rename = "Named"))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Named"))]
 pub struct NamedExpression {
     /// Its name.
     pub name: String,
