@@ -147,11 +147,16 @@ impl Lowering<'_, '_> {
 
     /// Widens a removal, which may reach over others and over places where something is inserted.
     fn widen(&mut self, removal: &Range<usize>, to: usize) {
+        let is_at_end = to == self.tree.text().len();
         for edit in &mut self.edits {
             if edit.at == *removal {
                 edit.at.end = to;
             } else if edit.at.start > removal.start && edit.at.start < to {
                 edit.at = to..to;
+            } else if is_at_end && edit.at == (to..to) {
+                // The last line, which new lines would have ended first, is gone.
+                let text = edit.text.trim_start_matches(['\r', '\n']).to_owned();
+                edit.text = text.into();
             }
         }
     }
