@@ -24,6 +24,9 @@ const NAMED: &[(&str, &str)] = &[
     ("readinessGates", "conditionType"),
 ];
 
+/// The lists whose containers a record names.
+pub(super) const LISTS: [&str; 2] = ["containers", "initContainers"];
+
 /// Lists whose items are identified by several fields, or by their whole content.
 const OTHERS: &[&str] = &[
     "ports",
@@ -201,9 +204,7 @@ fn stated<'i>(key: &str, item: &'i Value) -> Option<Cow<'i, str>> {
             )))
         }),
         // At most one container of a list has no name where there is a record.
-        "containers" | "initContainers" | "ephemeralContainers" => {
-            Some(Cow::Borrowed(named.unwrap_or_default()))
-        }
+        _ if LISTS.contains(&key) => Some(Cow::Borrowed(named.unwrap_or_default())),
         _ => named.map(|name| Cow::Borrowed(as_stated(key, name))),
     }
 }

@@ -5,8 +5,7 @@ use serde_json::Value;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-use super::path::RecordPaths;
-use super::renamed::LISTS;
+use super::path::{LISTS, RecordPaths};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{has_value, to_value};
 

@@ -6,11 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::joined_text::without;
 use super::lock::PathLookup;
-use super::path::{RecordPaths, rest_below, split_last};
+use super::path::{LISTS, RecordPaths, rest_below, split_last};
 use super::recorded_value::RecordedValue;
 use super::{Effects, JoinedText, Record, RecordError, digest};
-
-pub(super) const LISTS: [&str; 2] = ["containers", "initContainers"];
 
 impl Record {
     /// Renames containers in the paths of the record. A container that is gone gets the name of the unrecorded container

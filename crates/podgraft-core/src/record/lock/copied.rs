@@ -7,7 +7,8 @@ use super::moved::prefer;
 use super::{Lock, LockedPolicy, LockedRecordError, MarkedWorkload};
 use crate::ownership::WorkloadKey;
 use crate::record::Record;
-use crate::record::renamed::{LISTS, RecordedShare};
+use crate::record::path::LISTS;
+use crate::record::renamed::RecordedShare;
 
 /// A recorded workload that another one may be a copy of.
 struct CopyCandidate {
