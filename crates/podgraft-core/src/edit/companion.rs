@@ -81,7 +81,7 @@ impl ObjectPlacement {
     pub fn room(self, tree: &Tree<'_>) -> TextAdjustment {
         let text = tree.text();
         let is_last = |node: NodeId, column| {
-            behind_attached_comments(text, line_behind(tree.text(), tree.span(node).end), column)
+            behind_attached_comments(text, line_behind(text, tree.span(node).end), column)
                 == text.len()
         };
         let is_line_made = match self {
@@ -207,8 +207,7 @@ fn write_document(tree: &Tree<'_>, root: NodeId, object: &Value) -> ObjectText {
         [_] => text.len(),
         // More documents follow, so the object goes right behind the content, before the next separator.
         _ => {
-            let behind =
-                behind_attached_comments(text, line_behind(tree.text(), tree.span(root).end), 0);
+            let behind = behind_attached_comments(text, line_behind(text, tree.span(root).end), 0);
             let end = BlockScalarEnd::of_value(object, 0);
             end.map_or(behind, |end| end.behind_content(text, behind, |_| None))
         }
