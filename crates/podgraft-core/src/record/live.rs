@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 use super::path::{identities, is_aligned};
-use super::{RECORD, Record, digest};
+use super::{Effects, PolicyRecord, RECORD, Record, digest};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 use crate::yaml::tree::{NodeId, Tree};
@@ -147,7 +147,7 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
 }
 
 /// Copies what an API server filled in or normalized from `current`, so that this causes no change. Also keeps the
-/// current record if it names the same policies in the same versions.
+/// current record if it names the same policies in the same versions, with the same generated objects.
 pub(super) fn adopt_live(target: &mut Value, current: &Value) {
     adopt("", target, current);
     let (Some(old), Some(new)) = (record_text(target), record_text(current)) else {
@@ -162,10 +162,13 @@ fn record_text(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"][RECORD].as_str()
 }
 
-/// The policies of a record with their digests and sets.
-fn recorded_versions(record: &str) -> Option<Vec<(String, String, Option<String>)>> {
+/// What a record says of its policies beside their effects, which the values of the object show.
+fn recorded_versions(record: &str) -> Option<Vec<PolicyRecord>> {
     let policies = Record::read(record).ok()?.policies.into_iter();
-    let versions = policies.map(|policy| (policy.policy, policy.digest, policy.set));
+    let versions = policies.map(|policy| PolicyRecord {
+        effects: Effects::default(),
+        ..policy
+    });
     Some(versions.collect())
 }
 
