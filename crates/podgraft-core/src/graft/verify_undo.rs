@@ -16,8 +16,8 @@ use crate::record::lock::LockSet;
 use crate::record::{RECORD, Record, RecordedValue, TextDifferences};
 use crate::source::Source;
 use crate::undo::{
-    RecordedObject, RemovalObstacle, StrippedDocument, objects_of, places_between, read_record,
-    strip,
+    RecordedObject, RemovalObstacle, StrippedDocument, compose, objects_of, places_between,
+    read_record, strip,
 };
 use crate::verify::verify;
 use crate::yaml::parse::reparse;
@@ -28,7 +28,7 @@ use super::document::DocumentTask;
 use super::graft_on_threads;
 use super::orphaned_objects::warn_of_orphans;
 use super::pending::{PendingWorkload, Plan};
-use super::prune::{RunFile, prune, restore_end};
+use super::prune::{RunFile, generated, prune, restore_end};
 use super::record_refusals::{changed_since, reason_of};
 use super::recorded::RecordedDocument;
 
@@ -95,7 +95,12 @@ impl<'a> DocumentTask<'a> {
     }
 
     fn prove(&self, pair: &RecordedDocument<'_>, pending: &[PendingWorkload<'_>]) -> UndoProof {
-        let edits = flatten_edits(pending);
+        let mut edits = flatten_edits(pending);
+        if ends_unended(pair, pending.iter()) {
+            let output = splice_text(pair.source.text, &edits);
+            let end = without_line_end(&output).len()..output.len();
+            edits = compose(pair.source.text.len(), &edits, &[Edit::removal(end)]);
+        }
         let output = splice_text(pair.source.text, &edits);
         let Ok(tree) = reparse(pair.tree, &output, &changes_of(&edits)) else {
             return UndoProof::Not("it cannot be parsed".to_owned());
@@ -172,7 +177,11 @@ impl<'a> DocumentTask<'a> {
         recorded: &[RecordedObject<'_>],
         pending: &[Option<&PendingWorkload<'_>>],
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
-        let (kinds, has_more) = (self.setting.kinds, self.has_more);
+        let kinds = self.setting.kinds;
+        let (original, has_more) = match ends_unended(pair, pending.iter().copied().flatten()) {
+            true => (without_line_end(pair.original()), false),
+            false => (pair.original(), self.has_more),
+        };
         let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
         // What an earlier run noted of the text is still found, but it does not know the text of this run.
         if undone.is_inexact
@@ -184,7 +193,7 @@ impl<'a> DocumentTask<'a> {
             return Err(RemovalObstacle::Forged(noted.at));
         }
         // The text that undo must restore is proven already.
-        if undone.text != pair.original() {
+        if undone.text != original {
             undone.parse(tree, recorded)?;
         }
         let is_new = |changed: &&Drift| {
@@ -198,7 +207,7 @@ impl<'a> DocumentTask<'a> {
             )));
         }
         let text = self.restore_end(&undone.text, pair, pending);
-        places_between(&text, pair.original(), kinds).map_err(RemovalObstacle::Wrong)
+        places_between(&text, original, kinds).map_err(RemovalObstacle::Wrong)
     }
 
     /// Removes the line end that prune removes together with the object generated after the document.
@@ -215,6 +224,27 @@ impl<'a> DocumentTask<'a> {
             None => undone.to_owned(),
         }
     }
+}
+
+/// Whether the objects go for which the text got its last line end: with them, prune removes that line end.
+fn ends_unended<'p, 'a: 'p>(
+    pair: &RecordedDocument<'_>,
+    mut pending: impl Iterator<Item = &'p PendingWorkload<'a>>,
+) -> bool {
+    let mut earlier = pair.recorded.iter();
+    earlier.any(|recorded| recorded.record.room.unended)
+        && !pending.any(|entry| {
+            entry
+                .record()
+                .is_some_and(|record| generated(record).next().is_some())
+        })
+}
+
+fn without_line_end(text: &str) -> &str {
+    let unended = text.strip_suffix('\n');
+    unended.map_or(text, |unended| {
+        unended.strip_suffix('\r').unwrap_or(unended)
+    })
 }
 
 fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> RecordedObject<'o> {
