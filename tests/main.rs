@@ -23,6 +23,7 @@ mod formats;
 mod hosts;
 mod kept;
 mod large;
+mod layouts;
 mod limits;
 mod lint;
 mod lock;

@@ -22,12 +22,12 @@ use serde_json::{Map, Value, json};
 use crate::promises;
 use crate::yaml_files::mutants::Random;
 
-fn number(name: &str, default: u64) -> u64 {
+pub fn number(name: &str, default: u64) -> u64 {
     env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
 /// One of several, none of them more likely than the others.
-fn pick(random: &mut Random, from: &[&str]) -> Value {
+pub fn pick(random: &mut Random, from: &[&str]) -> Value {
     let text = from[random.below(from.len())];
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
@@ -94,7 +94,7 @@ const POD: &[(&str, &[&str])] = &[
     ),
 ];
 
-fn pod(random: &mut Random, name: usize) -> Value {
+pub fn pod(random: &mut Random, name: usize) -> Value {
     let mut spec = some(random, POD, 3);
     spec.insert("volumes".to_owned(), json!([{"name": "v", "emptyDir": {}}]));
     let mut containers = Vec::new();
@@ -265,7 +265,7 @@ fn policies(random: &mut Random, number: usize) -> Vec<Value> {
 }
 
 /// The policies that podgraft takes.
-fn read(values: &[Value]) -> Option<Vec<Policy>> {
+pub fn read(values: &[Value]) -> Option<Vec<Policy>> {
     let text: Vec<String> = values.iter().map(Value::to_string).collect();
     promises::policies(&text.join("\n---\n")).ok()
 }
@@ -407,7 +407,7 @@ fn pods(random: &mut Random) -> String {
 }
 
 /// Policies, and those of a second run: some are as they were, and some are not given any more.
-fn two_times(random: &mut Random, number: usize) -> (Vec<Value>, Vec<Value>) {
+pub fn two_times(random: &mut Random, number: usize) -> (Vec<Value>, Vec<Value>) {
     let (first, mut second) = (policies(random, number), policies(random, number));
     for (at, policy) in first.iter().enumerate() {
         if random.below(2) == 0 {

@@ -1,0 +1,200 @@
+//! The small worlds in layouts as people write them, with generated objects and with texts that end in blanks or without a
+//! line end. After every step nothing is a fault of our own and a second run changes nothing; at the end the bytes are those
+//! of the beginning.
+//!
+//! `LAYOUTS=200000 LAYOUTS_SEED=7 cargo test --release --test integration layouts::` looks at more, and at others;
+//! `LAYOUT=30064774225` at one, whose texts it prints.
+
+use std::env;
+use std::sync::Arc;
+
+use podgraft_core::diagnostic::Code;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::options::RemovalSelection;
+use podgraft_core::policy::Policy;
+use podgraft_core::yaml::splice::splice;
+use serde_json::{Value, json};
+
+mod write;
+
+use crate::worlds::{number, pick, pod, read, two_times};
+use crate::yaml_files::mutants::Random;
+
+/// Texts that end in ways that need care.
+const TEXTS: &[&str] = &[
+    r#""v""#,
+    r#""a\nb""#,
+    r#""a\nb\n""#,
+    r#""a\nb\n\n""#,
+    r#""a\n\n\n""#,
+    r#""a\n ""#,
+    r#"" a\n""#,
+    r#""""#,
+];
+
+const NAMES: &[&str] = &[r#""g""#, r#""h""#, r#""${workload.name}-g""#];
+
+/// Objects of the user's own among the workloads.
+fn config(random: &mut Random, at: usize) -> Value {
+    let metadata = json!({"name": format!("own-{at}"), "namespace": "n"});
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"k": pick(random, TEXTS)}})
+}
+
+fn input(random: &mut Random) -> String {
+    let mut objects: Vec<Value> = (0..=random.below(2))
+        .map(|name| pod(random, name))
+        .collect();
+    if random.below(3) == 0 {
+        let at = random.below(objects.len() + 1);
+        objects.insert(at, config(random, at));
+    }
+    for object in &mut objects {
+        if random.below(6) == 0 {
+            object["metadata"]["annotations"] = json!({"k": pick(random, TEXTS)});
+        }
+        if let Some(container) = object["spec"]["containers"].get_mut(0)
+            && random.below(4) == 0
+        {
+            container["command"] = json!(["sh", "-c", pick(random, TEXTS)]);
+        }
+    }
+    write::text(objects, random)
+}
+
+/// Lets policies generate objects and inject texts with line ends.
+fn add_texts(policies: &mut [Value], random: &mut Random) {
+    for policy in policies {
+        if random.below(2) == 0 {
+            let metadata = json!({"name": pick(random, NAMES), "namespace": "n"});
+            policy["spec"]["generate"] = json!([{"resource": {
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"k": pick(random, TEXTS)},
+            }}]);
+        }
+        if random.below(3) == 0 {
+            policy["spec"]["inject"]["env"] = json!([{"name": "A", "value": pick(random, TEXTS)}]);
+        }
+        if random.below(4) == 0 {
+            policy["spec"]["inject"]["podAnnotations"] = json!({"k": pick(random, TEXTS)});
+        }
+    }
+}
+
+/// One run: `None` where it is refused, an error where that is a fault of our own.
+fn run(
+    text: &str,
+    policies: &[Policy],
+    take_out: &RemovalSelection,
+) -> Result<Option<String>, String> {
+    let options = Options {
+        record: !take_out.is_undo(),
+        take_out: take_out.clone(),
+        ..Options::default()
+    };
+    let report = graft(
+        &Arc::from("input.yaml"),
+        text.as_bytes(),
+        policies,
+        &options,
+    );
+    let output = String::from_utf8(splice(text.as_bytes(), &report.edits));
+    let output = output.expect("text in text is text");
+    let mut problems = report.diagnostics.iter();
+    let faults = [Code::Internal, Code::InexactUndo];
+    match problems.find(|problem| faults.contains(&problem.code)) {
+        Some(fault) => Err(format!(
+            "{}: {}\n{output:?}",
+            fault.code.name(),
+            fault.message
+        )),
+        None => Ok((!report.is_refused()).then_some(output)),
+    }
+}
+
+/// A run and the same again, which changes nothing.
+fn step(
+    text: &str,
+    policies: &[Policy],
+    take_out: &RemovalSelection,
+) -> Result<Option<String>, String> {
+    let Some(output) = run(text, policies, take_out)? else {
+        return Ok(None);
+    };
+    match run(&output, policies, take_out)? {
+        Some(again) if again == output => Ok(Some(output)),
+        Some(again) => Err(format!("not the same again:\n{output}\n=>\n{again}")),
+        None => Err(format!("refused when applied again:\n{output}")),
+    }
+}
+
+/// The number of runs that wrote something.
+fn examine(seed: u64, is_shown: bool) -> Result<usize, String> {
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let random = &mut random;
+    (0..8).for_each(|_| {
+        random.below(2);
+    });
+    let input = input(random);
+    let number = 1 + random.below(2);
+    let (mut first, mut second) = two_times(random, number);
+    add_texts(&mut first, random);
+    add_texts(&mut second, random);
+    let shown = format!("{first:#?}\n{second:#?}");
+    let (Some(first), Some(second)) = (read(&first), read(&second)) else {
+        return Ok(0);
+    };
+    let gone = format!("q{}", random.below(number));
+    let steps = [
+        (first.as_slice(), RemovalSelection::Nothing),
+        (second.as_slice(), RemovalSelection::Nothing),
+        (&[], RemovalSelection::Only(vec![gone])),
+        (&[], RemovalSelection::All),
+    ];
+    let (mut text, mut changed) = (input.clone(), 0);
+    for (at, (policies, take_out)) in steps.into_iter().enumerate() {
+        if policies.is_empty() && !take_out.is_undo() {
+            continue;
+        }
+        if is_shown {
+            eprintln!("{text}=====");
+        }
+        let failed = |why: String| format!("step {at}: {why}\nof\n{text}\n{input:?}\n{shown}");
+        let after = step(&text, policies, &take_out).map_err(failed)?;
+        let is_last = take_out == RemovalSelection::All;
+        match after {
+            Some(after) => {
+                changed += usize::from(after != text);
+                text = after;
+            }
+            None if is_last => return Err(failed("undo is refused".to_owned())),
+            None => {}
+        }
+    }
+    match text == input {
+        true => Ok(changed),
+        false => Err(format!("undone to\n{text:?}\nnot to\n{input:?}\n{shown}")),
+    }
+}
+
+#[test]
+fn whatever_the_layout_undo_gives_the_bytes_back() {
+    let (worlds, first) = match env::var("LAYOUT") {
+        Ok(number) => (1, number.parse().expect("a number")),
+        Err(_) => (number("LAYOUTS", 300), number("LAYOUTS_SEED", 1) << 32),
+    };
+    let (mut wrong, mut changed) = (Vec::new(), 0);
+    for seed in first..first + worlds {
+        match examine(seed, worlds == 1) {
+            Ok(steps) => changed += steps,
+            Err(why) => wrong.push(format!("layout {seed}: {why}")),
+        }
+    }
+    eprintln!("{worlds} layouts, {changed} changes, {} wrong", wrong.len());
+    if let Ok(path) = env::var("LAYOUTS_LOG") {
+        std::fs::write(path, wrong.join("\n\n\n")).expect("a log that can be written");
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[0]);
+    assert!(
+        worlds < 100 || changed as u64 > worlds,
+        "hardly anything was changed"
+    );
+}
