@@ -5,6 +5,7 @@ mod adopt_changed;
 mod blame;
 mod changed_file;
 mod check;
+mod check_pruned;
 pub mod companions;
 mod dangling_mounts;
 mod detail;

@@ -77,7 +77,8 @@ impl ObjectPlacement {
 }
 
 impl ObjectPlacement {
-    /// How the text around the objects is adjusted when they are written there. Undo needs it to restore the text.
+    /// How the text around the objects is adjusted when they are written there, if it has no last line end. Undo needs it
+    /// to restore the text.
     pub fn room(self, tree: &Tree<'_>) -> TextAdjustment {
         let text = tree.text();
         let is_last = |node: NodeId, column| {
@@ -96,11 +97,8 @@ impl ObjectPlacement {
                 !tree.kind(within.list).is_flow() && is_last(within.item, column(tree, within.list))
             }
         };
-        if !is_line_made || text.ends_with('\n') {
-            return TextAdjustment::default();
-        }
         TextAdjustment {
-            unended: true,
+            unended: is_line_made,
             list: false,
         }
     }

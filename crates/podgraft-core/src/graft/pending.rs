@@ -381,8 +381,8 @@ impl<'a> DocumentTask<'a> {
             return;
         };
         let room = self.beside(workload).room(workload.tree);
-        // The text that undo gives back may end with a line end although this one does not, if the injection was in
-        // its last lines. Then there is nothing to note.
+        // What counts is the text that undo gives back: if the injection is in the last lines, only one of the two may
+        // end with a line end.
         let room = TextAdjustment {
             unended: room.unended && !pair.original().ends_with('\n'),
             ..room

@@ -26,6 +26,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
 use super::changed_file::ChangedFile;
+use super::check_pruned::{is_rest_of, pruned_too_much};
 use super::record_refusals::unreadable;
 pub use super::removed_objects::not_taken_out;
 use super::removed_objects::{
@@ -214,6 +215,8 @@ struct PrunedText {
     described: Vec<WorkloadReport>,
     /// Byte ranges are those of the file's output.
     edits: Vec<Edit>,
+    /// The offsets in the output of the objects that the edits remove.
+    gone: BTreeSet<usize>,
 }
 
 impl Pruner<'_> {
@@ -266,6 +269,11 @@ impl Pruner<'_> {
         let removals = merge_overlapping(retired.edits);
         let room = self.rooms(report, &splice(&output, &removals), &removals);
         let removals = compose(output.len(), &removals, &room);
+        let left = splice(&output, &removals);
+        if !is_rest_of(&left, &output, &retired.gone, &self.kinds) {
+            report.diagnostics.push(pruned_too_much(file.place(0)));
+            return retired.names;
+        }
         report.set_edits(compose(text.len(), &report.edits, &removals));
         add(report, retired.described);
         retired.names
@@ -302,6 +310,8 @@ impl Pruner<'_> {
             Some(edits) => {
                 let edits = edits.into_iter().map(|edit| edit.shifted(chunk.start));
                 retired.edits.extend(edits);
+                let starts = objects.iter().map(|object| tree.span(object.node).start);
+                retired.gone.extend(starts.map(|start| chunk.start + start));
             }
             None => {
                 let staying = gone.iter().map(|(.., generated)| cannot_remove(generated));
@@ -391,10 +401,9 @@ pub(super) fn restore_end(
     kinds: &PodKinds,
     at: Option<usize>,
 ) -> Vec<Edit> {
-    let Some(unended) = text.strip_suffix('\n').filter(|_| room.unended) else {
+    let Some(unended) = unended(text).filter(|_| room.unended) else {
         return Vec::new();
     };
-    let unended = unended.strip_suffix('\r').unwrap_or(unended);
     let Some(last) = chunks(unended.as_bytes()).last() else {
         return Vec::new();
     };
@@ -415,6 +424,19 @@ pub(super) fn restore_end(
         return Vec::new();
     }
     vec![Edit::removal(unended.len()..text.len())]
+}
+
+/// A text without its last line end. `None` if it has none, or if that is a part of the last value (`|+`).
+pub(super) fn unended(text: &str) -> Option<&str> {
+    let unended = text.strip_suffix('\n')?;
+    let unended = unended.strip_suffix('\r').unwrap_or(unended);
+    let start = chunks(unended.as_bytes()).last()?.start;
+    let last_value = |text: &str| {
+        let tree = parse(&text[start..]).ok()?;
+        let last = tree.ids().last()?;
+        Some(tree.scalar(last).map(str::to_owned))
+    };
+    (last_value(text)? == last_value(unended)?).then_some(unended)
 }
 
 /// Returns the output offset of an input offset that no edit touches.

@@ -28,7 +28,7 @@ use super::document::DocumentTask;
 use super::graft_on_threads;
 use super::orphaned_objects::warn_of_orphans;
 use super::pending::{PendingWorkload, Plan};
-use super::prune::{RunFile, generated, prune, restore_end};
+use super::prune::{RunFile, generated, prune, restore_end, unended};
 use super::record_refusals::{changed_since, reason_of};
 use super::recorded::RecordedDocument;
 
@@ -98,7 +98,7 @@ impl<'a> DocumentTask<'a> {
         let mut edits = flatten_edits(pending);
         if ends_unended(pair, pending.iter()) {
             let output = splice_text(pair.source.text, &edits);
-            let end = without_line_end(&output).len()..output.len();
+            let end = unended(&output).map_or(output.len(), str::len)..output.len();
             edits = compose(pair.source.text.len(), &edits, &[Edit::removal(end)]);
         }
         let output = splice_text(pair.source.text, &edits);
@@ -179,7 +179,7 @@ impl<'a> DocumentTask<'a> {
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
         let kinds = self.setting.kinds;
         let (original, has_more) = match ends_unended(pair, pending.iter().copied().flatten()) {
-            true => (without_line_end(pair.original()), false),
+            true => (unended(pair.original()).unwrap_or(pair.original()), false),
             false => (pair.original(), self.has_more),
         };
         let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
@@ -238,13 +238,6 @@ fn ends_unended<'p, 'a: 'p>(
                 .record()
                 .is_some_and(|record| generated(record).next().is_some())
         })
-}
-
-fn without_line_end(text: &str) -> &str {
-    let unended = text.strip_suffix('\n');
-    unended.map_or(text, |unended| {
-        unended.strip_suffix('\r').unwrap_or(unended)
-    })
 }
 
 fn beside<'o>(tree: &'o Tree<'o>, node: NodeId, record: &Record) -> RecordedObject<'o> {
