@@ -67,6 +67,7 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
     request.report_orphans = args.against_policy.is_empty();
     request.options.authors = true;
     request.options.preview = true;
+    request.options.lint = true;
     request.options.views = args.output == DiffFormat::Html;
     let mut grafted = match args.against_policy.as_slice() {
         [] => graft_all(&args.run, request)?,

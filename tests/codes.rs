@@ -24,6 +24,10 @@ const SHOWN_ELSEWHERE: &[(Code, Option<&str>)] = &[
     (Code::UnclearTarget, Some("tests/hosts/component.rs")),
     (Code::OutOfDate, Some("tests/hosts/kustomize.rs")),
     (
+        Code::InvalidBefore,
+        Some("testdata/review/check-warns-of-what-was-wrong-before/expected.txt"),
+    ),
+    (
         Code::NearMiss,
         Some("testdata/review/check-finds-what-is-out-of-date/expected.txt"),
     ),

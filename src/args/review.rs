@@ -16,8 +16,8 @@ Examples:
   kubectl get deploy,sts,ds -A -o yaml | podgraft check -p agents.yaml -
 
 Reports what the policies would still change, injections of policies that are no longer given, workloads that opt in or
-nearly match but are not selected, conflicts, and the warnings of apply. Exit status: 0 no errors (with --strict, also
-no warnings); 1 errors were found; 2 the input or a policy cannot be used.";
+nearly match but are not selected, conflicts, manifests that no API server takes, and the warnings of apply. Exit status:
+0 no errors (with --strict, also no warnings); 1 errors were found; 2 the input or a policy cannot be used.";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:

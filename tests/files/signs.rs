@@ -174,7 +174,7 @@ fn what_people_write_is_shown_as_it_is() {
         deployment("a").replace("name: app\n", &format!("name: {name}\n")),
     );
     let output = place.run(&[
-        "apply",
+        "diff",
         "-p",
         "policy.yaml",
         "--diagnostics",
@@ -183,7 +183,7 @@ fn what_people_write_is_shown_as_it_is() {
     ]);
     assert!(stderr(&output).contains(name), "{}", stderr(&output));
     let output = place.run(&[
-        "apply",
+        "diff",
         "-p",
         "policy.yaml",
         "--diagnostics",

@@ -292,13 +292,13 @@ fn a_sidecar_that_somebody_changed_is_not_called_invalid_without_its_volume() {
         place.read("apps/a.yaml").replace("obs:1", "obs:2"),
     );
     place.write("two.yaml", labelling("two", "k", ""));
-    let output = place.run(&apply(&["one.yaml", "two.yaml"]));
-    let messages = stderr_of(&output);
+    let output = place.run(&["check", "-p", "one.yaml", "-p", "two.yaml", "apps"]);
+    let findings = stdout_of(&output);
     assert!(
-        messages.contains("was changed since policy `one`"),
-        "{messages}"
+        findings.contains("was changed since policy `one`"),
+        "{findings}"
     );
-    assert!(!messages.contains("invalid-before"), "{messages}");
+    assert!(!findings.contains("invalid-before"), "{findings}");
 }
 
 #[test]

@@ -68,7 +68,8 @@ pub struct Options {
     pub views: bool,
     /// Report which policy wrote each line.
     pub authors: bool,
-    /// Also check objects that are no workloads for mistakes that have nothing to do with an injection.
+    /// Also look for mistakes of the manifests that have nothing to do with an injection: pods that no API server takes, and
+    /// objects that are no workloads.
     pub lint: bool,
     /// Warnings that are accepted and not reported.
     pub acknowledged: Vec<Acknowledgement>,

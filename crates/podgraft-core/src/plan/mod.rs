@@ -374,7 +374,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         planned.diagnostics.extend(self.missing());
         self.report_since(&mut planned);
         let is_injected = |report: &PolicyReport| matches!(report.outcome, Outcome::Injected(_));
-        if !self.options.brief && planned.policies.iter().any(is_injected) {
+        if self.options.lint && planned.policies.iter().any(is_injected) {
             let faults = faults::of_input(self.workload, &planned.draft, self.earlier);
             planned.diagnostics.extend(faults);
         }
