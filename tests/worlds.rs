@@ -318,7 +318,7 @@ fn step(
     }
 }
 
-fn values(text: &str) -> Vec<Value> {
+pub fn values(text: &str) -> Vec<Value> {
     let tree = parse(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
     let value = |&root| to_value(&tree, root).expect("it has a value");
     tree.roots().iter().map(value).collect()
