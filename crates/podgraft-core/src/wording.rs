@@ -1,8 +1,10 @@
 //! Makes text of others safe and short enough for people: on a terminal, in a log, in a comment. Manifests, policies
 //! and file names may hold anything.
 
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 use textwrap::{WordSeparator, WordSplitter};
 
 use serde::Serialize;
@@ -17,6 +19,10 @@ const LONGEST: usize = 300;
 const BEGINNING: usize = 100;
 /// A sentence with more bytes is cut.
 const MOST: usize = 6000;
+
+/// One of them is in each command that a CI system obeys anywhere in a line.
+static WORDS_OF_MARKS: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| ["##", "section_"].map(Finder::new));
 
 /// Whether a character must not be shown as it is: terminals obey control characters, and hidden characters mislead
 /// readers.
@@ -45,7 +51,8 @@ fn marks(text: &str) -> impl Iterator<Item = usize> + '_ {
 
 /// Disarms commands of CI systems: `escape` rewrites one character of each.
 pub(crate) fn without_marks(text: String, escape: impl Fn(char) -> String) -> String {
-    if !text.contains("##") && !text.contains("section_") {
+    let mut words = WORDS_OF_MARKS.iter();
+    if !words.any(|word| word.find(text.as_bytes()).is_some()) {
         return text;
     }
     let mut places: Vec<usize> = marks(&text).collect();
@@ -168,7 +175,8 @@ pub fn json(json: String) -> String {
     // the strings.
     let is_unsafe = |c: char| is_unsafe(c) && !c.is_ascii() || c == '\u{7f}';
     let json = without_marks(json, |sign| format!("\\u{:04x}", u32::from(sign)));
-    if !json.contains(is_unsafe) {
+    let is_plain = json.is_ascii() && memchr::memchr(0x7f, json.as_bytes()).is_none();
+    if is_plain || !json.contains(is_unsafe) {
         return json;
     }
     let mut escaped = String::with_capacity(json.len());

@@ -8,6 +8,8 @@ pub mod sarif;
 mod subject;
 pub mod text;
 
+use std::collections::HashSet;
+
 use super::statuses;
 use crate::change::{Operation, RecordCause, in_sentence};
 use crate::diagnostic::{Code, Diagnostic, Severity};
@@ -43,6 +45,13 @@ impl Finding {
     }
 }
 
+type WorkloadAndPolicy<'f> = (Option<&'f str>, Option<&'f str>);
+
+fn workload_and_policy(finding: &Finding) -> WorkloadAndPolicy<'_> {
+    let policy = finding.diagnostic.policy.as_deref();
+    (finding.workload.as_deref(), policy)
+}
+
 impl<'a> CheckedRun<'a> {
     /// Collects the findings of the files and of the run's diagnostics.
     pub fn new(files: &'a [ReportedFile<'a>], diagnostics: &[Diagnostic]) -> Self {
@@ -58,22 +67,19 @@ impl<'a> CheckedRun<'a> {
             .map(|diagnostic| of_diagnostic(diagnostic, &subjects))
             .collect();
         // An error about a workload says more than that a policy left it alone.
-        findings.retain(|finding| {
-            let is_error_of_workload = |candidate: &Finding| {
-                candidate.diagnostic.is_error() && candidate.workload == finding.workload
-            };
-            finding.diagnostic.code != Code::LeftAlone || !reported.iter().any(is_error_of_workload)
-        });
+        let errors = reported
+            .iter()
+            .filter(|finding| finding.diagnostic.is_error());
+        let failed: HashSet<Option<&str>> = errors.map(|error| error.workload.as_deref()).collect();
         // The unknown namespace is the cause of the near miss, and is reported itself.
-        findings.retain(|finding| {
-            let mut unknown = reported
-                .iter()
-                .filter(|candidate| candidate.diagnostic.code == Code::UnknownNamespace);
-            finding.diagnostic.code != Code::NearMiss
-                || !unknown.any(|cause| {
-                    cause.workload == finding.workload
-                        && cause.diagnostic.policy == finding.diagnostic.policy
-                })
+        let causes = reported
+            .iter()
+            .filter(|finding| finding.diagnostic.code == Code::UnknownNamespace);
+        let unknown: HashSet<WorkloadAndPolicy<'_>> = causes.map(workload_and_policy).collect();
+        findings.retain(|finding| match finding.diagnostic.code {
+            Code::LeftAlone => !failed.contains(&finding.workload.as_deref()),
+            Code::NearMiss => !unknown.contains(&workload_and_policy(finding)),
+            _ => true,
         });
         findings.extend(reported);
         findings.sort_by_cached_key(|finding| position_of(finding, &subjects));
