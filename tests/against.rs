@@ -5,7 +5,7 @@ use podgraft_core::graft::{Options, graft};
 use podgraft_core::outcome::FileReport;
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::read::{PolicyFile, read};
-use podgraft_core::yaml::splice::splice;
+use podgraft_core::yaml::splice::{Edit, splice};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -78,16 +78,24 @@ fn the_old_text_with_the_edits_is_the_new_text() {
                 "{}",
                 context()
             );
-            for workload in report
-                .workloads
-                .iter()
-                .filter(|workload| workload.is_changed())
-            {
+            for (at, workload) in report.workloads.iter().enumerate() {
                 let edits = &report.edits[workload.edits.clone()];
-                let is_inside = edits.iter().all(|edit| {
-                    workload.document.start <= edit.at.start && edit.at.end <= workload.document.end
-                });
-                assert!(is_inside, "{}: {:?}", context(), workload.document);
+                // The end of a workload may go with the generated object behind it.
+                let behind = report.workloads[at + 1..].iter();
+                let generated = behind.take_while(|next| next.is_generated).last();
+                let end = generated.unwrap_or(workload).document.end;
+                // So may the line end before it that was added for it.
+                let start = match workload.is_generated {
+                    true => workload.document.start.saturating_sub("\r\n".len()),
+                    false => workload.document.start,
+                };
+                let is_inside = |edit: &Edit| start <= edit.at.start && edit.at.end <= end;
+                assert!(
+                    edits.iter().all(is_inside),
+                    "{}: {:?}",
+                    context(),
+                    workload.document
+                );
             }
             changed += usize::from(old_text != came);
         }

@@ -64,13 +64,14 @@ pub fn splice_part<E: Borrow<Edit>>(text: &[u8], part: &Range<usize>, edits: &[E
 
 /// The edits that have text in a byte range of the result of [`splice_part`], by index, each with the range of the
 /// edit's text. `start` is where the part begins in the whole text.
-pub fn written_in(
-    edits: &[Edit],
+pub fn written_in<E: Borrow<Edit>>(
+    edits: &[E],
     start: usize,
     bytes: &Range<usize>,
 ) -> impl Iterator<Item = (usize, Range<usize>)> {
     let mut moved = 0;
-    edits.iter().enumerate().filter_map(move |(index, edit)| {
+    let edits = edits.iter().map(Borrow::borrow).enumerate();
+    edits.filter_map(move |(index, edit)| {
         let start = (edit.at.start - start).saturating_add_signed(moved);
         moved += edit.text.len() as isize - edit.at.len() as isize;
         let from = bytes.start.max(start);

@@ -1,6 +1,7 @@
 //! Computes what changes when new policies replace old ones: the text with the old ones applied, and a report whose
 //! edits turn it into the text with the new ones.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -37,7 +38,7 @@ pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileRepor
     };
     let old_at = OffsetShifts::by(&old.edits);
     let upgraded: Vec<&WorkloadReport> = upgrade.input_workloads().collect();
-    let mut number = 0;
+    let (mut number, mut pieces) = (0, Vec::<(usize, ChangedPiece<'_>)>::new());
     for (before, after) in pairs(old, new) {
         let Some(workload) = after.or(before) else {
             continue;
@@ -47,23 +48,20 @@ pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileRepor
         let upgrade = upgraded.get(number).filter(is_same_workload).copied();
         let policies = policies(before, workload, upgrade);
         number += usize::from(!workload.is_generated);
-        let sides = WorkloadVersions {
-            text,
-            old: WorkloadVersion::of(old, before),
-            new: WorkloadVersion::of(new, after),
-            policies: &policies,
-        };
-        let first = report.edits.len();
-        let (edits, authors) = sides.edits(&old_at);
-        report.edits.extend(edits);
+        if let Some(piece) = ChangedPiece::of([(old, before), (new, after)]) {
+            match pieces.last_mut() {
+                Some((_, last)) if piece.range.start < last.range.end => last.join(piece),
+                _ => pieces.push((report.workloads.len(), piece)),
+            }
+        }
         let moved = |range: &Range<usize>| {
             old_at.output_offset(range.start)..old_at.output_offset(range.end)
         };
         report.workloads.push(WorkloadReport {
             document: moved(&workload.document),
             extent: moved(&workload.extent),
-            edits: first..report.edits.len(),
-            authors,
+            edits: 0..0,
+            authors: Vec::new(),
             view: before.and_then(last_view),
             view_after: last_view(workload),
             patch: None,
@@ -71,7 +69,30 @@ pub fn against(text: &[u8], versions: PolicyVersions<'_>) -> (Vec<u8>, FileRepor
             ..workload.clone()
         });
     }
+    add_edits(&mut report, pieces, text, &old_at);
     (old_text, report)
+}
+
+/// Gives the workloads of a report the edits of their pieces, in order.
+fn add_edits(
+    report: &mut FileReport,
+    pieces: Vec<(usize, ChangedPiece<'_>)>,
+    text: &[u8],
+    old_at: &OffsetShifts,
+) {
+    let mut old_edits = 0;
+    for (index, piece) in pieces {
+        let workload = &mut report.workloads[index];
+        let from = old_at.output_offset_before(piece.range.start, old_edits);
+        let (edits, authors) = piece.edits(text, &workload.policies);
+        workload.edits = report.edits.len()..report.edits.len() + edits.len();
+        workload.authors = authors;
+        let edits = edits.into_iter().map(|edit| edit.shifted(from));
+        report.edits.extend(edits);
+        if let Some(last) = piece.old.last() {
+            old_edits = last.workload.edits.start + last.index + 1;
+        }
+    }
 }
 
 /// The view of a workload at the end of a run.
@@ -134,9 +155,11 @@ impl OffsetShifts {
         self.moved(at, self.0.partition_point(|(end, _)| *end <= at))
     }
 
-    /// Returns the output offset of a byte, before anything that is inserted at this offset.
-    fn output_offset_before(&self, at: usize) -> usize {
-        self.moved(at, self.0.partition_point(|(end, _)| *end < at))
+    /// Returns the output offset of a byte, before anything that is inserted at this offset but by the first
+    /// `edits_before` edits.
+    fn output_offset_before(&self, at: usize, edits_before: usize) -> usize {
+        let before = self.0.partition_point(|(end, _)| *end < at);
+        self.moved(at, before.max(edits_before))
     }
 
     /// The output offset of a byte after this number of edits.
@@ -146,43 +169,61 @@ impl OffsetShifts {
     }
 }
 
-/// The edits of a workload in one version.
-struct WorkloadVersion<'r> {
-    edits: &'r [Edit],
-    workload: Option<&'r WorkloadReport>,
+/// An edit, the workload that it is of, and its index among the edits of the workload.
+#[derive(Clone, Copy)]
+struct WorkloadEdit<'r> {
+    edit: &'r Edit,
+    workload: &'r WorkloadReport,
+    index: usize,
 }
 
-impl<'r> WorkloadVersion<'r> {
-    fn of(report: &'r FileReport, workload: Option<&'r WorkloadReport>) -> Self {
-        let edits = workload
-            .and_then(|workload| report.edits.get(workload.edits.clone()))
-            .unwrap_or_default();
-        WorkloadVersion { edits, workload }
+impl Borrow<Edit> for WorkloadEdit<'_> {
+    fn borrow(&self) -> &Edit {
+        self.edit
     }
+}
 
-    /// Returns the policies that wrote some of `bytes`, a range in the spliced piece. If an edit has no author, all
-    /// policies that injected something.
-    fn authors(&self, piece: &Range<usize>, bytes: &Range<usize>) -> Vec<&'r str> {
-        let Some(workload) = self.workload else {
-            return Vec::new();
-        };
-        let mut authors = Vec::new();
-        for (index, written) in written_in(self.edits, piece.start, bytes) {
-            let edit_authors = workload.authors.get(index).into_iter().flatten();
-            let edit_authors = edit_authors.filter(|author| {
-                author.bytes.start < written.end && written.start < author.bytes.end
-            });
-            let policies = edit_authors.flat_map(|author| &author.policies);
-            let named: Vec<&str> = policies
-                .filter_map(|&policy| Some(&*workload.policies.get(policy)?.policy))
-                .collect();
-            authors.extend(match named.is_empty() {
-                true => injected(workload),
-                false => named,
-            });
-        }
-        authors
+fn edits_of<'r>(
+    report: &'r FileReport,
+    workload: Option<&'r WorkloadReport>,
+) -> Vec<WorkloadEdit<'r>> {
+    let of_workload = |workload: &'r WorkloadReport| {
+        let edits = report.edits.get(workload.edits.clone());
+        let edits = edits.unwrap_or_default().iter().enumerate();
+        edits.map(move |(index, edit)| WorkloadEdit {
+            edit,
+            workload,
+            index,
+        })
+    };
+    workload.into_iter().flat_map(of_workload).collect()
+}
+
+/// Returns the policies that wrote some of `bytes`, a range in the spliced piece. If an edit has no author, all
+/// policies that injected something.
+fn authors_of<'r>(
+    edits: &[WorkloadEdit<'r>],
+    piece: &Range<usize>,
+    bytes: &Range<usize>,
+) -> Vec<&'r str> {
+    let mut authors = Vec::new();
+    for (index, written) in written_in(edits, piece.start, bytes) {
+        let WorkloadEdit {
+            workload, index, ..
+        } = edits[index];
+        let edit_authors = workload.authors.get(index).into_iter().flatten();
+        let edit_authors = edit_authors
+            .filter(|author| author.bytes.start < written.end && written.start < author.bytes.end);
+        let policies = edit_authors.flat_map(|author| &author.policies);
+        let named: Vec<&str> = policies
+            .filter_map(|&policy| Some(&*workload.policies.get(policy)?.policy))
+            .collect();
+        authors.extend(match named.is_empty() {
+            true => injected(workload),
+            false => named,
+        });
     }
+    authors
 }
 
 fn injected(workload: &WorkloadReport) -> Vec<&str> {
@@ -196,29 +237,46 @@ fn injected(workload: &WorkloadReport) -> Vec<&str> {
         .collect()
 }
 
-/// A workload in both versions of the policies.
-struct WorkloadVersions<'r> {
-    text: &'r [u8],
-    old: WorkloadVersion<'r>,
-    new: WorkloadVersion<'r>,
-    policies: &'r [PolicyReport],
+/// The part of the text that either version edits for a workload. Where the end of a workload goes with the generated
+/// object behind it, it is that of both.
+struct ChangedPiece<'r> {
+    range: Range<usize>,
+    old: Vec<WorkloadEdit<'r>>,
+    new: Vec<WorkloadEdit<'r>>,
 }
 
-impl WorkloadVersions<'_> {
-    /// Returns the edits that turn the old text into the new one, and the authors of each. They are a line diff of
-    /// the part of the text that either version edits.
-    fn edits(&self, old_at: &OffsetShifts) -> (Vec<Edit>, Vec<Vec<Author>>) {
-        let edits = || self.old.edits.iter().chain(self.new.edits);
-        let (Some(start), Some(end)) = (
-            edits().map(|edit| edit.at.start).min(),
-            edits().map(|edit| edit.at.end).max(),
-        ) else {
-            return (Vec::new(), Vec::new());
-        };
-        let piece = start..end;
+impl<'r> ChangedPiece<'r> {
+    /// `None` if no version edits the workload.
+    fn of(versions: [(&'r FileReport, Option<&'r WorkloadReport>); 2]) -> Option<Self> {
+        let [old, new] = versions.map(|(report, workload)| edits_of(report, workload));
+        let edits = || old.iter().chain(&new).map(|edit| &edit.edit.at);
+        let start = edits().map(|at| at.start).min()?;
+        let end = edits().map(|at| at.end).max()?;
+        Some(ChangedPiece {
+            range: start..end,
+            old,
+            new,
+        })
+    }
+
+    /// Adds the piece of the next workload, which overlaps with this one.
+    fn join(&mut self, next: Self) {
+        self.range.start = self.range.start.min(next.range.start);
+        self.range.end = self.range.end.max(next.range.end);
+        self.old.extend(next.old);
+        self.new.extend(next.new);
+        for edits in [&mut self.old, &mut self.new] {
+            edits.sort_by_key(|edit| (edit.edit.at.start, !edit.edit.at.is_empty()));
+        }
+    }
+
+    /// Returns the edits that turn the old text of the piece into the new one, and the authors of each by their place
+    /// among the policies. They are a line diff.
+    fn edits(&self, text: &[u8], policies: &[PolicyReport]) -> (Vec<Edit>, Vec<Vec<Author>>) {
+        let piece = &self.range;
         let (old, new) = (
-            splice_part(self.text, &piece, self.old.edits),
-            splice_part(self.text, &piece, self.new.edits),
+            splice_part(text, piece, &self.old),
+            splice_part(text, piece, &self.new),
         );
         let (old_lines, new_lines) = (lines(&old), lines(&new));
         let of_old: Vec<&[u8]> = old_lines.iter().map(|line| &old[line.clone()]).collect();
@@ -231,35 +289,34 @@ impl WorkloadVersions<'_> {
             let Ok(text) = std::str::from_utf8(&new[inserted.clone()]) else {
                 continue;
             };
-            let from = old_at.output_offset_before(start);
             edits.push(Edit {
-                at: from + removed.start..from + removed.end,
+                at: removed.clone(),
                 text: text.into(),
             });
-            let removers = self.places(self.old.authors(&piece, &removed));
+            let removers = places(policies, authors_of(&self.old, piece, &removed));
             let remover = (!removed.is_empty()).then_some(Author {
                 bytes: 0..0,
                 policies: removers,
             });
             let writers = new_lines[op.new_range()].iter().map(|line| Author {
                 bytes: line.start - inserted.start..line.end - inserted.start,
-                policies: self.places(self.new.authors(&piece, line)),
+                policies: places(policies, authors_of(&self.new, piece, line)),
             });
             authors.push(remover.into_iter().chain(writers).collect());
         }
         (edits, authors)
     }
+}
 
-    fn places(&self, names: Vec<&str>) -> Vec<usize> {
-        let place_of = |name: &str| {
-            let mut policies = self.policies.iter();
-            policies.position(|report| *report.policy == *name)
-        };
-        let mut places: Vec<usize> = names.into_iter().filter_map(place_of).collect();
-        places.sort_unstable();
-        places.dedup();
-        places
-    }
+fn places(policies: &[PolicyReport], names: Vec<&str>) -> Vec<usize> {
+    let place_of = |name: &str| {
+        let mut policies = policies.iter();
+        policies.position(|report| *report.policy == *name)
+    };
+    let mut places: Vec<usize> = names.into_iter().filter_map(place_of).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 fn lines(text: &[u8]) -> Vec<Range<usize>> {
