@@ -5,13 +5,15 @@
 //! `LAYOUTS=200000 LAYOUTS_SEED=7 cargo test --release --test integration layouts::` looks at more, and at others;
 //! `LAYOUT=30064774225` at one, whose texts it prints.
 
-use std::env;
 use std::sync::Arc;
+use std::{env, fmt};
 
 use podgraft_core::diagnostic::Code;
-use podgraft_core::graft::{Options, graft};
+use podgraft_core::graft::policy_diff::{PolicyVersions, against};
+use podgraft_core::graft::{Options, graft, graft_with_locks};
 use podgraft_core::options::RemovalSelection;
 use podgraft_core::policy::Policy;
+use podgraft_core::record::lock::{Lock, LockSet};
 use podgraft_core::yaml::splice::splice;
 use serde_json::{Value, json};
 
@@ -82,55 +84,109 @@ fn add_texts(policies: &mut [Value], random: &mut Random) {
     }
 }
 
-/// One run: `None` where it is refused, an error where that is a fault of our own.
-fn run(
-    text: &str,
-    policies: &[Policy],
-    take_out: &RemovalSelection,
+/// A file, and what is recorded of it beside its annotations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    text: String,
+    /// The text of the lock file; none if the record is in the annotations.
+    lock: Option<String>,
+    /// Whether somebody has changed the file since the first run.
     is_edited: bool,
-) -> Result<Option<String>, String> {
-    let options = Options {
-        record: !take_out.is_undo(),
-        take_out: take_out.clone(),
-        ..Options::default()
-    };
-    let report = graft(
-        &Arc::from("input.yaml"),
-        text.as_bytes(),
-        policies,
-        &options,
-    );
-    let output = String::from_utf8(splice(text.as_bytes(), &report.edits));
-    let output = output.expect("text in text is text");
-    let mut problems = report.diagnostics.iter();
-    let faults = [Code::Internal, Code::InexactUndo];
-    // Beside what somebody changed, places in the text may be lost, which is said.
-    let faults = if is_edited { &faults[..1] } else { &faults[..] };
-    match problems.find(|problem| faults.contains(&problem.code)) {
-        Some(fault) => Err(format!(
-            "{}: {}\n{output:?}",
-            fault.code.name(),
-            fault.message
-        )),
-        None => Ok((!report.is_refused()).then_some(output)),
+}
+
+impl State {
+    /// The state after one run: `None` where it is refused, an error where that is a fault of our own.
+    fn run(
+        &self,
+        policies: &[Policy],
+        take_out: &RemovalSelection,
+    ) -> Result<Option<State>, String> {
+        let name: Arc<str> = Arc::from("input.yaml");
+        let mut locks = LockSet::default();
+        if let Some(lock) = &self.lock {
+            locks
+                .locks
+                .push(Lock::read(lock).expect("podgraft wrote it"));
+            locks.files.insert(Arc::clone(&name), (0, name.to_string()));
+        }
+        let options = Options {
+            record: self.lock.is_none() && !take_out.is_undo(),
+            lock: self.lock.is_some(),
+            take_out: take_out.clone(),
+            ..Options::default()
+        };
+        let text = self.text.as_bytes();
+        let report = graft_with_locks(&name, text, policies, &options, Arc::new(locks.clone()));
+        let output = String::from_utf8(splice(text, &report.edits));
+        let output = output.expect("text in text is text");
+        let mut problems = report.diagnostics.iter();
+        let faults = [Code::Internal, Code::InexactUndo];
+        // Beside what somebody changed, places in the text may be lost, which is said.
+        let faults = if self.is_edited {
+            &faults[..1]
+        } else {
+            &faults[..]
+        };
+        if let Some(fault) = problems.find(|problem| faults.contains(&problem.code)) {
+            let message = format!("{}: {}\n{output:?}", fault.code.name(), fault.message);
+            return Err(message);
+        }
+        locks.put_all([(&*name, report.records.as_slice())]);
+        Ok((!report.is_refused()).then(|| State {
+            text: output,
+            lock: self.lock.as_ref().map(|_| locks.locks[0].render()),
+            is_edited: self.is_edited,
+        }))
+    }
+
+    /// The state after a run and the same again, which changes nothing.
+    fn step(
+        &self,
+        policies: &[Policy],
+        take_out: &RemovalSelection,
+    ) -> Result<Option<State>, String> {
+        let Some(after) = self.run(policies, take_out)? else {
+            return Ok(None);
+        };
+        match after.run(policies, take_out)? {
+            Some(again) if again == after => Ok(Some(after)),
+            Some(again) => Err(format!("not the same again:\n{after}\n=>\n{again}")),
+            None => Err(format!("refused when applied again:\n{after}")),
+        }
     }
 }
 
-/// A run and the same again, which changes nothing.
-fn step(
-    text: &str,
-    policies: &[Policy],
-    take_out: &RemovalSelection,
-    is_edited: bool,
-) -> Result<Option<String>, String> {
-    let Some(output) = run(text, policies, take_out, is_edited)? else {
-        return Ok(None);
-    };
-    match run(&output, policies, take_out, is_edited)? {
-        Some(again) if again == output => Ok(Some(output)),
-        Some(again) => Err(format!("not the same again:\n{output}\n=>\n{again}")),
-        None => Err(format!("refused when applied again:\n{output}")),
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}=====\n{}",
+            self.text,
+            self.lock.as_deref().unwrap_or_default()
+        )
     }
+}
+
+/// Whether `diff --against-policy` leads from the text of the old policies to that of the new ones.
+fn leads_there(text: &str, old: &[Policy], new: &[Policy]) -> bool {
+    let options = Options {
+        authors: true,
+        views: true,
+        ..Options::default()
+    };
+    let text = text.as_bytes();
+    let name = Arc::from("input.yaml");
+    let [old, new] = [old, new].map(|policies| graft(&name, text, policies, &options));
+    if old.is_refused() || new.is_refused() {
+        return true;
+    }
+    let versions = PolicyVersions {
+        old: &old,
+        new: &new,
+        upgrade: &new,
+    };
+    let (old_text, report) = against(text, versions);
+    splice(&old_text, &report.edits) == splice(text, &new.edits)
 }
 
 /// The number of runs that wrote something.
@@ -158,24 +214,33 @@ fn examine(seed: u64, is_shown: bool) -> Result<usize, String> {
     ];
     let edit = (random.below(2) == 0).then(|| HandEdit::pick(random));
     let edited_at = random.below(2);
-    let (mut text, mut edited, mut changed) = (input.clone(), String::new(), 0);
+    let mut state = State {
+        text: input.clone(),
+        lock: (random.below(2) == 0).then(String::new),
+        is_edited: false,
+    };
+    let (mut edited, mut changed) = (String::new(), 0);
     for (at, (policies, take_out)) in steps.into_iter().enumerate() {
         if policies.is_empty() && !take_out.is_undo() {
             continue;
         }
         if is_shown {
-            eprintln!("{text}=====");
+            eprintln!("{state}");
         }
         let failed = |why: String| {
-            format!("step {at} of {edit:?} at {edited_at}: {why}\nof\n{text}\n{input:?}\n{shown}")
+            format!("step {at} of {edit:?} at {edited_at}: {why}\nof\n{state}\n{input:?}\n{shown}")
         };
-        let is_edited = !edited.is_empty();
-        let after = step(&text, policies, &take_out, is_edited).map_err(failed)?;
+        if !leads_there(&state.text, &first, &second) {
+            return Err(failed(
+                "the old policies do not lead to the new ones".to_owned(),
+            ));
+        }
+        let after = state.step(policies, &take_out).map_err(failed)?;
         let is_last = take_out == RemovalSelection::All;
         match after {
             Some(after) => {
-                changed += usize::from(after != text);
-                text = after;
+                changed += usize::from(after.text != state.text);
+                state = after;
             }
             None if is_last => return Err(failed("undo is refused".to_owned())),
             None => {}
@@ -183,18 +248,20 @@ fn examine(seed: u64, is_shown: bool) -> Result<usize, String> {
         if let Some(edit) = edit
             && at == edited_at
         {
-            text = edit.of(&text, &input, random);
-            edited = text.clone();
+            state.text = edit.of(&state.text, &input, random);
+            state.is_edited = true;
+            edited = state.text.clone();
         }
     }
     let lost = match edited.is_empty() {
-        true => (text != input).then_some("bytes"),
-        false => HandEdit::lost(&edited, &text, &input),
+        true => (state.text != input).then_some("bytes"),
+        false => HandEdit::lost(&edited, &state.text, &input),
     };
     match lost {
         None => Ok(changed),
         Some(lost) => Err(format!(
-            "{edit:?} at {edited_at}: {lost}: undone to\n{text:?}\nnot to\n{input:?}\n{edited}\n{shown}"
+            "{edit:?} at {edited_at}: {lost}: undone to\n{:?}\nnot to\n{input:?}\n{edited}\n{shown}",
+            state.text
         )),
     }
 }

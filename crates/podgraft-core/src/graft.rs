@@ -41,6 +41,7 @@ use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::outcome::{FileReport, GeneratedObject, ObjectName};
 use crate::policy::Policy;
+use crate::record::lock::LockSet;
 use crate::source::Source;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
@@ -56,6 +57,18 @@ use words::PodKeywordSearch;
 
 /// Plans and edits a single file as a complete run. If the report has an error, its edits must not be applied.
 pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Options) -> FileReport {
+    graft_with_locks(name, text, policies, options, Arc::default())
+}
+
+/// [`graft`] with the lock files that record what earlier runs did to the file. What this run does to it is in
+/// [`FileReport::records`], if the options ask for that.
+pub fn graft_with_locks(
+    name: &Arc<str>,
+    text: &[u8],
+    policies: &[Policy],
+    options: &Options,
+    locks: Arc<LockSet>,
+) -> FileReport {
     let mut needs = InventoryNeeds::of(policies);
     let index = std::mem::take(&mut needs.data).then(|| {
         let text = InMemoryText {
@@ -69,6 +82,7 @@ pub fn graft(name: &Arc<str>, text: &[u8], policies: &[Policy], options: &Option
     let (mut inventory, problems) =
         inventory::read_part(name, text, 1, SourceRole::Manifest, &needs, options);
     inventory.index = index.map(Arc::new);
+    inventory.add_locks(locks);
     let generated =
         generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory);
     for companion in generated.missing {

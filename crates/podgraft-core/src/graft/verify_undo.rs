@@ -55,8 +55,11 @@ impl<'a> DocumentTask<'a> {
     {
         let has_record = |pending: &PendingWorkload<'_>| pending.record().is_some();
         let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
-        let is_changed = plan.pending.iter().any(PendingWorkload::is_changed);
-        if !has_records || !is_changed || plan.is_refused() {
+        let is_changed =
+            |entry: &PendingWorkload<'_>| entry.is_changed() || loses_text(pair, entry);
+        let is_to_prove =
+            plan.pending.iter().any(is_changed) || ends_unended(pair, plan.pending.iter());
+        if !has_records || !is_to_prove || plan.is_refused() {
             return;
         }
         let mut proof = self.prove(pair, &plan.pending);
@@ -224,6 +227,13 @@ impl<'a> DocumentTask<'a> {
             None => undone.to_owned(),
         }
     }
+}
+
+/// Whether the new record lacks the text differences that the earlier one notes: they do not fit any more.
+fn loses_text(pair: &RecordedDocument<'_>, pending: &PendingWorkload<'_>) -> bool {
+    let earlier = pair.position(pending.workload.object.node);
+    let has_text = earlier.is_some_and(|at| pair.recorded[at].record.text.is_some());
+    has_text && pending.record().is_some_and(|record| record.text.is_none())
 }
 
 /// Whether the objects go for which the text got its last line end: with them, prune removes that line end.
