@@ -3,7 +3,9 @@
 
 use regex_lite::{Captures, Regex};
 use std::borrow::Cow;
+use std::iter;
 use std::ops::Range;
+use std::str::Chars;
 use std::sync::LazyLock;
 
 use crate::yaml::parse::parse;
@@ -127,28 +129,69 @@ fn hide_password(found: &Captures<'_>) -> String {
 }
 
 /// The byte ranges of secrets in a piece of YAML, in order: values of variables, annotations and labels whose names say
-/// that they are secrets, and the data of Secrets.
+/// that they are secrets, arguments behind flags, and the data of Secrets. A piece that cannot be read is one secret.
 pub(crate) fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
-    let Ok(text) = std::str::from_utf8(text) else {
-        return Vec::new();
-    };
-    // A piece may be an item of a flow sequence, which ends in a comma.
-    let trimmed = text.trim_end().trim_end_matches(',');
-    match parse(trimmed) {
-        Ok(tree) => {
-            let found = tree.ids().flat_map(|id| secrets_of(&tree, id));
-            let mut found: Vec<Range<usize>> = found.collect();
-            found.sort_by_key(|secret| secret.start);
-            found
-        }
-        Err(_) => secrets_by_sight(text),
+    let secrets = std::str::from_utf8(text).ok().and_then(secrets_of_piece);
+    secrets.unwrap_or_else(|| iter::once(0..text.len()).collect())
+}
+
+fn secrets_of_piece(text: &str) -> Option<Vec<Range<usize>>> {
+    if let Ok(tree) = parse(text) {
+        return Some(secrets_of_tree(&tree, false));
     }
+    let (before, completed) = completed(text);
+    let tree = parse(&completed).ok()?;
+    let found = secrets_of_tree(&tree, true).into_iter();
+    let found = found.map(|secret| {
+        let [start, end] = [secret.start, secret.end].map(|at| at.saturating_sub(before));
+        start.min(text.len())..end.min(text.len())
+    });
+    Some(found.collect())
+}
+
+/// A piece of a flow collection as a flow sequence, with the brackets that it lacks, and their number before it.
+fn completed(text: &str) -> (usize, String) {
+    let (mut before, mut open) = (String::new(), Vec::new());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' | '\'' => skip_quoted(&mut characters, character),
+            '{' => open.push('}'),
+            '[' => open.push(']'),
+            '}' if open.pop().is_none() => before.insert(0, '{'),
+            ']' if open.pop().is_none() => before.insert(0, '['),
+            _ => {}
+        }
+    }
+    before.insert(0, '[');
+    let trimmed = text.trim_end().trim_end_matches(',');
+    let behind: String = open.into_iter().rev().collect();
+    (before.len(), format!("{before}{trimmed}{behind}]"))
+}
+
+/// Skips the rest of a quoted scalar. A quote that stands for itself in single quotes begins another one.
+fn skip_quoted(characters: &mut Chars<'_>, quote: char) {
+    while let Some(character) = characters.next() {
+        if character == quote {
+            return;
+        }
+        if character == '\\' && quote == '"' {
+            characters.next();
+        }
+    }
+}
+
+fn secrets_of_tree(tree: &Tree<'_>, is_cut: bool) -> Vec<Range<usize>> {
+    let found = tree.ids().flat_map(|id| secrets_of(tree, id, is_cut));
+    let mut found: Vec<Range<usize>> = found.collect();
+    found.sort_by_key(|secret| secret.start);
+    found
 }
 
 /// Fields that hold values under names that people choose.
 const NAMED_VALUES: [&str; 2] = ["annotations", "labels"];
 
-fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
+fn secrets_of(tree: &Tree<'_>, id: NodeId, is_cut: bool) -> Vec<Range<usize>> {
     if tree.kind(id).is_sequence() {
         return secrets_behind_flags(tree, id);
     }
@@ -156,15 +199,16 @@ fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let text = |key| tree.scalar_at(id, key);
-    if text("kind") == Some("Secret") {
-        let fields = ["data", "stringData"]
-            .into_iter()
-            .filter_map(|field| tree.get(id, field));
-        return fields
-            .flat_map(|field| tree.entries(field))
-            .map(|(_, value)| tree.span(value))
-            .collect();
-    }
+    // Only Secrets have `stringData`. A cut piece may lack what the data is of.
+    let may_be_secret = match text("kind") {
+        Some(kind) => kind == "Secret",
+        None => is_cut || tree.get(id, "stringData").is_some(),
+    };
+    let data = ["data", "stringData"].iter().filter(|_| may_be_secret);
+    let data = data.filter_map(|field| tree.get(id, field));
+    let data = data
+        .flat_map(|field| tree.entries(field))
+        .map(|(_, held)| held);
     let variable = tree
         .get(id, "name")
         .zip(tree.get(id, "value"))
@@ -176,8 +220,9 @@ fn secrets_of(tree: &Tree<'_>, id: NodeId) -> Vec<Range<usize>> {
         tree.scalar(*held)
             .is_some_and(|held| value(name, held) == MASK)
     };
-    let secrets = variable.into_iter().chain(named).filter(is_secret);
-    secrets.map(|(_, held)| tree.span(held)).collect()
+    let named = variable.into_iter().chain(named).filter(is_secret);
+    let secrets = named.map(|(_, held)| held).chain(data);
+    secrets.map(|held| tree.span(held)).collect()
 }
 
 /// The arguments behind flags such as `--token`.
@@ -196,62 +241,6 @@ fn secrets_behind_flags(tree: &Tree<'_>, list: NodeId) -> Vec<Range<usize>> {
         .filter(|pair| is_flag(pair[0]) && is_secret(pair[1]))
         .map(|pair| tree.span(pair[1]))
         .collect()
-}
-
-/// `name: X` followed by `value: y`, on one line or two.
-static NAME_AND_VALUE: LazyLock<Regex> = LazyLock::new(|| {
-    let held = r#"("[^"]*"|'[^']*'|[^,}\s]+)"#;
-    let pattern =
-        format!(r#"["']?name["']?\s*:\s*["']?([\w.-]+)["']?\s*,?\s*["']?value["']?\s*:\s*{held}"#);
-    Regex::new(&pattern).expect("the pattern is constant")
-});
-
-/// `value: y` followed by `name: X`.
-static VALUE_AND_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let held = r#"("[^"]*"|'[^']*'|[^,}\s]+)"#;
-    let pattern =
-        format!(r#"["']?value["']?\s*:\s*{held}\s*,?\s*["']?name["']?\s*:\s*["']?([\w.-]+)["']?"#);
-    Regex::new(&pattern).expect("the pattern is constant")
-});
-
-/// The fields of `data` and `stringData`.
-static DATA: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"["']?(?:data|stringData)["']?\s*:\s*\{([^}]*)"#).expect("the pattern is constant")
-});
-
-/// A field of `data`.
-static DATA_FIELD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#":\s*("[^"]*"|'[^']*'|[^,\s]+)"#).expect("the pattern is constant")
-});
-
-/// Finds secrets by pattern in a piece that is no YAML by itself. If the piece does not say what the data is of, it may
-/// be that of a Secret.
-fn secrets_by_sight(text: &str) -> Vec<Range<usize>> {
-    let variables = NAME_AND_VALUE
-        .captures_iter(text)
-        .map(|found| (found, 1, 2));
-    let reversed = VALUE_AND_NAME
-        .captures_iter(text)
-        .map(|found| (found, 2, 1));
-    let variables = variables
-        .chain(reversed)
-        .filter(|(found, name, _)| is_secret_name(&found[*name]))
-        .filter_map(|(found, _, held)| Some(found.get(held)?.range()));
-    let is_of_config_maps = text.contains("ConfigMap") && !text.contains("Secret");
-    let data = DATA
-        .captures_iter(text)
-        .filter(|_| !is_of_config_maps)
-        .filter_map(|found| found.get(1));
-    let fields = data.flat_map(|data| {
-        let fields = DATA_FIELD.captures_iter(data.as_str());
-        let held = fields.filter_map(|found| Some(found.get(1)?.range()));
-        held.map(move |held| data.start() + held.start..data.start() + held.end)
-            .collect::<Vec<_>>()
-    });
-    let mut found: Vec<Range<usize>> = variables.chain(fields).collect();
-    found.sort_by_key(|secret| secret.start);
-    found.dedup_by(|next, before| next.start < before.end);
-    found
 }
 
 /// Masks the secrets in a line. `at` is the offset of the line in the piece in which `secrets` were found.
@@ -368,8 +357,11 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_does_not_parse_shows_no_secret() {
+    fn a_piece_of_a_flow_collection_shows_no_secret() {
         for piece in [
+            r#"{"args": ["--token", "abc"]}, {"value": "say \"abc\"", "name": "DB_PASSWORD"},"#,
+            r#"}, {"kind": "Secret", "stringData": {"a": "x {y} abc", "b": "abc", c: 'it''s abc'"#,
+            "a: {\"abc",
             r#""data": {"a": "abc", "b": "abc"}, "kind": "Secret"}, {"kind": "#,
             r#"}, {"stringData": {"a": "abc""#,
             r#"}, {"value": "abc", "name": "MY_TOKEN"}, "#,
@@ -377,7 +369,11 @@ mod tests {
         ] {
             assert!(!shown(piece).contains("abc"), "{}", shown(piece));
         }
-        let piece = r#"}, {"kind": "ConfigMap", "data": {"a": "abc"}}, "#;
-        assert_eq!(shown(piece), piece);
+        for piece in [
+            r#"}, {"kind": "ConfigMap", "data": {"a": "abc"}}, "#,
+            r#"{"kind": "Pod", "metadata": {"name": "abc", "labels": {"app": "abc"}}}, {"kind": "A"}"#,
+        ] {
+            assert_eq!(shown(piece), piece);
+        }
     }
 }
