@@ -164,3 +164,50 @@ fn a_record_is_kept_where_a_value_of_its_workload_is_unclear() {
     succeeded(&place, &["undo", "-i", "a.yaml"]);
     assert_eq!(place.read("a.yaml"), manifest);
 }
+
+#[test]
+fn a_file_that_is_moved_below_another_lock_file_takes_its_record_along() {
+    let original = DEPLOYMENT.replace("{app: orders}", "{app: orders, team: own}");
+    let team = "
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: team}
+spec:
+  onConflict: Replace
+  inject: {podLabels: {team: theirs}}
+";
+    // Whether a run comes between the move and undo.
+    for applies_again in [true, false] {
+        let place = empty_repository();
+        for folder in ["a", "b"] {
+            let config =
+                "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [../team.yaml]\n";
+            place.write(&format!("{folder}/podgraft.yaml"), config);
+        }
+        place.write("team.yaml", team);
+        place.write("a/orders.yaml", &original);
+        place.write(
+            "b/carts.yaml",
+            original.replace("orders", "carts").replace("own", "other"),
+        );
+        for folder in ["a", "b"] {
+            succeeded(
+                &place,
+                &["apply", "-i", "-p", "team.yaml", "--no-config", folder],
+            );
+        }
+        assert!(place.read("a/podgraft.lock").contains("\"own\""));
+        std::fs::rename(place.path("a/orders.yaml"), place.path("b/orders.yaml"))
+            .expect("it is there");
+        if applies_again {
+            succeeded(
+                &place,
+                &["apply", "-i", "-p", "team.yaml", "--no-config", "."],
+            );
+            assert!(place.read("b/podgraft.lock").contains("\"own\""));
+            assert!(!place.path("a/podgraft.lock").exists());
+        }
+        succeeded(&place, &["undo", "-i", "."]);
+        assert_eq!(place.read("b/orders.yaml"), original);
+    }
+}

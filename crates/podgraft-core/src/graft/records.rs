@@ -11,7 +11,7 @@ use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
 use crate::ownership::{TextAdjustment, WorkloadKey};
-use crate::record::lock::{Lock, RecordSearch};
+use crate::record::lock::{Lock, MarkedWorkload, RecordSearch};
 use crate::record::{MARKER, Record, RecordError, RecordedValue};
 use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
@@ -125,7 +125,10 @@ impl<'a> DocumentTask<'a> {
             Some(marked) => marked.gone(lock, file),
             None => &[],
         };
+        let elsewhere =
+            |marked: &MarkedWorkload<'_>| locks.record_elsewhere(marked, &workload.source.name);
         let search = RecordSearch {
+            elsewhere: &elsewhere,
             is_present: &is_present,
             gone: &gone,
             is_gone: &is_gone,

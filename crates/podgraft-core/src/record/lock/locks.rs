@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Lock, NewRecord};
+use super::moved::{MarkedWorkload, SearchResult};
+use super::{Lock, LockedRecordError, NewRecord};
 use crate::outcome::GeneratedRecord;
 use crate::ownership::{RecordedWorkload, WorkloadKey};
 
@@ -35,6 +36,43 @@ impl LockSet {
     pub(crate) fn is_gone_beside(&self, file: &str, other: &str) -> bool {
         let lock = self.files.get(file).map(|(lock, _)| *lock);
         lock.is_some_and(|lock| self.gone.contains(&(lock, other.to_owned())))
+    }
+
+    /// Returns the record of a workload of a file that was moved here from below another lock file.
+    ///
+    /// # Errors
+    /// If several records may be meant.
+    pub(crate) fn record_elsewhere(
+        &self,
+        workload: &MarkedWorkload<'_>,
+        file: &str,
+    ) -> SearchResult {
+        if self.gone.is_empty() {
+            return Ok(None);
+        }
+        let own = self.files.get(file).map(|(lock, _)| *lock);
+        let anywhere = WorkloadKey {
+            file: String::new(),
+            ..workload.key.clone()
+        };
+        let others = self.locks.iter().enumerate();
+        let others = others.filter(|(at, _)| Some(*at) != own);
+        let namesakes = others.flat_map(|(at, lock)| {
+            let keys = lock.namesakes(&anywhere);
+            keys.map(move |key| (at, lock, key))
+        });
+        let is_gone = |(at, _, key): &(usize, &Lock, WorkloadKey)| {
+            self.gone.contains(&(*at, key.file.clone()))
+        };
+        let found: Vec<_> = namesakes.filter(is_gone).collect();
+        match found.as_slice() {
+            [] => Ok(None),
+            [(_, lock, key)] => lock.record_at(key, workload),
+            several => {
+                let titles = several.iter().map(|(.., key)| key.title());
+                Err(LockedRecordError::Workloads(titles.collect()))
+            }
+        }
     }
 
     /// Returns the recorded files that are not of this run, each with the index of its lock file.

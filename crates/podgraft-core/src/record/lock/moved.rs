@@ -15,11 +15,16 @@ impl Lock {
         &self,
         workload: &MarkedWorkload<'_>,
         search: &RecordSearch<'_>,
-    ) -> Result<Option<FoundRecord>, LockedRecordError> {
+    ) -> SearchResult {
         if let Some(own) = self.workloads.get(workload.key) {
             let locked = self.with_earlier(own, workload, search);
             let record = self.record_of(&locked, workload)?;
             return Ok(record.map(|record| found_at(workload.key, record)));
+        }
+        if self.namesakes(workload.key).next().is_none()
+            && let Some(found) = (search.elsewhere)(workload)?
+        {
+            return Ok(Some(found));
         }
         let moved = self.earlier_places(workload.key, search.is_present);
         let key = if !moved.is_empty() {
@@ -47,11 +52,11 @@ impl Lock {
         workloads.filter(|(key, _)| is_meant(key)).collect()
     }
 
-    fn record_at(
+    pub(super) fn record_at(
         &self,
         key: &WorkloadKey,
         workload: &MarkedWorkload<'_>,
-    ) -> Result<Option<FoundRecord>, LockedRecordError> {
+    ) -> SearchResult {
         let record = self.record(key, workload)?;
         Ok(record.map(|record| found_at(key, record)))
     }
@@ -85,7 +90,12 @@ pub(crate) struct RecordSearch<'s> {
     pub is_gone: &'s dyn Fn(&str) -> bool,
     /// Whether copies of workloads of other files are looked for.
     pub finds_copies: bool,
+    /// The record of a workload whose file was below another lock file before.
+    pub elsewhere: &'s dyn Fn(&MarkedWorkload<'_>) -> SearchResult,
 }
+
+/// What a search of the lock files finds.
+pub(crate) type SearchResult = Result<Option<FoundRecord>, LockedRecordError>;
 
 /// A workload with podgraft's marker.
 pub(crate) struct MarkedWorkload<'u> {
