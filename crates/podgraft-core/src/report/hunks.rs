@@ -54,6 +54,25 @@ pub(super) struct Hunk<'a> {
     pub(super) lines: Vec<HunkLine<'a>>,
 }
 
+impl Hunk<'_> {
+    /// The removed lines by their numbers in the file before, and the added ones by those in the file after the edits.
+    pub(super) fn changed_lines(&self) -> impl Iterator<Item = (LineSign, usize)> {
+        let (mut old, mut new) = (self.old.clone(), self.new.clone());
+        self.lines.iter().filter_map(move |line| {
+            let number = match line.sign {
+                LineSign::Added => new.next(),
+                LineSign::Removed => old.next(),
+                LineSign::Context => {
+                    old.next();
+                    new.next();
+                    None
+                }
+            };
+            Some((line.sign, number?))
+        })
+    }
+}
+
 /// The number of added and of removed lines.
 pub(super) fn line_counts(hunks: &[Hunk<'_>]) -> (usize, usize) {
     let lines = hunks.iter().flat_map(|hunk| &hunk.lines);

@@ -1,9 +1,9 @@
 //! The changed workloads of a run with their hunks, optionally in groups, for the formats that reviewers read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::codeowners::Codeowners;
-use super::hunks::{Hunk, ReviewedFile, line_counts};
+use super::hunks::{Hunk, LineSign, ReviewedFile, line_counts};
 use crate::change::Change;
 use crate::outcome::{ReportedFile, WorkloadReport};
 
@@ -98,12 +98,18 @@ fn group_of(file: &str, workload: &WorkloadReport, group_by: GroupBy<'_>) -> Str
     }
 }
 
-/// The numbers of added and of removed lines of all the workloads.
+/// The numbers of added and of removed lines of all the workloads. A line that several of them change is one.
 pub(super) fn total_lines(reviews: &[ReviewedWorkload<'_>]) -> (usize, usize) {
-    (
-        reviews.iter().map(|review| review.insertions).sum(),
-        reviews.iter().map(|review| review.deletions).sum(),
-    )
+    let (mut added, mut removed) = (HashSet::new(), HashSet::new());
+    for review in reviews {
+        for (sign, line) in review.hunks.iter().flat_map(Hunk::changed_lines) {
+            match sign {
+                LineSign::Added => added.insert((review.file, line)),
+                LineSign::Removed | LineSign::Context => removed.insert((review.file, line)),
+            };
+        }
+    }
+    (added.len(), removed.len())
 }
 
 /// The workloads by the name of their group, in their order.
