@@ -5,7 +5,7 @@ use podgraft_core::graft::{Options, graft};
 use podgraft_core::outcome::FileReport;
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::read::{PolicyFile, read};
-use podgraft_core::yaml::splice::{Edit, splice};
+use podgraft_core::yaml::splice::splice;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +44,22 @@ fn graft_with(text: &[u8], policies: &[Policy]) -> Option<FileReport> {
     (!report.diagnostics.iter().any(|problem| problem.is_error())).then_some(report)
 }
 
+/// Whether the edits of a workload are those of its document.
+fn edits_are_inside(report: &FileReport, at: usize) -> bool {
+    let workload = &report.workloads[at];
+    // The end of a workload may go with the generated object behind it.
+    let behind = report.workloads[at + 1..].iter();
+    let generated = behind.take_while(|next| next.is_generated).last();
+    let end = generated.unwrap_or(workload).document.end;
+    // So may the line end before it that was added for it.
+    let start = match workload.is_generated {
+        true => workload.document.start.saturating_sub("\r\n".len()),
+        false => workload.document.start,
+    };
+    let mut edits = report.edits[workload.edits.clone()].iter();
+    edits.all(|edit| start <= edit.at.start && edit.at.end <= end)
+}
+
 #[test]
 fn the_old_text_with_the_edits_is_the_new_text() {
     let folders = folders();
@@ -78,23 +94,11 @@ fn the_old_text_with_the_edits_is_the_new_text() {
                 "{}",
                 context()
             );
-            for (at, workload) in report.workloads.iter().enumerate() {
-                let edits = &report.edits[workload.edits.clone()];
-                // The end of a workload may go with the generated object behind it.
-                let behind = report.workloads[at + 1..].iter();
-                let generated = behind.take_while(|next| next.is_generated).last();
-                let end = generated.unwrap_or(workload).document.end;
-                // So may the line end before it that was added for it.
-                let start = match workload.is_generated {
-                    true => workload.document.start.saturating_sub("\r\n".len()),
-                    false => workload.document.start,
-                };
-                let is_inside = |edit: &Edit| start <= edit.at.start && edit.at.end <= end;
+            for at in 0..report.workloads.len() {
                 assert!(
-                    edits.iter().all(is_inside),
-                    "{}: {:?}",
-                    context(),
-                    workload.document
+                    edits_are_inside(&report, at),
+                    "{}: workload {at}",
+                    context()
                 );
             }
             changed += usize::from(old_text != came);

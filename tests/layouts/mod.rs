@@ -189,81 +189,111 @@ fn leads_there(text: &str, old: &[Policy], new: &[Policy]) -> bool {
     splice(&old_text, &report.edits) == splice(text, &new.edits)
 }
 
+/// A file, two generations of policies, and what somebody does to the file.
+struct Story {
+    input: String,
+    first: Vec<Policy>,
+    second: Vec<Policy>,
+    /// The policies as text, for people.
+    shown: String,
+    /// The policy that is taken out before all others.
+    gone: String,
+    edit: Option<HandEdit>,
+    edited_at: usize,
+    has_lock: bool,
+}
+
+impl Story {
+    /// `None` where podgraft does not take the policies.
+    fn of(random: &mut Random) -> Option<Self> {
+        let input = input(random);
+        let number = 1 + random.below(2);
+        let (mut first, mut second) = two_times(random, number);
+        add_texts(&mut first, random);
+        add_texts(&mut second, random);
+        Some(Story {
+            input,
+            shown: format!("{first:#?}\n{second:#?}"),
+            first: read(&first)?,
+            second: read(&second)?,
+            gone: format!("q{}", random.below(number)),
+            edit: (random.below(2) == 0).then(|| HandEdit::pick(random)),
+            edited_at: random.below(2),
+            has_lock: random.below(2) == 0,
+        })
+    }
+
+    /// The steps in which something is to do.
+    fn steps(&self) -> impl Iterator<Item = (usize, &[Policy], RemovalSelection)> {
+        let steps = [
+            (self.first.as_slice(), RemovalSelection::Nothing),
+            (self.second.as_slice(), RemovalSelection::Nothing),
+            (&[], RemovalSelection::Only(vec![self.gone.clone()])),
+            (&[], RemovalSelection::All),
+        ];
+        let steps = steps.into_iter().enumerate();
+        let steps = steps.map(|(at, (policies, take_out))| (at, policies, take_out));
+        steps.filter(|(_, policies, take_out)| !policies.is_empty() || take_out.is_undo())
+    }
+
+    /// The number of runs that wrote something.
+    fn play(&self, random: &mut Random, is_shown: bool) -> Result<usize, String> {
+        let mut state = State {
+            text: self.input.clone(),
+            lock: self.has_lock.then(String::new),
+            is_edited: false,
+        };
+        let (mut edited, mut changed) = (None, 0);
+        for (at, policies, take_out) in self.steps() {
+            if is_shown {
+                eprintln!("{state}");
+            }
+            let failed = |why: &str| self.told(&format!("step {at}: {why}\nof\n{state}"));
+            if !leads_there(&state.text, &self.first, &self.second) {
+                return Err(failed("the old policies do not lead to the new ones"));
+            }
+            let after = state.step(policies, &take_out);
+            match after.map_err(|why| failed(&why))? {
+                Some(after) => {
+                    changed += usize::from(after.text != state.text);
+                    state = after;
+                }
+                None if take_out == RemovalSelection::All => return Err(failed("undo is refused")),
+                None => {}
+            }
+            if let Some(edit) = self.edit.filter(|_| at == self.edited_at) {
+                state.text = edit.of(&state.text, &self.input, random);
+                state.is_edited = true;
+                edited = Some(state.text.clone());
+            }
+        }
+        let lost = match &edited {
+            None => (state.text != self.input).then_some("bytes"),
+            Some(edited) => HandEdit::lost(edited, &state.text, &self.input),
+        };
+        let told = |lost| {
+            self.told(&format!(
+                "{lost}: undone to\n{:?}\nof\n{edited:?}",
+                state.text
+            ))
+        };
+        lost.map_or(Ok(changed), |lost| Err(told(lost)))
+    }
+
+    fn told(&self, why: &str) -> String {
+        let (edit, at, input, shown) = (&self.edit, self.edited_at, &self.input, &self.shown);
+        format!("{why}\n{edit:?} behind step {at}\n{input:?}\n{shown}")
+    }
+}
+
 /// The number of runs that wrote something.
 fn examine(seed: u64, is_shown: bool) -> Result<usize, String> {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let random = &mut random;
     (0..8).for_each(|_| {
         random.below(2);
     });
-    let input = input(random);
-    let number = 1 + random.below(2);
-    let (mut first, mut second) = two_times(random, number);
-    add_texts(&mut first, random);
-    add_texts(&mut second, random);
-    let shown = format!("{first:#?}\n{second:#?}");
-    let (Some(first), Some(second)) = (read(&first), read(&second)) else {
-        return Ok(0);
-    };
-    let gone = format!("q{}", random.below(number));
-    let steps = [
-        (first.as_slice(), RemovalSelection::Nothing),
-        (second.as_slice(), RemovalSelection::Nothing),
-        (&[], RemovalSelection::Only(vec![gone])),
-        (&[], RemovalSelection::All),
-    ];
-    let edit = (random.below(2) == 0).then(|| HandEdit::pick(random));
-    let edited_at = random.below(2);
-    let mut state = State {
-        text: input.clone(),
-        lock: (random.below(2) == 0).then(String::new),
-        is_edited: false,
-    };
-    let (mut edited, mut changed) = (String::new(), 0);
-    for (at, (policies, take_out)) in steps.into_iter().enumerate() {
-        if policies.is_empty() && !take_out.is_undo() {
-            continue;
-        }
-        if is_shown {
-            eprintln!("{state}");
-        }
-        let failed = |why: String| {
-            format!("step {at} of {edit:?} at {edited_at}: {why}\nof\n{state}\n{input:?}\n{shown}")
-        };
-        if !leads_there(&state.text, &first, &second) {
-            return Err(failed(
-                "the old policies do not lead to the new ones".to_owned(),
-            ));
-        }
-        let after = state.step(policies, &take_out).map_err(failed)?;
-        let is_last = take_out == RemovalSelection::All;
-        match after {
-            Some(after) => {
-                changed += usize::from(after.text != state.text);
-                state = after;
-            }
-            None if is_last => return Err(failed("undo is refused".to_owned())),
-            None => {}
-        }
-        if let Some(edit) = edit
-            && at == edited_at
-        {
-            state.text = edit.of(&state.text, &input, random);
-            state.is_edited = true;
-            edited = state.text.clone();
-        }
-    }
-    let lost = match edited.is_empty() {
-        true => (state.text != input).then_some("bytes"),
-        false => HandEdit::lost(&edited, &state.text, &input),
-    };
-    match lost {
-        None => Ok(changed),
-        Some(lost) => Err(format!(
-            "{edit:?} at {edited_at}: {lost}: undone to\n{:?}\nnot to\n{input:?}\n{edited}\n{shown}",
-            state.text
-        )),
-    }
+    let story = Story::of(&mut random);
+    story.map_or(Ok(0), |story| story.play(&mut random, is_shown))
 }
 
 #[test]

@@ -182,7 +182,7 @@ spec:
         for folder in ["a", "b"] {
             let config =
                 "apiVersion: podgraft.dev/v1alpha1\nkind: Config\npolicies: [../team.yaml]\n";
-            place.write(&format!("{folder}/podgraft.yaml"), config);
+            place.write(format!("{folder}/podgraft.yaml"), config);
         }
         place.write("team.yaml", team);
         place.write("a/orders.yaml", &original);

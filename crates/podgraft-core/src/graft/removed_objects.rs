@@ -219,12 +219,12 @@ fn with_edits(
     report: &FileReport,
     mut removed: Vec<WorkloadReport>,
 ) -> Vec<(usize, WorkloadReport)> {
-    removed.sort_by_key(|object| object.line);
+    removed.sort_by_key(|object| object.extent.start);
     let workloads = &report.workloads;
     let (mut at, mut first) = (0, 0);
     let mut found = Vec::new();
     for mut object in removed {
-        while at < workloads.len() && workloads[at].line <= object.line {
+        while at < workloads.len() && workloads[at].extent.start <= object.extent.start {
             first = workloads[at].edits.end.max(first);
             at += 1;
         }
