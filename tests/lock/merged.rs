@@ -197,3 +197,60 @@ fn a_text_in_a_container_that_has_another_name_is_not_forgotten() {
     });
     is_refused(&place, "any of these now: web");
 }
+
+fn write_second_policy(place: &Place, name: &str, inject: &str) {
+    let text = format!(
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: {name}}}\nspec:\n  onConflict: Replace\n  \
+         inject: {{{inject}}}\n"
+    );
+    place.write(format!("policies/{name}.yaml"), text);
+}
+
+/// A repository whose two policies want the same, in the state of a first run.
+fn of_two_policies(inject: &str) -> Place {
+    let place = Place::new();
+    git(&place, &["init", "-q", "-b", "main"]);
+    place.write(".gitattributes", "podgraft.lock merge=union\n");
+    place.write(FILE, MANIFEST);
+    for name in ["one", "two"] {
+        write_second_policy(&place, name, inject);
+    }
+    commit_applied(&place);
+    git(&place, &["checkout", "-qb", "other"]);
+    place
+}
+
+#[test]
+fn a_value_that_one_branch_gave_back_is_not_replaced_by_what_the_other_one_noted() {
+    let options = |value: &str| format!("env: [{{name: OPTIONS, value: {value}}}]");
+    let place = of_two_policies(&options("w1"));
+    succeeded(&place, &["undo", "-i", "--only", "one", "apps"]);
+    git(&place, &["commit", "-qam", "undo"]);
+    git(&place, &["checkout", "-q", "main"]);
+    write_second_policy(&place, "one", &options("w3"));
+    commit_applied(&place);
+    git(&place, &["merge", "-q", "--no-edit", "other"]);
+    for name in ["one", "two"] {
+        write_second_policy(&place, name, &options("w2"));
+    }
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), MANIFEST);
+}
+
+#[test]
+fn a_value_that_another_branch_raised_in_a_file_of_another_name_is_its_policys() {
+    let team = |value: &str| format!("podLabels: {{team: {value}}}");
+    let place = of_two_policies(&team("t1"));
+    git(&place, &["mv", FILE, "apps/shop.yaml"]);
+    commit_applied(&place);
+    git(&place, &["checkout", "-q", "main"]);
+    write_second_policy(&place, "two", &team("t3"));
+    commit_applied(&place);
+    git(&place, &["merge", "-q", "--no-edit", "other"]);
+    write_second_policy(&place, "two", &team("t4"));
+    let messages = apply(&place);
+    assert!(!messages.contains("changed-since"), "{messages}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/shop.yaml"), MANIFEST);
+}

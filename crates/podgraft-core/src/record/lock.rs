@@ -92,6 +92,9 @@ struct LockedPolicy {
     replaced: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     removed: BTreeMap<String, RemovedValue>,
+    /// Lines of both sides of a merge are joined in it, so it may say what is true of one side only.
+    #[serde(skip)]
+    is_merged: bool,
 }
 
 /// [`JoinedText`](crate::ownership::JoinedText), usually without its text.
@@ -428,6 +431,7 @@ impl RestoreDetails {
 impl LockedPolicy {
     /// Adds what the line of the other side of a merge says.
     fn join(&mut self, other: LockedPolicy) {
+        self.is_merged |= other.is_merged || *self != LockedPolicy::default() && *self != other;
         self.set = other.set.or(self.set.take());
         self.generated.extend(other.generated);
         self.added.extend(other.added);

@@ -46,13 +46,24 @@ impl Record {
 }
 
 impl Effects {
+    /// Whether it says only what an item at this path is, and another one is there: the line is from the other side of a
+    /// merge.
+    fn is_stale(&self, path: &str, lookup: PathLookup<'_>) -> bool {
+        let is_shared = self.shared.contains_key(path);
+        let replaced = self.replaced.get(path).map(|replaced| &replaced.now);
+        let content = self.added.get(path).or(replaced);
+        let is_other = |digests| lookup(path).is_some_and(|value| !is_one_of(&value, digests));
+        content.map_or(is_shared, |digests| is_other(digests))
+    }
+
     /// Whether something is in place that would not be there with the policies of the record alone.
     pub(super) fn has_own_content(&self, record: &Record, lookup: PathLookup<'_>) -> bool {
         let others = || record.policies.iter().map(|policy| &policy.effects);
         let replaced = self.replaced.iter();
         let replaced = replaced.map(|(path, replaced)| (path, &replaced.now));
         let has_item = self.added.iter().chain(replaced).any(|(path, digests)| {
-            let is_own = !others().any(|other| affects(other, path));
+            let is_own =
+                !others().any(|other| affects(other, path) && !other.is_stale(path, lookup));
             is_own && lookup(path).is_some_and(|value| is_one_of(&value, digests))
         });
         let mut joined = self.joined.iter();

@@ -2,12 +2,13 @@
 //! again.
 
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::{ContentKey, ContentKind};
 use super::{Lock, LockedJoin, LockedPolicy, PathLookup};
 use crate::record::joined_text::without;
-use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue};
+use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue, digest};
 
 impl Lock {
     /// Returns the record of a policy in a workload.
@@ -20,6 +21,7 @@ impl Lock {
         locked_policy: &LockedPolicy,
         lookup: PathLookup<'_>,
     ) -> Result<PolicyRecord, LockedRecordError> {
+        let locked_policy = &*self.settled(policy, locked_policy, lookup);
         let known = Known { lock: self, policy };
         let digests = |path: &String| Ok((path.clone(), known.digests(path)?));
         let all_digests =
@@ -50,6 +52,38 @@ impl Lock {
             generated: locked_policy.generated.clone(),
             effects,
         })
+    }
+
+    /// Drops what the lines of a merge say of a value that is not the one in the workload: it is from the other side.
+    fn settled<'l>(
+        &self,
+        policy: &str,
+        locked_policy: &'l LockedPolicy,
+        lookup: PathLookup<'_>,
+    ) -> Cow<'l, LockedPolicy> {
+        let mut settled = Cow::Borrowed(locked_policy);
+        for path in locked_policy
+            .replaced
+            .keys()
+            .filter(|_| locked_policy.is_merged)
+        {
+            let Some(value) = lookup(path) else { continue };
+            let content = digest(&value);
+            let place = ContentKey::of(ContentKind::Item, policy, path);
+            let has_content = |key: &ContentKey| self.contents[key].contains_key(&content);
+            let mut keys = self.contents.keys();
+            let is_of_another = keys.any(|key| {
+                let is_same_place = (key.kind, &key.path) == (place.kind, &place.path);
+                is_same_place && key.policy != place.policy && has_content(key)
+            });
+            let is_own = self.contents.contains_key(&place) && has_content(&place);
+            if !is_own || is_of_another && locked_policy.shared.contains(path) {
+                settled.to_mut().replaced.remove(path);
+            } else {
+                settled.to_mut().shared.remove(path);
+            }
+        }
+        settled
     }
 
     /// Whether a text that was joined to a variable is found again by the variable's value alone.
@@ -257,6 +291,7 @@ pub(super) fn split(
         joined: joined.collect(),
         replaced: replaced.collect(),
         removed,
+        is_merged: false,
     }
 }
 
