@@ -75,11 +75,12 @@ fn with_note(text: &str, original: &str, random: &mut Random) -> String {
     let mut places = (0..lines.len()).map(|at| (first + at) % lines.len());
     let is_original = |&at: &usize| {
         let around = lines.get(at.wrapping_sub(2)..at + 2);
-        // A generated object may have the first lines of one of the user's own.
-        let around = around
-            .map(<[&str]>::concat)
-            .filter(|around| !around.contains("ConfigMap"));
-        around.is_some_and(|around| original.contains(&around))
+        // What is injected may have the lines of something that people wrote.
+        let around = around.map(<[&str]>::concat);
+        let times = |around: &str| [text, original].map(|text| text.matches(around).count());
+        around
+            .map(|around| times(&around))
+            .is_some_and(|[now, before]| now == before)
     };
     let Some(at) = places.find(is_original) else {
         return text.to_owned();
