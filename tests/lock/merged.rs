@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::{apply, commit_applied, git, succeeded};
-use crate::program::{Place, stderr_of};
+use crate::program::{Place, stderr_of, stdout_of};
 
 const FILE: &str = "apps/orders.yaml";
 const MANIFEST: &str = "apiVersion: apps/v1
@@ -253,4 +253,30 @@ fn a_value_that_another_branch_raised_in_a_file_of_another_name_is_its_policys()
     assert!(!messages.contains("changed-since"), "{messages}");
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read("apps/shop.yaml"), MANIFEST);
+}
+
+#[test]
+fn lines_of_two_branches_that_say_together_what_is_there_are_not_out_of_date() {
+    let labels = "podLabels: {team: a}";
+    let (ours, theirs) = (
+        "volumes: [{name: v, emptyDir: {}}]",
+        "podAnnotations: {agent: new}",
+    );
+    let place = of_two_policies(labels);
+    let attributes = "podgraft.lock merge=union\npolicies/* merge=union\n";
+    place.write(".git/info/attributes", attributes);
+    write_second_policy(&place, "one", &format!("{labels}, {theirs}"));
+    commit_applied(&place);
+    git(&place, &["checkout", "-q", "main"]);
+    write_second_policy(&place, "one", &format!("{labels}, {ours}"));
+    commit_applied(&place);
+    git(&place, &["merge", "-q", "--no-edit", "other"]);
+    write_second_policy(&place, "one", &format!("{labels}, {ours}, {theirs}"));
+    let lock = place.read("podgraft.lock");
+    let of_one = lock
+        .lines()
+        .filter(|line| line.contains("\"orders\",\"one\""));
+    assert_eq!(of_one.count(), 2, "{lock}");
+    let findings = stdout_of(&place.run(&["check", "-p", "policies", "apps"]));
+    assert!(!findings.contains("out-of-date"), "{findings}");
 }

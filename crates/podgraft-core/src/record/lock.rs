@@ -94,8 +94,20 @@ struct LockedPolicy {
     removed: BTreeMap<String, RemovedValue>,
     /// Lines of both sides of a merge are joined in it, so it may say what is true of one side only.
     #[serde(skip)]
-    is_merged: bool,
+    is_merged: MergeMark,
 }
+
+/// Marks what is joined of several lines. It is no part of what they say, so it does not make two records different.
+#[derive(Debug, Clone, Copy, Default)]
+struct MergeMark(bool);
+
+impl PartialEq for MergeMark {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for MergeMark {}
 
 /// [`JoinedText`](crate::ownership::JoinedText), usually without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -431,7 +443,8 @@ impl RestoreDetails {
 impl LockedPolicy {
     /// Adds what the line of the other side of a merge says.
     fn join(&mut self, other: LockedPolicy) {
-        self.is_merged |= other.is_merged || *self != LockedPolicy::default() && *self != other;
+        let is_joined = *self != LockedPolicy::default() && *self != other;
+        self.is_merged.0 |= other.is_merged.0 || is_joined;
         self.set = other.set.or(self.set.take());
         self.generated.extend(other.generated);
         self.added.extend(other.added);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::{ContentKey, ContentKind};
-use super::{Lock, LockedJoin, LockedPolicy, PathLookup};
+use super::{Lock, LockedJoin, LockedPolicy, MergeMark, PathLookup};
 use crate::record::joined_text::without;
 use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue, digest};
 
@@ -62,24 +62,23 @@ impl Lock {
         lookup: PathLookup<'_>,
     ) -> Cow<'l, LockedPolicy> {
         let mut settled = Cow::Borrowed(locked_policy);
-        for path in locked_policy
-            .replaced
-            .keys()
-            .filter(|_| locked_policy.is_merged)
-        {
+        if !locked_policy.is_merged.0 {
+            return settled;
+        }
+        for path in locked_policy.replaced.keys() {
             let Some(value) = lookup(path) else { continue };
             let content = digest(&value);
             let place = ContentKey::of(ContentKind::Item, policy, path);
+            let is_shared = locked_policy.shared.contains(path);
             let has_content = |key: &ContentKey| self.contents[key].contains_key(&content);
-            let mut keys = self.contents.keys();
-            let is_of_another = keys.any(|key| {
+            let is_of_another = |key: &ContentKey| {
                 let is_same_place = (key.kind, &key.path) == (place.kind, &place.path);
                 is_same_place && key.policy != place.policy && has_content(key)
-            });
+            };
             let is_own = self.contents.contains_key(&place) && has_content(&place);
-            if !is_own || is_of_another && locked_policy.shared.contains(path) {
+            if !is_own || is_shared && self.contents.keys().any(is_of_another) {
                 settled.to_mut().replaced.remove(path);
-            } else {
+            } else if is_shared {
                 settled.to_mut().shared.remove(path);
             }
         }
@@ -291,7 +290,7 @@ pub(super) fn split(
         joined: joined.collect(),
         replaced: replaced.collect(),
         removed,
-        is_merged: false,
+        is_merged: MergeMark::default(),
     }
 }
 
