@@ -4,9 +4,9 @@ use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::workload::PodKinds;
 use crate::source::Place;
+use crate::undo::objects_of;
 use crate::yaml::parse::parse;
 use crate::yaml::stream::{Chunk, chunks};
 use crate::yaml::tree::{NodeId, Tree};
@@ -49,14 +49,7 @@ fn contents(chunk: &Chunk<'_>, kinds: &PodKinds, is_gone: impl Fn(usize) -> bool
     let Ok(tree) = parse(&text) else {
         return vec![Value::from(text.trim())];
     };
-    let node_of = |content| match content {
-        DocumentContent::Object(object) => object.node,
-        DocumentContent::Untyped { node, .. } => node,
-    };
-    let objects: Vec<NodeId> = find_objects(&tree, kinds)
-        .into_iter()
-        .map(node_of)
-        .collect();
+    let objects = objects_of(&tree, kinds);
     let nodes = if objects.is_empty() {
         tree.roots()
     } else {

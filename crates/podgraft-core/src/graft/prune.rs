@@ -401,7 +401,7 @@ pub(super) fn restore_end(
     kinds: &PodKinds,
     at: Option<usize>,
 ) -> Vec<Edit> {
-    let Some(unended) = unended(text).filter(|_| room.unended) else {
+    let Some(unended) = room.unended.then(|| unended(text)).flatten() else {
         return Vec::new();
     };
     let Some(last) = chunks(unended.as_bytes()).last() else {
