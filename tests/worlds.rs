@@ -420,11 +420,7 @@ pub fn two_times(random: &mut Random, number: usize) -> (Vec<Value>, Vec<Value>)
 
 /// Why a world is not as it should be; else the texts after each step, each behind what it was made of.
 fn examine(seed: u64) -> Result<Vec<(String, String)>, String> {
-    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let random = &mut random;
-    (0..8).for_each(|_| {
-        random.below(2);
-    });
+    let random = &mut Random::mixed(seed);
     let input = pods(random);
     let number = 2 + random.below(2);
     let (first, second) = two_times(random, number);

@@ -288,10 +288,7 @@ impl Story {
 
 /// The number of runs that wrote something.
 fn examine(seed: u64, is_shown: bool) -> Result<usize, String> {
-    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    (0..8).for_each(|_| {
-        random.below(2);
-    });
+    let mut random = Random::mixed(seed);
     let story = Story::of(&mut random);
     story.map_or(Ok(0), |story| story.play(&mut random, is_shown))
 }

@@ -8,6 +8,15 @@ impl Random {
         Random(seed.wrapping_mul(2) + 1)
     }
 
+    /// Numbers that have nothing in common with those of the seeds beside this one.
+    pub fn mixed(seed: u64) -> Self {
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        (0..8).for_each(|_| {
+            random.below(2);
+        });
+        random
+    }
+
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -584,11 +584,7 @@ fn story(steps: &[String], why: &str, repository: &Repository) -> String {
 
 /// Why a life is not as it should be; else how many steps were taken and how many of them refused.
 fn examine(seed: u64, is_told: bool) -> Result<(usize, usize), String> {
-    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let random = &mut random;
-    (0..8).for_each(|_| {
-        random.below(2);
-    });
+    let random = &mut Random::mixed(seed);
     let mut repository = Repository::new(random);
     let (mut taken, mut refused) = (0, 0);
     let mut steps = vec!["the first run".to_owned()];
