@@ -33,12 +33,20 @@ for kind in none mixed fleet changed fallback; do
   cmp out.yaml "$kind.yaml.expected"
 done
 
-# The changed documents by the other commands: a report, a diff, in place, the same again, and undo. They are compared
-# with `apply -q` as a user types it, which writes the marker too.
-others=(report check diff in-place again undo)
+# The changed documents by the other commands: from stdin, as a KRM function, with a report, a diff, in place, the same
+# again, and undo. They are compared with `apply -q` as a user types it, which writes the marker too.
+others=(stdin fn report check diff in-place again undo)
 run=(--no-config --threads 1)
 with=("${run[@]}" -p "$here/policy.yaml")
 counted[quiet]=$(count out.yaml apply -q "${with[@]}" changed.yaml)
+counted[stdin]=$(count out.yaml apply -q "${with[@]}" <changed.yaml)
+{
+  printf 'apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n'
+  sed 's/^/  /' "$here/policy.yaml"
+  echo 'items:'
+  awk '/^---$/ { dash = "- "; next } /^# Source/ { next } { print (/./ ? (dash ? dash : "  ") : "") $0; dash = "" }' changed.yaml
+} >list.yaml
+counted[fn]=$(count out.yaml fn <list.yaml)
 counted[report]=$(count out.yaml apply "${with[@]}" changed.yaml)
 counted[check]=$(count out.txt check -q "${with[@]}" changed.yaml)
 counted[diff]=$(count out.txt diff -q "${with[@]}" changed.yaml)

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::graft::prune::not_taken_out;
 use podgraft_core::graft::streaming::StreamingGraft;
-use podgraft_core::graft::{Options, graft_on_threads, graft_part};
+use podgraft_core::graft::{Options, graft_on_threads, graft_parsed, graft_part};
 use podgraft_core::inventory::Inventory;
 use podgraft_core::outcome::FileReport;
 use podgraft_core::policy::Policy;
+use podgraft_core::yaml::tree::Tree;
 
 use crate::manifests::manifests_of;
 use crate::pipeline::{OpenedInput, OutputTiming, PipedText, pipe};
@@ -34,6 +35,8 @@ pub struct Grafting<'r> {
     pub inventory: &'r Inventory,
     /// The number of threads, if it is stated.
     pub threads: Option<NonZeroUsize>,
+    /// The tree of the only text, if it is parsed already.
+    pub tree: Option<&'r Tree<'r>>,
 }
 
 /// The report of a text, and the byte ranges of it that go into a stream.
@@ -90,7 +93,10 @@ impl Grafting<'_> {
 
     fn graft_text(self, (input, text): &InputBytes, threads: NonZeroUsize) -> GraftedText {
         let (policies, options, inventory) = (self.policies, self.options, self.inventory);
-        let report = graft_on_threads(threads, &input.name, text, policies, options, inventory);
+        let report = match self.tree {
+            Some(tree) => graft_parsed(tree, &input.name, text, policies, options, inventory),
+            None => graft_on_threads(threads, &input.name, text, policies, options, inventory),
+        };
         let parts = parts_of(input, text, &report);
         progress::add(text.len());
         (report, parts)

@@ -103,9 +103,9 @@ pub fn graft_read(
     run: &args::RunArgs,
     request: &RunRequest<'_>,
     input: Input,
-    text: Vec<u8>,
+    text: Arc<Vec<u8>>,
 ) -> GraftOutcome {
-    graft_given(run, vec![(input, Arc::new(text))], request, Vec::new())
+    graft_given(run, vec![(input, text)], request, Vec::new())
 }
 
 /// Grafts the texts and adds what is found to `problems`, the problems that reading them had.
@@ -215,6 +215,7 @@ fn graft_loaded(
         options: &options,
         inventory: &inventory,
         threads: run.output.threads,
+        tree: request.tree,
     };
     let (mut files, piped) = match problems.iter().any(is_in_the_way) {
         true => (Vec::new(), None),

@@ -13,7 +13,7 @@ use podgraft_core::policy::schema::{did_you_mean, nearest};
 use podgraft_core::source::Place;
 use podgraft_core::yaml::splice::{Edit, splice};
 
-use super::{complete_with_policy, fail, no_policy_given, read_stdin};
+use super::{complete_with_policy, fail, no_policy_given};
 use crate::args;
 use crate::conclude::refuse;
 use crate::diagnostics::{Console, log_to_file};
@@ -36,13 +36,15 @@ pub fn function(args: &args::HostArgs) -> Exit {
 
 fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> {
     let input = Input::stdin();
-    let text = read_stdin()?;
-    let list = ResourceList::read(Arc::clone(&input.name), &text).map_err(|problem| *problem)?;
+    let bytes = Arc::new(input.read()?);
+    let text = text_of(&bytes)?;
+    let list = ResourceList::read(Arc::clone(&input.name), text).map_err(|problem| *problem)?;
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
             let mut request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
             request.options.image_env_words = Some(IMAGE_ENV);
-            let mut grafted = graft_read(&run, &request, input, text.clone().into_bytes());
+            request.tree = Some(list.tree());
+            let mut grafted = graft_read(&run, &request, input, Arc::clone(&bytes));
             if mode == FunctionMode::Check {
                 grafted.problems.extend(out_of_date(&grafted, &list));
             }
@@ -54,7 +56,14 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
     grafted
         .problems
         .retain(|problem| problem.code != Code::NoManifests);
-    print_list(&grafted, &list, &text, &args.output, console)
+    print_list(&grafted, &list, text, &args.output, console)
+}
+
+fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let message = format!("stdin is not UTF-8: {error}");
+        Diagnostic::error(Code::NotUtf8, message).help("save the files as UTF-8")
+    })
 }
 
 /// Completes the flags by the functionConfig, then by the environment and the operator's configuration.

@@ -6,7 +6,7 @@ pub mod argocd;
 pub mod function;
 mod parameters;
 
-use std::io::Read;
+use std::sync::Arc;
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::outcome::{Outcome, SkipCause};
@@ -40,7 +40,7 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
     }
     let run = complete_with_policy(&args.run(), no_policy_given())?;
     let request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
-    let mut grafted = graft_read(&run, &request, input, text);
+    let mut grafted = graft_read(&run, &request, input, Arc::new(text));
     let evasions = local_config_errors(&grafted);
     grafted.problems.extend(evasions);
     Ok(conclude(grafted, &args.output, OutputTarget::default()))
@@ -84,16 +84,4 @@ fn local_config_errors(grafted: &GraftOutcome) -> Vec<Diagnostic> {
             .help("take the annotation `config.kubernetes.io/local-config` off, or the object out of what is rendered")
     });
     found.collect()
-}
-
-/// All of stdin as text.
-fn read_stdin() -> Result<String, Diagnostic> {
-    let mut text = String::new();
-    match std::io::stdin().lock().read_to_string(&mut text) {
-        Ok(_) => Ok(text),
-        Err(error) => Err(Diagnostic::error(
-            Code::File,
-            format!("stdin cannot be read: {error}"),
-        )),
-    }
 }

@@ -3,6 +3,7 @@
 use podgraft_core::graft::Options;
 use podgraft_core::options::RemovalSelection;
 use podgraft_core::policy::Policy;
+use podgraft_core::yaml::tree::Tree;
 
 use crate::args;
 use crate::pipeline::OutputTiming;
@@ -15,6 +16,8 @@ pub struct RunRequest<'p> {
     pub purpose: &'p Purpose,
     /// When the result goes to stdout. A single text is then not kept in memory. `None` if the result goes elsewhere.
     pub pipe: Option<OutputTiming>,
+    /// The tree of the only text, if it is parsed already.
+    pub tree: Option<&'p Tree<'p>>,
     /// Report workloads that carry injections of policies that this run is not given.
     pub report_orphans: bool,
     /// What to report. The other options follow from the flags and the purpose.
@@ -27,6 +30,7 @@ impl<'p> RunRequest<'p> {
         RunRequest {
             purpose,
             pipe: None,
+            tree: None,
             report_orphans: false,
             options: Options::default(),
         }

@@ -162,6 +162,25 @@ pub fn graft_on_threads(
     work(threads, text, setting)
 }
 
+/// [`graft_on_threads`], on one thread, for a text that is parsed already.
+pub fn graft_parsed(
+    tree: &Tree<'_>,
+    name: &Arc<str>,
+    text: &[u8],
+    policies: &[Policy],
+    options: &Options,
+    inventory: &Inventory,
+) -> FileReport {
+    let kinds = &PodKinds::of(options);
+    let setting = FileContext {
+        length: text.len(),
+        tree: Some(tree),
+        marked: Some(&MarkedWorkloads::of(text, kinds)),
+        ..FileContext::of_part(name, policies, options, inventory, kinds)
+    };
+    work(NonZeroUsize::MIN, text, setting)
+}
+
 fn work(threads: NonZeroUsize, text: &[u8], setting: FileContext<'_>) -> FileReport {
     let graft_run = |run: DocumentRun<'_>| graft_run(run, setting);
     match threads.get() {
@@ -181,6 +200,8 @@ struct FileContext<'s> {
     name: &'s Arc<str>,
     /// Length of the file in bytes; `usize::MAX` if unknown.
     length: usize,
+    /// The tree of the file's text, if it is parsed already.
+    tree: Option<&'s Tree<'s>>,
     /// The file's marked workloads. `None` if the whole file is not at hand.
     marked: Option<&'s MarkedWorkloads<'s>>,
     policies: &'s [Policy],
@@ -202,6 +223,7 @@ impl<'s> FileContext<'s> {
         FileContext {
             name,
             length: usize::MAX,
+            tree: None,
             marked: None,
             policies,
             options,

@@ -79,10 +79,11 @@ pub(crate) fn is_drafted(tree: &Tree<'_>, node: NodeId, draft: &Draft<'_>) -> bo
     check.check_part(draft, node, &draft.root()).is_ok()
 }
 
+#[derive(Clone, Copy)]
 struct Verifier<'c, 't> {
     output: &'c Tree<'t>,
     input: &'c Tree<'t>,
-    /// Sorted by node, which is the order of the text.
+    /// The drafts inside of what is checked, sorted by node, which is the order of the text.
     drafts: &'c [(NodeId, Draft<'c>)],
 }
 
@@ -156,7 +157,15 @@ impl Verifier<'_, '_> {
             return Ok(());
         }
         match self.drafts_from(node) {
-            [(root, draft), ..] if *root == node => self.check_part(draft, out, &draft.root()),
+            [(root, draft), behind @ ..] if *root == node => {
+                let after = self.input.after(node);
+                let inside = behind.partition_point(|(root, _)| *root < after);
+                let check = Verifier {
+                    drafts: &behind[..inside],
+                    ..*self
+                };
+                check.check_part(draft, out, &draft.root())
+            }
             _ => self.check_same(out, node),
         }
     }
@@ -216,14 +225,8 @@ impl Verifier<'_, '_> {
 
     fn check_part(&self, draft: &Draft<'_>, out: NodeId, part: &DraftValue) -> VerifyResult {
         match part {
-            DraftValue::Node(node) if self.is_untouched(out, *node) => Ok(()),
-            DraftValue::Node(node) => match self.drafts_from(*node) {
-                // An item of a list whose object has a draft of its own, beside that of the list.
-                [(root, item_draft), ..] if root == node && !std::ptr::eq(item_draft, draft) => {
-                    self.check_part(item_draft, out, &item_draft.root())
-                }
-                _ => self.check_same(out, *node),
-            },
+            // An item of a list may have a draft of its own, beside that of the list.
+            DraftValue::Node(node) => self.check_node(out, *node),
             DraftValue::New(value) | DraftValue::Instead { value, .. } => {
                 self.check_value(out, value)
             }

@@ -55,6 +55,11 @@ impl<'a> DocumentTask<'a> {
             Ok(source) => source,
             Err(problem) => return unread(vec![problem]),
         };
+        // A file may have further documents, without objects.
+        let is_whole = self.bytes.len() == self.setting.length;
+        if let Some(tree) = self.setting.tree.filter(|_| is_whole) {
+            return self.graft(tree, &source, memory);
+        }
         match parse(source.text) {
             Ok(tree) => self.graft(&tree, &source, memory),
             Err(error) => unreadable(source.text, vec![parse_problem(&error, &source)]),

@@ -86,7 +86,7 @@ impl<'a> DocumentTask<'a> {
         texts: &mut TextCache,
     ) -> Result<Vec<Edit>, Box<Diagnostic>> {
         refuse_ambiguity(pair, workload)?;
-        if plan::are_annotations_too_long(draft, self.bytes) {
+        if plan::are_annotations_too_long(draft) {
             let message = format!(
                 "{} would have more than 262144 bytes of annotations together with those that podgraft writes",
                 workload.title()

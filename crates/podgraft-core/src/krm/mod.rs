@@ -19,7 +19,7 @@ use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-pub use results::{of_diagnostic, of_workload};
+pub use results::{FunctionResult, of_diagnostic, of_workload};
 
 /// The supported versions of the list. They do not differ in what is read here.
 const VERSIONS: [&str; 3] = [
@@ -101,6 +101,11 @@ impl<'a> ResourceList<'a> {
             items,
             line_starts: OnceLock::new(),
         })
+    }
+
+    /// The tree of the list's text.
+    pub fn tree(&self) -> &Tree<'a> {
+        &self.tree
     }
 
     /// Reads `functionConfig`.

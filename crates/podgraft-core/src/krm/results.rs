@@ -1,18 +1,67 @@
 //! The `results` of a ResourceList: findings and changes, with the item, its file and the field.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{INDEX, PATH, ResourceList};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::WorkloadReport;
 use crate::source::Place;
-use crate::wording::{self, without_nulls};
+use crate::wording;
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step};
 
+/// An entry of `results`. Its severity is always written, because orchestrators take a missing one for `error`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FunctionResult<'l> {
+    message: String,
+    severity: &'static str,
+    #[serde(rename = "resourceRef", skip_serializing_if = "Option::is_none")]
+    resource: Option<ItemReference<'l>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<ItemField>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<ItemFile<'l>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<ResultTags>,
+}
+
+/// The object that a result is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ItemReference<'l> {
+    api_version: &'l str,
+    kind: &'l str,
+    name: &'l str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'l str,
+}
+
+/// The path of a field in its item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct ItemField {
+    path: String,
+}
+
+/// The file of an item, and its index there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct ItemFile<'l> {
+    path: &'l str,
+    index: usize,
+}
+
+/// The code of a diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct ResultTags {
+    code: &'static str,
+}
+
 /// Converts a diagnostic to a result. The item is the one that holds the first place in the list.
-pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> Value {
+pub fn of_diagnostic<'l>(
+    list: &'l ResourceList<'_>,
+    diagnostic: &Diagnostic,
+) -> FunctionResult<'l> {
     let mut places = diagnostic.labels.iter().map(|label| &label.place);
     let mut others = places.clone();
     let place = places.find(|place| place.source == list.source.name);
@@ -31,34 +80,41 @@ pub fn of_diagnostic(list: &ResourceList<'_>, diagnostic: &Diagnostic) -> Value 
         Severity::Note => "info",
     };
     let field = item.zip(at).and_then(|(item, at)| list.field_at(item, at));
-    list.result(message, severity, item, field, Some(diagnostic.code.name()))
+    let code = diagnostic.code.name();
+    FunctionResult {
+        field: field.map(|path| ItemField { path }),
+        tags: Some(ResultTags { code }),
+        ..list.result(message, severity, item)
+    }
 }
 
 /// One result for each policy that changed the workload.
-pub fn of_workload(list: &ResourceList<'_>, workload: &WorkloadReport) -> Vec<Value> {
+pub fn of_workload<'l>(
+    list: &'l ResourceList<'_>,
+    workload: &WorkloadReport,
+) -> Vec<FunctionResult<'l>> {
     let item = list.item_at(list.line_start(workload.line));
     let reports = workload.policies.iter();
     reports
         .filter_map(|report| report.words("injected by "))
-        .map(|message| list.result(message, "info", item, None, None))
+        .map(|message| list.result(message, "info", item))
         .collect()
 }
 
 impl ResourceList<'_> {
     /// The edit that adds results to the list; `None` if there are no results.
-    pub fn results_edit(&self, results: &[Value]) -> Option<Edit> {
+    pub fn results_edit(&self, results: &[FunctionResult<'_>]) -> Option<Edit> {
         if results.is_empty() {
             return None;
         }
-        let as_json = |result: &Value| wording::json(result.to_string());
-        let lines: Vec<String> = results.iter().map(as_json).collect();
+        let lines: Vec<String> = results.iter().map(in_one_line).collect();
         let entries = |key: &str| {
             let mut entries = self.tree.entries(self.root);
             entries.find(|(name, _)| self.tree.scalar(*name) == Some(key))
         };
         if let Some((key, value)) = entries("results") {
             let earlier = self.value(value).unwrap_or(Value::Null);
-            let earlier = earlier.as_array().into_iter().flatten().map(as_json);
+            let earlier = earlier.as_array().into_iter().flatten().map(in_one_line);
             let texts: Vec<String> = earlier.chain(lines).collect();
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
@@ -81,50 +137,47 @@ impl ResourceList<'_> {
             false => {
                 let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
                 let indent = &self.source.text[line_start..start];
-                let entry = |line: &String| format!("{indent}- {line}\n");
-                let entries: String = lines.iter().map(entry).collect();
-                format!("results:\n{entries}{indent}")
+                let entries = lines.iter().flat_map(|line| [indent, "- ", line, "\n"]);
+                let words: Vec<&str> = ["results:\n"].into_iter().chain(entries).collect();
+                words.concat() + indent
             }
         };
         Some(Edit::insertion(start, text))
     }
 
-    /// An entry of `results`. Its severity is always written, because orchestrators take a missing one for `error`.
-    fn result(
-        &self,
+    fn result<'l>(
+        &'l self,
         message: String,
-        severity: &str,
+        severity: &'static str,
         item: Option<NodeId>,
-        field: Option<String>,
-        code: Option<&str>,
-    ) -> Value {
-        without_nulls(json!({
-            "message": message,
-            "severity": severity,
-            "resourceRef": item.map(|item| self.resource(item)),
-            "field": field.map(|path| json!({"path": path})),
-            "file": item.and_then(|item| self.file(item)),
-            "tags": code.map(|code| json!({"code": code})),
-        }))
+    ) -> FunctionResult<'l> {
+        FunctionResult {
+            message,
+            severity,
+            resource: item.map(|item| self.reference(item)),
+            field: None,
+            file: item.and_then(|item| self.file(item)),
+            tags: None,
+        }
     }
 
-    fn resource(&self, item: NodeId) -> Value {
+    fn reference(&self, item: NodeId) -> ItemReference<'_> {
         let metadata = self.tree.get(item, "metadata");
         let of_metadata = |key: &str| metadata.map_or("", |metadata| self.word(metadata, key));
-        let namespace = of_metadata("namespace");
-        without_nulls(json!({
-            "apiVersion": self.word(item, "apiVersion"),
-            "kind": self.word(item, "kind"),
-            "name": of_metadata("name"),
-            "namespace": (!namespace.is_empty()).then_some(namespace),
-        }))
+        ItemReference {
+            api_version: self.word(item, "apiVersion"),
+            kind: self.word(item, "kind"),
+            name: of_metadata("name"),
+            namespace: of_metadata("namespace"),
+        }
     }
 
     /// The file of an item, if the orchestrator notes it.
-    fn file(&self, item: NodeId) -> Option<Value> {
+    fn file(&self, item: NodeId) -> Option<ItemFile<'_>> {
+        let path = self.annotation(item, &PATH)?;
         let index = self.annotation(item, &INDEX);
-        let index: usize = index.and_then(|index| index.parse().ok()).unwrap_or(0);
-        Some(json!({"path": self.annotation(item, &PATH)?, "index": index}))
+        let index = index.and_then(|index| index.parse().ok()).unwrap_or(0);
+        Some(ItemFile { path, index })
     }
 
     /// The place of a line's text, without its indentation and the `-` of list items.
@@ -139,8 +192,9 @@ impl ResourceList<'_> {
     fn line_start(&self, line: usize) -> usize {
         let text = self.source.text.as_bytes();
         let starts = self.line_starts.get_or_init(|| {
-            let ends = memchr::memchr_iter(b'\n', text);
-            std::iter::once(0).chain(ends.map(|at| at + 1)).collect()
+            let mut starts = vec![0];
+            starts.extend(memchr::memchr_iter(b'\n', text).map(|at| at + 1));
+            starts
         });
         starts
             .get(line.saturating_sub(1))
@@ -179,6 +233,11 @@ impl ResourceList<'_> {
         let path = path.to_string();
         (!path.is_empty()).then_some(path)
     }
+}
+
+/// A result of this run or of another function.
+fn in_one_line(result: &impl Serialize) -> String {
+    wording::json(serde_json::to_string(result).expect("results are always JSON"))
 }
 
 fn step_to(tree: &Tree<'_>, node: NodeId, at: usize) -> Option<(Step, NodeId)> {

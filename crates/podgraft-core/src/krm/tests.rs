@@ -36,7 +36,7 @@ fn list(text: &str) -> ResourceList<'_> {
     ResourceList::read("list".into(), text).unwrap()
 }
 
-fn with_results(text: &str, results: &[Value]) -> (String, Value) {
+fn with_results(text: &str, results: &[FunctionResult<'_>]) -> (String, Value) {
     let edits: Vec<_> = list(text).results_edit(results).into_iter().collect();
     let output = String::from_utf8(splice(text.as_bytes(), &edits)).unwrap();
     let tree = parse(&output).unwrap();
@@ -44,22 +44,21 @@ fn with_results(text: &str, results: &[Value]) -> (String, Value) {
     (output.clone(), value)
 }
 
-fn conflict() -> Value {
-    let list = list(LIST);
+fn conflict<'l>(list: &'l ResourceList<'_>) -> FunctionResult<'l> {
     let at = LIST.find("app #").unwrap();
     let place = list.source.place(at..at + 3);
     let policy = Source::new("p.yaml", "name: app").place(6..9);
     let problem = Diagnostic::error(Code::Conflict, "two\u{2028}containers")
         .at(policy, "ours")
         .at(place, "theirs");
-    of_diagnostic(&list, &problem.help("rename one"))
+    of_diagnostic(list, &problem.help("rename one"))
 }
 
 #[test]
 fn a_result_names_the_item_its_file_and_the_field() {
-    let result = conflict();
+    let list = list(LIST);
     assert_eq!(
-        result,
+        serde_json::to_value(conflict(&list)).unwrap(),
         json!({
             "message": "two\u{2028}containers (p.yaml:1:7); rename one",
             "severity": "error",
@@ -73,8 +72,10 @@ fn a_result_names_the_item_its_file_and_the_field() {
 
 #[test]
 fn results_go_into_json_and_behind_those_of_others() {
+    let list = list(LIST);
+    let results = [conflict(&list)];
     let json = r#"{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": []}"#;
-    let (output, value) = with_results(json, &[conflict()]);
+    let (output, value) = with_results(json, &results);
     assert!(serde_json::from_str::<Value>(&output).is_ok(), "{output}");
     assert_eq!(value["results"][0]["severity"], "error");
     let head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n";
@@ -82,7 +83,7 @@ fn results_go_into_json_and_behind_those_of_others() {
         "results:\n- message: first\n  severity: info\n",
         "results: [{message: first}]\n",
     ] {
-        let (output, value) = with_results(&format!("{head}{earlier}items: []\n"), &[conflict()]);
+        let (output, value) = with_results(&format!("{head}{earlier}items: []\n"), &results);
         assert_eq!(value["results"][0]["message"], "first", "{output}");
         assert_eq!(
             value["results"].as_array().map(Vec::len),
@@ -91,6 +92,6 @@ fn results_go_into_json_and_behind_those_of_others() {
         );
         assert_eq!(value["items"], json!([]), "{output}");
     }
-    let (_, value) = with_results(&format!("{head}results:\nitems: []\n"), &[conflict()]);
+    let (_, value) = with_results(&format!("{head}results:\nitems: []\n"), &results);
     assert_eq!(value["results"].as_array().map(Vec::len), Some(1));
 }

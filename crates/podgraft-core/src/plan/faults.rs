@@ -136,7 +136,7 @@ fn invalid_before(workload: &Workload<'_>, fault: &ApiFault) -> Diagnostic {
 }
 
 /// Whether the object's annotations are too long together only because of this run, with marker and record.
-pub(crate) fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
+pub(crate) fn are_annotations_too_long(draft: &Draft<'_>) -> bool {
     let annotations = |draft: &Draft<'_>| {
         let metadata = draft.get(&draft.root(), "metadata")?;
         draft.get(&metadata, "annotations")
@@ -144,19 +144,22 @@ pub(crate) fn are_annotations_too_long(draft: &Draft<'_>, text: &[u8]) -> bool {
     let Some(part) = annotations(draft) else {
         return false;
     };
+    let origin = draft.origin(&draft.root());
+    // An alias may bring what stands elsewhere in the document.
+    let length_before = match origin.filter(|_| draft.tree.is_plain()) {
+        Some(object) => draft.tree.span(object).len(),
+        None => draft.tree.text().len(),
+    };
     let record = draft.text_at(&part, RECORD);
-    // A quick check: the document and the record together are far below the limit.
-    if text.len() + record.map_or(0, |record| record.len()) < pod_rules::MAX_ANNOTATIONS / 4 {
+    // A quick check: the object and the record together are far below the limit.
+    if length_before + record.map_or(0, |record| record.len()) < pod_rules::MAX_ANNOTATIONS / 4 {
         return false;
     }
     let is_too_long = |draft: &Draft<'_>| {
         let value = annotations(draft).and_then(|part| draft.view(&part));
         value.is_some_and(|value| pod_rules::too_long(&value, "object").is_some())
     };
-    is_too_long(draft)
-        && draft
-            .origin(&draft.root())
-            .is_none_or(|node| !is_too_long(&Draft::new(draft.tree, node)))
+    is_too_long(draft) && origin.is_none_or(|object| !is_too_long(&Draft::new(draft.tree, object)))
 }
 
 struct FaultCollector {

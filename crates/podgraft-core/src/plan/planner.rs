@@ -142,18 +142,20 @@ impl<'c, 't> Planner<'c, 't> {
         self
     }
 
-    /// The pod's QoS class before anything is added. `None` if the rule adds no container and no resources, or nothing
-    /// is reported.
+    /// The pod's QoS class before anything is added. `None` if nothing that the rule adds can change it, or nothing is
+    /// reported.
     fn qos_class_before(&self) -> Option<&'static str> {
         let has_resources = |inject: &Injection| {
             let defaults = inject.container_defaults.as_ref();
             defaults.is_some_and(|item| item.value.get("resources").is_some())
         };
+        let adds_resources = self.expanded.injects().any(has_resources);
         let adds_containers =
             !self.inject.init_containers.is_empty() || !self.inject.sidecars.is_empty();
-        let is_asked =
-            !self.options.brief && (adds_containers || self.expanded.injects().any(has_resources));
-        is_asked.then(|| self.qos_class()).flatten()
+        let is_asked = !self.options.brief && (adds_containers || adds_resources);
+        let class = is_asked.then(|| self.qos_class()).flatten();
+        // Whatever containers a burstable pod gets, it stays one.
+        class.filter(|class| adds_resources || *class != "Burstable")
     }
 
     fn report_qos_class(&mut self, before: Option<&'static str>) {
