@@ -250,8 +250,11 @@ impl Lowering<'_, '_> {
         if let Some(last) = edits.find(|edit| edit.at.start == end && !edit.text.is_empty()) {
             return last.text.ends_with('\n');
         }
-        let is_removal =
-            |edit: &Edit| edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty();
+        let is_removal = |edit: &Edit| {
+            let before = &self.tree.text()[..edit.at.start];
+            let is_of_lines = before.is_empty() || before.ends_with('\n');
+            is_of_lines && edit.at.end == end && !edit.at.is_empty() && edit.text.is_empty()
+        };
         self.edits.iter().any(is_removal)
     }
 
