@@ -1,6 +1,7 @@
 //! Paths: as the file system has them, and what their names say.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 use std::{env, fs};
 
@@ -13,6 +14,19 @@ const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
 /// The path without links. The path itself where there is none, as for a file that was removed meanwhile.
 pub fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// A path as text. A byte that is not UTF-8 becomes U+FFFD with its hexadecimal digits, so different paths have different
+/// texts.
+pub fn text_of(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "{}{byte:02x}", char::REPLACEMENT_CHARACTER);
+        }
+    }
+    text
 }
 
 /// The path as the current folder shows it, if it is below.

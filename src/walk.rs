@@ -1,7 +1,7 @@
 //! Finds the files that the paths of the command line name: folders are walked, sorted and filtered. Nothing is parsed
 //! here.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::args;
 use crate::charts::command_with_chart;
 use crate::kustomization;
 use crate::path_filter::PathFilter;
-use crate::paths::{is_kustomization, is_manifest_name, real};
+use crate::paths::{is_kustomization, is_manifest_name, real, text_of};
 use crate::problems::{not_read, unreadable};
 use crate::settings::at_entry;
 
@@ -23,7 +23,8 @@ use crate::settings::at_entry;
 pub struct Input {
     /// Where to read it from.
     pub place: InputPlace,
-    /// The path as the user wrote it, for messages. Lossy if it is not UTF-8.
+    /// The path as the user wrote it, for messages. The names of one folder's files begin alike, although the user may have
+    /// written the folder in several ways.
     pub name: Arc<str>,
 }
 
@@ -52,10 +53,8 @@ impl Input {
     fn new(place: InputPlace) -> Self {
         let name = match &place {
             InputPlace::Stdin => "<stdin>".into(),
-            InputPlace::Named(path) => path.to_string_lossy().into(),
-            InputPlace::Found { folder, relative } => {
-                folder.join(relative).to_string_lossy().into()
-            }
+            InputPlace::Named(path) => text_of(path).into(),
+            InputPlace::Found { folder, relative } => text_of(&folder.join(relative)).into(),
         };
         Input { place, name }
     }
@@ -95,6 +94,8 @@ pub struct FileWalk {
     /// Paths that cannot be read, and files that are passed over.
     pub problems: Vec<Diagnostic>,
     has_folders: bool,
+    /// The real folder of each input; `None` for stdin.
+    folders: Vec<Option<PathBuf>>,
     /// The real paths of `inputs`, so that a file is read once; `None` stands for stdin.
     seen: HashSet<Option<PathBuf>>,
 }
@@ -116,6 +117,9 @@ pub fn walk(paths: &[PathBuf], filter: &PathFilter) -> FileWalk {
                 .retain(|problem| problem.code != Code::NoManifests);
         }
         walk.problems.extend(unmet);
+    }
+    if paths.len() > 1 {
+        walk.write_folders_alike();
     }
     walk
 }
@@ -143,8 +147,44 @@ pub fn reads_terminal(paths: &[PathBuf]) -> bool {
 impl FileWalk {
     /// Adds an input unless it is there already: a file that is named twice, or named and found, is one input.
     fn add(&mut self, place: InputPlace, real_path: Option<PathBuf>) {
+        let folder = match (&place, &real_path) {
+            (InputPlace::Named(path), _) if path.is_symlink() => Some(real_folder_of(path)),
+            (_, real_path) => real_path.as_deref().map(folder_of).map(Path::to_path_buf),
+        };
         if self.seen.insert(real_path) {
             self.inputs.push(Input::new(place));
+            self.folders.push(folder);
+        }
+    }
+
+    /// Names each folder as its first file does, or as the nearest folder above it that has files.
+    fn write_folders_alike(&mut self) {
+        let mut written: BTreeMap<&Path, PathBuf> = BTreeMap::new();
+        for (folder, input) in self.folders.iter().zip(&self.inputs) {
+            if let Some(folder) = folder {
+                let written = written.entry(folder);
+                written.or_insert_with(|| folder_of(Path::new(&*input.name)).to_path_buf());
+            }
+        }
+        // A folder comes directly before those below it.
+        let mut above: Vec<(&Path, PathBuf)> = Vec::new();
+        for (folder, written) in &mut written {
+            above.retain(|(above, _)| folder.starts_with(above));
+            if let Some((above, as_written)) = above.last()
+                && let Ok(below) = folder.strip_prefix(above)
+            {
+                *written = as_written.join(below);
+            }
+            above.push((folder, written.clone()));
+        }
+        for (input, folder) in self.inputs.iter_mut().zip(&self.folders) {
+            let written = folder.as_deref().and_then(|folder| written.get(folder));
+            if let Some((written, path)) = written.zip(input.path())
+                && let Some(name) = path.file_name()
+                && folder_of(&path) != written
+            {
+                input.name = text_of(&written.join(name)).into();
+            }
         }
     }
 
@@ -187,6 +227,17 @@ impl FileWalk {
             self.add(place, Some(real_path));
         }
     }
+}
+
+/// The real folder of a file that may be a link to one elsewhere.
+fn real_folder_of(path: &Path) -> PathBuf {
+    // The canonical path of an empty one is an error.
+    real(&Path::new(".").join(folder_of(path)))
+}
+
+/// The folder of a file, which is empty for one of the current folder.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
 }
 
 /// The error for a folder without manifests.

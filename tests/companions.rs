@@ -191,6 +191,68 @@ fn check_patch(diff: &[u8], before: &BTreeMap<String, String>, after: &BTreeMap<
     assert_eq!(files_of(&manifests), *after);
 }
 
+const UNPLACED: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject:
+    checksums:
+    - {annotation: checksum/agent, configMaps: [agent]}
+  generate:
+  - resource:
+      apiVersion: v1
+      kind: ConfigMap
+      metadata: {name: agent}
+      data: {level: info}
+";
+
+#[test]
+fn a_folder_that_is_written_in_several_ways_is_one() {
+    let temp = folder(&[]);
+    fs::write(temp.path().join("policy.yaml"), UNPLACED).unwrap();
+    fs::create_dir_all(temp.path().join("shop/deep")).unwrap();
+    let files = ["shop/a.yaml", "shop/b.yaml", "shop/deep/c.yaml", "d.yaml"];
+    for file in files {
+        let text = workload("orders").replace("  namespace: shop\n", "");
+        fs::write(temp.path().join(file), text).unwrap();
+    }
+    let real = fs::canonicalize(temp.path()).unwrap();
+    let real = real.to_str().unwrap();
+    let apply = |paths: [&str; 4]| {
+        let paths = paths.map(|path| path.replace("REAL", real));
+        let mut args = vec!["apply", "-p", "policy.yaml"];
+        args.extend(paths.iter().map(String::as_str));
+        let out = podgraft(temp.path(), &args);
+        assert!(out.status.success(), "{out:?}");
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let [a, b, c, d] = files;
+    let plain = apply([a, b, c, d]);
+    assert!(plain.contains("kind: ConfigMap"), "{plain}");
+    assert_eq!(
+        apply([a, "REAL/shop/b.yaml", "REAL/shop/deep", "REAL/d.yaml"]),
+        plain
+    );
+    assert_eq!(
+        apply(["REAL/shop/a.yaml", "shop/../shop/b.yaml", c, "./d.yaml"]),
+        plain
+    );
+    let upward = apply([d, c, b, a]);
+    assert_eq!(
+        apply([
+            d,
+            "REAL/shop/deep/c.yaml",
+            "shop/deep/../b.yaml",
+            "REAL/shop/a.yaml"
+        ]),
+        upward
+    );
+    assert_eq!(
+        apply(["REAL/d.yaml", c, "REAL/shop/deep/../b.yaml", a]),
+        upward
+    );
+}
+
 #[test]
 fn a_document_at_the_end_of_a_part_of_a_file_is_not_lost() {
     let text = format!(
