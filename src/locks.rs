@@ -1,7 +1,7 @@
 //! The lock files of a run: found from the folder of each input upward, read before the run, and written with its
 //! results.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::env;
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -18,11 +18,12 @@ use podgraft_core::record::{MARKER, RECORD};
 
 use crate::file_identity::{FileIdentity, identity_of};
 use crate::grafted_file::GraftedFile;
-use crate::paths::real;
+use crate::path_filter::PathFilter;
+use crate::paths::{real, text_of};
 use crate::problems::{not_read, not_written};
 use crate::repository::{is_sparse_checkout, root_of};
 use crate::texts::InputBytes;
-use crate::walk::{Input, InputPlace};
+use crate::walk::{Input, InputPlace, walk};
 use crate::write::FileReplacement;
 
 /// The lock files of a run.
@@ -82,13 +83,12 @@ impl LockFiles {
                 let folder = canonical_folder(folder)?;
                 let walked = walked.as_deref().and_then(canonical_folder);
                 let home = lock_folder_of(&folder, walked.as_deref());
+                problems.extend(records_above(&folder, &home));
                 let index = found.index_in(&home, &mut locks, &mut problems);
                 Some((folder.strip_prefix(&home).ok()?.to_path_buf(), index))
             });
             if let (Some((folder, index)), Some(name)) = (known, path.file_name()) {
-                let steps = folder.iter().chain([name]);
-                let steps = steps.map(|step| step.to_string_lossy());
-                let file = steps.collect::<Vec<_>>().join("/");
+                let file = path_in_lock(&folder.join(name));
                 locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
         }
@@ -162,10 +162,14 @@ impl LockFiles {
         });
         let seen = SeenWorkloads::of(&self.locks, of_run);
         for (index, lock) in locks.locks.iter_mut().enumerate() {
-            // In a file that is not of this run, a record goes if the file is gone.
+            // In a file that is not of this run, a record goes if the file is gone, unless its workload may have moved.
+            let moved = self.moved_names(index, lock);
             lock.retain(|key| match seen.is_gone(index, key) {
                 Some(is_gone) => !is_gone,
-                None => !self.locks.gone.contains(&(index, key.file.clone())),
+                None => {
+                    !self.locks.gone.contains(&(index, key.file.clone()))
+                        || moved.contains(&key.name)
+                }
             });
         }
         let records = files.iter();
@@ -173,6 +177,37 @@ impl LockFiles {
         let files = self.files.iter().zip(&locks.locks);
         let changed = files.filter_map(|(file, lock)| new_lock(file, lock));
         Ok(changed.collect())
+    }
+}
+
+impl LockFiles {
+    /// The names of recorded workloads whose file is gone, and that a marked file may have which is not of this run.
+    fn moved_names(&self, index: usize, lock: &Lock) -> HashSet<String> {
+        let gone = self.locks.gone.iter().filter(|(of, _)| *of == index);
+        let keys = gone.flat_map(|(_, file)| lock.workloads_of(file));
+        let names: BTreeSet<&str> = keys.map(|key| key.name.as_str()).collect();
+        if names.is_empty() {
+            return HashSet::new();
+        }
+        let home = &self.files[index].folder;
+        let of_run: HashSet<&(usize, String)> = self.locks.files.values().collect();
+        let is_of_run = |path: &PathBuf| {
+            let file = path.strip_prefix(home).map(path_in_lock);
+            file.is_ok_and(|file| of_run.contains(&(index, file)))
+        };
+        let found = walk(std::slice::from_ref(home), &PathFilter::default()).inputs;
+        let others = found
+            .iter()
+            .filter_map(Input::path)
+            .filter(|path| !is_of_run(path));
+        let mut moved = HashSet::new();
+        for text in others.filter_map(|path| fs::read(path).ok()) {
+            let is_marked = memmem::find(&text, MARKER.as_bytes()).is_some();
+            let is_in = |name: &&&str| memmem::find(&text, name.as_bytes()).is_some();
+            let named = names.iter().filter(|_| is_marked).filter(is_in);
+            moved.extend(named.map(|name| (*name).to_owned()));
+        }
+        moved
     }
 }
 
@@ -269,6 +304,12 @@ fn indistinct(workload: &RecordedWorkload, file: &str) -> Diagnostic {
     )
 }
 
+/// A path as lock files write it.
+fn path_in_lock(path: &Path) -> String {
+    let steps = path.iter().map(|step| text_of(Path::new(step)));
+    steps.collect::<Vec<_>>().join("/")
+}
+
 /// The lock file as the run leaves it; `None` if it stays as it is.
 fn new_lock(file: &LockFile, lock: &Lock) -> Option<NewLock> {
     let (old, new) = (file.text.clone().unwrap_or_default(), lock.render());
@@ -298,7 +339,9 @@ impl LockFile {
                 .is_sparse
                 .get_or_init(|| is_sparse_checkout(&self.folder))
         };
-        !self.folder.join(file).is_file() && !is_sparse()
+        // A name with such a character may stand for one that is not UTF-8.
+        let is_known = !file.contains(char::REPLACEMENT_CHARACTER);
+        is_known && !self.folder.join(file).is_file() && !is_sparse()
     }
 }
 
@@ -384,6 +427,33 @@ fn lock_folder_of(folder: &Path, walked: Option<&Path>) -> PathBuf {
         .or(walked)
         .unwrap_or(folder);
     home.to_path_buf()
+}
+
+/// Refuses a run outside of a repository whose folder has no lock file while one further up records its files: a second
+/// one would hide it.
+fn records_above(folder: &Path, home: &Path) -> Option<Diagnostic> {
+    if root_of(folder).is_some() || home.join(LOCK_FILE).is_file() {
+        return None;
+    }
+    let has_files_of = |above: &&Path| {
+        let below = folder.strip_prefix(above).ok();
+        let steps = below
+            .into_iter()
+            .flatten()
+            .map(|step| text_of(Path::new(step)));
+        let prefix = format!("\"{}/", steps.collect::<Vec<_>>().join("/"));
+        fs::read_to_string(above.join(LOCK_FILE)).is_ok_and(|text| text.contains(&prefix))
+    };
+    let above = home.ancestors().skip(1).find(has_files_of)?;
+    let message = format!(
+        "`{}` records files of `{}`, and this run would not look there",
+        above.join(LOCK_FILE).display(),
+        folder.display()
+    );
+    Some(Diagnostic::error(Code::NoRecord, message).help(format!(
+        "run podgraft in `{}`: outside of a Git repository it looks for lock files up to the current folder",
+        above.display()
+    )))
 }
 
 fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {

@@ -12,14 +12,15 @@ use crate::args::relevant_flags::usage;
 use crate::grafted_file::GraftedFile;
 use crate::locks::NewLock;
 use crate::paths::{is_in_the_way, resolved};
+use crate::problems::collect_all;
 use crate::protected_inputs::{InputFiles, inputs_of_all_shards};
 use crate::run::GraftOutcome;
 use crate::stdout::{print, print_with};
 use crate::stream::join;
 use crate::walk::{InputPlace, reads_stdin};
 use crate::write::{
-    FileReplacement, NewFile, WriteFailure, both_written, create, lock_folders, remove_leftovers,
-    replace,
+    FileReplacement, NewFile, WriteFailure, both_written, changed_meanwhile, create, lock_folders,
+    remove_leftovers, replace,
 };
 
 /// The files or the stream to which the result is written.
@@ -83,6 +84,9 @@ fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), WriteF
     let targets = targets.chain(locks.iter().map(|lock| &lock.path));
     // Lock files are created and removed while the folders are locked, so no run takes away what another needs.
     let _held = lock_folders(targets.map(PathBuf::as_path)).map_err(|problem| vec![problem])?;
+    if !locks.is_empty() {
+        check_recorded(files)?;
+    }
     let created: Result<Vec<_>, _> = locks.iter().map(NewLock::create_empty).collect();
     let _created = created.map_err(|problem| vec![problem])?;
     let during = locks
@@ -100,6 +104,18 @@ fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), WriteF
     for lock in locks.iter().filter(|lock| lock.new.is_empty()) {
         lock.remove().map_err(WriteFailure::midway)?;
     }
+    Ok(())
+}
+
+/// Checks that the files which stay as they are, and whose workloads are recorded, are still as the run read them.
+fn check_recorded(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+    let is_recorded =
+        |file: &&GraftedFile| file.report.edits.is_empty() && !file.report.records.is_empty();
+    let recorded = files.iter().filter(is_recorded);
+    collect_all(recorded.map(|file| match file.input.read()? == *file.text {
+        true => Ok(()),
+        false => Err(changed_meanwhile(&file.input.name)),
+    }))?;
     Ok(())
 }
 

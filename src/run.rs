@@ -3,6 +3,7 @@
 mod grafted;
 mod request;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
@@ -20,6 +21,7 @@ use podgraft_core::select::kinds::unknown_kinds;
 
 use crate::args;
 use crate::args::relevant_flags::usage;
+use crate::file_identity::identity_of;
 use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
 use crate::gather_inventory::{FactSources, Writers, gather};
 use crate::grafted_file::GraftedFile;
@@ -79,6 +81,9 @@ pub fn graft_all(
     let filter = check_usage(run, request.purpose)?;
     let walked = walk(&run.paths, &filter);
     let mut problems = walked.problems;
+    if request.pipe.is_some() {
+        problems.extend(stdout_among(&walked.inputs));
+    }
     let (texts, pipe) = texts_of(run, walked.inputs, request.pipe, &mut problems)?;
     let request = RunRequest { pipe, ..request };
     Ok(graft_given(run, texts, &request, problems))
@@ -310,6 +315,22 @@ fn finish(
     });
     grafted.problems = problems;
     grafted
+}
+
+/// The error for a result that goes to stdout, where stdout is one of the named files: it would be written over the text
+/// while that is read.
+fn stdout_among(inputs: &[Input]) -> Option<Diagnostic> {
+    let stdout = Path::new("/dev/stdout");
+    let identity = stdout.is_file().then(|| identity_of(stdout)).flatten()?;
+    let mut named = inputs.iter().filter(|input| !input.is_found());
+    let is_stdout = |path: &PathBuf| identity_of(path) == Some(identity);
+    let input = named.find(|input| input.path().as_ref().is_some_and(is_stdout))?;
+    let message = format!(
+        "`{}` is read by this run, and stdout writes to it",
+        input.name
+    );
+    let help = "write to another file, or replace the file with --in-place";
+    Some(Diagnostic::error(Code::File, message).help(help))
 }
 
 /// The length of a text in bytes. A text that is not read yet is empty here, so its file is asked.

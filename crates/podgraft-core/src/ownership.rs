@@ -45,7 +45,8 @@ pub struct PolicyRecord {
     /// The policy set that it was applied with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
-    /// The objects that it generated beside the workload, with the digests of their content.
+    /// The objects that it generated beside the workload, with the digests of their content. A record from a lock file may
+    /// have several digests of an object, separated by spaces, of which one is in place.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub generated: BTreeMap<String, String>,
     /// Its changes to the workload.
@@ -80,6 +81,10 @@ pub struct Effects {
     /// Values that were removed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub removed: BTreeMap<String, RemovedValue>,
+    /// Where the manifest had what the policy wants: these values are the user's. Only in a lock file, whose other lines
+    /// could claim them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub present: BTreeSet<String>,
 }
 
 impl Effects {
@@ -92,6 +97,7 @@ impl Effects {
         self.joined.extend(later.joined);
         self.replaced.extend(later.replaced);
         self.removed.extend(later.removed);
+        self.present.extend(later.present);
     }
 
     /// Keeps only the changes at paths that are meant.
@@ -103,6 +109,7 @@ impl Effects {
         self.joined.retain(|path, _| is_meant(path));
         self.replaced.retain(|path, _| is_meant(path));
         self.removed.retain(|path, _| is_meant(path));
+        self.present.retain(|path| is_meant(path));
     }
 
     /// The paths of what a policy added, joined, replaced and removed.

@@ -15,7 +15,7 @@ use crate::outcome::{FileReport, GeneratedRecord, ObjectName, WorkloadReport};
 use crate::ownership::TextAdjustment;
 use crate::plan::companions::{MANAGED_BY, is_managed};
 use crate::record::live::as_created;
-use crate::record::lock::LockSet;
+use crate::record::lock::{self, LockSet};
 use crate::record::{RECORD, Record, digest};
 use crate::source::Source;
 use crate::undo::{compose, read_record};
@@ -447,13 +447,7 @@ fn offset_in_output(edits: &[Edit], at: usize) -> usize {
 
 /// The generated objects that a record names.
 pub(super) fn generated(record: &Record) -> impl Iterator<Item = GeneratedRecord> + '_ {
-    record.policies.iter().flat_map(|policy| {
-        let generated = policy.generated.iter();
-        generated.map(|(name, digest)| GeneratedRecord {
-            name: name.clone(),
-            digest: digest.clone(),
-            policy: policy.policy.clone(),
-            set: policy.set.clone(),
-        })
-    })
+    let policies = record.policies.iter();
+    policies
+        .flat_map(|policy| lock::generated(&policy.policy, policy.set.as_ref(), &policy.generated))
 }

@@ -46,8 +46,10 @@ impl RecordedObjects {
             name: recorded.policy,
             set: recorded.set,
         };
-        for (name, digest) in recorded.generated {
-            self.insert(name, digest, policy.clone());
+        for (name, digests) in recorded.generated {
+            for digest in digests.split(' ') {
+                self.insert(name.clone(), digest.to_owned(), policy.clone());
+            }
         }
     }
 

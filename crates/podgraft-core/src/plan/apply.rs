@@ -248,7 +248,7 @@ fn generated_by_us(
         // An object that another workload's record names is podgraft's as well; now this workload needs it, too.
         if !is_present
             || is_recorded
-            || subject.earlier_digest(&name).is_some()
+            || subject.earlier_digests(&name).is_some()
             || subject.has_lost_record(companion, &wanted)
         {
             generated.insert(name, digest);

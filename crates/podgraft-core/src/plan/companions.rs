@@ -178,8 +178,9 @@ impl RuleContext<'_, '_> {
         Err(vec![Diagnostic { help, ..problem }])
     }
 
-    /// The digest of the object of this name that an earlier run generated for this policy and workload.
-    pub(super) fn earlier_digest(&self, name: &str) -> Option<&String> {
+    /// The digests of the object of this name that an earlier run generated for this policy and workload. In the lines of
+    /// a merge it may have several, separated by spaces.
+    pub(super) fn earlier_digests(&self, name: &str) -> Option<&String> {
         let record = &self.earlier?.record;
         record.policy(&self.policy.identity)?.generated.get(name)
     }
@@ -204,8 +205,9 @@ impl RuleContext<'_, '_> {
     fn is_replaceable(&self, object: &Value) -> bool {
         let (name, digest) = key_in_records(object);
         let recorded = || self.inventory.recorded_policies(&name, &digest);
-        let earlier_digest = self.earlier_digest(&name);
-        (earlier_digest == Some(&digest) || recorded().next().is_some())
+        let earlier_digests = self.earlier_digests(&name);
+        (earlier_digests.is_some_and(|known| known.split(' ').any(|known| known == digest))
+            || recorded().next().is_some())
             && !recorded().any(|policy| policy.is_kept(self.policies, self.options))
     }
 

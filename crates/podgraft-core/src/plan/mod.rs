@@ -282,7 +282,7 @@ impl<'r, 't> PlanContext<'r, 't> {
             let owner = || Arc::clone(&identity);
             diagnostic.policy.get_or_insert_with(owner);
         }
-        let met = std::mem::take(&mut found.notes.satisfied).into_iter();
+        let met = found.notes.satisfied.iter().cloned();
         let met = met.map(|met| (policy.identity.clone(), met));
         planned.satisfied.extend(met);
         if found.notes.is_sharing() {

@@ -135,6 +135,10 @@ impl<'r, 't> Recording<'r, 't> {
         if effects.is_empty() && notes.generated.is_empty() {
             return;
         }
+        if !self.is_annotated() {
+            let present = notes.satisfied.into_iter();
+            effects.present = present.map(|change| change.path).collect();
+        }
         let mut noted = self.record.policies.iter_mut();
         // The checksums of a policy are noted later than its other changes.
         if let Some(existing) = noted.find(|existing| existing.policy == policy.identity) {

@@ -67,12 +67,16 @@ impl From<Refusal> for ReplayError {
 impl Replay {
     pub(super) fn new(policy: &PolicyRecord) -> Self {
         // Not `policy.clone()`: the effects are most of it, and become the steps.
+        let present = policy.effects.present.clone();
         let record = PolicyRecord {
             policy: policy.policy.clone(),
             digest: policy.digest.clone(),
             set: policy.set.clone(),
             generated: policy.generated.clone(),
-            effects: Effects::default(),
+            effects: Effects {
+                present,
+                ..Effects::default()
+            },
         };
         Replay {
             record,
@@ -130,6 +134,9 @@ impl Replay {
         keep_digests(&mut effects, done.digests);
         effects.shared = done.shared;
         effects.joined.extend(done.twins);
+        if !effects.is_empty() {
+            effects.present.clone_from(&self.record.effects.present);
+        }
         Ok(Some(PolicyRecord {
             effects,
             ..self.record.clone()

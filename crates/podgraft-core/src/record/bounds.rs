@@ -83,8 +83,9 @@ fn paths_of(effects: &Effects) -> impl Iterator<Item = (&String, Option<&Value>)
         joined,
         replaced,
         removed,
+        present,
     } = effects;
-    let items = added.keys().chain(shared.keys());
+    let items = added.keys().chain(shared.keys()).chain(present);
     let alone = items.chain(made).chain(joined.keys());
     let replaced = replaced.iter().map(|(path, found)| (path, &found.was));
     let removed = removed.iter().map(|(path, found)| (path, &found.was));

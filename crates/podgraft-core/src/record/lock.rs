@@ -92,6 +92,8 @@ struct LockedPolicy {
     replaced: BTreeMap<String, Value>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     removed: BTreeMap<String, RemovedValue>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    present: BTreeSet<String>,
     /// Lines of both sides of a merge are joined in it, so it may say what is true of one side only.
     #[serde(skip)]
     is_merged: MergeMark,
@@ -150,13 +152,13 @@ struct NewRecord<'r> {
 }
 
 impl LockedWorkload {
-    /// What `undo` reads: the names of the policy sets are for `--prune`.
-    fn without_sets(&self) -> Self {
+    /// What `undo` reads: the names of the policy sets are for `--prune`, and what was there before is for merges.
+    fn for_undo(&self) -> Self {
         let mut plain = self.clone();
-        plain
-            .policies
-            .values_mut()
-            .for_each(|policy| policy.set = None);
+        for policy in plain.policies.values_mut() {
+            policy.set = None;
+            policy.present.clear();
+        }
         plain
     }
 }
@@ -360,7 +362,7 @@ impl Lock {
         let mut contents = other.contents.iter();
         let has = |(key, locked): (&WorkloadKey, &LockedWorkload)| {
             let own = self.workloads.get(key);
-            own.is_some_and(|own| own.without_sets() == locked.without_sets())
+            own.is_some_and(|own| own.for_undo() == locked.for_undo())
         };
         workloads.all(has)
             && contents.all(|(key, contents)| {
@@ -392,16 +394,26 @@ impl Lock {
             policies.map(move |(policy, effects)| (key, policy, effects))
         });
         policies.flat_map(|(key, policy, effects)| {
-            let objects = effects.generated.iter();
-            let objects = objects.map(move |(name, digest)| GeneratedRecord {
-                name: name.clone(),
-                digest: digest.clone(),
-                policy: policy.clone(),
-                set: effects.set.clone(),
-            });
+            let objects = generated(policy, effects.set.as_ref(), &effects.generated);
             objects.map(move |object| (key, object))
         })
     }
+}
+
+/// The generated objects of a policy. In the lines of a merge, one may have the digests of several versions.
+pub(crate) fn generated<'r>(
+    policy: &'r str,
+    set: Option<&'r String>,
+    objects: &'r BTreeMap<String, String>,
+) -> impl Iterator<Item = GeneratedRecord> + 'r {
+    objects.iter().flat_map(move |(name, digests)| {
+        digests.split(' ').map(move |digest| GeneratedRecord {
+            name: name.clone(),
+            digest: digest.to_owned(),
+            policy: policy.to_owned(),
+            set: set.cloned(),
+        })
+    })
 }
 
 fn text_in(fields: &[Value], at: usize) -> Result<&str, String> {
@@ -446,7 +458,12 @@ impl LockedPolicy {
         let is_joined = *self != LockedPolicy::default() && *self != other;
         self.is_merged.0 |= other.is_merged.0 || is_joined;
         self.set = other.set.or(self.set.take());
-        self.generated.extend(other.generated);
+        for (name, digest) in other.generated {
+            let known = self.generated.entry(name).or_default();
+            if !known.split(' ').any(|known| known == digest) {
+                *known = [known.as_str(), &digest].join(" ").trim_start().to_owned();
+            }
+        }
         self.added.extend(other.added);
         self.shared.extend(other.shared);
         self.made.extend(other.made);
@@ -461,5 +478,6 @@ impl LockedPolicy {
         }
         self.replaced.extend(other.replaced);
         self.removed.extend(other.removed);
+        self.present.extend(other.present);
     }
 }

@@ -3,6 +3,7 @@
 
 use super::joined_text::without;
 use super::lock::PathLookup;
+use super::path::rest_below;
 use super::renamed::{affects, is_one_of};
 use super::{Effects, JoinedText, Record, RecordedValue};
 
@@ -56,19 +57,29 @@ impl Effects {
         content.map_or(is_shared, |digests| is_other(digests))
     }
 
+    /// Whether the manifest had what a policy wants at a path, or around it.
+    fn has_present(&self, path: &str) -> bool {
+        let mut present = self.present.iter();
+        present.any(|known| rest_below(path, known).is_some())
+    }
+
     /// Whether something is in place that would not be there with the policies of the record alone.
     pub(super) fn has_own_content(&self, record: &Record, lookup: PathLookup<'_>) -> bool {
         let others = || record.policies.iter().map(|policy| &policy.effects);
         let replaced = self.replaced.iter();
         let replaced = replaced.map(|(path, replaced)| (path, &replaced.now));
         let has_item = self.added.iter().chain(replaced).any(|(path, digests)| {
-            let is_own =
-                !others().any(|other| affects(other, path) && !other.is_stale(path, lookup));
+            let is_own = !others().any(|other| {
+                other.has_present(path) || affects(other, path) && !other.is_stale(path, lookup)
+            });
             is_own && lookup(path).is_some_and(|value| is_one_of(&value, digests))
         });
         let mut joined = self.joined.iter();
         has_item
             || joined.any(|(path, text)| {
+                if others().any(|other| other.has_present(path)) {
+                    return false;
+                }
                 let mut others = others().filter_map(|other| other.joined.get(path));
                 let value = lookup(&format!("{path}/value"));
                 let value = value.as_ref().and_then(|value| value.as_str());

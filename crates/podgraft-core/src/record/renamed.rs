@@ -305,6 +305,7 @@ impl Record {
                 joined,
                 replaced,
                 removed,
+                present,
             } = effects;
             rename_keys(added, follow);
             rename_keys(shared, follow);
@@ -312,7 +313,9 @@ impl Record {
             rename_keys(joined, follow);
             rename_keys(replaced, follow);
             rename_keys(removed, follow);
-            *made = std::mem::take(made).into_iter().map(follow).collect();
+            for paths in [made, present] {
+                *paths = std::mem::take(paths).into_iter().map(follow).collect();
+            }
         }
     }
 }

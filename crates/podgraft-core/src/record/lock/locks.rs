@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::moved::{MarkedWorkload, SearchResult};
+use super::moved::{FoundRecord, MarkedWorkload, SearchResult};
 use super::{Lock, LockedRecordError, NewRecord};
 use crate::outcome::GeneratedRecord;
 use crate::ownership::{RecordedWorkload, WorkloadKey};
+use crate::record::renamed::RecordedShare;
 
 /// The lock files of a run. Each covers the files below its folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl LockSet {
         lock.is_some_and(|lock| self.gone.contains(&(lock, other.to_owned())))
     }
 
-    /// Returns the record of a workload of a file that was moved here from below another lock file.
+    /// Returns the record of a workload that was moved here from below another lock file, alone or with its file.
     ///
     /// # Errors
     /// If several records may be meant.
@@ -47,9 +48,6 @@ impl LockSet {
         workload: &MarkedWorkload<'_>,
         file: &str,
     ) -> SearchResult {
-        if self.gone.is_empty() {
-            return Ok(None);
-        }
         let own = self.files.get(file).map(|(lock, _)| *lock);
         let anywhere = WorkloadKey {
             file: String::new(),
@@ -64,11 +62,24 @@ impl LockSet {
         let is_gone = |(at, _, key): &(usize, &Lock, WorkloadKey)| {
             self.gone.contains(&(*at, key.file.clone()))
         };
-        let found: Vec<_> = namesakes.filter(is_gone).collect();
-        match found.as_slice() {
-            [] => Ok(None),
-            [(_, lock, key)] => lock.record_at(key, workload),
-            several => {
+        let (gone, present): (Vec<_>, Vec<_>) = namesakes.partition(is_gone);
+        match (gone.as_slice(), present.as_slice()) {
+            ([(_, lock, key)], _) => lock.record_at(key, workload),
+            // The workload was moved or copied to another file, and its old file is still there.
+            ([], [(_, lock, key)]) => {
+                let found = lock.record_at(key, workload)?;
+                let is_here = |found: &FoundRecord| {
+                    let share = found.record.share_in_place(workload.lookup);
+                    share.as_ref().is_some_and(RecordedShare::is_most)
+                };
+                let found = found.filter(is_here);
+                Ok(found.map(|found| FoundRecord {
+                    is_copied: true,
+                    ..found
+                }))
+            }
+            ([], _) => Ok(None),
+            (several, _) => {
                 let titles = several.iter().map(|(.., key)| key.title());
                 Err(LockedRecordError::Workloads(titles.collect()))
             }
@@ -145,12 +156,15 @@ impl LockSet {
             let Some((lock, file)) = self.files.get(name) else {
                 continue;
             };
-            // A moved workload is gone from its old place. If the old file is not part of this run, the workload may
-            // have been copied and still be there.
+            // A moved workload is gone from its old place. If the old file is there and not part of this run, the workload
+            // may have been copied and still be there.
             let from = workloads
                 .iter()
                 .filter_map(|workload| workload.from.as_ref());
-            let gone = from.filter(|from| of_run.contains(&(*lock, from.file.as_str())));
+            let gone = from.filter(|from| {
+                of_run.contains(&(*lock, from.file.as_str()))
+                    || self.gone.contains(&(*lock, from.file.clone()))
+            });
             moved[*lock].extend(gone);
             records[*lock].extend(workloads.iter().map(|workload| {
                 let key = WorkloadKey {

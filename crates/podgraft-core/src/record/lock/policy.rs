@@ -44,6 +44,7 @@ impl Lock {
             joined,
             replaced: replaced.collect::<Result<_, _>>()?,
             removed: locked_policy.removed.clone(),
+            present: locked_policy.present.clone(),
         };
         Ok(PolicyRecord {
             policy: policy.to_owned(),
@@ -270,6 +271,7 @@ pub(super) fn split(
         joined,
         replaced,
         removed,
+        present,
     } = record.effects;
     let joined = joined.into_iter().map(|(path, joined)| {
         let mut locked_join = without_text(&joined);
@@ -290,6 +292,7 @@ pub(super) fn split(
         joined: joined.collect(),
         replaced: replaced.collect(),
         removed,
+        present,
         is_merged: MergeMark::default(),
     }
 }

@@ -32,7 +32,8 @@ impl Lock {
     }
 
     /// Returns what is recorded of a workload, with what is recorded under names and files that it had before: one branch
-    /// renamed it, and the other one changed what is injected.
+    /// renamed it, and the other one changed what is injected. A workload that is gone may also have been another one,
+    /// so what the manifest had before is not its own.
     pub(super) fn with_earlier<'l>(
         &'l self,
         own: &'l LockedWorkload,
@@ -51,7 +52,9 @@ impl Lock {
                 continue;
             };
             let mut has_joined = false;
-            for (name, locked_policy) in &earlier.policies {
+            let policies = earlier.policies.iter();
+            let marked = policies.filter(|(name, _)| workload.marked.contains(&name.as_str()));
+            for (name, locked_policy) in marked {
                 let policy = self.policy_record(name, locked_policy, workload.lookup);
                 let is_in_place = policy
                     .is_ok_and(|policy| policy.effects.has_own_content(&record, workload.lookup));

@@ -1,0 +1,280 @@
+//! What is recorded of workloads and files that are gone, or somewhere else: no other workload gets their values, and what
+//! moved keeps its own.
+
+use std::fs::{self, OpenOptions};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::{empty_repository, succeeded};
+use crate::program::{Place, stderr_of, stdout_of};
+
+/// A policy that wants what some manifests have already.
+const POLICY: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  onConflict: Replace
+  inject:
+    env:
+    - {name: LEVEL, value: high}
+    - {name: OPTIONS, op: Append, value: -Dagent}
+    initContainers: [{name: agent, image: 'registry.example.com/agent:1'}]
+    volumes: [{name: logs, emptyDir: {}}]
+    podAnnotations: {team: ours}
+";
+
+/// A workload with an own `LEVEL`. With `high`, all that the policy wants is the user's but the init container.
+fn workload(name: &str, level: &str) -> String {
+    let (options, rest) = match level {
+        "high" => (
+            "-Dagent",
+            "      volumes:\n      - name: logs\n        emptyDir: {}\n",
+        ),
+        _ => ("-Xmx1g", ""),
+    };
+    let annotations = match level {
+        "high" => "    metadata:\n      annotations:\n        team: ours\n",
+        _ => "",
+    };
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {name}\nspec:\n  template:\n{annotations}    spec:\n      \
+         containers:\n      - name: app\n        image: app:1\n        env:\n        - name: LEVEL\n          value: {level}\n        \
+         - name: OPTIONS\n          value: {options}\n{rest}"
+    )
+}
+
+fn repository(files: &[(&str, String)]) -> Place {
+    let place = empty_repository();
+    place.write("policy.yaml", POLICY);
+    for (name, text) in files {
+        place.write(format!("apps/{name}"), text);
+    }
+    place
+}
+
+fn apply(place: &Place, paths: &[&str]) -> String {
+    let args = [&["apply", "-i", "-p", "policy.yaml"], paths].concat();
+    stderr_of(&succeeded(place, &args))
+}
+
+fn undo(place: &Place, paths: &[&str]) {
+    succeeded(place, &[&["undo", "-i"], paths].concat());
+}
+
+#[test]
+fn a_deleted_workload_leaves_its_values_to_no_other_one() {
+    let (own, other) = (workload("one", "high"), workload("two", "low"));
+    for is_applied_again in [true, false] {
+        let place = repository(&[("a.yaml", format!("{own}---\n{other}"))]);
+        apply(&place, &["apps"]);
+        let applied = place.read("apps/a.yaml");
+        let (first, _) = applied.split_once("---\n").unwrap();
+        place.write("apps/a.yaml", first);
+        if is_applied_again {
+            assert!(apply(&place, &["apps"]).contains("1 unchanged"));
+        }
+        undo(&place, &["apps"]);
+        assert_eq!(place.read("apps/a.yaml"), own);
+    }
+    // Workloads of one name in two folders, of which one is deleted.
+    let place = repository(&[
+        ("dev/web.yaml", workload("web", "low")),
+        ("prod/web.yaml", workload("web", "high")),
+    ]);
+    apply(&place, &["apps"]);
+    fs::remove_file(place.path("apps/dev/web.yaml")).unwrap();
+    undo(&place, &["apps"]);
+    assert_eq!(place.read("apps/prod/web.yaml"), workload("web", "high"));
+}
+
+#[test]
+fn a_run_over_a_part_keeps_the_records_of_a_file_that_moved() {
+    let (own, other) = (workload("one", "low"), workload("two", "mid"));
+    for partial in [
+        &["undo", "-i", "apps/x"][..],
+        &["apply", "-i", "-p", "policy.yaml", "apps/x"],
+    ] {
+        let place = repository(&[("x/a.yaml", own.clone()), ("x/b.yaml", other.clone())]);
+        apply(&place, &["apps"]);
+        fs::create_dir(place.path("apps/y")).unwrap();
+        fs::rename(place.path("apps/x/a.yaml"), place.path("apps/y/a.yaml")).unwrap();
+        succeeded(&place, partial);
+        apply(&place, &["."]);
+        assert!(!place.read("podgraft.lock").contains("x/a.yaml"));
+        undo(&place, &["."]);
+        assert_eq!(place.read("apps/y/a.yaml"), own);
+        assert_eq!(place.read("apps/x/b.yaml"), other);
+    }
+}
+
+#[test]
+fn the_lines_of_a_file_that_is_nowhere_go() {
+    let place = repository(&[
+        ("a.yaml", workload("one", "low")),
+        ("b.yaml", workload("two", "mid")),
+        ("c/d.yaml", workload("three", "mid")),
+    ]);
+    apply(&place, &["apps"]);
+    fs::remove_file(place.path("apps/a.yaml")).unwrap();
+    apply(&place, &["apps/b.yaml"]);
+    let lock = place.read("podgraft.lock");
+    assert!(
+        !lock.contains("a.yaml") && lock.contains("d.yaml"),
+        "{lock}"
+    );
+}
+
+#[test]
+fn outside_of_a_repository_a_second_lock_file_does_not_hide_the_first() {
+    let place = Place::new();
+    place.write("policy.yaml", POLICY);
+    place.write("sub/a.yaml", workload("one", "low"));
+    apply(&place, &["."]);
+    let mut below = place.command(&["apply", "-i", "-p", "../policy.yaml", "a.yaml"]);
+    let output = below.current_dir(place.path("sub")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr_of(&output).contains("records files of"),
+        "{}",
+        stderr_of(&output)
+    );
+    assert!(!place.path("sub/podgraft.lock").exists());
+    undo(&place, &["."]);
+    assert_eq!(place.read("sub/a.yaml"), workload("one", "low"));
+}
+
+#[test]
+fn a_workload_that_moves_below_another_lock_file_keeps_its_values() {
+    let (own, other) = (workload("one", "low"), workload("two", "mid"));
+    let place = repository(&[("a.yaml", format!("{own}---\n{other}"))]);
+    place.write(
+        "apps/podgraft.yaml",
+        "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n",
+    );
+    apply(&place, &["."]);
+    let applied = place.read("apps/a.yaml");
+    let (first, second) = applied.split_once("---\n").unwrap();
+    place.write("apps/a.yaml", first);
+    place.write("two.yaml", second);
+    // No line says that it is no copy, so the run says where the values are from.
+    assert!(apply(&place, &["."]).contains("is taken from Deployment two (a.yaml)"));
+    undo(&place, &["."]);
+    assert_eq!(place.read("two.yaml"), other);
+    assert_eq!(place.read("apps/a.yaml"), own);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_no_text_are_told_apart() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let place = repository(&[]);
+    let names = [b"apps/a\xff.yaml", b"apps/a\xfe.yaml"].map(|name| OsStr::from_bytes(name));
+    let texts = [workload("web", "low"), workload("web", "mid")];
+    for (name, text) in names.iter().zip(&texts) {
+        place.write(name, text);
+    }
+    place.write("apps/b.yaml", workload("other", "low"));
+    apply(&place, &["apps"]);
+    apply(&place, &["apps/b.yaml"]);
+    undo(&place, &["apps"]);
+    for (name, text) in names.iter().zip(&texts) {
+        assert_eq!(place.read(name), *text);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_stays_as_it_is_and_changes_during_the_run_is_not_recorded() {
+    let place = repository(&[
+        ("a.yaml", workload("one", "low")),
+        ("b.yaml", workload("two", "mid")),
+    ]);
+    apply(&place, &["apps/a.yaml"]);
+    // The policy is read after the manifests, so the run waits for it.
+    let made = place.program("mkfifo", &["pipe"]).status().unwrap();
+    assert!(made.success());
+    let mut waiting = place.command(&["apply", "-i", "-p", "pipe", "apps/a.yaml", "apps/b.yaml"]);
+    let waiting = waiting
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The pipe opens when the run has read the manifests.
+    let mut pipe = OpenOptions::new()
+        .write(true)
+        .open(place.path("pipe"))
+        .unwrap();
+    sleep(Duration::from_millis(50));
+    undo(&place, &["apps/a.yaml"]);
+    let changed = place.read("apps/a.yaml");
+    std::io::Write::write_all(&mut pipe, POLICY.as_bytes()).unwrap();
+    drop(pipe);
+    let output = waiting.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
+    assert!(
+        stderr_of(&output).contains("was changed by somebody else"),
+        "{}",
+        stderr_of(&output)
+    );
+    assert_eq!(place.read("apps/a.yaml"), changed);
+    assert_eq!(place.read("apps/b.yaml"), workload("two", "mid"));
+}
+
+#[test]
+fn lines_of_two_versions_of_a_generated_object_are_both_right() {
+    let generating = |value: &str| {
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: gen}}\nspec:\n  inject:\n    volumes: \
+             [{{name: cfg, configMap: {{name: web-cfg}}}}]\n  generate:\n  - resource: {{apiVersion: v1, kind: ConfigMap, \
+             metadata: {{name: web-cfg}}, data: {{k: {value}}}}}\n"
+        )
+    };
+    let place = repository(&[("a.yaml", workload("web", "low"))]);
+    place.write("policy.yaml", generating("v1"));
+    apply(&place, &["apps"]);
+    let (first, old) = (place.read("apps/a.yaml"), place.read("podgraft.lock"));
+    place.write("policy.yaml", generating("v2"));
+    apply(&place, &["apps"]);
+    let (second, new) = (place.read("apps/a.yaml"), place.read("podgraft.lock"));
+    for (text, lock) in [
+        (&first, [&*old, &*new]),
+        (&first, [&*new, &*old]),
+        (&second, [&*old, &*new]),
+        (&second, [&*new, &*old]),
+    ] {
+        place.write("apps/a.yaml", text);
+        place.write("podgraft.lock", lock.concat());
+        assert!(!apply(&place, &["apps"]).contains("conflict"));
+        assert_eq!(place.read("apps/a.yaml"), second);
+        place.write("apps/a.yaml", text);
+        place.write("podgraft.lock", lock.concat());
+        undo(&place, &["apps"]);
+        assert_eq!(place.read("apps/a.yaml"), workload("web", "low"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn stdout_is_none_of_the_files_that_are_read() {
+    let place = repository(&[("a.yaml", workload("one", "low"))]);
+    let stdout = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(place.path("apps/a.yaml"))
+        .unwrap();
+    let mut command = place.command(&["apply", "-p", "policy.yaml", "apps/a.yaml"]);
+    let output = command
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stdout_of(&output));
+    assert!(
+        stderr_of(&output).contains("stdout writes to it"),
+        "{}",
+        stderr_of(&output)
+    );
+    assert_eq!(place.read("apps/a.yaml"), workload("one", "low"));
+}
