@@ -100,6 +100,9 @@ pub struct FoundDanger {
     pub excerpt: String,
 }
 
+/// Where annotations of a pod had AppArmor profiles before the field existed; the name of a container follows.
+pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+
 /// All dangers in a value, which may be a container, a volume or any part of a pod spec.
 pub fn find(value: &Value) -> Vec<FoundDanger> {
     let mut found = Vec::new();
@@ -144,6 +147,7 @@ fn dangers_of(parent: &str, key: &str, value: &Value) -> Vec<FoundDanger> {
         "runAsUser" if value.as_i64() == Some(0) => Danger::RunAsRoot,
         "runAsNonRoot" if is_bool(false) => Danger::RunAsRoot,
         "type" if value == "Unconfined" => Danger::Unconfined,
+        _ if key.starts_with(APP_ARMOR) && value == "unconfined" => Danger::Unconfined,
         "procMount" if value == "Unmasked" => Danger::Unconfined,
         "shareProcessNamespace" if is_bool(true) => Danger::ShareProcessNamespace,
         "automountServiceAccountToken" if is_bool(true) => Danger::ServiceAccountToken,
@@ -220,7 +224,13 @@ fn is_clear(value: &str) -> bool {
     !value.is_empty() && !value.contains("$(") && !value.contains("${")
 }
 
-/// The data of a Secret that a policy generates.
+/// All dangers in an object that a policy generates.
+pub(crate) fn find_generated(object: &Value) -> Vec<FoundDanger> {
+    let in_spec = object.get("spec").map(find).unwrap_or_default();
+    data_of_secret(object).into_iter().chain(in_spec).collect()
+}
+
+/// The data of a Secret.
 pub(crate) fn data_of_secret(object: &Value) -> Option<FoundDanger> {
     if object.get("kind")?.as_str()? != "Secret" {
         return None;

@@ -139,6 +139,9 @@ fn check(
     if policy.suspend {
         let reason = match policy.kind() {
             Some(_) => "the resource chooses nothing",
+            None if policy.rules.is_empty() => {
+                "the policy is suspended, or all lists of its `forEach` are empty"
+            }
             None => "the policy is suspended",
         };
         return Err(skip(SkipCause::Suspended, reason.to_owned()));

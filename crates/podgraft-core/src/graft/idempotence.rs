@@ -1,5 +1,6 @@
 //! Finds policies that are not idempotent: a second run over their output would change more.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use memchr::memmem;
@@ -14,7 +15,7 @@ use crate::options::Options;
 use crate::outcome::PolicyReport;
 use crate::plan::draft::Draft;
 use crate::plan::plan;
-use crate::policy::Policy;
+use crate::policy::{EnvChange, Policy};
 use crate::record::restore_order;
 use crate::source::Source;
 use crate::yaml::parse::parse;
@@ -22,8 +23,20 @@ use crate::yaml::value::is_equal;
 
 use super::document::DocumentTask;
 
-/// A policy that may read what it writes, and the range in its file that shows it.
-type SelfReadingPolicy<'p> = (&'p Policy, Range<usize>);
+/// A policy that a second run may not find done, with the range in its file that shows it.
+struct DoubtfulPolicy<'p> {
+    policy: &'p Policy,
+    at: Range<usize>,
+    cause: DoubtCause,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DoubtCause {
+    /// It may read what it writes.
+    ReadsItself,
+    /// It joins a text to a variable, label or annotation to which another text is joined with another separator.
+    OtherSeparator,
+}
 
 /// What a second run over the result would do.
 #[derive(Default)]
@@ -72,20 +85,36 @@ impl DocumentTask<'_> {
             .value(&draft.root())
             .and_then(|result| self.plan_result(&result))
             .unwrap_or_default();
-        let repeated = |(policy, word): SelfReadingPolicy<'_>| {
-            let more = second_run.further_changes(policy)?;
-            (!more.is_empty()).then(|| not_idempotent(workload, policy, word, &more))
+        let repeated = |doubt: DoubtfulPolicy<'_>| {
+            let more = second_run.further_changes(doubt.policy)?;
+            (!more.is_empty()).then(|| not_idempotent(workload, &doubt, &more))
         };
         doubtful.into_iter().filter_map(repeated).collect()
     }
 
-    /// The policies that may read what they write and did change the workload.
-    fn doubtful(&self, reports: &[PolicyReport]) -> Vec<SelfReadingPolicy<'_>> {
-        let policies = self.setting.policies.iter();
+    /// The policies that a second run may not find done, and that did change the workload.
+    fn doubtful(&self, reports: &[PolicyReport]) -> Vec<DoubtfulPolicy<'_>> {
+        let policies = self.setting.policies;
+        let other_separators = JoinedTexts::of(policies);
+        let doubt = |policy: &'_ Policy| {
+            let of_joins = || {
+                Some((
+                    other_separators.in_policy(policy)?,
+                    DoubtCause::OtherSeparator,
+                ))
+            };
+            self_reference(policy)
+                .map(|at| (at, DoubtCause::ReadsItself))
+                .or_else(of_joins)
+        };
         policies
-            .filter_map(|policy| Some((policy, self_reference(policy)?)))
-            .filter(|(policy, _)| {
-                report_of(policy, reports)
+            .iter()
+            .filter_map(|policy| {
+                let (at, cause) = doubt(policy)?;
+                Some(DoubtfulPolicy { policy, at, cause })
+            })
+            .filter(|doubt| {
+                report_of(doubt.policy, reports)
                     .is_some_and(|report| report.outcome.injections().is_some())
             })
             .collect()
@@ -131,12 +160,60 @@ fn report_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r Pol
     reports.find(|report| *report.policy == *policy.identity)
 }
 
+/// What the policies of a run join texts to.
+struct JoinedTexts<'p> {
+    /// The separators that are used for each variable, label and annotation.
+    separators: HashMap<(&'static str, &'p str), HashSet<&'p str>>,
+}
+
+impl<'p> JoinedTexts<'p> {
+    fn of(policies: &'p [Policy]) -> Self {
+        let mut separators: HashMap<_, HashSet<&str>> = HashMap::new();
+        for (field, change) in policies.iter().flat_map(joined_texts) {
+            let used = separators.entry((field, change.name.as_str())).or_default();
+            used.insert(&change.separator);
+        }
+        JoinedTexts { separators }
+    }
+
+    /// The first text of a policy beside one with another separator. Where one text ends and the other one begins, a
+    /// second run cannot tell.
+    fn in_policy(&self, policy: &Policy) -> Option<Range<usize>> {
+        let is_apart = |(field, change): &(&'static str, &EnvChange)| {
+            self.separators[&(*field, change.name.as_str())].len() > 1
+        };
+        let (_, change) = joined_texts(policy).find(is_apart)?;
+        Some(change.item.at.clone())
+    }
+}
+
+/// The changes of a policy that join a text, each with the field that it changes.
+fn joined_texts(policy: &Policy) -> impl Iterator<Item = (&'static str, &EnvChange)> {
+    let injections = policy.rules.iter().map(|rule| &rule.inject);
+    let changes = injections.flat_map(|inject| {
+        let variables = inject.env.iter().map(|change| ("env", change));
+        let texts = inject.text_changes.iter();
+        variables.chain(texts.map(|text| (text.field, &text.change)))
+    });
+    changes.filter(|(_, change)| change.op.joins())
+}
+
 fn not_idempotent(
     workload: &Workload<'_>,
-    policy: &Policy,
-    word: Range<usize>,
+    doubt: &DoubtfulPolicy<'_>,
     more: &[Change],
 ) -> Diagnostic {
+    let policy = doubt.policy;
+    let (label, help) = match doubt.cause {
+        DoubtCause::ReadsItself => (
+            "this reads what it writes",
+            "ask first whether it is done: a `test` in the patch, or a condition in the expression",
+        ),
+        DoubtCause::OtherSeparator => (
+            "another text is joined with another `separator`, and a second run does not find this one",
+            "give all texts of it the same `separator`, or use `apply --in-place`, which records what was there before",
+        ),
+    };
     let message = format!(
         "applied to its own result, policy `{}` would change {} once more: {}",
         policy.identity,
@@ -144,10 +221,8 @@ fn not_idempotent(
         list(more)
     );
     Diagnostic::error(Code::NotIdempotent, message)
-        .at(policy.text.place(word), "this reads what it writes")
-        .help(
-            "ask first whether it is done: a `test` in the patch, or a condition in the expression",
-        )
+        .at(policy.text.place(doubt.at.clone()), label)
+        .help(help)
 }
 
 /// Returns the range of the first place where a policy may read what it writes: a patch, a container's variable if

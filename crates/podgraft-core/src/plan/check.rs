@@ -105,6 +105,7 @@ impl<'c> Planner<'c, '_> {
             fields.any(|field| item.value.get(field).is_some())
         });
         let mut effects = of_pod
+            .chain(&inject.pod_security_context)
             .chain(new)
             .chain(ports)
             .chain(variables)

@@ -18,6 +18,7 @@ use crate::source::{Place, folder_of};
 
 use super::RuleContext;
 use super::equality::is_same;
+use super::forbidden;
 
 /// The label of all generated objects:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
@@ -129,6 +130,10 @@ impl RuleContext<'_, '_> {
         let object = generate.resource.expand(evaluator);
         let mut object =
             object.map_err(|found| found.into_iter().map(in_place).collect::<Vec<_>>())?;
+        let forbidden = forbidden::refuse_generated(*self, &object, &generate.at);
+        if !forbidden.is_empty() {
+            return Err(forbidden);
+        }
         self.complete(&mut object);
         let name = name_in(&object, &self.workload.source.name, self.options)
             .expect("its name was checked when it was expanded");

@@ -52,9 +52,8 @@ impl Planner<'_, '_> {
         };
         // A limit without a request is also the request. Another request would cost the pod its QoS class `Guaranteed`.
         if let ("resources", "requests", [resource]) = (first.as_str(), field.as_str(), rest) {
-            let resources = part.and_then(|part| self.draft.get(part, first));
-            let limits = resources.and_then(|part| self.draft.get(&part, "limits"));
-            return limits.is_some_and(|limits| self.draft.get(&limits, resource).is_some());
+            let limit = ["resources", "limits", resource];
+            return part.is_some_and(|part| self.draft.get_in(part, &limit).is_some());
         }
         if first != "securityContext" {
             return false;
@@ -75,8 +74,15 @@ impl Planner<'_, '_> {
             return true;
         }
         // The kubelet does not start a container as root if `runAsNonRoot` is true.
+        let context = part.and_then(|part| self.draft.get(part, first));
+        if field == "runAsUser" && *value == 0 {
+            let own = context
+                .as_ref()
+                .map(|context| self.draft.text_at(context, "runAsNonRoot"));
+            let of_pod = || self.draft.text_at(pod.as_ref()?, "runAsNonRoot");
+            return own.flatten().or_else(of_pod).as_deref() == Some("true");
+        }
         if field == "runAsNonRoot" && *value == Value::Bool(true) {
-            let context = part.and_then(|part| self.draft.get(part, first));
             let user = context.and_then(|context| self.draft.text_at(&context, "runAsUser"));
             let user = user.map_or_else(
                 || self.user_of(pod.as_ref()),

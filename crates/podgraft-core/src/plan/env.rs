@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::change::{ChangeTarget, Join, JoinPlace, Operation, OriginalVariable};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
-use crate::policy::{EnvChange, EnvOp, Position};
+use crate::policy::{EnvChange, EnvOp, Injection, Position};
 use crate::record::has_token;
 use crate::yaml::value::field;
 
@@ -129,16 +129,26 @@ impl<'t> Planner<'_, 't> {
             self.draft.remove(list, index)?;
         }
         self.report(Operation::Remove, || change.target());
-        self.warn_of_users(change);
         Ok(())
     }
 
-    /// Warns of texts that use `$(X)` when X is removed: Kubernetes then leaves `$(X)` as it is.
-    fn warn_of_users(&mut self, change: VariableChange<'_>) {
+    /// The entries that remove a variable which the container has.
+    pub(super) fn removed_variables<'i>(
+        &self,
+        container: &Container<'_>,
+        inject: &'i Injection,
+    ) -> Vec<&'i EnvChange> {
+        let removals = inject.env.iter().filter(|entry| entry.op == EnvOp::Remove);
+        removals
+            .filter(|&entry| self.variable(VariableChange { container, entry }).is_some())
+            .collect()
+    }
+
+    /// Warns of texts that use `$(X)` where X was removed, and is not set again before them: Kubernetes then leaves
+    /// `$(X)` as it is.
+    pub(super) fn warn_of_users(&mut self, change: VariableChange<'_>) {
         let name = &change.entry.name;
-        let is_set_again =
-            |candidate: &EnvChange| candidate.name == *name && candidate.op != EnvOp::Remove;
-        if self.options.brief || self.inject.env.iter().any(is_set_again) {
+        if self.options.brief {
             return;
         }
         let Some(part) = self.container_part(change.container) else {
@@ -148,18 +158,31 @@ impl<'t> Planner<'_, 't> {
             return;
         }
         let value = self.draft.value(&part).unwrap_or_default();
-        let users = users_of(name, &value);
+        let is_called = |variable: &Value| variable.get("name").is_some_and(|own| own == name);
+        let set_again = items_of(&value, "env").iter().position(is_called);
+        let users = users_of(name, &value, set_again);
         if users.is_empty() {
             return;
         }
+        let (again, help) = match set_again {
+            None => (
+                "",
+                format!("set `{name}` in the policy, or change what uses it"),
+            ),
+            Some(_) => (
+                " and sets it again behind its users",
+                format!(
+                    "replace its value (`onConflict: Replace`), or state a `position` for `{name}`"
+                ),
+            ),
+        };
         let message = format!(
-            "policy `{}` removes `{name}`, and `$({name})` in {} of container `{}` becomes the text itself",
+            "policy `{}` removes `{name}`{again}, and `$({name})` in {} of container `{}` becomes the text itself",
             self.policy.identity,
             users.join(", "),
             change.container.name
         );
         let removed_at = self.policy.text.place(change.entry.item.at.clone());
-        let help = format!("set `{name}` in the policy, or change what uses it");
         let warning = Diagnostic::warning(Code::OddResult, message)
             .at(
                 self.workload.place(change.container.node),
@@ -198,7 +221,7 @@ impl<'t> Planner<'_, 't> {
     }
 
     fn warn_of_hidden_env(&mut self, change: VariableChange<'_>) {
-        if self.options.brief {
+        if self.options.brief || self.is_in_manifest(change) {
             return;
         }
         let name = &change.entry.name;
@@ -210,6 +233,17 @@ impl<'t> Planner<'_, 't> {
         let words = words.unwrap_or("say so: --image-env");
         let help = format!("if an image sets it, {words} {container_name}:{name}=VALUE");
         self.warn_of_hidden(change, message, help);
+    }
+
+    /// Whether the manifest has the variable, which a policy of this run has removed.
+    fn is_in_manifest(&self, change: VariableChange<'_>) -> bool {
+        let tree = self.workload.tree;
+        let variables = tree.get(change.container.node, "env");
+        let mut names = variables
+            .into_iter()
+            .flat_map(|variables| tree.items(variables))
+            .filter_map(|variable| tree.scalar_at(variable, "name"));
+        names.any(|name| name == change.entry.name)
     }
 
     /// Warns that a variable of the policy hides another.
@@ -376,8 +410,11 @@ impl<'t> Planner<'_, 't> {
                     change.entry.name, change.container.name
                 );
                 let problem = self.problem(Code::Invalid, message, &change.entry.item);
-                let help =
-                    format!("set `{name}` before it, or write `$$({name})` for the text itself");
+                let how = match self.positions_of(list.as_ref(), name).is_empty() {
+                    true => format!("set `{name}` before it"),
+                    false => format!("state a `position` for `{name}` that is before it"),
+                };
+                let help = format!("{how}, or write `$$({name})` for the text itself");
                 return Err(problem.help(help).into());
             }
         }
@@ -390,13 +427,15 @@ fn is_service_variable(name: &str) -> bool {
     name.contains("_SERVICE_") || name.contains("_PORT")
 }
 
-/// The users of `$(NAME)` in a container for a message: variables, then `command` and `args`, each in backticks.
-fn users_of(name: &str, container: &Value) -> Vec<String> {
+/// The users of `$(NAME)` in a container for a message: variables, then `command` and `args`, each in backticks. Where
+/// the variable is set, these are only the variables before it.
+fn users_of(name: &str, container: &Value, set_at: Option<usize>) -> Vec<String> {
     let uses = |text: &Value| references(text.as_str().unwrap_or_default()).contains(&name);
-    let words = ["command", "args"].into_iter();
+    let words = ["command", "args"].into_iter().filter(|_| set_at.is_none());
     let words = words.filter(|key| items_of(container, key).iter().any(uses));
     let variables = items_of(container, "env").iter();
     let variables = variables
+        .take(set_at.unwrap_or(usize::MAX))
         .filter(|variable| variable.get("value").is_some_and(uses))
         .filter_map(|variable| variable.get("name")?.as_str());
     let users = variables.chain(words);

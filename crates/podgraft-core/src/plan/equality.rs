@@ -6,23 +6,24 @@ use serde_json::Value;
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
-/// Whether `existing` has every leaf of `wanted`, and beyond these only defaults.
+/// Whether two values are the same to an API server: what one of them does not state is a default in the other one.
 pub(super) fn is_same(existing: &Value, wanted: &Value) -> bool {
     compare(existing, wanted, "")
 }
 
 fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
     match (existing, wanted) {
-        (Value::Object(fields), Value::Object(wanted)) => {
-            let has_ours = wanted.iter().all(|(name, value)| match fields.get(name) {
-                Some(found) if is_of_quantities(key) => compare(found, value, QUANTITY),
-                Some(found) => compare(found, value, name),
-                // A wanted null states nothing.
-                None => value.is_null(),
-            });
+        (Value::Object(fields), Value::Object(wanted_fields)) => {
+            let has_ours = wanted_fields
+                .iter()
+                .all(|(name, value)| match fields.get(name) {
+                    Some(found) if is_of_quantities(key) => compare(found, value, QUANTITY),
+                    Some(found) => compare(found, value, name),
+                    None => states_nothing(key, name, value, wanted),
+                });
             has_ours
                 && fields.iter().all(|(name, value)| {
-                    wanted.contains_key(name) || is_default(key, name, value, existing)
+                    wanted_fields.contains_key(name) || states_nothing(key, name, value, existing)
                 })
         }
         (Value::Array(items), Value::Array(wanted)) => {
@@ -42,6 +43,16 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a field is as if it were not there: null, a default, or what an API server does not store.
+fn states_nothing(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
+    let is_not_stored = match key {
+        "readOnly" => *value == Value::Bool(false),
+        "value" => value == "",
+        _ => false,
+    };
+    value.is_null() || is_not_stored || is_default(parent, key, value, owner)
 }
 
 /// Stands for the keys of `limits` and `requests`: they are names of resources, and all their values are quantities.
@@ -68,7 +79,7 @@ mod tests {
             "terminationMessagePolicy": "File", "ports": [{"containerPort": 80, "protocol": "TCP"}],
             "resources": {"limits": {"cpu": "500m"}, "requests": {"cpu": "500m"}},
         });
-        assert!(is_same(&live, &ours));
+        assert!(is_same(&live, &ours) && is_same(&ours, &live));
         let mut other = live.clone();
         other["imagePullPolicy"] = json!("Always");
         assert!(!is_same(&other, &ours));

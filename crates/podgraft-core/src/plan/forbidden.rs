@@ -1,9 +1,11 @@
 //! Refuses what the user forbids all policies to inject (`--forbid`).
 
+use serde_json::Value;
 use std::ops::Range;
 
 use crate::dangers::{self, FoundDanger};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::inventory::written_name;
 use crate::policy::Injection;
 
 use super::RuleContext;
@@ -33,29 +35,41 @@ fn forbidden_in(subject: RuleContext<'_, '_>, inject: &Injection) -> Vec<Diagnos
     let mut problems = Vec::new();
     for part in inject.parts() {
         let found = dangers::find(&part.value).into_iter();
-        problems.extend(found.filter_map(|found| forbidden(subject, &found, &part.at)));
-    }
-    for entry in &subject.policy.generate {
-        let found = dangers::data_of_secret(entry.resource.unevaluated());
-        problems.extend(found.and_then(|found| forbidden(subject, &found, &entry.at)));
+        let title = subject.workload.title();
+        problems.extend(found.filter_map(|found| forbidden(subject, &found, &part.at, &title)));
     }
     problems
 }
 
-/// The error for what a policy has at a place of its file, if that is forbidden.
+/// Returns an error for each forbidden part of an object that a policy generates.
+pub(super) fn refuse_generated(
+    subject: RuleContext<'_, '_>,
+    object: &Value,
+    at: &Range<usize>,
+) -> Vec<Diagnostic> {
+    if subject.options.forbid.is_empty() {
+        return Vec::new();
+    }
+    let found = dangers::find_generated(object).into_iter();
+    let title = format!("the {} that it generates", written_name(object));
+    found
+        .filter_map(|found| forbidden(subject, &found, at, &title))
+        .collect()
+}
+
+/// The error for what a policy has at a place of its file, if that is forbidden. `title` is what it goes into.
 fn forbidden(
     subject: RuleContext<'_, '_>,
     found: &FoundDanger,
     at: &Range<usize>,
+    title: &str,
 ) -> Option<Diagnostic> {
     if !subject.options.forbid.contains(&found.danger) {
         return None;
     }
     let message = format!(
-        "policy `{}` would put `{}` into {}",
-        subject.policy.identity,
-        found.excerpt,
-        subject.workload.title()
+        "policy `{}` would put `{}` into {title}",
+        subject.policy.identity, found.excerpt
     );
     let problem = Diagnostic::error(Code::Forbidden, message)
         .at(subject.workload.name_place(), "this workload")

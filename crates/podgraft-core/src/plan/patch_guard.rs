@@ -95,11 +95,11 @@ impl<'t> Planner<'_, 't> {
             let lost = old
                 .iter()
                 .find(|item| !rest.any(|candidate| candidate == *item));
-            let Some(ProtectedItem { name, .. }) = lost else {
+            let Some(ProtectedItem { name, planned, .. }) = lost else {
                 continue;
             };
-            let is_added = |item: &ProtectedItem| item.name == *name && item.planned.is_some();
-            let (message, help) = match new.iter().any(is_added) {
+            let stays = new.iter().any(|item| item.name == *name);
+            let (message, help) = match planned.is_some() && stays {
                 true => (
                     format!(
                         "a patch must not change the {word} `{name}`, which a policy of this run puts there"

@@ -180,9 +180,13 @@ impl<'c, 't> Planner<'c, 't> {
         for item in &inject.env_from {
             self.attempt(|planner| planner.env_from(container, item));
         }
+        let removed = self.removed_variables(container, inject);
         // `envFrom` comes before `env`, because a text may be joined to a variable that an injected source brings.
         for entry in super::env_order::in_order_of_use(&inject.env) {
             self.attempt(|planner| planner.env(VariableChange { container, entry }));
+        }
+        for entry in removed {
+            self.warn_of_users(VariableChange { container, entry });
         }
         for item in &inject.volume_mounts {
             self.attempt(|planner| planner.volume_mount(container, item));

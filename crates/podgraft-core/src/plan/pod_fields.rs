@@ -1,7 +1,7 @@
 //! Plans fields of the pod spec that have no word of their own in `inject`, and defaults of the pod's security context.
 //! Each value is set where there is none, merged into a list, or compared with the existing value.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 use crate::change::{ChangeTarget, Operation};
@@ -38,7 +38,8 @@ impl Planner<'_, '_> {
         let mut missing = Vec::new();
         let part = self.draft.get(&self.pod_spec_part(), "securityContext");
         let is_windows = self.is_for_windows();
-        let is_root = self.user_of(part.as_ref()).as_deref() == Some("0");
+        let is_root =
+            self.user_of(part.as_ref()).as_deref() == Some("0") || self.has_root_container();
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             let is_for_linux = path.first().is_some_and(|field| {
                 LINUX_ONLY.contains(&field.as_str()) || LINUX_ONLY_OF_PODS.contains(&field.as_str())
@@ -60,6 +61,22 @@ impl Planner<'_, '_> {
             self.report(Operation::Add, || ChangeTarget::PodDefault(full));
         }
         Ok(())
+    }
+
+    /// Whether a container states that it runs as root, and not whether it may.
+    fn has_root_container(&self) -> bool {
+        let spec = self.pod_spec_part();
+        let lists = ["initContainers", "containers", "ephemeralContainers"].into_iter();
+        let mut containers = lists
+            .filter_map(|list| self.draft.get(&spec, list))
+            .flat_map(|list| self.draft.items(&list));
+        containers.any(|container| {
+            let context = self.draft.get(&container, "securityContext");
+            context.is_some_and(|context| {
+                self.draft.is_text_at(&context, "runAsUser", "0")
+                    && self.draft.get(&context, "runAsNonRoot").is_none()
+            })
+        })
     }
 
     /// Whether the pod states `os.name: windows`.
@@ -138,6 +155,11 @@ impl Planner<'_, '_> {
             return Ok(());
         };
         let existing = self.draft.value(&part).unwrap_or(Value::Null);
+        // Mappings are merged, so an empty one adds nothing.
+        let is_nothing = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+        if existing.is_object() && is_nothing(&value) {
+            return Ok(());
+        }
         if is_same(&existing, &value) {
             let holder: Vec<&str> = std::iter::once("spec")
                 .chain(path.iter().map(String::as_str))

@@ -50,7 +50,7 @@ const IPC_SYSCTLS: [&str; 4] = ["kernel.sem", "kernel.shm", "kernel.msg", "fs.mq
 pub(super) const MAX_ANNOTATIONS: usize = 256 << 10;
 
 /// The prefix of the annotation with a container's AppArmor profile; the container's name follows.
-pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+pub(super) use crate::dangers::APP_ARMOR;
 
 /// The default of `terminationGracePeriodSeconds`.
 const GRACE_SECONDS: i64 = 30;

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::{Injection, Policy, PolicyValue, Rule};
+use super::{GenerateEntry, Injection, Policy, PolicyValue, Rule};
 use crate::dangers::{self, FoundDanger};
 use crate::outcome::needs::{Need, NeedKind};
 
@@ -143,7 +144,16 @@ fn add_object(kind: NeedKind, names: &[&str], value: &Value, needs: &mut BTreeSe
     needs.extend(if keys.is_empty() { vec![object] } else { keys });
 }
 
-/// The parts that all rules of a policy inject. Templates that wait for a workload are returned unevaluated.
+/// The `spec` of an object that a policy generates, such as a DaemonSet.
+fn specification(entry: &GenerateEntry) -> Option<PolicyValue> {
+    let value = entry.resource.unevaluated().get("spec")?;
+    Some(PolicyValue {
+        value: Arc::new(value.clone()),
+        at: entry.at.clone(),
+    })
+}
+
+/// The parts that a policy injects or generates. Templates that wait for a workload are returned unevaluated.
 pub fn parts_of(policy: &Policy) -> Vec<PolicyValue> {
     let rules = policy.rules.iter();
     let mutation = policy.mutation.iter();
@@ -153,5 +163,6 @@ pub fn parts_of(policy: &Policy) -> Vec<PolicyValue> {
             None => rule.inject.parts(),
         })
         .chain(mutation.flat_map(|mutation| mutation.parts()))
+        .chain(policy.generate.iter().filter_map(specification))
         .collect()
 }

@@ -4,6 +4,8 @@ use json_patch::PatchOperation;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+use crate::dangers::APP_ARMOR;
+
 use super::{EnvOp, Injection, PolicyValue};
 
 /// Lists of a PodSpec, other than containers, that policies add items to.
@@ -12,7 +14,7 @@ pub(crate) const POD_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
 pub(crate) const CONTAINER_LISTS: [&str; 4] = ["envFrom", "ports", "env", "volumeMounts"];
 
 impl Injection {
-    /// All injected parts except labels and annotations.
+    /// All injected parts except labels and annotations that are no settings of a pod.
     pub fn parts(&self) -> Vec<PolicyValue> {
         let ephemeral = self.ephemeral_containers.iter().cloned();
         ephemeral.chain(self.parts_of_workload()).collect()
@@ -41,6 +43,13 @@ impl Injection {
             &self.pod_security_context,
         ];
         parts.extend(single.into_iter().flatten().cloned());
+        // Only the key says that such an annotation is a profile of AppArmor.
+        let annotations = self.pod_annotations.iter().chain(&self.annotations);
+        let profiles = annotations.filter(|(key, _)| key.starts_with(APP_ARMOR));
+        parts.extend(profiles.map(|(key, item)| PolicyValue {
+            value: Arc::new(json!({key.as_str(): &*item.value})),
+            at: item.at.clone(),
+        }));
         for entry in &self.patches {
             for operation in &entry.patch.0 {
                 if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {

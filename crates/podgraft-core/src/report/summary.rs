@@ -3,26 +3,32 @@
 use std::fmt::Write as _;
 
 use crate::change::ChangeKind;
-use crate::outcome::{ReportedFile, WorkloadReport};
+use crate::outcome::{ReportedFile, WorkloadReport, WorkloadStatus};
 use crate::wording::{Paint, count, one_line};
 
 /// The changed workloads with the changes of each policy, followed by the totals.
 pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut summary = String::new();
-    let (mut changed, mut unchanged) = (0, 0);
+    let (mut changed, mut unchanged, mut failed) = (0, 0, 0);
     for file in files {
         for workload in file.report.input_workloads() {
-            if !workload.status().is_change() {
-                unchanged += 1;
-                continue;
+            match workload.status() {
+                status if status.is_change() => {
+                    changed += 1;
+                    render_workload(file.name, workload, paint, &mut summary);
+                }
+                WorkloadStatus::Failed => failed += 1,
+                _ => unchanged += 1,
             }
-            changed += 1;
-            render_workload(file.name, workload, paint, &mut summary);
         }
     }
+    let left_alone = match failed {
+        0 => String::new(),
+        _ => format!(", {failed} left alone"),
+    };
     let _ = writeln!(
         summary,
-        "Plan: {} to change, {unchanged} unchanged.",
+        "Plan: {} to change, {unchanged} unchanged{left_alone}.",
         count(changed, "workload")
     );
     summary

@@ -17,8 +17,7 @@ use crate::yaml::value::{Path, Step};
 
 const TEXT_ONLY: &str = "a parameter is text: for a number write `${int(params.NAME)}`, for a boolean `${bool(params.NAME)}`";
 
-const WRITE_OUT: &str =
-    "write the value itself: only values under `inject` and `generate` take `${...}`";
+const WRITE_OUT: &str = "write the value itself: only values under `inject` and `generate`, `names` and `excludeNames` take `${...}`";
 
 /// The templates of a policy after reading: pending ones, and the paths of those already filled in.
 #[derive(Debug, Default)]

@@ -396,12 +396,23 @@ impl PolicyReader<'_, '_> {
 /// The separator if the policy states none: `:` for variables that are search paths, `,` for `MergeKeys`, else a space,
 /// as in lists of flags.
 fn default_separator(name: &str, op: EnvOp) -> String {
-    const PATH_LISTS: [&str; 5] = [
-        "PATH",
-        "PYTHONPATH",
-        "LD_LIBRARY_PATH",
+    const PATH_LISTS: [&str; 16] = [
         "CLASSPATH",
+        "CPATH",
+        "GEM_PATH",
+        "GOPATH",
+        "LD_LIBRARY_PATH",
         "LD_PRELOAD",
+        "LIBRARY_PATH",
+        "MANPATH",
+        "NODE_PATH",
+        "PATH",
+        "PERL5LIB",
+        "PKG_CONFIG_PATH",
+        "PYTHONPATH",
+        "RUBYLIB",
+        "XDG_CONFIG_DIRS",
+        "XDG_DATA_DIRS",
     ];
     let separator = match op {
         EnvOp::MergeKeys => ",",

@@ -172,7 +172,7 @@ pub struct Validation {
     pub path: Option<String>,
     /// What to do about it.
     pub help: Option<String>,
-    /// The code that the report shows, one of those of `podgraft explain`; `invalid` where none is stated.
+    /// The code that the report shows, one of those in docs/errors; `invalid` where none is stated.
     pub code: Option<String>,
     /// Asked for each entry of a list; further lists may be those of an entry.
     #[serde(default)]
@@ -208,7 +208,7 @@ pub struct Note {
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
-    /// The code that the report shows, one of those of `podgraft explain`.
+    /// The code that the report shows, one of those in docs/errors.
     pub code: String,
     /// A CEL condition on the resource and the parameters.
     pub when: Option<String>,

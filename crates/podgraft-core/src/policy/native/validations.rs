@@ -193,7 +193,7 @@ impl ValidationContext<'_, '_, '_> {
         if is_open {
             return Ok(None);
         }
-        let message = "a validation asks of the resource and the parameters only";
+        let message = "`validations` and `notes` ask of the resource and the parameters only";
         let problem = self.document.error(Code::BadExpression, at, message);
         let help = "what depends on the workload is a `matchConditions`";
         Err(vec![problem.help(help)])
