@@ -3,6 +3,7 @@
 pub mod object;
 pub mod pod;
 pub mod prefilter;
+pub(crate) mod references;
 mod root_lines;
 pub(crate) mod view;
 pub mod workload;

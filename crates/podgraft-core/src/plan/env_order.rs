@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::manifest::references::references;
 use crate::policy::EnvChange;
 
 use super::env::value_of;
@@ -89,25 +90,6 @@ impl<'c> UnplacedEntries<'c> {
     }
 }
 
-/// The names that a value refers to as `$(NAME)`. `$$(NAME)` is an escaped text, and `$()` is text, too.
-pub(super) fn references(value: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut rest = value;
-    while let Some(at) = rest.find('$') {
-        rest = &rest[at + 1..];
-        if let Some(escaped) = rest.strip_prefix('$') {
-            rest = escaped;
-        } else if let Some((name, tail)) = rest
-            .strip_prefix('(')
-            .and_then(|inner| inner.split_once(')'))
-        {
-            names.extend(Some(name).filter(|name| !name.is_empty()));
-            rest = tail;
-        }
-    }
-    names
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,11 +153,5 @@ mod tests {
             order(&[("A", "$(B)"), ("B", "$(C)"), ("C", "$(B)")]),
             "$(B) $(C) $(B)"
         );
-    }
-
-    #[test]
-    fn references_are_names_in_parentheses_that_are_not_escaped() {
-        assert_eq!(references("a$(X)b$$(Y)$(Z"), ["X"]);
-        assert_eq!(references("$(A),$()$(B)"), ["A", "B"]);
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
+use crate::manifest::references::count_filled;
 use crate::yaml::value::is_equal;
 
 use super::live::{adopt_live, is_live};
@@ -85,19 +86,25 @@ fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
         .collect();
     let places = in_order.clone();
     in_order.sort_by_key(|&index| place_of(index));
-    if places == in_order {
+    // Only the items that are in `current` exchange their positions.
+    let exchanged = (places != in_order).then(|| {
+        let mut arranged = target.clone();
+        for (&place, &from) in places.iter().zip(&in_order) {
+            arranged[place] = target[from].clone();
+        }
+        arranged
+    });
+    // A restored variable stands before its users.
+    let keeps_references =
+        |arranged: &Vec<Value>| key != "env" || count_filled(arranged) >= count_filled(target);
+    let Some(mut arranged) = exchanged.filter(keeps_references) else {
         for index in places {
             if let Some(current_index) = place_of(index) {
                 arrange_under("", &mut target[index], &current[current_index]);
             }
         }
         return;
-    }
-    // Only the items that are in `current` exchange their positions.
-    let mut arranged = target.clone();
-    for (&place, &from) in places.iter().zip(&in_order) {
-        arranged[place] = target[from].clone();
-    }
+    };
     for (&place, &from) in places.iter().zip(&in_order) {
         if let Some(index) = place_of(from) {
             arrange_under("", &mut arranged[place], &current[index]);
