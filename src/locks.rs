@@ -12,8 +12,10 @@ use memchr::memmem;
 use podgraft_core::config::FILE_NAME;
 use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 use podgraft_core::outcome::{Outcome, WorkloadReport};
-use podgraft_core::ownership::RecordedWorkload;
-use podgraft_core::record::lock::{LATER_VERSION, LOCK_FILE, Lock, LockSet, SeenWorkloads};
+use podgraft_core::ownership::{RecordedWorkload, WorkloadKey};
+use podgraft_core::record::lock::{
+    LATER_VERSION, LOCK_FILE, Lock, LockSet, SeenWorkloads, may_be_named_in,
+};
 use podgraft_core::record::{MARKER, RECORD};
 
 use crate::file_identity::{FileIdentity, identity_of};
@@ -162,15 +164,17 @@ impl LockFiles {
         });
         let seen = SeenWorkloads::of(&self.locks, of_run);
         for (index, lock) in locks.locks.iter_mut().enumerate() {
-            // In a file that is not of this run, a record goes if the file is gone, unless its workload may have moved.
-            let moved = self.moved_names(index, lock);
-            lock.retain(|key| match seen.is_gone(index, key) {
-                Some(is_gone) => !is_gone,
-                None => {
-                    !self.locks.gone.contains(&(index, key.file.clone()))
-                        || moved.contains(&key.name)
-                }
-            });
+            // In a file that is not of this run, a record goes if the file is gone.
+            let is_gone = |key: &&WorkloadKey| {
+                let is_file_gone = || self.locks.gone.contains(&(index, key.file.clone()));
+                seen.is_gone(index, key).unwrap_or_else(is_file_gone)
+            };
+            let mut gone: BTreeSet<WorkloadKey> =
+                lock.workloads().filter(is_gone).cloned().collect();
+            if !gone.is_empty() {
+                self.keep_moved(index, &mut gone);
+                lock.retain(|key| !gone.contains(key));
+            }
         }
         let records = files.iter();
         locks.put_all(records.map(|file| (&*file.input.name, file.report.records.as_slice())));
@@ -181,14 +185,9 @@ impl LockFiles {
 }
 
 impl LockFiles {
-    /// The names of recorded workloads whose file is gone, and that a marked file may have which is not of this run.
-    fn moved_names(&self, index: usize, lock: &Lock) -> HashSet<String> {
-        let gone = self.locks.gone.iter().filter(|(of, _)| *of == index);
-        let keys = gone.flat_map(|(_, file)| lock.workloads_of(file));
-        let names: BTreeSet<&str> = keys.map(|key| key.name.as_str()).collect();
-        if names.is_empty() {
-            return HashSet::new();
-        }
+    /// Takes out of the workloads that are gone those that a marked file may have which is not of this run: they may
+    /// have moved there.
+    fn keep_moved(&self, index: usize, gone: &mut BTreeSet<WorkloadKey>) {
         let home = &self.files[index].folder;
         let of_run: HashSet<&(usize, String)> = self.locks.files.values().collect();
         let is_of_run = |path: &PathBuf| {
@@ -196,18 +195,13 @@ impl LockFiles {
             file.is_ok_and(|file| of_run.contains(&(index, file)))
         };
         let found = walk(std::slice::from_ref(home), &PathFilter::default()).inputs;
-        let others = found
-            .iter()
-            .filter_map(Input::path)
-            .filter(|path| !is_of_run(path));
-        let mut moved = HashSet::new();
+        let others = found.iter().filter_map(Input::path);
+        let others = others.filter(|path| !is_of_run(path));
         for text in others.filter_map(|path| fs::read(path).ok()) {
-            let is_marked = memmem::find(&text, MARKER.as_bytes()).is_some();
-            let is_in = |name: &&&str| memmem::find(&text, name.as_bytes()).is_some();
-            let named = names.iter().filter(|_| is_marked).filter(is_in);
-            moved.extend(named.map(|name| (*name).to_owned()));
+            if memmem::find(&text, MARKER.as_bytes()).is_some() {
+                gone.retain(|key| !may_be_named_in(&text, &key.name));
+            }
         }
-        moved
     }
 }
 

@@ -109,6 +109,22 @@ fn a_run_over_a_part_keeps_the_records_of_a_file_that_moved() {
 }
 
 #[test]
+fn a_run_over_a_part_keeps_the_records_of_a_workload_that_moved() {
+    let (own, other) = (workload("one", "low"), workload("two", "mid"));
+    let place = repository(&[("x/a.yaml", format!("{own}---\n{other}"))]);
+    apply(&place, &["apps"]);
+    let applied = place.read("apps/x/a.yaml");
+    let (first, second) = applied.split_once("---\n").unwrap();
+    place.write("apps/x/a.yaml", first);
+    place.write("apps/y/b.yaml", second);
+    apply(&place, &["apps/x"]);
+    undo(&place, &["."]);
+    assert_eq!(place.read("apps/x/a.yaml"), own);
+    assert_eq!(place.read("apps/y/b.yaml"), other);
+    assert!(!place.path("podgraft.lock").exists());
+}
+
+#[test]
 fn the_lines_of_a_file_that_is_nowhere_go() {
     let place = repository(&[
         ("a.yaml", workload("one", "low")),

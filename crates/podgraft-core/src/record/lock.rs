@@ -26,7 +26,7 @@ pub use locks::LockSet;
 pub(crate) use moved::{MarkedWorkload, RecordSearch};
 pub use policy::LockedRecordError;
 use policy::split;
-pub use seen::SeenWorkloads;
+pub use seen::{SeenWorkloads, may_be_named_in};
 
 use super::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds,
@@ -380,6 +380,11 @@ impl Lock {
         workloads.any(|(key, locked)| {
             locked.policies.contains_key(policy) && top(&key.file) == top(file)
         })
+    }
+
+    /// The recorded workloads.
+    pub fn workloads(&self) -> impl Iterator<Item = &WorkloadKey> {
+        self.workloads.keys()
     }
 
     /// Removes the workloads that are not there any more.

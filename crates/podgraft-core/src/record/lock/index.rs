@@ -62,7 +62,7 @@ impl Lock {
     }
 
     /// The recorded workloads of a file.
-    pub fn workloads_of(&self, file: &str) -> impl Iterator<Item = &WorkloadKey> {
+    pub(crate) fn workloads_of(&self, file: &str) -> impl Iterator<Item = &WorkloadKey> {
         let first = WorkloadKey {
             file: file.to_owned(),
             ..WorkloadKey::default()

@@ -47,7 +47,7 @@ impl<'r> SeenWorkloads<'r> {
 
 /// Whether something in a text may be called this: the name is the value of a field whose key ends with `name`, or no
 /// key is on its line, as in a block scalar.
-fn may_be_named_in(text: &[u8], name: &str) -> bool {
+pub fn may_be_named_in(text: &[u8], name: &str) -> bool {
     let is_of_name = |char: &u8| char.is_ascii_alphanumeric() || b"-.".contains(char);
     memmem::find_iter(text, name.as_bytes()).any(|at| {
         let (before, behind) = (&text[..at], &text[at + name.len()..]);
