@@ -1,7 +1,7 @@
 //! Chooses among objects of one name without a known namespace: a workload uses the one of its own folder, else of the
 //! nearest folder above, else any of the run if all have the same content.
 
-use super::{KnownObject, UnclearObject};
+use super::{KnownObject, SourceRole, UnclearObject};
 use crate::source::Place;
 
 /// The nearest object, and the place of another one that contradicts it.
@@ -35,9 +35,12 @@ impl<'m, T> NearestObject<'m, T> {
                 (first.clone(), "one of them"),
                 (second.clone(), "the other"),
             ],
-            help: match first.source == second.source {
-                true => "take one of the two out",
-                false => {
+            help: match (first.source == second.source, self.known.standing) {
+                (true, _) => "take one of the two out",
+                (false, SourceRole::Context) => {
+                    "take one of the two out, or name only one of the files with `--context`"
+                }
+                (false, _) => {
                     "take one of the two out, or leave its file out of the run with `--exclude`"
                 }
             },

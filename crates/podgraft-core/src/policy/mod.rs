@@ -301,6 +301,15 @@ impl Rule {
     }
 }
 
+/// Names of containers that depend on the workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComputedNames {
+    /// A list of globs.
+    pub template: ValueTemplate,
+    /// Its byte range in the policy's file.
+    pub at: Range<usize>,
+}
+
 /// `containers`: which containers of a workload get the parts for containers.
 #[derive(Debug, Clone, Default)]
 pub struct ContainerChoice {
@@ -319,7 +328,7 @@ pub struct ContainerChoice {
     /// Variables of which the container must have none.
     pub without_env: Vec<String>,
     /// Templates of `names` and `excludeNames`, if they depend on the workload.
-    pub computed_names: [Option<ValueTemplate>; 2],
+    pub computed_names: [Option<ComputedNames>; 2],
     /// Conditions that the container must meet.
     pub match_conditions: Vec<MatchCondition>,
     /// An annotation with a list of container names. If it exists, it alone decides.

@@ -7,8 +7,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::glob;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
-use crate::policy::template::ValueTemplate;
-use crate::policy::{ContainerChoice, ContainerList, ContainerMode, Policy};
+use crate::policy::{ComputedNames, ContainerChoice, ContainerList, ContainerMode, Policy};
 
 use super::filters::matches_any;
 use super::{Baseline, WorkloadFacts};
@@ -85,15 +84,15 @@ impl WorkloadFacts<'_, '_> {
         }
         let mut computed = choice.clone();
         let [names, exclude_names] = &choice.computed_names;
-        if let Some(template) = names {
-            computed.names = self.globs_of(policy, template)?;
+        if let Some(names) = names {
+            computed.names = self.globs_of(policy, names)?;
             // An empty list of names would match all containers, but here it means that none is chosen.
             if computed.names.is_empty() {
                 computed.include.clear();
             }
         }
-        if let Some(template) = exclude_names {
-            computed.exclude_names = self.globs_of(policy, template)?;
+        if let Some(names) = exclude_names {
+            computed.exclude_names = self.globs_of(policy, names)?;
         }
         Ok(Some(computed))
     }
@@ -101,22 +100,35 @@ impl WorkloadFacts<'_, '_> {
     fn globs_of(
         &self,
         policy: &Policy,
-        template: &ValueTemplate,
+        names: &ComputedNames,
     ) -> Result<Vec<GlobMatcher>, Box<Diagnostic>> {
-        let value = template
+        let bad = |message| self.bad_names(policy, names, message);
+        let value = names
+            .template
             .evaluate(&self.evaluator(policy))
-            .map_err(|fault| self.bad_names(policy, fault.message))?;
+            .map_err(|fault| {
+                let help = fault.help;
+                Box::new(Diagnostic {
+                    help,
+                    ..*bad(fault.message)
+                })
+            })?;
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
         let compiled = |entry: &Value| {
             let text = entry.as_str().ok_or("a container's name is no text")?;
             glob::compile(text, glob::GlobSubject::Text)
         };
         let globs: Result<Vec<GlobMatcher>, String> = entries.iter().map(compiled).collect();
-        globs.map_err(|message| self.bad_names(policy, message))
+        globs.map_err(bad)
     }
 
-    fn bad_names(&self, policy: &Policy, message: String) -> Box<Diagnostic> {
-        let place = policy.text.place(policy.selects.at.clone());
+    fn bad_names(
+        &self,
+        policy: &Policy,
+        names: &ComputedNames,
+        message: String,
+    ) -> Box<Diagnostic> {
+        let place = policy.text.place(names.at.clone());
         let problem = Diagnostic::error(Code::BadExpression, message)
             .at(self.workload.name_place(), "for this workload");
         Box::new(problem.at(place, format!("policy `{}`", policy.identity)))

@@ -11,9 +11,9 @@ use crate::diagnostic::Code;
 use crate::glob;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{
-    ConditionWord, ConditionWords, ContainerChoice, ContainerList, KindPattern, LabelSelector,
-    MetadataKey, OptFrom, OptRule, OtherInjector, Sample, SelectorOperator, SelectorRequirement,
-    WorkloadFilter, names,
+    ComputedNames, ConditionWord, ConditionWords, ContainerChoice, ContainerList, KindPattern,
+    LabelSelector, MetadataKey, OptFrom, OptRule, OtherInjector, Sample, SelectorOperator,
+    SelectorRequirement, WorkloadFilter, names,
 };
 use crate::yaml::value::Path;
 
@@ -317,7 +317,7 @@ impl PolicyReader<'_, '_> {
     }
 
     /// `names` or `excludeNames` as a template; `None` if nothing in it waits for a workload.
-    fn computed_names(&self, names: &[String], at: &Path) -> Option<ValueTemplate> {
+    fn computed_names(&self, names: &[String], at: &Path) -> Option<ComputedNames> {
         let waiting = self.unfilled.templates.iter();
         let templates = waiting.filter(|(path, _)| path.starts_with(at));
         let within = |path: &Path| Path(path.0[at.0.len()..].to_vec());
@@ -325,7 +325,10 @@ impl PolicyReader<'_, '_> {
             .map(|(path, template)| (within(path), template.clone()))
             .collect();
         let names = names.iter().map(String::as_str).map(Value::from).collect();
-        (!texts.is_empty()).then(|| ValueTemplate::new(names, texts))
+        (!texts.is_empty()).then(|| ComputedNames {
+            template: ValueTemplate::new(names, texts),
+            at: self.document.span(at),
+        })
     }
 
     pub(super) fn opt(
