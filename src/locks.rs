@@ -188,15 +188,13 @@ impl LockFiles {
     /// Takes out of the workloads that are gone those that a marked file may have which is not of this run: they may
     /// have moved there.
     fn keep_moved(&self, index: usize, gone: &mut BTreeSet<WorkloadKey>) {
-        let home = &self.files[index].folder;
-        let of_run: HashSet<&(usize, String)> = self.locks.files.values().collect();
-        let is_of_run = |path: &PathBuf| {
-            let file = path.strip_prefix(home).map(path_in_lock);
-            file.is_ok_and(|file| of_run.contains(&(index, file)))
-        };
-        let found = walk(std::slice::from_ref(home), &PathFilter::default()).inputs;
+        let home = std::slice::from_ref(&self.files[index].folder);
+        let of_run = self.locks.files.values();
+        let of_run = of_run.map(|(lock, file)| self.files[*lock].folder.join(file));
+        let of_run: HashSet<PathBuf> = of_run.collect();
+        let found = walk(home, &PathFilter::default()).inputs;
         let others = found.iter().filter_map(Input::path);
-        let others = others.filter(|path| !is_of_run(path));
+        let others = others.filter(|path| !of_run.contains(path));
         for text in others.filter_map(|path| fs::read(path).ok()) {
             if memmem::find(&text, MARKER.as_bytes()).is_some() {
                 gone.retain(|key| !may_be_named_in(&text, &key.name));

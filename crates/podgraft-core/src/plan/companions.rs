@@ -17,7 +17,7 @@ use crate::record::{digest, rest_below};
 use crate::source::{Place, folder_of};
 
 use super::RuleContext;
-use super::equality::is_same;
+use super::equality::is_stated;
 use super::forbidden;
 
 /// The label of all generated objects:
@@ -378,6 +378,6 @@ fn is_same_object(existing: &Value, generated: &Value) -> bool {
             .all(|key| wanted.contains_key(key))
         && wanted.keys().filter(is_data).all(|key| {
             let existing = existing_fields.get(key);
-            existing.is_some_and(|existing| is_same(existing, &wanted[key]))
+            existing.is_some_and(|existing| is_stated(key, existing, &wanted[key]))
         })
 }

@@ -6,12 +6,24 @@ use serde_json::Value;
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 
-/// Whether two values are the same to an API server: what one of them does not state is a default in the other one.
+/// Whether two values of a pod are the same to an API server: what one of them does not state is a default in the other
+/// one.
 pub(super) fn is_same(existing: &Value, wanted: &Value) -> bool {
-    compare(existing, wanted, "")
+    compare(existing, wanted, "", states_nothing)
 }
 
-fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
+/// Whether a field of an object of any kind has every leaf of `wanted`, and beyond these only defaults. What is a default in
+/// a pod need not be one there, so `wanted` must be stated.
+pub(super) fn is_stated(key: &str, existing: &Value, wanted: &Value) -> bool {
+    compare(existing, wanted, key, |_, _, value, _| value.is_null())
+}
+
+/// Whether a field is as if it were not there. Takes the parent's key, the key, the value, and the mapping that has it.
+type IsNothing = fn(&str, &str, &Value, &Value) -> bool;
+
+/// `is_nothing` is asked about the fields that only `wanted` has.
+fn compare(existing: &Value, wanted: &Value, key: &str, is_nothing: IsNothing) -> bool {
+    let compare = |found: &Value, value: &Value, key: &str| compare(found, value, key, is_nothing);
     match (existing, wanted) {
         (Value::Object(fields), Value::Object(wanted_fields)) => {
             let has_ours = wanted_fields
@@ -19,7 +31,7 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
                 .all(|(name, value)| match fields.get(name) {
                     Some(found) if is_of_quantities(key) => compare(found, value, QUANTITY),
                     Some(found) => compare(found, value, name),
-                    None => states_nothing(key, name, value, wanted),
+                    None => is_nothing(key, name, value, wanted),
                 });
             has_ours
                 && fields.iter().all(|(name, value)| {
@@ -45,14 +57,27 @@ fn compare(existing: &Value, wanted: &Value, key: &str) -> bool {
     }
 }
 
-/// Whether a field is as if it were not there: null, a default, or what an API server does not store.
+/// Mappings whose keys anybody may choose. Nothing in them is a default.
+const FREE_MAPPINGS: [&str; 8] = [
+    "annotations",
+    "data",
+    "labels",
+    "matchLabels",
+    "nodeSelector",
+    "options",
+    "stringData",
+    "volumeAttributes",
+];
+
+/// Whether a field is null, a default, or what an API server does not store.
 fn states_nothing(parent: &str, key: &str, value: &Value, owner: &Value) -> bool {
     let is_not_stored = match key {
         "readOnly" => *value == Value::Bool(false),
         "value" => value == "",
         _ => false,
     };
-    value.is_null() || is_not_stored || is_default(parent, key, value, owner)
+    let is_default = || is_not_stored || is_default(parent, key, value, owner);
+    value.is_null() || !FREE_MAPPINGS.contains(&parent) && is_default()
 }
 
 /// Stands for the keys of `limits` and `requests`: they are names of resources, and all their values are quantities.
@@ -80,11 +105,19 @@ mod tests {
             "resources": {"limits": {"cpu": "500m"}, "requests": {"cpu": "500m"}},
         });
         assert!(is_same(&live, &ours) && is_same(&ours, &live));
+        assert!(is_stated("spec", &live, &ours) && !is_stated("spec", &ours, &live));
         let mut other = live.clone();
         other["imagePullPolicy"] = json!("Always");
         assert!(!is_same(&other, &ours));
         let mut more = live;
         more["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 81, "protocol": "TCP"}]);
         assert!(!is_same(&more, &ours));
+        let [free, empty] = [
+            json!({"csi": {"volumeAttributes": {"protocol": "TCP", "value": ""}}}),
+            json!({"csi": {"volumeAttributes": {}}}),
+        ];
+        assert!(!is_same(&free, &empty) && !is_same(&empty, &free));
+        let data = json!({"protocol": "TCP"});
+        assert!(!is_stated("data", &data, &json!({})) && !is_stated("data", &json!({}), &data));
     }
 }
