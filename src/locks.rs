@@ -188,11 +188,12 @@ impl LockFiles {
     /// Takes out of the workloads that are gone those that a marked file may have which is not of this run: they may
     /// have moved there.
     fn keep_moved(&self, index: usize, gone: &mut BTreeSet<WorkloadKey>) {
-        let home = std::slice::from_ref(&self.files[index].folder);
+        let home = self.files[index].folder.as_path();
+        let top = root_of(home).unwrap_or(home).to_path_buf();
         let of_run = self.locks.files.values();
         let of_run = of_run.map(|(lock, file)| self.files[*lock].folder.join(file));
         let of_run: HashSet<PathBuf> = of_run.collect();
-        let found = walk(home, &PathFilter::default()).inputs;
+        let found = walk(&[top], &PathFilter::default()).inputs;
         let others = found.iter().filter_map(Input::path);
         let others = others.filter(|path| !of_run.contains(path));
         for text in others.filter_map(|path| fs::read(path).ok()) {

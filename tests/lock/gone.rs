@@ -111,17 +111,25 @@ fn a_run_over_a_part_keeps_the_records_of_a_file_that_moved() {
 #[test]
 fn a_run_over_a_part_keeps_the_records_of_a_workload_that_moved() {
     let (own, other) = (workload("one", "low"), workload("two", "mid"));
-    let place = repository(&[("x/a.yaml", format!("{own}---\n{other}"))]);
-    apply(&place, &["apps"]);
-    let applied = place.read("apps/x/a.yaml");
-    let (first, second) = applied.split_once("---\n").unwrap();
-    place.write("apps/x/a.yaml", first);
-    place.write("apps/y/b.yaml", second);
-    apply(&place, &["apps/x"]);
-    undo(&place, &["."]);
-    assert_eq!(place.read("apps/x/a.yaml"), own);
-    assert_eq!(place.read("apps/y/b.yaml"), other);
-    assert!(!place.path("podgraft.lock").exists());
+    // Below the same lock file, and out of the folder of the lock file.
+    for (has_lock_below, moved) in [(false, "apps/y/b.yaml"), (true, "b.yaml")] {
+        let place = repository(&[("x/a.yaml", format!("{own}---\n{other}"))]);
+        if has_lock_below {
+            let config = "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n";
+            place.write("apps/podgraft.yaml", config);
+        }
+        apply(&place, &["apps"]);
+        let applied = place.read("apps/x/a.yaml");
+        let (first, second) = applied.split_once("---\n").unwrap();
+        place.write("apps/x/a.yaml", first);
+        place.write(moved, second);
+        apply(&place, &["apps/x"]);
+        undo(&place, &["."]);
+        assert_eq!(place.read("apps/x/a.yaml"), own);
+        assert_eq!(place.read(moved), other);
+        assert!(!place.path("podgraft.lock").exists());
+        assert!(!place.path("apps/podgraft.lock").exists());
+    }
 }
 
 #[test]
