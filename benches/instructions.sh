@@ -120,6 +120,11 @@ fi
 for name in "${names[@]}"; do
   before=$(sed -n "s/^$name //p" "$stored")
   now=${counted[$name]}
+  if [ -z "$before" ]; then
+    echo "$stored has no count of $name: BLESS=1 writes it" >&2
+    failed=1
+    continue
+  fi
   printf '%-14s %12d instructions, %12d stored (%+d %%)\n' "$name" "$now" "$before" $(((now - before) * 100 / before))
   if [ $((now * 100)) -gt $((before * (100 + most))) ]; then
     echo "$name takes more than $most % more instructions than $stored says" >&2

@@ -51,15 +51,16 @@ impl<'a> DocumentTask<'a> {
 
     /// Parses and processes a document that may hold a workload.
     pub(super) fn read(self, memory: &mut DocumentCaches<'_>) -> FileReport {
+        // A file may have further documents, without objects.
+        let is_whole = self.bytes.len() == self.setting.length;
+        if let Some(tree) = self.setting.tree.filter(|_| is_whole) {
+            let source = self.source_of(tree.text(), memory);
+            return self.graft(tree, &source, memory);
+        }
         let source = match self.source(memory) {
             Ok(source) => source,
             Err(problem) => return unread(vec![problem]),
         };
-        // A file may have further documents, without objects.
-        let is_whole = self.bytes.len() == self.setting.length;
-        if let Some(tree) = self.setting.tree.filter(|_| is_whole) {
-            return self.graft(tree, &source, memory);
-        }
         match parse(source.text) {
             Ok(tree) => self.graft(&tree, &source, memory),
             Err(error) => unreadable(source.text, vec![parse_problem(&error, &source)]),
@@ -90,9 +91,13 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    fn source(&self, memory: &mut DocumentCaches<'_>) -> Result<Source<'a>, Diagnostic> {
+    fn source_of<'t>(&self, text: &'t str, memory: &mut DocumentCaches<'_>) -> Source<'t> {
         let first_line = memory.lines.line_at(self.in_run);
-        let source = |text| Source::from_line(Arc::clone(self.setting.name), text, first_line);
+        Source::from_line(Arc::clone(self.setting.name), text, first_line)
+    }
+
+    fn source(&self, memory: &mut DocumentCaches<'_>) -> Result<Source<'a>, Diagnostic> {
+        let mut source = |text| self.source_of(text, memory);
         let until = match std::str::from_utf8(self.bytes) {
             Ok(text) => return Ok(source(text)),
             Err(error) => error.valid_up_to(),
