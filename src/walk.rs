@@ -181,8 +181,8 @@ impl FileWalk {
             let written = folder.as_deref().and_then(|folder| written.get(folder));
             if let Some((written, path)) = written.zip(input.path())
                 && let Some(name) = path.file_name()
-                && folder_of(&path) != written
             {
+                // Also where the paths are the same: `sub//a.yaml`.
                 input.name = text_of(&written.join(name)).into();
             }
         }

@@ -237,6 +237,7 @@ fn a_folder_that_is_written_in_several_ways_is_one() {
         apply(["REAL/shop/a.yaml", "shop/../shop/b.yaml", c, "./d.yaml"]),
         plain
     );
+    assert_eq!(apply(["shop//a.yaml", "shop/./b.yaml", c, d]), plain);
     let upward = apply([d, c, b, a]);
     assert_eq!(
         apply([
