@@ -11,7 +11,7 @@ use podgraft_core::outcome::WorkloadReport;
 use podgraft_core::policy::read::ParamSetting;
 use podgraft_core::policy::schema::{did_you_mean, nearest};
 use podgraft_core::source::Place;
-use podgraft_core::yaml::splice::{Edit, splice};
+use podgraft_core::yaml::splice::Edit;
 
 use super::{complete_with_policy, fail, no_policy_given};
 use crate::args;
@@ -56,7 +56,7 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
     grafted
         .problems
         .retain(|problem| problem.code != Code::NoManifests);
-    print_list(&grafted, &list, text, &args.output, console)
+    print_list(&grafted, &list, &args.output, console)
 }
 
 fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
@@ -156,7 +156,6 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> 
 fn print_list(
     grafted: &GraftOutcome,
     list: &ResourceList<'_>,
-    text: &str,
     output: &args::OutputArgs,
     console: Console,
 ) -> Result<Exit, Diagnostic> {
@@ -169,10 +168,12 @@ fn print_list(
     let report = report.filter(|_| refused.is_none());
     let workloads = report.into_iter().flat_map(|report| &report.workloads);
     results.extend(workloads.flat_map(|workload| of_workload(list, workload)));
-    let mut edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
-    edits.extend(list.results_edit(&results));
-    edits.sort_by_key(|edit| edit.at.start);
-    print(&splice(text.as_bytes(), &edits))?;
+    let edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
+    print(
+        &list
+            .with_results(edits, &results)
+            .map_err(|problem| *problem)?,
+    )?;
     if refused.is_none() {
         console.show(&grafted.problems);
         console.inform(&podgraft_core::report::text::render(&grafted.reported()));

@@ -4,11 +4,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{INDEX, PATH, ResourceList};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::outcome::WorkloadReport;
 use crate::source::Place;
 use crate::wording;
-use crate::yaml::splice::Edit;
+use crate::yaml::parse::parse;
+use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, Step};
 
@@ -93,7 +94,7 @@ pub fn of_workload<'l>(
     list: &'l ResourceList<'_>,
     workload: &WorkloadReport,
 ) -> Vec<FunctionResult<'l>> {
-    let item = list.item_at(list.line_start(workload.line));
+    let item = list.item_at(workload.extent.start);
     let reports = workload.policies.iter();
     reports
         .filter_map(|report| report.words("injected by "))
@@ -102,11 +103,57 @@ pub fn of_workload<'l>(
 }
 
 impl ResourceList<'_> {
-    /// The edit that adds results to the list; `None` if there are no results.
-    pub fn results_edit(&self, results: &[FunctionResult<'_>]) -> Option<Edit> {
+    /// The list with other edits and with the results.
+    ///
+    /// # Errors
+    /// If it is written so that they cannot be added to it, or if it has results that cannot be read.
+    pub fn with_results(
+        &self,
+        mut edits: Vec<Edit>,
+        results: &[FunctionResult<'_>],
+    ) -> Result<Vec<u8>, Box<Diagnostic>> {
         if results.is_empty() {
-            return None;
+            return Ok(splice(self.source.text.as_bytes(), &edits));
         }
+        let earlier = self.tree.get(self.root, "results");
+        let earlier_count = match earlier.map(|earlier| self.value(earlier)) {
+            None | Some(Some(Value::Null)) => 0,
+            Some(Some(Value::Array(earlier))) => earlier.len(),
+            Some(_) => return Err(self.no_results()),
+        };
+        edits.extend(self.results_edit(results));
+        edits.sort_by_key(|edit| edit.at.start);
+        let output = splice(self.source.text.as_bytes(), &edits);
+        // Where no other way of writing a mapping is possible, the edit is right.
+        if earlier.is_none() && self.tree.is_plain() {
+            return Ok(output);
+        }
+        let text = String::from_utf8_lossy(&output);
+        let count = |tree: &Tree<'_>, key: &str| {
+            let list = tree.get(*tree.roots().first()?, key)?;
+            Some(tree.items(list).count())
+        };
+        let is_right = parse(&text).is_ok_and(|tree| {
+            count(&tree, "results") == Some(earlier_count + results.len())
+                && count(&tree, "items").is_some() == count(&self.tree, "items").is_some()
+        });
+        match is_right {
+            true => Ok(output),
+            false => Err(self.no_results()),
+        }
+    }
+
+    fn no_results(&self) -> Box<Diagnostic> {
+        let message = "results cannot be added to this list";
+        let root = self.source.place(self.tree.span(self.root));
+        let problem = Diagnostic::error(Code::BadResourceList, message).at(root, "here");
+        Box::new(
+            problem.help("write `items:` and `results:` as plain keys, and `results` as a list"),
+        )
+    }
+
+    /// The edit that adds results to the list.
+    pub(super) fn results_edit(&self, results: &[FunctionResult<'_>]) -> Option<Edit> {
         let lines: Vec<String> = results.iter().map(in_one_line).collect();
         let entries = |key: &str| {
             let mut entries = self.tree.entries(self.root);
@@ -136,7 +183,7 @@ impl ResourceList<'_> {
             true => format!("\"results\": [{}], ", lines.join(", ")),
             false => {
                 let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
-                let indent = &self.source.text[line_start..start];
+                let indent = self.source.text[line_start..start].trim_start_matches('\u{feff}');
                 let entries = lines.iter().flat_map(|line| [indent, "- ", line, "\n"]);
                 let words: Vec<&str> = ["results:\n"].into_iter().chain(entries).collect();
                 words.concat() + indent
@@ -210,6 +257,14 @@ impl ResourceList<'_> {
 
     /// The item at an offset. The line of its `-` belongs to the item, although the node begins after the `-`.
     fn item_at(&self, at: usize) -> Option<NodeId> {
+        let behind = self
+            .items
+            .partition_point(|&item| self.tree.span(item).start <= at);
+        let around = behind.checked_sub(1).map(|before| self.items[before]);
+        let around = around.filter(|&item| self.tree.span(item).contains(&at));
+        if around.is_some() {
+            return around;
+        }
         let line_end = self.source.text[at..]
             .find('\n')
             .map_or(self.source.text.len(), |end| at + end);

@@ -1,5 +1,4 @@
 use super::*;
-use crate::yaml::splice::splice;
 use serde_json::json;
 
 const LIST: &str = "\
@@ -37,8 +36,8 @@ fn list(text: &str) -> ResourceList<'_> {
 }
 
 fn with_results(text: &str, results: &[FunctionResult<'_>]) -> (String, Value) {
-    let edits: Vec<_> = list(text).results_edit(results).into_iter().collect();
-    let output = String::from_utf8(splice(text.as_bytes(), &edits)).unwrap();
+    let output = list(text).with_results(Vec::new(), results).unwrap();
+    let output = String::from_utf8(output).unwrap();
     let tree = parse(&output).unwrap();
     let value = to_value(&tree, tree.roots()[0]).unwrap();
     (output.clone(), value)
@@ -72,8 +71,8 @@ fn a_result_names_the_item_its_file_and_the_field() {
 
 #[test]
 fn results_go_into_json_and_behind_those_of_others() {
-    let list = list(LIST);
-    let results = [conflict(&list)];
+    let source = list(LIST);
+    let results = [conflict(&source)];
     let json = r#"{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": []}"#;
     let (output, value) = with_results(json, &results);
     assert!(serde_json::from_str::<Value>(&output).is_ok(), "{output}");
@@ -91,6 +90,22 @@ fn results_go_into_json_and_behind_those_of_others() {
             "{output}"
         );
         assert_eq!(value["items"], json!([]), "{output}");
+    }
+    let marked = format!("\u{feff}items: []\n{head}");
+    assert_eq!(
+        with_results(&marked, &results).1["results"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    for odd in [
+        "results: {a: b}\nitems: []\n",
+        "results: [!a b]\nitems: []\n",
+        "? items\n: []\n",
+    ] {
+        let text = format!("{head}{odd}");
+        let refused = list(&text).with_results(Vec::new(), &results);
+        assert_eq!(refused.unwrap_err().code, Code::BadResourceList, "{odd}");
     }
     let (_, value) = with_results(&format!("{head}results:\nitems: []\n"), &results);
     assert_eq!(value["results"].as_array().map(Vec::len), Some(1));
