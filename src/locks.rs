@@ -18,15 +18,16 @@ use podgraft_core::record::lock::{
 };
 use podgraft_core::record::{MARKER, RECORD};
 
+use walkdir::{DirEntry, WalkDir};
+
 use crate::file_identity::{FileIdentity, identity_of};
 use crate::grafted_file::GraftedFile;
-use crate::path_filter::PathFilter;
-use crate::paths::{real, text_of};
+use crate::paths::{is_manifest_name, real, text_of};
 use crate::problems::{not_read, not_written};
 use crate::repository::{is_sparse_checkout, root_of};
 use crate::texts::InputBytes;
-use crate::walk::{Input, InputPlace, walk};
-use crate::write::FileReplacement;
+use crate::walk::{Input, InputPlace};
+use crate::write::{FileReplacement, changed_meanwhile};
 
 /// The lock files of a run.
 #[derive(Debug, Default)]
@@ -38,9 +39,6 @@ pub struct LockFiles {
     /// from the folder from which the inputs have theirs.
     pub other_files: Vec<Input>,
 }
-
-/// The folder of an input, and the folder that was walked to find it.
-type FolderOfInput = (PathBuf, Option<PathBuf>);
 
 #[derive(Debug)]
 struct LockFile {
@@ -70,21 +68,17 @@ impl LockFiles {
     pub fn of(texts: &[InputBytes]) -> Result<Self, Vec<Diagnostic>> {
         let mut found = LockFiles::default();
         let (mut locks, mut problems) = (LockSet::default(), Vec::new());
-        let mut folders: HashMap<FolderOfInput, Option<(PathBuf, usize)>> = HashMap::new();
+        let walked = walked_folders(texts);
+        let mut folders: HashMap<PathBuf, Option<(PathBuf, usize)>> = HashMap::new();
         for (input, _) in texts {
             let Some(path) = input.path().map(without_link) else {
                 continue;
             };
             let folder = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-            let walked = match &input.place {
-                InputPlace::Found { folder, .. } => Some(folder.clone()),
-                InputPlace::Named(_) | InputPlace::Stdin => None,
-            };
-            let known = folders.entry((folder, walked));
-            let known = known.or_insert_with_key(|(folder, walked)| {
+            let known = folders.entry(folder).or_insert_with_key(|folder| {
                 let folder = canonical_folder(folder)?;
-                let walked = walked.as_deref().and_then(canonical_folder);
-                let home = lock_folder_of(&folder, walked.as_deref());
+                let above = walked.iter().find(|walked| folder.starts_with(walked));
+                let home = lock_folder_of(&folder, above.map(PathBuf::as_path));
                 problems.extend(records_above(&folder, &home));
                 let index = found.index_in(&home, &mut locks, &mut problems);
                 Some((folder.strip_prefix(&home).ok()?.to_path_buf(), index))
@@ -185,6 +179,22 @@ impl LockFiles {
 }
 
 impl LockFiles {
+    /// The paths of the lock files of the run.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.iter().map(|file| file.folder.join(LOCK_FILE))
+    }
+
+    /// Checks that the lock files are still as the run read them.
+    pub fn check_unchanged(&self) -> Result<(), Vec<Diagnostic>> {
+        let changed = self.files.iter().filter(|file| {
+            let now = fs::read_to_string(file.folder.join(LOCK_FILE)).ok();
+            now.unwrap_or_default() != file.text.as_deref().unwrap_or_default()
+        });
+        let problem =
+            |file: &LockFile| changed_meanwhile(&file.folder.join(LOCK_FILE).to_string_lossy());
+        unless(changed.map(problem).collect(), ())
+    }
+
     /// Takes out of the workloads that are gone those that a marked file may have which is not of this run: they may
     /// have moved there.
     fn keep_moved(&self, index: usize, gone: &mut BTreeSet<WorkloadKey>) {
@@ -193,9 +203,13 @@ impl LockFiles {
         let of_run = self.locks.files.values();
         let of_run = of_run.map(|(lock, file)| self.files[*lock].folder.join(file));
         let of_run: HashSet<PathBuf> = of_run.collect();
-        let found = walk(&[top], &PathFilter::default()).inputs;
-        let others = found.iter().filter_map(Input::path);
-        let others = others.filter(|path| !of_run.contains(path));
+        // Also what a run passes over, such as templates and hidden folders.
+        let is_git = |entry: &DirEntry| entry.file_name() == ".git";
+        let found = WalkDir::new(top)
+            .into_iter()
+            .filter_entry(|entry| !is_git(entry));
+        let others = found.filter_map(|entry| Some(entry.ok()?.into_path()));
+        let others = others.filter(|path| is_manifest_name(path) && !of_run.contains(path));
         for text in others.filter_map(|path| fs::read(path).ok()) {
             if memmem::find(&text, MARKER.as_bytes()).is_some() {
                 gone.retain(|key| !may_be_named_in(&text, &key.name));
@@ -391,6 +405,22 @@ fn without_link(path: PathBuf) -> PathBuf {
         true => real(&path),
         false => path,
     }
+}
+
+/// The folders in which inputs were found, those above others first: all inputs of a folder have one lock file.
+fn walked_folders(texts: &[InputBytes]) -> Vec<PathBuf> {
+    let places = texts.iter().map(|(input, _)| &input.place);
+    let walked = places.filter_map(|place| match place {
+        InputPlace::Found { folder, .. } => Some(folder),
+        InputPlace::Named(_) | InputPlace::Stdin => None,
+    });
+    let walked: BTreeSet<&PathBuf> = walked.collect();
+    let mut walked: Vec<PathBuf> = walked
+        .into_iter()
+        .filter_map(|path| canonical_folder(path))
+        .collect();
+    walked.sort();
+    walked
 }
 
 /// The canonical path of the folder. An empty path is the current folder: it is the parent of `file.yaml`.

@@ -10,7 +10,7 @@ use podgraft_core::yaml::splice::write_spliced;
 
 use crate::args::relevant_flags::usage;
 use crate::grafted_file::GraftedFile;
-use crate::locks::NewLock;
+use crate::locks::{LockFiles, NewLock};
 use crate::paths::{is_in_the_way, resolved};
 use crate::problems::collect_all;
 use crate::protected_inputs::{InputFiles, inputs_of_all_shards};
@@ -54,7 +54,7 @@ pub fn write_result(
         Some(folder) => write_tree(folder, grafted)?,
         None if target.in_place => {
             let locks = grafted.lock_files.changed_locks(files)?;
-            write_in_place(files, &locks)?;
+            write_in_place(files, &grafted.lock_files, &locks)?;
             if files.iter().all(|file| file.report.edits.is_empty()) {
                 return Ok(locks.into_iter().map(|lock| lock.path).collect());
             }
@@ -77,16 +77,24 @@ fn print_stream(files: &[GraftedFile]) -> Result<(), Diagnostic> {
 /// Replaces the files and their lock files. The lock files are first written with the records of before and after the
 /// run, then the manifests, and at the end the lock files with the records of after it. So a kill at any moment loses
 /// no record.
-fn write_in_place(files: &[GraftedFile], locks: &[NewLock]) -> Result<(), WriteFailure> {
+fn write_in_place(
+    files: &[GraftedFile],
+    lock_files: &LockFiles,
+    locks: &[NewLock],
+) -> Result<(), WriteFailure> {
     remove_leftovers(files.iter().filter_map(|file| file.input.path()));
     let changed: Vec<_> = files.iter().filter_map(replacement).collect();
-    let targets = changed.iter().map(|file| &file.path);
-    let targets = targets.chain(locks.iter().map(|lock| &lock.path));
-    // Lock files are created and removed while the folders are locked, so no run takes away what another needs.
-    let _held = lock_folders(targets.map(PathBuf::as_path)).map_err(|problem| vec![problem])?;
-    if !locks.is_empty() {
-        check_recorded(files)?;
+    if changed.is_empty() && locks.is_empty() {
+        return Ok(());
     }
+    let targets = changed.iter().map(|file| file.path.clone());
+    let targets: Vec<PathBuf> = targets.chain(lock_files.paths()).collect();
+    // Lock files are created and removed while the folders are locked, so no run takes away what another needs.
+    let targets = targets.iter().map(PathBuf::as_path);
+    let _held = lock_folders(targets).map_err(|problem| vec![problem])?;
+    // Another run may have written both the manifests and their records since this one read them.
+    lock_files.check_unchanged()?;
+    check_recorded(files)?;
     let created: Result<Vec<_>, _> = locks.iter().map(NewLock::create_empty).collect();
     let _created = created.map_err(|problem| vec![problem])?;
     let during = locks

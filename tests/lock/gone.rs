@@ -169,6 +169,40 @@ fn outside_of_a_repository_a_second_lock_file_does_not_hide_the_first() {
 }
 
 #[test]
+fn a_folder_has_one_lock_file_whatever_names_its_files() {
+    let place = Place::new();
+    place.write("policy.yaml", POLICY);
+    for (file, name) in [
+        ("sub/b.yaml", "b"),
+        ("sub/deep/a.yaml", "a"),
+        ("sub/deep/c.yaml", "c"),
+    ] {
+        place.write(file, workload(name, "low"));
+    }
+    apply(&place, &["sub/deep/c.yaml", "sub"]);
+    assert!(place.path("sub/podgraft.lock").exists());
+    assert!(!place.path("sub/deep/podgraft.lock").exists());
+    assert!(apply(&place, &["sub/deep/c.yaml", "sub"]).contains("3 unchanged"));
+    undo(&place, &["sub"]);
+    assert_eq!(place.read("sub/deep/c.yaml"), workload("c", "low"));
+    assert!(!place.path("sub/podgraft.lock").exists());
+}
+
+#[test]
+fn a_file_that_moves_to_where_no_run_looks_keeps_its_record() {
+    let place = repository(&[
+        ("a.yaml", workload("one", "low")),
+        ("b.yaml", workload("two", "mid")),
+    ]);
+    apply(&place, &["apps"]);
+    fs::create_dir(place.path("apps/.hidden")).unwrap();
+    fs::rename(place.path("apps/a.yaml"), place.path("apps/.hidden/a.yaml")).unwrap();
+    apply(&place, &["apps"]);
+    undo(&place, &["apps/.hidden/a.yaml"]);
+    assert_eq!(place.read("apps/.hidden/a.yaml"), workload("one", "low"));
+}
+
+#[test]
 fn a_workload_that_moves_below_another_lock_file_keeps_its_values() {
     let (own, other) = (workload("one", "low"), workload("two", "mid"));
     let place = repository(&[("a.yaml", format!("{own}---\n{other}"))]);
