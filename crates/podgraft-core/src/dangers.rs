@@ -226,8 +226,9 @@ fn is_clear(value: &str) -> bool {
 
 /// All dangers in an object that a policy generates.
 pub(crate) fn find_generated(object: &Value) -> Vec<FoundDanger> {
-    let in_spec = object.get("spec").map(find).unwrap_or_default();
-    data_of_secret(object).into_iter().chain(in_spec).collect()
+    let parts = ["spec", "template", "items"].into_iter();
+    let in_parts = parts.filter_map(|part| object.get(part)).flat_map(find);
+    data_of_secret(object).into_iter().chain(in_parts).collect()
 }
 
 /// The data of a Secret.

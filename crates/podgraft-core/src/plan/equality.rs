@@ -30,6 +30,7 @@ fn compare(existing: &Value, wanted: &Value, key: &str, is_nothing: IsNothing) -
                 .iter()
                 .all(|(name, value)| match fields.get(name) {
                     Some(found) if is_of_quantities(key) => compare(found, value, QUANTITY),
+                    Some(found) if FREE_MAPPINGS.contains(&key) => compare(found, value, ""),
                     Some(found) => compare(found, value, name),
                     None => is_nothing(key, name, value, wanted),
                 });

@@ -38,8 +38,9 @@ impl Planner<'_, '_> {
         let mut missing = Vec::new();
         let part = self.draft.get(&self.pod_spec_part(), "securityContext");
         let is_windows = self.is_for_windows();
-        let is_root =
-            self.user_of(part.as_ref()).as_deref() == Some("0") || self.has_root_container();
+        let is_root = self.user_of(part.as_ref()).as_deref() == Some("0")
+            || self.has_container_with("runAsUser", "0", "runAsNonRoot");
+        let is_not_root = self.has_container_with("runAsNonRoot", "true", "runAsUser");
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             let is_for_linux = path.first().is_some_and(|field| {
                 LINUX_ONLY.contains(&field.as_str()) || LINUX_ONLY_OF_PODS.contains(&field.as_str())
@@ -48,6 +49,7 @@ impl Planner<'_, '_> {
                 && !(is_windows && is_for_linux)
                 // The kubelet does not start a container as root with `runAsNonRoot: true`.
                 && !(is_root && path == ["runAsNonRoot"] && *value == Value::Bool(true))
+                && !(is_not_root && path == ["runAsUser"] && *value == 0)
             {
                 missing.push((path.to_vec(), value.clone()));
             }
@@ -63,8 +65,8 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// Whether a container states that it runs as root, and not whether it may.
-    fn has_root_container(&self) -> bool {
+    /// Whether a container states this of its security context, and leaves another field of it to the pod.
+    fn has_container_with(&self, field: &str, value: &str, open_field: &str) -> bool {
         let spec = self.pod_spec_part();
         let lists = ["initContainers", "containers", "ephemeralContainers"].into_iter();
         let mut containers = lists
@@ -73,8 +75,8 @@ impl Planner<'_, '_> {
         containers.any(|container| {
             let context = self.draft.get(&container, "securityContext");
             context.is_some_and(|context| {
-                self.draft.is_text_at(&context, "runAsUser", "0")
-                    && self.draft.get(&context, "runAsNonRoot").is_none()
+                self.draft.is_text_at(&context, field, value)
+                    && self.draft.get(&context, open_field).is_none()
             })
         })
     }

@@ -25,15 +25,13 @@ pub(crate) fn image_name(image: &str) -> String {
     split_tag(split_digest(image).0).0.to_owned()
 }
 
-/// Whether the image behind a reference can change: the tag is `latest` or missing, and there is no digest.
-pub(crate) fn is_latest(image: &str) -> bool {
-    !image.contains('@') && image_tag(image) == "latest"
-}
-
 /// The pull policy that an API server sets if none is stated.
 /// <https://kubernetes.io/docs/concepts/containers/images/#imagepullpolicy-defaulting>
 pub(crate) fn default_pull_policy(image: &str) -> &'static str {
-    if is_latest(image) {
+    // A digest beside the tag makes no difference here.
+    let (named, digest) = split_digest(image);
+    let tag = split_tag(named).1;
+    if tag.is_none() && digest.is_none() || tag == Some("latest") {
         "Always"
     } else {
         "IfNotPresent"
@@ -186,8 +184,16 @@ mod tests {
 
     #[test]
     fn an_image_with_a_tag_or_a_digest_stays_the_same() {
-        assert!(is_latest("busybox") && is_latest("a.b:5000/busybox:latest"));
-        assert!(!is_latest("busybox:1") && !is_latest("busybox:latest@sha256:ab"));
+        for image in [
+            "busybox",
+            "a.b:5000/busybox:latest",
+            "busybox:latest@sha256:ab",
+        ] {
+            assert_eq!(default_pull_policy(image), "Always");
+        }
+        for image in ["busybox:1", "busybox@sha256:ab"] {
+            assert_eq!(default_pull_policy(image), "IfNotPresent");
+        }
         assert_eq!(
             (default_pull_policy("a"), default_pull_policy("a:1")),
             ("Always", "IfNotPresent")
