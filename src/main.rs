@@ -19,6 +19,7 @@ mod hosts;
 mod init;
 mod kustomization;
 mod lint;
+mod lock_folder;
 mod locks;
 mod manifests;
 mod output;
