@@ -89,6 +89,13 @@ impl LockFiles {
                 locks.files.insert(Arc::clone(&input.name), (*index, file));
             }
         }
+        // A walked folder may have no file left, and the lock file still has what moved elsewhere.
+        for walked in &walked {
+            let home = lock_folder_of(walked, Some(walked));
+            if home.join(LOCK_FILE).is_file() {
+                found.index_in(&home, &mut locks, &mut problems);
+            }
+        }
         let elsewhere = locks.files_elsewhere().into_iter();
         locks.gone = elsewhere
             .filter(|(index, file)| found.files[*index].is_gone(file))
