@@ -43,6 +43,7 @@ mod strings;
 mod terminal;
 mod threads;
 mod torture;
+mod trees;
 mod trust;
 mod undo;
 mod unended;

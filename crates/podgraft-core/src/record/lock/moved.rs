@@ -220,7 +220,7 @@ impl MarkedWorkload<'_> {
 }
 
 /// The places of what a policy put there.
-fn placed(policy: &LockedPolicy) -> impl Iterator<Item = &String> {
+pub(super) fn placed(policy: &LockedPolicy) -> impl Iterator<Item = &String> {
     let added = policy.added.iter().chain(&policy.shared);
     added.chain(policy.joined.keys().chain(policy.replaced.keys()))
 }

@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use super::{Lock, LockedWorkload, MarkedWorkload, RecordSearch};
+use super::moved::placed;
+use super::{Lock, LockedPolicy, LockedWorkload, MarkedWorkload, RecordSearch};
 use crate::ownership::Record;
 
 impl Lock {
@@ -55,9 +56,20 @@ impl Lock {
             let policies = earlier.policies.iter();
             let marked = policies.filter(|(name, _)| workload.marked.contains(&name.as_str()));
             for (name, locked_policy) in marked {
-                let policy = self.policy_record(name, locked_policy, workload.lookup);
-                let is_in_place = policy
-                    .is_ok_and(|policy| policy.effects.has_own_content(&record, workload.lookup));
+                let own = joined.policies.get(name);
+                if own.is_some_and(|own| has_other_places(own, locked_policy, workload)) {
+                    continue;
+                }
+                let Ok(mut policy) = self.policy_record(name, locked_policy, workload.lookup)
+                else {
+                    continue;
+                };
+                // Which text was joined, the line of another workload does not say.
+                if let Some(own) = own {
+                    let is_other = |path: &String, _: &mut _| !own.joined.contains_key(path);
+                    policy.effects.joined.retain(is_other);
+                }
+                let is_in_place = policy.effects.has_own_content(&record, workload.lookup);
                 if is_in_place {
                     let policies = &mut joined.to_mut().policies;
                     let own = policies.remove(name).unwrap_or_default();
@@ -73,4 +85,17 @@ impl Lock {
         }
         joined
     }
+}
+
+/// Whether something is in place where only the workload's own line has it. Then that line is of the version that is in
+/// place, and lacks nothing.
+fn has_other_places(
+    own: &LockedPolicy,
+    earlier: &LockedPolicy,
+    workload: &MarkedWorkload<'_>,
+) -> bool {
+    placed(own).any(|path| {
+        let is_known = placed(earlier).any(|known| known == path);
+        !is_known && (workload.lookup)(path).is_some()
+    })
 }
