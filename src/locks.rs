@@ -20,7 +20,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::file_identity::{FileIdentity, identity_of};
 use crate::grafted_file::GraftedFile;
-use crate::lock_folder::{
+use crate::lock_location::{
     canonical_folder, lock_folder_of, path_in_lock, records_above, walked_folders, without_link,
 };
 use crate::paths::is_manifest_name;
@@ -147,7 +147,7 @@ impl LockFiles {
             if let Some(text) = &lock_file.text
                 && unrecorded(file).any(|policy| lock.knows(policy, path))
             {
-                found.insert(lock_file.folder.join(LOCK_FILE), text.as_str());
+                found.insert(lock_file.path(), text.as_str());
             }
         }
         found
@@ -184,22 +184,19 @@ impl LockFiles {
         let changed = files.filter_map(|(file, lock)| new_lock(file, lock));
         Ok(changed.collect())
     }
-}
 
-impl LockFiles {
     /// The paths of the lock files of the run.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.files.iter().map(|file| file.folder.join(LOCK_FILE))
+        self.files.iter().map(LockFile::path)
     }
 
     /// Checks that the lock files are still as the run read them.
     pub fn check_unchanged(&self) -> Result<(), Vec<Diagnostic>> {
         let changed = self.files.iter().filter(|file| {
-            let now = fs::read_to_string(file.folder.join(LOCK_FILE)).ok();
+            let now = fs::read_to_string(file.path()).ok();
             now.unwrap_or_default() != file.text.as_deref().unwrap_or_default()
         });
-        let problem =
-            |file: &LockFile| changed_meanwhile(&file.folder.join(LOCK_FILE).to_string_lossy());
+        let problem = |file: &LockFile| changed_meanwhile(&file.path().to_string_lossy());
         unless(changed.map(problem).collect(), ())
     }
 
@@ -330,7 +327,7 @@ fn new_lock(file: &LockFile, lock: &Lock) -> Option<NewLock> {
         _ => Lock::read(&[&old, "\n", &new].concat())
             .map_or_else(|_| new.clone(), |merged| merged.render()),
     };
-    let path = file.folder.join(LOCK_FILE);
+    let path = file.path();
     Some(NewLock {
         name: path.to_string_lossy().into_owned(),
         path,
@@ -341,6 +338,10 @@ fn new_lock(file: &LockFile, lock: &Lock) -> Option<NewLock> {
 }
 
 impl LockFile {
+    fn path(&self) -> PathBuf {
+        self.folder.join(LOCK_FILE)
+    }
+
     /// Whether a file that the lock file names is gone. In a sparse checkout, one that is not there may not be.
     fn is_gone(&self, file: &str) -> bool {
         let is_sparse = || {

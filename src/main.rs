@@ -19,7 +19,7 @@ mod hosts;
 mod init;
 mod kustomization;
 mod lint;
-mod lock_folder;
+mod lock_location;
 mod locks;
 mod manifests;
 mod output;

@@ -11,6 +11,7 @@ use std::{env, fs};
 use walkdir::WalkDir;
 
 use crate::program::{Place, stderr_of};
+use crate::worlds::number;
 use crate::yaml_files::mutants::Random;
 
 /// The versions of the policy. What they want stands in some manifests already.
@@ -267,9 +268,6 @@ fn live(seed: u64) -> Result<(), String> {
 
 #[test]
 fn whatever_happens_to_a_tree_undo_gives_the_bytes_back() {
-    let number = |name: &str, default: u64| {
-        env::var(name).map_or(default, |text| text.parse().expect("a number"))
-    };
     let (first, trees) = match env::var("TREE") {
         Ok(seed) => (seed.parse().expect("a number"), 1),
         Err(_) => (number("TREES_SEED", 1) << 32, number("TREES", 12)),

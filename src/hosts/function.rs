@@ -37,7 +37,7 @@ pub fn function(args: &args::HostArgs) -> Exit {
 fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> {
     let input = Input::stdin();
     let bytes = Arc::new(input.read()?);
-    let text = text_of(&bytes)?;
+    let text = as_text(&bytes)?;
     let list = ResourceList::read(Arc::clone(&input.name), text).map_err(|problem| *problem)?;
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
@@ -59,7 +59,7 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
     print_list(&grafted, &list, &args.output, console)
 }
 
-fn text_of(bytes: &[u8]) -> Result<&str, Diagnostic> {
+fn as_text(bytes: &[u8]) -> Result<&str, Diagnostic> {
     std::str::from_utf8(bytes).map_err(|error| {
         let message = format!("stdin is not UTF-8: {error}");
         Diagnostic::error(Code::NotUtf8, message).help("save the files as UTF-8")

@@ -62,6 +62,14 @@ fn undo(place: &Place, paths: &[&str]) {
     succeeded(place, &[&["undo", "-i"], paths].concat());
 }
 
+/// Moves the last workload of a file into another one.
+fn move_last(place: &Place, from: &str, to: &str) {
+    let text = place.read(from);
+    let (rest, last) = text.split_once("---\n").expect("there are two");
+    place.write(from, rest);
+    place.write(to, last);
+}
+
 #[test]
 fn a_deleted_workload_leaves_its_values_to_no_other_one() {
     let (own, other) = (workload("one", "high"), workload("two", "low"));
@@ -119,10 +127,7 @@ fn a_run_over_a_part_keeps_the_records_of_a_workload_that_moved() {
             place.write("apps/podgraft.yaml", config);
         }
         apply(&place, &["apps"]);
-        let applied = place.read("apps/x/a.yaml");
-        let (first, second) = applied.split_once("---\n").unwrap();
-        place.write("apps/x/a.yaml", first);
-        place.write(moved, second);
+        move_last(&place, "apps/x/a.yaml", moved);
         apply(&place, &["apps/x"]);
         undo(&place, &["."]);
         assert_eq!(place.read("apps/x/a.yaml"), own);
@@ -211,10 +216,7 @@ fn a_workload_that_moves_below_another_lock_file_keeps_its_values() {
         "apiVersion: podgraft.dev/v1alpha1\nkind: Config\n",
     );
     apply(&place, &["."]);
-    let applied = place.read("apps/a.yaml");
-    let (first, second) = applied.split_once("---\n").unwrap();
-    place.write("apps/a.yaml", first);
-    place.write("two.yaml", second);
+    move_last(&place, "apps/a.yaml", "two.yaml");
     // No line says that it is no copy, so the run says where the values are from.
     assert!(apply(&place, &["."]).contains("is taken from Deployment two (a.yaml)"));
     undo(&place, &["."]);

@@ -154,12 +154,8 @@ pub fn graft_on_threads(
         return unread(vec![problem]);
     }
     let kinds = &PodKinds::of(options);
-    let setting = FileContext {
-        length: text.len(),
-        marked: Some(&MarkedWorkloads::of(text, kinds)),
-        ..FileContext::of_part(name, policies, options, inventory, kinds)
-    };
-    work(threads, text, setting)
+    let setting = FileContext::of_part(name, policies, options, inventory, kinds);
+    graft_whole(threads, text, setting)
 }
 
 /// [`graft_on_threads`], on one thread, for a text that is parsed already.
@@ -173,12 +169,20 @@ pub fn graft_parsed(
 ) -> FileReport {
     let kinds = &PodKinds::of(options);
     let setting = FileContext {
-        length: text.len(),
         tree: Some(tree),
-        marked: Some(&MarkedWorkloads::of(text, kinds)),
         ..FileContext::of_part(name, policies, options, inventory, kinds)
     };
-    work(NonZeroUsize::MIN, text, setting)
+    graft_whole(NonZeroUsize::MIN, text, setting)
+}
+
+/// Completes a context by what the text of the whole file tells.
+fn graft_whole(threads: NonZeroUsize, text: &[u8], setting: FileContext<'_>) -> FileReport {
+    let setting = FileContext {
+        length: text.len(),
+        marked: Some(&MarkedWorkloads::of(text, setting.kinds)),
+        ..setting
+    };
+    work(threads, text, setting)
 }
 
 fn work(threads: NonZeroUsize, text: &[u8], setting: FileContext<'_>) -> FileReport {

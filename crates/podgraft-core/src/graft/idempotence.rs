@@ -95,28 +95,20 @@ impl DocumentTask<'_> {
     /// The policies that a second run may not find done, and that did change the workload.
     fn doubtful(&self, reports: &[PolicyReport]) -> Vec<DoubtfulPolicy<'_>> {
         let policies = self.setting.policies;
-        let other_separators = JoinedTexts::of(policies);
-        let doubt = |policy: &'_ Policy| {
-            let of_joins = || {
-                Some((
-                    other_separators.in_policy(policy)?,
-                    DoubtCause::OtherSeparator,
-                ))
-            };
-            self_reference(policy)
-                .map(|at| (at, DoubtCause::ReadsItself))
-                .or_else(of_joins)
+        let texts = JoinedTexts::of(policies);
+        let has_injected = |policy: &&Policy| {
+            report_of(policy, reports).is_some_and(|report| report.outcome.injections().is_some())
+        };
+        let doubt = |policy| {
+            let doubt = |at, cause| DoubtfulPolicy { policy, at, cause };
+            let reads_itself = self_reference(policy).map(|at| doubt(at, DoubtCause::ReadsItself));
+            let separator = || Some(doubt(texts.in_policy(policy)?, DoubtCause::OtherSeparator));
+            reads_itself.or_else(separator)
         };
         policies
             .iter()
-            .filter_map(|policy| {
-                let (at, cause) = doubt(policy)?;
-                Some(DoubtfulPolicy { policy, at, cause })
-            })
-            .filter(|doubt| {
-                report_of(doubt.policy, reports)
-                    .is_some_and(|report| report.outcome.injections().is_some())
-            })
+            .filter(has_injected)
+            .filter_map(doubt)
             .collect()
     }
 

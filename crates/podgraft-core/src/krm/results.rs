@@ -115,17 +115,13 @@ impl ResourceList<'_> {
         if results.is_empty() {
             return Ok(splice(self.source.text.as_bytes(), &edits));
         }
-        let earlier = self.tree.get(self.root, "results");
-        let earlier_count = match earlier.map(|earlier| self.value(earlier)) {
-            None | Some(Some(Value::Null)) => 0,
-            Some(Some(Value::Array(earlier))) => earlier.len(),
-            Some(_) => return Err(self.no_results()),
-        };
-        edits.extend(self.results_edit(results));
+        let known = self.earlier_results()?;
+        let earlier = known.as_deref().unwrap_or_default();
+        edits.extend(self.results_edit(earlier, results));
         edits.sort_by_key(|edit| edit.at.start);
         let output = splice(self.source.text.as_bytes(), &edits);
         // Where no other way of writing a mapping is possible, the edit is right.
-        if earlier.is_none() && self.tree.is_plain() {
+        if known.is_none() && self.tree.is_plain() {
             return Ok(output);
         }
         let text = String::from_utf8_lossy(&output);
@@ -134,13 +130,30 @@ impl ResourceList<'_> {
             Some(tree.items(list).count())
         };
         let is_right = parse(&text).is_ok_and(|tree| {
-            count(&tree, "results") == Some(earlier_count + results.len())
+            count(&tree, "results") == Some(earlier.len() + results.len())
                 && count(&tree, "items").is_some() == count(&self.tree, "items").is_some()
         });
         match is_right {
             true => Ok(output),
             false => Err(self.no_results()),
         }
+    }
+
+    /// The results of functions that ran before. `None` if the list has no such field.
+    fn earlier_results(&self) -> Result<Option<Vec<Value>>, Box<Diagnostic>> {
+        let Some((_, results)) = self.entry("results") else {
+            return Ok(None);
+        };
+        match self.value(results) {
+            Some(Value::Null) => Ok(Some(Vec::new())),
+            Some(Value::Array(earlier)) => Ok(Some(earlier)),
+            _ => Err(self.no_results()),
+        }
+    }
+
+    fn entry(&self, key: &str) -> Option<(NodeId, NodeId)> {
+        let mut entries = self.tree.entries(self.root);
+        entries.find(|(name, _)| self.tree.scalar(*name) == Some(key))
     }
 
     fn no_results(&self) -> Box<Diagnostic> {
@@ -152,16 +165,11 @@ impl ResourceList<'_> {
         )
     }
 
-    /// The edit that adds results to the list.
-    pub(super) fn results_edit(&self, results: &[FunctionResult<'_>]) -> Option<Edit> {
+    /// The edit that adds results to the list, behind the earlier ones.
+    fn results_edit(&self, earlier: &[Value], results: &[FunctionResult<'_>]) -> Option<Edit> {
         let lines: Vec<String> = results.iter().map(in_one_line).collect();
-        let entries = |key: &str| {
-            let mut entries = self.tree.entries(self.root);
-            entries.find(|(name, _)| self.tree.scalar(*name) == Some(key))
-        };
-        if let Some((key, value)) = entries("results") {
-            let earlier = self.value(value).unwrap_or(Value::Null);
-            let earlier = earlier.as_array().into_iter().flatten().map(in_one_line);
+        if let Some((key, value)) = self.entry("results") {
+            let earlier = earlier.iter().map(in_one_line);
             let texts: Vec<String> = earlier.chain(lines).collect();
             let start = self.tree.span(key).start;
             let end = self.tree.span(value).end.max(self.tree.span(key).end);
@@ -176,7 +184,9 @@ impl ResourceList<'_> {
                 text: format!("\"results\": [{}]", texts.join(", ")).into(),
             });
         }
-        let first = entries("items").or_else(|| self.tree.entries(self.root).next())?;
+        let first = self
+            .entry("items")
+            .or_else(|| self.tree.entries(self.root).next())?;
         let start = self.tree.start_with_properties(first.0);
         let text = match self.tree.kind(self.root).is_flow() {
             // A flow mapping takes JSON only; in a block mapping, each result is an item of a block sequence.
