@@ -1,5 +1,7 @@
 //! Finds the records of workloads whose name, namespace, kind or file has changed since.
 
+use std::collections::BTreeSet;
+
 use super::{Lock, LockedPolicy, LockedRecordError, LockedWorkload, PathLookup};
 use crate::ownership::WorkloadKey;
 use crate::record::path::RecordPaths;
@@ -28,7 +30,7 @@ impl Lock {
         }
         let moved = self.earlier_places(workload.key, search.is_present);
         let key = if !moved.is_empty() {
-            workload.choose_candidate(moved)?
+            workload.choose_candidate(moved, search.is_gone)?
         } else if workload.value.has_twin_containers(workload.paths) {
             None
         } else if search.finds_copies
@@ -42,7 +44,7 @@ impl Lock {
             }));
         } else {
             let is_of_file = |candidate: &WorkloadKey| candidate.file == workload.key.file;
-            workload.choose_candidate(self.candidates(&is_of_file))?
+            workload.choose_candidate(self.candidates(&is_of_file), search.is_gone)?
         };
         key.map_or(Ok(None), |key| self.record_at(key, workload))
     }
@@ -155,37 +157,55 @@ impl Lock {
 }
 
 impl MarkedWorkload<'_> {
-    /// Returns the one that is meant. Among several, prefers the same kind, the same name, a name that contains the
-    /// other, and all injected content in place, in this order.
+    /// Returns the one that is meant. Among several, prefers those whose file is gone, the same kind, the same name, a
+    /// name that contains the other, the file whose path has most in common if all files are gone, and all injected
+    /// content in place, in this order.
     ///
     /// # Errors
-    /// If several may be meant, and their records differ in original values.
+    /// If several may be meant, and their records differ in what is the user's.
     fn choose_candidate<'l>(
         &self,
         mut found: Vec<Candidate<'l>>,
+        is_gone: &dyn Fn(&str) -> bool,
     ) -> Result<Option<&'l WorkloadKey>, LockedRecordError> {
         let tie_breakers: [&dyn Fn(&Candidate<'l>) -> bool; 4] = [
+            &|(key, _)| is_gone(&key.file),
             &|(key, _)| key.kind == self.key.kind,
             &|(key, _)| key.name == self.key.name,
             &|(key, _)| self.is_in_name(&key.name),
-            &|(_, locked)| self.has_all(locked),
         ];
         prefer(&mut found, &tie_breakers);
-        // Equal records restore the same values, so any of them will do. If they differ but have no original values,
-        // none is lost without a record.
-        let Some(&(first, locked)) = found.first() else {
+        // A copy may be of a file far away, but a folder that was renamed keeps its files.
+        if found.iter().all(|(key, _)| is_gone(&key.file)) {
+            let in_common =
+                |(key, _): &Candidate<'l>| components_in_common(&key.file, &self.key.file);
+            let most = found.iter().map(in_common).max();
+            found.retain(|candidate| Some(in_common(candidate)) == most);
+        }
+        prefer(&mut found, &[&|(_, locked)| self.has_all(locked)]);
+        // What holds injected items is removed only if it is empty, so the record that knows most of it is right.
+        let holders = |(_, locked): &&Candidate<'l>| {
+            let policies = self.policies_of(locked);
+            policies.map(|policy| policy.made.len()).sum::<usize>()
+        };
+        let Some(&(best, locked)) = found.iter().max_by_key(holders) else {
             return Ok(None);
         };
+        // Equal records restore the same values, so any of them will do.
         if found
             .iter()
             .all(|(_, candidate)| self.is_same(locked, candidate))
         {
-            return Ok(Some(first));
+            return Ok(Some(best));
         }
-        if found.iter().any(|(_, locked)| self.has_originals(locked)) {
+        let is_namesake = |(key, _): &Candidate<'l>| key.file != self.key.file;
+        if found.iter().any(is_namesake)
+            || found.iter().any(|(_, locked)| self.has_originals(locked))
+        {
             let names = found.iter().map(|(key, _)| key.title());
             return Err(LockedRecordError::Workloads(names.collect()));
         }
+        // Without original values, none is lost without a record.
         Ok(None)
     }
 
@@ -195,8 +215,16 @@ impl MarkedWorkload<'_> {
         policies.all(|policy| placed(policy).all(|path| (self.lookup)(path).is_some()))
     }
 
+    /// Whether two records say the same, except of what was created to hold injected items.
     fn is_same(&self, left: &LockedWorkload, right: &LockedWorkload) -> bool {
-        self.policies_of(left).eq(self.policies_of(right))
+        let [left, right] = [left, right].map(|locked| {
+            let policies = self.policies_of(locked).cloned();
+            policies.map(|policy| LockedPolicy {
+                made: BTreeSet::new(),
+                ..policy
+            })
+        });
+        left.eq(right)
     }
 
     /// Whether the record has what cannot be found anywhere else: original values, or which text was joined.
@@ -217,6 +245,14 @@ impl MarkedWorkload<'_> {
         let marked = self.marked.iter();
         marked.filter_map(|name| locked.policies.get(*name))
     }
+}
+
+/// The number of folders and names with which both paths begin or end.
+fn components_in_common(left: &str, right: &str) -> usize {
+    let is_same = |(left, right): &(&str, &str)| left == right;
+    let from_start = left.split('/').zip(right.split('/')).take_while(is_same);
+    let from_end = left.rsplit('/').zip(right.rsplit('/')).take_while(is_same);
+    from_start.count() + from_end.count()
 }
 
 /// The places of what a policy put there.
