@@ -299,6 +299,9 @@ pub struct RunArgs {
     pub output: OutputArgs,
 }
 
+/// The `-p` value for the policies among the manifests.
+pub const INPUT: &str = "@input";
+
 /// Which policies, and with which values.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Policies")]

@@ -11,7 +11,7 @@ use podgraft_core::policy::read::{PolicyFile, read};
 use podgraft_core::wording::{shell_path, shell_word};
 
 use crate::args::tools::{InitArgs, StarterPolicyArgs};
-use crate::args::{ColorWhen, PolicyArgs};
+use crate::args::{ColorWhen, INPUT, PolicyArgs};
 use crate::diagnostics::{Console, inform};
 use crate::exit::Exit;
 use crate::paths::real;
@@ -63,7 +63,7 @@ fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
 
 /// Checks that the policy can be read. Those of stdin and of the manifests are there only in a run.
 fn check_usable(used: &str, folder: &Path) -> Result<(), Diagnostic> {
-    if matches!(used, "-" | "@input") {
+    if matches!(used, "-" | INPUT) {
         return Ok(());
     }
     let policies = PolicyArgs {

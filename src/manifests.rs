@@ -5,6 +5,7 @@ use std::ops::Range;
 use podgraft_core::outcome::FileReport;
 use podgraft_core::policy::builtin::kinds_of_resources;
 use podgraft_core::policy::format::{FORMATS, is_policy as is_policy_kind};
+use podgraft_core::policy::read::GroupKind;
 use podgraft_core::yaml::parse::parse;
 use podgraft_core::yaml::stream::{Chunk, chunks};
 use podgraft_core::yaml::tree::{NodeId, Tree};
@@ -56,18 +57,19 @@ fn is_touched(chunk: &Range<usize>, report: &FileReport) -> bool {
 }
 
 /// Returns the text with every document but policies blanked, so that line numbers stay those of the file. `None` if it
-/// holds no policy. Resources of other operators are both policies and manifests.
-pub fn policies_in(text: &[u8]) -> Option<String> {
+/// holds no policy. Resources of built-in policies and of the given kinds are both policies and manifests.
+pub fn policies_in(text: &[u8], resource_kinds: &[GroupKind]) -> Option<String> {
     let versions = FORMATS.iter().map(|format| format.api_version);
     let groups = versions.map(|version| version.split('/').next().unwrap_or_default());
-    let mut groups = groups.chain(kinds_of_resources().map(|(group, _)| group));
+    let groups = groups.chain(kinds_of_resources().map(|(group, _)| group));
+    let mut groups = groups.chain(resource_kinds.iter().map(|(group, _)| &**group));
     if !groups.any(|group| memchr::memmem::find(text, group.as_bytes()).is_some()) {
         return None;
     }
     let mut kept = Vec::with_capacity(text.len());
     let mut is_empty = true;
     for chunk in chunks(text) {
-        if role(&chunk) == DocumentRole::Own || is_policy(&chunk) {
+        if role(&chunk) == DocumentRole::Own || is_policy(&chunk, resource_kinds) {
             kept.extend_from_slice(chunk.text);
             is_empty = false;
         } else {
@@ -78,10 +80,11 @@ pub fn policies_in(text: &[u8]) -> Option<String> {
 }
 
 /// Whether the document, or an item of its list, is a policy in one of the formats.
-fn is_policy(chunk: &Chunk<'_>) -> bool {
+fn is_policy(chunk: &Chunk<'_>, resource_kinds: &[GroupKind]) -> bool {
     let kinds = FORMATS.iter().map(|format| format.kind);
     let may_be = kinds
         .chain(kinds_of_resources().map(|(_, kind)| kind))
+        .chain(resource_kinds.iter().map(|(_, kind)| &**kind))
         .any(|kind| memchr::memmem::find(chunk.text, kind.as_bytes()).is_some());
     let Some(tree) = std::str::from_utf8(chunk.text)
         .ok()
@@ -92,7 +95,7 @@ fn is_policy(chunk: &Chunk<'_>) -> bool {
     };
     let is_policy = |node| {
         let text = |key| tree.scalar_at(node, key).unwrap_or_default();
-        is_policy_kind(text("apiVersion"), text("kind"))
+        is_policy_kind(text("apiVersion"), text("kind"), resource_kinds)
     };
     tree.roots().iter().any(|&root| {
         let list = tree.get(root, "items").into_iter();
@@ -196,19 +199,19 @@ mod tests {
     fn policies_keep_their_lines() {
         let text = "apiVersion: v1\nkind: A\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n";
         assert_eq!(
-            policies_in(text.as_bytes()).unwrap(),
+            policies_in(text.as_bytes(), &[]).unwrap(),
             "\n\n---\napiVersion: podgraft.dev/v1alpha1\nkind: X\n"
         );
         assert_eq!(
-            policies_in(b"apiVersion: v1\nkind: A\ndata: {a: podgraft.dev/}\n"),
+            policies_in(b"apiVersion: v1\nkind: A\ndata: {a: podgraft.dev/}\n", &[]),
             None
         );
         let text = "kind: A\napiVersion: v1\n---\nkind: Rookout\napiVersion: rookout.rookout.com/v1alpha1\n";
         assert_eq!(
-            policies_in(text.as_bytes()).unwrap(),
+            policies_in(text.as_bytes(), &[]).unwrap(),
             "\n\n---\nkind: Rookout\napiVersion: rookout.rookout.com/v1alpha1\n"
         );
         let text = "kind: List\napiVersion: v1\nitems:\n- kind: InjectionPolicy\n  apiVersion: podgraft.dev/v1alpha1\n";
-        assert_eq!(policies_in(text.as_bytes()).unwrap(), text);
+        assert_eq!(policies_in(text.as_bytes(), &[]).unwrap(), text);
     }
 }

@@ -8,7 +8,9 @@ use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::builtin::find;
 use podgraft_core::policy::conversion::{DebugMode, ReadOptions};
-use podgraft_core::policy::read::{ParamSetting, PolicyFile, declared, read_as};
+use podgraft_core::policy::read::{
+    GroupKind, ParamSetting, PolicyFile, declared, read_as, resource_kinds,
+};
 use podgraft_core::policy::schema::meant;
 use podgraft_core::source::Place;
 
@@ -88,6 +90,18 @@ fn load_as(args: &args::PolicyArgs, inputs: &[InputBytes], reading: ReadOptions)
     }
 }
 
+/// The policy files that are named, without those among the manifests and those that cannot be read.
+pub fn named_files(args: &args::PolicyArgs) -> Vec<PolicyFile> {
+    let named = args
+        .given
+        .iter()
+        .filter(|given| given.as_os_str() != args::INPUT);
+    let files = named.flat_map(|given| files_of(given, &[], &[]).unwrap_or_default());
+    files
+        .chain(args.configured.inline.iter().cloned())
+        .collect()
+}
+
 /// The files of all policies, and what is wrong with those that cannot be read.
 fn given_files(
     args: &args::PolicyArgs,
@@ -97,12 +111,20 @@ fn given_files(
     let mut uses: Vec<_> = args.configured.uses.iter().collect();
     // For each file, the entry of the configuration that names it.
     let mut entries: Vec<Option<&Place>> = Vec::new();
+    let others = match args
+        .given
+        .iter()
+        .any(|given| given.as_os_str() == args::INPUT)
+    {
+        true => named_files(args),
+        false => Vec::new(),
+    };
     for given in &args.given {
         let at = uses.iter().position(|(path, _)| path == given);
         let policy_use = at.map(|at| &uses.remove(at).1);
         let entry = policy_use.and_then(|policy_use| policy_use.at.as_ref());
         // Changed as the entry says.
-        let found = files_of(given, inputs).and_then(|files| match policy_use {
+        let found = files_of(given, inputs, &others).and_then(|files| match policy_use {
             Some(policy_use) => policy_use.of_files(files).map_err(|problem| vec![problem]),
             None => Ok(files),
         });
@@ -147,7 +169,7 @@ fn params_of(
     if policy_use.params.is_empty() {
         return Vec::new();
     }
-    let files = files_of(given, inputs).unwrap_or_default();
+    let files = files_of(given, inputs, &[]).unwrap_or_default();
     let Some(owner) = declared(&files).into_iter().next() else {
         return Vec::new();
     };
@@ -195,7 +217,7 @@ pub fn reading(
 pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in given {
-        match files_of(given, &[]) {
+        match files_of(given, &[], &[]) {
             Ok(found) => files.extend(found),
             Err(found) => problems.extend(found),
         }
@@ -310,21 +332,22 @@ fn no_policy_in_folder(folder: &Path) -> Diagnostic {
     )
 }
 
-/// The files that a `-p` value names: `builtin:NAME`, `@input`, `-`, a file or a folder.
-pub fn files_of(given: &Path, inputs: &[InputBytes]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+/// The files that a `-p` value names: `builtin:NAME`, `@input`, `-`, a file or a folder. `@input` finds the resources
+/// of policies in `others`, too.
+pub fn files_of(
+    given: &Path,
+    inputs: &[InputBytes],
+    others: &[PolicyFile],
+) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let text = given.to_string_lossy();
     if let Some(name) = text.strip_prefix("builtin:") {
         let builtin = find(name).map_err(|problem| vec![*problem])?;
         return Ok(vec![builtin.file()]);
     }
-    if text == "@input" {
-        let found = inputs.iter().filter_map(|(input, text)| {
-            policies_in(text).map(|text| PolicyFile {
-                name: Arc::clone(&input.name),
-                text,
-            })
-        });
-        return Ok(found.collect());
+    if text == args::INPUT {
+        let mut kinds = resource_kinds(others);
+        kinds.extend(resource_kinds(&policies_among(inputs, &kinds)));
+        return Ok(policies_among(inputs, &kinds));
     }
     let walked = walk(&[given.to_path_buf()], &PathFilter::default());
     let of_policies = |problem: Diagnostic| match problem.code {
@@ -343,6 +366,17 @@ pub fn files_of(given: &Path, inputs: &[InputBytes]) -> Result<Vec<PolicyFile>, 
         true => Err(problems),
         false => Ok(files),
     }
+}
+
+/// The policies among the manifests, and the resources of these kinds.
+fn policies_among(inputs: &[InputBytes], resource_kinds: &[GroupKind]) -> Vec<PolicyFile> {
+    let found = inputs.iter().filter_map(|(input, text)| {
+        policies_in(text, resource_kinds).map(|text| PolicyFile {
+            name: Arc::clone(&input.name),
+            text,
+        })
+    });
+    found.collect()
 }
 
 /// Adds help if the path is the name of a built-in policy: `-p jmx-exporter` was probably meant as `-p

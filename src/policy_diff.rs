@@ -69,7 +69,7 @@ pub fn graft_against(
 /// Refuses `-`, as the old policies are read several times, and `@input`, as the manifests have one version of a policy.
 fn check_old(old: &[PathBuf]) -> Result<(), clap::Error> {
     let mut named = old.iter().filter_map(|old| old.to_str());
-    match named.find(|old| matches!(*old, "-" | "@input")) {
+    match named.find(|old| matches!(*old, "-" | args::INPUT)) {
         None => Ok(()),
         Some(old) => Err(usage(
             ErrorKind::ValueValidation,

@@ -32,6 +32,7 @@ use crate::paths::real;
 use crate::policies::{files_of, no_policy};
 use crate::problems::{not_utf8, not_written, unreadable};
 use crate::protected_inputs::{InputFiles, overwrites};
+use crate::settings::from_folder;
 use crate::stdout::print;
 use crate::stream::join;
 use crate::texts::{InputBytes, source_text};
@@ -194,11 +195,7 @@ fn policy_files(
 ) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let mut files = Vec::new();
     for policy in policies {
-        let path = match policy.starts_with("builtin:") || policy == "@input" {
-            true => PathBuf::from(policy),
-            false => folder.join(policy),
-        };
-        files.extend(files_of(&path, inputs)?);
+        files.extend(files_of(&from_folder(folder, policy), inputs, &files)?);
     }
     Ok(files)
 }

@@ -164,7 +164,7 @@ pub fn policies_in_list(list: &str) -> Vec<PathBuf> {
 
 /// Resolves a path against the folder; `builtin:NAME`, `@input` and `-` are no paths.
 pub fn from_folder(folder: &Path, policy: &str) -> PathBuf {
-    let is_path = !policy.starts_with("builtin:") && policy != "@input" && policy != "-";
+    let is_path = !policy.starts_with("builtin:") && policy != args::INPUT && policy != "-";
     if is_path {
         folder.join(policy)
     } else {

@@ -119,5 +119,5 @@ fn is_one_text(inputs: &[Input]) -> bool {
 
 fn reads_policies(run: &args::RunArgs) -> bool {
     let mut given = run.policies.given.iter();
-    given.any(|given| given.as_os_str() == "@input")
+    given.any(|given| given.as_os_str() == args::INPUT)
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::program::{
-    Place, assert_exit, assert_refused, stderr_of as stderr, stdout_of as stdout,
+    POLICY_FOR_RESOURCES, Place, RESOURCE, assert_exit, assert_refused, stderr_of as stderr,
+    stdout_of as stdout,
 };
 
 const POLICY: &str = "\
@@ -258,6 +259,22 @@ fn the_policies_may_stand_among_the_manifests() {
     assert_refused(
         &place.run(&["apply", "-p", "@input", "n"]),
         "no policy among the manifests",
+    );
+}
+
+#[test]
+fn resources_of_a_policy_may_be_among_the_manifests() {
+    let place = Place::with_policy(POLICY_FOR_RESOURCES);
+    place.write("m/level.yaml", RESOURCE);
+    place.write("m/a.yaml", deployment("a", "java"));
+    let with_policy = &["-p", "policy.yaml", "-p", "@input"][..];
+    let output = place.run(&[&["apply"], with_policy, &["m"]].concat());
+    assert_exit(&output, 0);
+    assert!(stdout(&output).contains("value: high"), "{output:?}");
+    place.write("m/policy.yaml", POLICY_FOR_RESOURCES);
+    assert_eq!(
+        stdout(&place.run(&["apply", "-p", "@input", "m"])),
+        stdout(&output)
     );
 }
 

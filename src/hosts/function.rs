@@ -18,7 +18,7 @@ use crate::args;
 use crate::conclude::refuse;
 use crate::diagnostics::{Console, log_to_file};
 use crate::exit::Exit;
-use crate::policies::no_policy;
+use crate::policies::{named_files, no_policy};
 use crate::run::{GraftOutcome, Purpose, RunRequest, graft_read};
 use crate::settings::{add, policies_in_list};
 use crate::stdout::print;
@@ -75,7 +75,11 @@ fn configure(
     let mut without_policy = no_policy_given();
     match list.function_config().map_err(|problem| vec![*problem])? {
         FunctionConfig::Absent => {}
-        FunctionConfig::Policy(file) => run.policies.configured.inline.push(file),
+        FunctionConfig::Policy(file) => {
+            let resources = list.resources_of(&file);
+            run.policies.configured.inline.push(file);
+            run.policies.configured.inline.extend(resources);
+        }
         FunctionConfig::Function(file) => {
             let (config, wanted) = read_function(file)?;
             add(&mut run, config, Path::new(""));
@@ -88,10 +92,11 @@ fn configure(
     let asked = run.policies.given.len();
     run.policies
         .given
-        .retain(|given| given.as_os_str() != "@input");
+        .retain(|given| given.as_os_str() != args::INPUT);
     if run.policies.given.len() < asked {
         // `-p @input` may be the only policy given, so the check for a policy in `complete_with_policy` comes before this.
-        run.policies.configured.inline.extend(list.policies());
+        let found = list.policies(&named_files(&run.policies));
+        run.policies.configured.inline.extend(found);
         if run.policies.given.is_empty() && run.policies.configured.inline.is_empty() {
             return Err(vec![no_policy(&[])]);
         }

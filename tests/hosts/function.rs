@@ -221,6 +221,20 @@ fn policies_among_the_items_count_only_when_asked_for() {
 }
 
 #[test]
+fn the_resources_of_a_policy_are_found_among_the_items() {
+    let place = Place::new();
+    let items = [RESOURCE, &deployment()];
+    let output = succeeded(&function(&place, &list(&items, POLICY_FOR_RESOURCES)));
+    assert!(output.contains("value: high"), "{output}");
+    place.write("policy.yaml", POLICY_FOR_RESOURCES);
+    let with_policy = &["fn", "-p", "policy.yaml"][..];
+    let run = |args: &[&str]| with_stdin(place.podgraft(args), &list(&items, ""));
+    assert!(failed(&run(with_policy)).contains("no resource is given"));
+    let asked = succeeded(&run(&[with_policy, &["-p", "@input"]].concat()));
+    assert!(asked.contains("value: high"), "{asked}");
+}
+
+#[test]
 fn what_is_not_for_a_cluster_is_never_edited() {
     let place = Place::new();
     let local = deployment().replace(

@@ -18,7 +18,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::program::{failed, stderr_of, stdout_of, succeeded, with_stdin};
+use crate::program::{
+    POLICY_FOR_RESOURCES, RESOURCE, failed, stderr_of, stdout_of, succeeded, with_stdin,
+};
 use podgraft_core::yaml::parse::parse;
 use podgraft_core::yaml::value::to_value;
 use serde_json::Value;

@@ -20,6 +20,32 @@ const VARIABLES: [&str; 6] = [
     "CLICOLOR_FORCE",
 ];
 
+/// A policy for each resource of a kind.
+pub const POLICY_FOR_RESOURCES: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata:
+  name: levels
+spec:
+  source:
+    apiVersion: example.com/v1
+    kind: Level
+    scope: Cluster
+  inject:
+    env:
+      - {name: LEVEL, value: '${source.spec.level}'}
+";
+
+/// Such a resource.
+pub const RESOURCE: &str = "\
+apiVersion: example.com/v1
+kind: Level
+metadata:
+  name: high
+spec:
+  level: high
+";
+
 /// A policy for the workloads with `runtime: java`.
 pub const AGENT: &str = "\
 apiVersion: podgraft.dev/v1alpha1

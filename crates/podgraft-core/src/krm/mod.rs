@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use crate::config::FUNCTION_KIND;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::format;
-use crate::policy::read::PolicyFile;
+use crate::policy::read::{GroupKind, PolicyFile, resource_kinds};
 use crate::source::{Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
@@ -128,7 +128,7 @@ impl<'a> ResourceList<'a> {
         if api_version.starts_with("podgraft.dev/") && kind == FUNCTION_KIND {
             return Ok(FunctionConfig::Function(file()));
         }
-        if api_version.starts_with("podgraft.dev/") || format::is_policy(api_version, kind) {
+        if api_version.starts_with("podgraft.dev/") || format::is_policy(api_version, kind, &[]) {
             return Ok(FunctionConfig::Policy(file()));
         }
         let message = match (api_version, kind) {
@@ -150,17 +150,29 @@ impl<'a> ResourceList<'a> {
         ))
     }
 
-    /// The policies among the items, each as a file of its own.
-    pub fn policies(&self) -> Vec<PolicyFile> {
-        let is_policy = |&item: &NodeId| {
-            format::is_policy(self.word(item, "apiVersion"), self.word(item, "kind"))
-        };
-        self.items
-            .iter()
-            .copied()
-            .filter(is_policy)
-            .map(|item| self.standalone(item, "items"))
-            .collect()
+    /// The policies among the items, and the resources that they or the given policies are for, each as a file of its own.
+    pub fn policies(&self, given: &[PolicyFile]) -> Vec<PolicyFile> {
+        let mut kinds = resource_kinds(given);
+        kinds.extend(resource_kinds(&self.policies_and(&kinds)));
+        self.policies_and(&kinds)
+    }
+
+    /// The policies among the items, and the resources of these kinds.
+    fn policies_and(&self, resource_kinds: &[GroupKind]) -> Vec<PolicyFile> {
+        self.items_of(|api_version, kind| format::is_policy(api_version, kind, resource_kinds))
+    }
+
+    /// The resources among the items that a policy has as its `source`, each as a file of its own.
+    pub fn resources_of(&self, policy: &PolicyFile) -> Vec<PolicyFile> {
+        let kinds = resource_kinds(std::slice::from_ref(policy));
+        self.items_of(|api_version, kind| format::is_one_of(api_version, kind, &kinds))
+    }
+
+    fn items_of(&self, is_meant: impl Fn(&str, &str) -> bool) -> Vec<PolicyFile> {
+        let items = self.items.iter().copied();
+        let items =
+            items.filter(|&item| is_meant(self.word(item, "apiVersion"), self.word(item, "kind")));
+        items.map(|item| self.standalone(item, "items")).collect()
     }
 
     fn word(&self, node: NodeId, key: &str) -> &str {

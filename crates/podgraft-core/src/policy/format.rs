@@ -1,6 +1,7 @@
 //! The formats of policies.
 
 use super::builtin;
+use super::found::GroupKind;
 use crate::manifest::workload::group_of;
 
 /// A format of policy.
@@ -43,10 +44,18 @@ impl Format {
     }
 }
 
-/// Whether an object is a policy, or a resource of a built-in policy.
-pub fn is_policy(api_version: &str, kind: &str) -> bool {
+/// Whether an object is a policy, or a resource of a built-in policy or of one of the given kinds.
+pub fn is_policy(api_version: &str, kind: &str, resource_kinds: &[GroupKind]) -> bool {
     FORMATS.iter().any(|format| format.has(api_version, kind))
         || builtin::for_resources(group_of(api_version), kind).is_some()
+        || is_one_of(api_version, kind, resource_kinds)
+}
+
+/// Whether an object is of one of the kinds, in any version of its group.
+pub fn is_one_of(api_version: &str, kind: &str, kinds: &[GroupKind]) -> bool {
+    let group = group_of(api_version);
+    let mut kinds = kinds.iter();
+    kinds.any(|(of_group, of_kind)| of_group == group && of_kind == kind)
 }
 
 /// A list of all formats and of the resources of built-in policies, for messages.

@@ -20,7 +20,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{Path, boolean_key, find};
 
 /// API group and kind of a resource.
-pub(super) type GroupKind = (String, String);
+pub type GroupKind = (String, String);
 
 fn kind_of(tree: &Tree<'_>, root: NodeId) -> GroupKind {
     let group = group_of(word(tree, root, "apiVersion")).to_owned();

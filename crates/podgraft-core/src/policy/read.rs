@@ -7,6 +7,7 @@ use super::Policy;
 pub use super::PolicyFile;
 use super::conversion::{ConversionContext, ConvertedResource, DebugMode, ReadOptions};
 use super::document::Document;
+pub use super::found::GroupKind;
 use super::found::{
     FoundDocument, ObjectRole, built_in_sources, check_unclaimed, find_policies, parse_all,
     sources_of, without_duplicates,
@@ -364,6 +365,12 @@ fn renamed_from(found: &FoundDocument<'_>) -> Option<(String, String)> {
     let old = parts.iter().filter(|part| !part.is_empty());
     let old = old.copied().collect::<Vec<_>>().join("/");
     Some((identity, old))
+}
+
+/// The kinds of resources that policies of the files have as their `source`. Files with errors are skipped.
+pub fn resource_kinds(files: &[PolicyFile]) -> Vec<GroupKind> {
+    let texts: Vec<Arc<PolicyFile>> = files.iter().cloned().map(Arc::new).collect();
+    sources_of(&parse_all(&texts, &mut Vec::new()))
 }
 
 /// The parameters that policies of the files declare, including built-in policies for resources in them. Files with
